@@ -62,7 +62,8 @@ def _environment_updated(event: Json) -> EnvironmentUpdated:
     for key in _JARS:
         separator = ":" if key.endswith("ClassPath") else ","
         added += filter(None, text(properties, key).split(separator))
-    jars = [file for file in added if "quotascope" not in file and not file.endswith((".py", ".zip", ".egg"))]  # fmt: skip
+    # of our jar by its own name: a folder of that name may hold the job's
+    jars = [file for file in added if "quotascope" not in file.rpartition("/")[2] and not file.endswith((".py", ".zip", ".egg"))]  # fmt: skip
     return EnvironmentUpdated(
         listener=text(properties, "spark.quotascope.enabled").lower() == "true"
         or any("quotascope_tasks" in file for file in added),

@@ -62,6 +62,7 @@ TASK_FILES = "spark://driver:7077/files/quotascope_tasks.zip"
         pytest.param({}, {**SPARK, "spark://driver:7077/jars/etl-all.jar": "Added By User"}, (False, "", False), id="jar of unknown content"),
         pytest.param({}, {**SPARK, TASK_FILES: "Added By User"}, (True, "", True), id="files for tasks"),
         pytest.param({"spark.jars": "file:///opt/quotascope.jar"}, SPARK, (False, "", True), id="our jar"),
+        pytest.param({"spark.jars": "/opt/quotascope/etl-all.jar"}, SPARK, (False, "", False), id="jar beside ours"),
         pytest.param({"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"}, SPARK, (False, "", False), id="package"),
         pytest.param({"spark.executor.extraClassPath": "/opt/a:/opt/b"}, SPARK, (False, "", False), id="more class path"),
         pytest.param({"spark.quotascope.enabled": "TRUE", "spark.quotascope.summaryFile": "/s/{app_id}.json"}, SPARK, (True, "/s/{app_id}.json", True), id="listener"),
