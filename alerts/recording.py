@@ -91,12 +91,16 @@ def trends(site: Site) -> Iterator[Record]:
     labels = site.keys(*catalog.UTILIZATION.labels)
     recent = average(catalog.UTILIZATION, labels, "30m")
     still_there = both(recent, select(catalog.UTILIZATION), labels)
-    # the average of the first minutes would rise with every minute, which is no trend
-    there_before = select(catalog.UTILIZATION, offset="25m")
+    # the average of the first minutes would rise with every minute, which is no trend; a scrape that failed then is no beginning
+    before = select(catalog.UTILIZATION, window="5m", offset="25m")
+    there_before = call("present_over_time", before)
     history = series(recorded.ENTITY_UTILIZATION_RECENT, window=TREND_WINDOW)
     # an average of half an hour is that of a quarter ago
     in_three_hours = call("predict_linear", history, "3.25 * 3600")
-    known_for_long = series(recorded.ENTITY_UTILIZATION_RECENT, offset=TREND_NEEDS)
+    long_before = series(
+        recorded.ENTITY_UTILIZATION_RECENT, window="10m", offset=TREND_NEEDS
+    )
+    known_for_long = call("present_over_time", long_before)
     yield Record(
         name=recorded.ENTITY_UTILIZATION_RECENT,
         expr=aggregate(

@@ -114,8 +114,8 @@ SparkRetries             [30m]
 """
 """Alert, and the times that its expression looks back by itself; the others look at now, or at recorded series."""
 WINDOWS_OF_RECORDS: Final = {
-    "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "offset 25m"},
-    "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "offset 4h"},
+    "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "[5m] offset 25m"},
+    "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "[10m] offset 4h"},
     "broker:kafka_quota_request_throttled_seconds:rate5m": {"[5m]"},
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
     # the same hour a day and a week ago, the day before the last half hour, and while an alert fires, for a week, what was usual then
