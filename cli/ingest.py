@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .pipeline_options import EngineName, check_extra
+from .pipeline_options import EngineName, check_extra, named_folder
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
@@ -43,6 +43,7 @@ Into = Annotated[
     typer.Option(
         metavar="FOLDER",
         help="Is made if need be. What was read before adds nothing again.",
+        callback=named_folder,
     ),
 ]
 Broker = Annotated[

@@ -13,10 +13,20 @@ if TYPE_CHECKING:
 
 _LIBRARIES = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake")
 
+
+def named_folder(folder: str) -> str:
+    """The folder, unless it is empty as an unset variable of a shell: tables would lie at the root. Raises ``typer.BadParameter``."""
+    if not folder.strip():
+        raise typer.BadParameter("a folder or URI is needed, and this is empty")
+    return folder
+
+
 Folder = Annotated[
     str,
     typer.Argument(
-        metavar="FOLDER", help="What `quotascope ingest --into` wrote: a folder or URI."
+        metavar="FOLDER",
+        help="What `quotascope ingest --into` wrote: a folder or URI.",
+        callback=named_folder,
     ),
 ]
 EngineName = Annotated[

@@ -21,6 +21,7 @@ from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
+from ..table.storage import names_of
 from .arrow import apply_in_arrow, collected, ddl, map_in_arrow
 from .run import SparkRun, shown
 
@@ -118,17 +119,23 @@ def replay_frame(
 
 
 def _requests(frame: "DataFrame") -> "DataFrame":
-    """The columns that a replay reads, of the types of a history: Spark would cast its own `timestamp` to seconds."""
+    """
+    The columns that a replay reads, of the types of a history: Spark would cast its own `timestamp` to seconds.
+
+    Rows of an earlier release have some values under a former name only, and null would be taken for an exempt request.
+    """
     kinds = dict(frame.dtypes)
-    missing = [name for name in NEEDED if name not in (*kinds, *PLACE)]
+    names = {name: [each for each in names_of(HISTORY.field(name)) if each in kinds] for name in NEEDED}  # fmt: skip
+    missing = [name for name in NEEDED if not names[name] and name not in PLACE]
     if missing:
         raise PipelineError(f"the frame lacks the columns {', '.join(missing)}; docs/history.md says what a history holds")  # fmt: skip
-    given = [name for name in NEEDED if name in kinds]
-    for name in given:
+    for name, given in names.items():
         wanted = ddl(pa.schema([HISTORY.field(name)])).split()[1]
-        if kinds[name] not in _TAKEN.get(wanted, (wanted,)):
-            raise PipelineError(f"the frame's column {name} is {kinds[name]}, not {wanted}; docs/history.md says what it holds")  # fmt: skip
-    return frame.select(*given)
+        for each in given:
+            if kinds[each] not in _TAKEN.get(wanted, (wanted,)):
+                raise PipelineError(f"the frame's column {each} is {kinds[each]}, not {wanted}; docs/history.md says what it holds")  # fmt: skip
+    quoted = {name: ", ".join(f"`{each}`" for each in given) for name, given in names.items() if given}  # fmt: skip
+    return frame.selectExpr(*(f"coalesce({given}) AS `{name}`" for name, given in quoted.items()))  # fmt: skip
 
 
 def _grouped(frame: "DataFrame", rules: CandidateRules) -> "DataFrame":

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Run
 
 from quotascope.cli import pipeline_options
 from quotascope.pipeline.errors import MissingExtra
@@ -30,8 +31,16 @@ def test_each_library_of_the_extra_is_looked_for(
     assert set(named.split(", ")) == libraries()
 
 
-def test_the_page_names_what_workers_need() -> None:
-    """Each library of the extra is in the sentence about Spark's nodes."""
-    page = (ROOT / "docs" / "pipeline.md").read_text()
-    (sentence,) = re.findall(r"needs Python with quotascope, ([^.]*)\.", page)
-    assert set(re.split(r", | and ", sentence.lower())) == libraries()
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ingest", "logs", "--into", ""),
+        ("history", "clean", ""),
+        ("whatif", " ", "--candidates", "candidates.yaml"),
+        ("recommend", ""),
+    ],
+)
+def test_an_empty_folder_is_refused(run: Run, command: tuple[str, ...]) -> None:
+    """An unset variable of a shell would mean tables at the root of the file system."""
+    code, _, err = run(*command)
+    assert (code, "a folder or URI is needed" in err) == (2, True)

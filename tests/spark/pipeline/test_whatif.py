@@ -73,6 +73,19 @@ def test_frame(spark: "SparkSession", stored: Table) -> None:
     assert sorted_rows(rows) == sorted_rows(whole)
 
 
+def test_frame_with_rows_of_an_earlier_release(
+    spark: "SparkSession", stored: Table
+) -> None:
+    """Their thread times are under another name."""
+    frame = rows_of(stored, spark)
+    for name, former in (("thread_time_ms", "request_ms"), ("network_time_ms", "network_ms")):  # fmt: skip
+        for column, rest in ((former, 0), (name, 1)):
+            frame = frame.withColumn(column, sql.expr(f"if(timestamp % 2 = {rest}, {name}, NULL)"))  # fmt: skip
+    found = replay_frame(frame, CROWD).collect()
+    rows = pa.Table.from_pylist([row.asDict() for row in found], RESULTS)
+    assert sorted_rows(rows) == sorted_rows(replay(stored.read(), CROWD))
+
+
 def test_position(spark: "SparkSession") -> None:
     """Of mutations in one millisecond the position says which one exhausts the bucket, and so which one is refused."""
     asked = [1, 2, 500, 4, 8]
