@@ -36,6 +36,8 @@ _DROPPED: Final = "quotascope.dropped"
 """Its version is the first day that was kept when days were last dropped."""
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
 """What a column is called in the files."""
+_UNSUPPORTED: Final = "Unsupported table features"
+"""In the library's error about a commit to a table with features of Delta that it does not know."""
 _PARTITIONS: Final = [("day", pa.int32()), ("bucket", pa.int32())]
 
 
@@ -125,16 +127,21 @@ class Log:
         Add the columns that the table, of an earlier release, does not have; they are null in its files.
 
         Raises:
+            LostCommit: other processes committed first each time.
             NotWritten: no space, or no permission.
 
         """
+        tries = 5
         while missing := [column for column in schema if column.name not in self.schema.names]:  # fmt: skip
+            tries -= 1
             try:
                 self._table.alter.add_columns(
                     [Field.from_arrow(column) for column in missing]
                 )
-            except CommitFailedError:  # another process may have added them
-                pass
+            except CommitFailedError as error:  # another process may have added them
+                failed = self._not_committed(error)
+                if isinstance(failed, NotWritten) or not tries:
+                    raise failed from error
             except (OSError, DeltaError) as error:
                 raise NotWritten(self._storage.uri, plain(error)) from error
             self.refresh()
@@ -296,10 +303,17 @@ class Log:
                 commit_properties=CommitProperties(app_transactions=transactions),
             )
         except CommitFailedError as error:
-            raise LostCommit(self._storage.uri, plain(error)) from error
+            raise self._not_committed(error) from error
         except (OSError, DeltaError) as error:
             raise NotWritten(self._storage.uri, plain(error)) from error
         self.refresh()
+
+    def _not_committed(self, error: CommitFailedError) -> TableError:
+        """What the library means by the one exception that it has for commits."""
+        why = plain(error)
+        if _UNSUPPORTED in why:
+            return NotWritten(self._storage.uri, f"another program switched on what this one cannot write ({why}): in Spark, ALTER TABLE delta.`{self._storage.uri}` DROP FEATURE each of them")  # fmt: skip
+        return LostCommit(self._storage.uri, why)
 
     def _added(self, file: File, *, new: bool) -> AddAction:
         known: dict[str, object] = {"numRecords": file.rows}

@@ -189,6 +189,18 @@ def test_permissions_that_cannot_be_set(
     assert table.compact() == len(before)
 
 
+def test_features_that_cannot_be_written(table: Table) -> None:
+    """They are another program's: reading goes on, and no writer tries again and again, whether it adds rows or the columns of a newer release."""
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [], "writerFeatures": ["rowTracking", "domainMetadata"]}  # fmt: skip
+    log = Path(table.storage.uri, "_delta_log")
+    (log / f"{2:020d}.json").write_text(json.dumps({"protocol": protocol}))
+    wider = SCHEMA.append(pa.field("new", pa.int64()))
+    for write in (partial(table.append, "second", batch(1)), partial(Table.create, table.storage.uri, wider, LAYOUT)):  # fmt: skip
+        with pytest.raises(NotWritten, match=r"RowTracking.*DROP FEATURE"):
+            write()
+    assert table.read().num_rows == 1_000
+
+
 @contextmanager
 def _without_privileges() -> Iterator[None]:
     """As a user who owns none of the files."""
