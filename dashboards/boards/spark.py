@@ -6,14 +6,23 @@ from functools import partial
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, both, rate, select
+from quotascope.alerts.promql import (
+    above,
+    both,
+    call,
+    compare,
+    either,
+    grouped,
+    rate,
+    select,
+)
 from quotascope.alerts.recorded import growth, waiting
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from .. import columns, steps
 from ..columns import BoardColumn
-from ..expressions import throttled, utilization
+from ..expressions import row_key, throttled, utilization
 from ..job_clients import CLIENT, SEEN_AS, beside, keyed, of_jobs, seen_as, waits
 from ..links import runbooks, to_entity_in_chosen_clusters
 from ..panels import Line, Row, dashboard, graph, side_by_side, table
@@ -21,6 +30,11 @@ from ..scope import RATE_INTERVAL, Scope
 from ..variables import common, one_of, values
 
 APP, QUERY = one_of("app"), one_of("query")
+CATCHES_UP = {"0": "cannot catch up", "1": "yes"}
+_LIMITS = """\
+Streaming queries that read Kafka and were throttled in the last ten minutes. Backlog: offsets behind the newest. maxOffsetsPerTrigger/s: \
+the largest value that the limit allows for each second of the trigger interval. Catch-up: time to read the backlog at this limit, measured over two minutes; \
+a query cannot catch up if producers add more than it reads."""
 _ABOUT = """\
 One row for each Kafka client of a job, the longest throttle time first. Waiting: seconds of throttle time per \
 second, over ten minutes; 1 means that one task does nothing but wait. Longest: of the last minute or two. \
@@ -46,6 +60,7 @@ def board(scope: Scope) -> dict[str, Any]:
             over_time(scope),
             failures(scope),
             queries(scope),
+            limits(scope),
             listener(scope),
         ),
     )
@@ -197,6 +212,56 @@ def queries(scope: Scope) -> Row:
     )
     panels = side_by_side(age, offsets, duration, restarts)
     return Row(title="Streaming queries", panels=panels)
+
+
+def limits(scope: Scope) -> Row:
+    """What throttled streaming queries can reach under their limits."""
+
+    def at_limit(family: Family) -> str:
+        """Of queries that are throttled, so that no quota is blamed for others. Clients have no query if Spark's connector does not report it."""
+        worst = _worst(scope, family, "app", "query")
+        own, of_no_query = (
+            above(scope.by("max", waiting(APP, matcher), *labels), 0)
+            for matcher, labels in ((QUERY, ("app", "query")), ('query=""', ("app",)))
+        )
+        return either(
+            both(worst, own, scope.keys("app", "query")),
+            both(worst, of_no_query, scope.keys("app")),
+        )
+
+    catch_up = at_limit(catalog.SPARK_QUERY_CATCH_UP_SECONDS)
+    found = table(
+        "Throttled streaming queries",
+        _LIMITS,
+        (
+            row_key(each, "app", "query")
+            for each in (
+                at_limit(catalog.SPARK_QUERY_BACKLOG_OFFSETS),
+                at_limit(catalog.SPARK_QUERY_READ_OFFSETS_PER_SECOND),
+                compare(grouped(catch_up), "<", "Inf"),
+                compare(grouped(catch_up), "< bool", "Inf"),
+            )
+        ),
+        BoardColumn(title="Job", source="app"),
+        BoardColumn(title="Query", source="query"),
+        columns.number("Backlog", "A", "short"),
+        columns.number("maxOffsetsPerTrigger/s", "B", "short", 190),
+        columns.number("Catch-up", "C", "s"),
+        BoardColumn(title="Catches up", source="D", width=140, texts=CATCHES_UP),
+        sort="Backlog",
+        links=runbooks(scope.site, "KafkaQuotaSparkQueryStalled"),
+    )
+    saved = graph(
+        "Saved without the quota, at most",
+        "Share of the time of a job that its throttle times can be on the critical path: their sum, as if no two clients waited at the same time, and never more than all. "
+        "`quotascope spark report` knows how the tasks ran.",
+        "percentunit",
+        Line(
+            call("clamp_max", scope.by("sum", waiting(APP, QUERY), "app"), "1"),
+            "{{app}}",
+        ),
+    )
+    return Row(title="Under the limit", panels=side_by_side(found, saved))
 
 
 def listener(scope: Scope) -> Row:

@@ -32,6 +32,7 @@ UCUM: Final[Mapping[str, str]] = {
     "mutations": "{mutation}",
     "mutations/s": "{mutation}/s",
     "offsets": "{offset}",
+    "offsets/s": "{offset}/s",
     "points": "{point}",
     "readings": "{reading}",
     "requests": "{request}",

@@ -108,6 +108,27 @@ SPARK_QUERY_AVG_OFFSETS_BEHIND = gauge(
     "offsets",
     "avgOffsetsBehindLatest of QueryProgressEvent",
 )
+SPARK_QUERY_BACKLOG_OFFSETS = gauge(
+    "spark_query_backlog_offsets",
+    "Offsets that all partitions are behind the newest.",
+    ("app", "query"),
+    "offsets",
+    "latestOffset - endOffset of QueryProgressEvent, and those added during the micro-batch",
+)
+SPARK_QUERY_READ_OFFSETS_PER_SECOND = gauge(
+    "spark_query_read_offsets_per_second",
+    "Offsets per second read in the last two minutes.",
+    ("app", "query"),
+    "offsets/s",
+    "endOffset of QueryProgressEvent",
+)
+SPARK_QUERY_CATCH_UP_SECONDS = gauge(
+    "spark_query_catch_up_seconds",
+    "Time to read the backlog, +Inf if it does not shrink.",
+    ("app", "query"),
+    "seconds",
+    "endOffset and latestOffset of QueryProgressEvent",
+)
 SPARK_LISTENER_EVENTS = counter(
     "spark_listener_events_total",
     "Events that the listener handled.",

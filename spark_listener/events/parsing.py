@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from ..errors import UnreadableEvent
 from .failure import classify, failure_text
 from .fields import Json, moment, name, needed, number, numbers, part, parts, text
 from .records import (
@@ -16,6 +18,7 @@ from .records import (
     ExecutorRemoved,
     JobEnded,
     JobStarted,
+    KafkaOffsets,
     OffsetsBehind,
     QueryIdle,
     QueryProgressed,
@@ -142,6 +145,7 @@ def _query_progressed(event: Json) -> QueryProgressed:
         phases=_phases(progress),
         rows=sum(number(source, "numInputRows", 0) or 0 for source in sources),
         offsets_behind=_offsets_behind(sources),
+        offsets=_kafka_offsets(sources),
     )
 
 
@@ -164,6 +168,33 @@ def _offsets_behind(sources: Sequence[Json]) -> OffsetsBehind | None:
         if most is not None and average is not None:
             found.append(OffsetsBehind(most=most, average=average))
     return max(found, key=lambda each: each.most, default=None)
+
+
+def _kafka_offsets(sources: Sequence[Json]) -> KafkaOffsets | None:
+    """None unless every Kafka source reports both offsets of the same partitions: a new partition's first offset is unknown."""
+    ends: list[tuple[int, int]] = []
+    for source in sources:
+        if text(source, "description").startswith(("KafkaV1[", "KafkaV2[")):
+            read, newest = (_by_partition(source.get(key)) for key in ("endOffset", "latestOffset"))  # fmt: skip
+            if not read or read.keys() != newest.keys():
+                return None
+            ends.append((sum(read.values()), sum(newest.values())))
+    if not ends:
+        return None
+    return KafkaOffsets(read=sum(end[0] for end in ends), newest=sum(end[1] for end in ends))  # fmt: skip
+
+
+def _by_partition(found: object) -> dict[tuple[str, str], int]:
+    """`{"topic": {"0": 12}}`, which events have as JSON in a text; empty if it is anything else."""
+    try:
+        topics: Any = json.loads(found) if isinstance(found, str) else found
+        return {
+            (topic, partition): needed(offsets, partition)
+            for topic, offsets in topics.items()
+            for partition in offsets
+        }
+    except (AttributeError, TypeError, ValueError, RecursionError, UnreadableEvent):
+        return {}
 
 
 def _decimal(found: object) -> float | None:

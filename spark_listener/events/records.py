@@ -156,6 +156,8 @@ class QueryProgressed:
     """Seconds by phase; triggerExecution is all of them."""
     rows: int
     offsets_behind: OffsetsBehind | None
+    offsets: KafkaOffsets | None
+    """None where a Kafka source does not report them, or none is read."""
 
     @property
     def ended(self) -> float | None:
@@ -171,6 +173,16 @@ class OffsetsBehind:
 
     most: float
     average: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaOffsets:
+    """Where a micro-batch ends in the topics, as sums over the partitions of all Kafka sources."""
+
+    read: int
+    """The offsets up to which it reads (endOffset)."""
+    newest: int
+    """The newest offsets when it was planned (latestOffset)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

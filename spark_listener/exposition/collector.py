@@ -13,7 +13,7 @@ from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family, FamilyType, job_families
 
 from ..events import FailureCause
-from ..job import JobSnapshot, QuerySnapshot
+from ..job import CatchUp, JobSnapshot, QuerySnapshot
 
 Snapshots = Callable[[], Iterable[JobSnapshot]]
 """Returns the present snapshots of all jobs; called from any thread."""
@@ -123,6 +123,12 @@ def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
     return read
 
 
+def _by_catch_up(number: Callable[[CatchUp], float]) -> SeriesReader:
+    return _by_query(
+        lambda query: None if query.catch_up is None else number(query.catch_up)
+    )
+
+
 SERIES: Final[Mapping[Family, SeriesReader]] = {
     catalog.SPARK_THROTTLED_SECONDS: _by_client(lambda each: each.throttled_ms / 1_000),
     catalog.SPARK_THROTTLED_RESPONSES: _by_client(lambda each: each.responses),
@@ -156,6 +162,15 @@ SERIES: Final[Mapping[Family, SeriesReader]] = {
     ),
     catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND: _by_query(
         lambda query: query.avg_offsets_behind
+    ),
+    catalog.SPARK_QUERY_BACKLOG_OFFSETS: _by_catch_up(
+        lambda catch_up: catch_up.backlog
+    ),
+    catalog.SPARK_QUERY_READ_OFFSETS_PER_SECOND: _by_catch_up(
+        lambda catch_up: catch_up.read_per_second
+    ),
+    catalog.SPARK_QUERY_CATCH_UP_SECONDS: _by_catch_up(
+        lambda catch_up: catch_up.seconds
     ),
     catalog.SPARK_LISTENER_EVENTS: _by_job(lambda job: job.events),
     catalog.SPARK_LISTENER_LOST_EVENTS: _by_job(lambda job: job.lost_events),

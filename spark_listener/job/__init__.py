@@ -1,6 +1,7 @@
 """The state of one application: failures and retries by cause, streaming queries, and throttle times by client."""
 
 from .attempts import StageReader
+from .catching_up import CatchUp
 from .job import EventSink, Job, Watcher
 from .snapshot import (
     ClientKind,
@@ -14,6 +15,7 @@ from .snapshot import (
 from .throttles import ThrottleReader
 
 __all__ = [
+    "CatchUp",
     "ClientKind",
     "EventSink",
     "Job",

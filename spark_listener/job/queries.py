@@ -12,6 +12,7 @@ from ..events import (
     QueryStarted,
     QueryTerminated,
 )
+from .catching_up import Positions
 from .recent import Recent
 from .snapshot import QuerySnapshot
 
@@ -29,12 +30,14 @@ class _QueryState:
     last_seen: float = 0.0
     phases: Mapping[str, float] = field(default_factory=dict)
     offsets_behind: OffsetsBehind | None = None
+    positions: Positions = field(default_factory=Positions)
 
     def run(self, run: str) -> None:
         """Count a run that was not seen before."""
         if run not in self.runs:
             self.starts += 1
             self.active = True
+            self.positions.interrupted()
         self.runs[run] = None
 
     def seen(self, time: float | None) -> None:
@@ -70,12 +73,14 @@ class QueryStates:
         query.seen(event.ended)
         query.phases = event.phases
         query.offsets_behind = event.offsets_behind
+        query.positions.add(event)
 
     def idle(self, event: QueryIdle) -> None:
         """A query has nothing to do."""
         query = self._known(event.query, "")
         query.run(event.run)
         query.seen(event.time)
+        query.positions.interrupted()
 
     def terminated(self, event: QueryTerminated) -> None:
         """A run ended; it may have been followed by another already."""
@@ -123,4 +128,5 @@ def _snapshot(queries: Iterable[_QueryState], now: float) -> QuerySnapshot:
         else None,
         max_offsets_behind=None if behind is None else behind.most,
         avg_offsets_behind=None if behind is None else behind.average,
+        catch_up=latest.positions.catch_up(),
     )

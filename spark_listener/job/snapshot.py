@@ -13,6 +13,7 @@ from quotascope.pages.files import put
 
 from ..errors import UnreadableSummary
 from ..events import FailureCause
+from .catching_up import CatchUp
 
 _SIDES = ("read", "write", "admin")
 _FORMAT = 2
@@ -42,6 +43,8 @@ class QuerySnapshot:
     """Of the worst partition of the worst Kafka source; None where no source reports it."""
     avg_offsets_behind: float | None
     """Over the partitions of the worst Kafka source; None where no source reports it."""
+    catch_up: CatchUp | None
+    """None where offsets are not reported, or for too few micro-batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -212,6 +212,39 @@ def test_offsets_behind(sources: list[Any], behind: OffsetsBehind | None) -> Non
     assert record.offsets_behind == behind
 
 
+def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> Any:
+    """A source with its offsets."""
+    return {"description": name, "endOffset": read, "latestOffset": newest}
+
+
+@pytest.mark.parametrize(
+    ("sources", "offsets"),
+    [
+        ([kafka('{"a":{"0":3,"1":4}}', '{"a":{"1":40,"0":30}}')], (7, 70)),
+        ([kafka({"a": {"0": 3}}, {"a": {"0": 3}})], (3, 3)),
+        ([kafka('{"a":{"0":1}}', '{"a":{"0":2}}'), kafka('{"b":{"0":1}}', '{"b":{"0":2}}')], (2, 4)),
+        ([kafka('{"a":{"0":1}}', '{"a":{"0":2}}'), kafka("9", "9", "RateStreamV2[")], (1, 2)),
+        ([kafka("9", "9", "RateStreamV2[")], None),
+        ([kafka('{"a":{"0":1}}', '{"a":{"0":2}}'), kafka('{"b":{"0":1}}', None)], None),
+        ([kafka('{"a":{"0":1}}', '{"a":{"0":2,"1":9}}')], None),
+        ([kafka('{"a":{"0":"1"}}', '{"a":{"0":2}}')], None),
+        ([kafka('{"a":7}', '{"a":7}')], None),
+        ([kafka("{}", "{}")], None),
+        ([kafka("{", "[" * 100_000)], None),
+        ([kafka(None, None)], None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_offsets_of_kafka_sources(
+    sources: list[Any], offsets: tuple[int, int] | None
+) -> None:
+    """Sums over partitions, from JSON in a text as in events or as it is; unknown as soon as one source lacks a part."""
+    record = parse(query_progressed(*sources))
+    assert isinstance(record, QueryProgressed)
+    found = record.offsets
+    assert (found and (found.read, found.newest)) == offsets
+
+
 @pytest.mark.parametrize("key", ["Stage ID", "Task Info"])
 def test_event_without_what_every_version_writes(key: str) -> None:
     """It is said to be unreadable."""

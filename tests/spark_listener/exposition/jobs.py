@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
@@ -14,7 +15,7 @@ from quotascope.spark_listener.exposition import (
     start_reporting,
 )
 from quotascope.spark_listener.exposition.collector import Snapshots
-from quotascope.spark_listener.job import JobSnapshot, QuerySnapshot
+from quotascope.spark_listener.job import CatchUp, JobSnapshot, QuerySnapshot
 from quotascope.spark_listener.settings import resolve
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -45,6 +46,12 @@ def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
                 progress_age_seconds=12.5,
                 max_offsets_behind=700.0,
                 avg_offsets_behind=350.5,
+                catch_up=CatchUp(
+                    backlog=900.0,
+                    read_per_second=7.0,
+                    added_per_second=8.0,
+                    seconds=math.inf,
+                ),
             ),
         ),
         throttles=(

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -44,6 +45,9 @@ def test_each_number_stands_in_its_own_series() -> None:
         "spark_query_progress_age_seconds": 12.5,
         "spark_query_max_offsets_behind": 700,
         "spark_query_avg_offsets_behind": 350.5,
+        "spark_query_backlog_offsets": 900,
+        "spark_query_read_offsets_per_second": 7,
+        "spark_query_catch_up_seconds": math.inf,
     }
     names = {name for name, _ in series}
     assert {*own, *of_query} <= names, sorted(names)
@@ -101,6 +105,7 @@ def test_what_is_not_known_is_absent() -> None:
         progress_age_seconds=None,
         max_offsets_behind=None,
         avg_offsets_behind=None,
+        catch_up=None,
         phases={},
     )
     names = {name for name, _ in scraped(replace(shown, queries=(quiet,), sources=()))}
@@ -109,6 +114,9 @@ def test_what_is_not_known_is_absent() -> None:
         "spark_query_progress_age_seconds",
         "spark_query_max_offsets_behind",
         "spark_query_avg_offsets_behind",
+        "spark_query_backlog_offsets",
+        "spark_query_read_offsets_per_second",
+        "spark_query_catch_up_seconds",
         "spark_query_batch_duration_seconds",
         "spark_listener_source_info",
     }

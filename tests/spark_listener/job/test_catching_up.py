@@ -1,0 +1,176 @@
+"""When a streaming query has caught up, as its micro-batches show it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.spark_listener.recordings import query_started
+
+from quotascope.spark_listener.events import KafkaOffsets, QueryProgressed
+from quotascope.spark_listener.job import CatchUp, Job
+from quotascope.spark_listener.job.catching_up import Positions
+
+RECORDED = Path(__file__).parent / "throttled_offsets.json"
+"""A query that a broker with Kafka's default quota windows throttled for 3 minutes: when each micro-batch began and ended (s), and its offsets."""
+
+
+def batch(began: float, ended: float, read: int | None, newest: int) -> QueryProgressed:
+    """A micro-batch; None for offsets that are not reported."""
+    offsets = None if read is None else KafkaOffsets(read=read, newest=newest)
+    return QueryProgressed(
+        query="id",
+        run="run",
+        name="clicks",
+        batch=0,
+        began=began,
+        phases={"triggerExecution": ended - began},
+        rows=0,
+        offsets_behind=None,
+        offsets=offsets,
+    )
+
+
+def after(*batches: tuple[float, float, int | None, int]) -> CatchUp | None:
+    """What micro-batches show."""
+    positions = Positions()
+    for each in batches:
+        positions.add(batch(*each))
+    return positions.catch_up()
+
+
+def steady(read: int, added: int, backlog: int, *, batches: int = 20) -> CatchUp | None:
+    """After micro-batches of 5 s each that read and met so many offsets, with a backlog at the beginning."""
+    return after(
+        *(
+            (5 * n, 5 * n + 5, read * (n + 1), backlog + added * n)
+            for n in range(batches)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "added", "backlog", "seconds"),
+    [
+        (500, 0, 20_000, (20_000 - 10_000) / 100),
+        (500, 250, 20_000, (20_000 + 19 * 250 - 10_000 + 250) / 50),
+        (500, 500, 20_000, math.inf),
+        (500, 600, 20_000, math.inf),
+        (0, 0, 20_000, math.inf),
+    ],
+)
+def test_time_to_catch_up(read: int, added: int, backlog: int, seconds: float) -> None:
+    """The backlog by what is left of the rate once what producers add is read; never, where that is nothing."""
+    found = steady(read, added, backlog)
+    assert found is not None
+    assert found.seconds == pytest.approx(seconds)
+    assert (found.read_per_second, found.added_per_second) == pytest.approx(
+        (read / 5, added / 5)
+    )
+
+
+@pytest.mark.parametrize("remaining", [120, 90, 60])
+def test_recorded_throttling(remaining: float) -> None:
+    """Within 10 % of what it took, although brokers throttle in a saw-tooth of 11 s."""
+    rows = json.loads(RECORDED.read_text())
+    over = rows[-1][1]
+    (_, _, last, newest) = rows[-1]
+    seen = [row for row in rows if row[1] <= over - remaining]
+    # the recording ends before the backlog does: what comes after its end is left out
+    found = after(*((*row[:3], row[3] - newest + last) for row in seen))
+    assert found is not None
+    assert found.seconds == pytest.approx(over - seen[-1][1], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param([], id="no micro-batch"),
+        pytest.param([(0, 20, 100, 900)], id="one, which gives no rate"),
+        pytest.param([(0, 3, 100, 900), (3, 6, 200, 900), (6, 14, 300, 900)], id="within the burst"),
+        pytest.param([(0, 20, 100, 900), (20, 40, 200, 900), (40, 60, None, 0)], id="no offsets any more"),
+        pytest.param([(0, 20, 900, 900), (20, 40, 5, 9)], id="the topic was created again"),
+        pytest.param([(50, 80, 100, 900), (20, 40, 200, 900)], id="the clock was set"),
+    ],
+)  # fmt: skip
+def test_unknown(batches: list[tuple[float, float, int | None, int]]) -> None:
+    """There is no time to catch up rather than a wrong one."""
+    assert after(*batches) is None
+
+
+def test_burst_is_left_out() -> None:
+    """A broker lets a quota window's worth through at once: the rates are of what comes after it."""
+    lasting = [(10.0 * n + 2, 10.0 * n + 12, 2_100 + 1_000 * n, 9_000) for n in range(4)]  # fmt: skip
+    found = after((0, 2, 1_100, 9_000), *lasting)
+    assert found is not None
+    assert found.read_per_second == pytest.approx(100)
+
+
+def test_query_that_takes_all_there_is() -> None:
+    """Without maxOffsetsPerTrigger nothing is left behind; it falls behind only if micro-batches get longer and longer."""
+    keeps_up = after(*((n, n + 0.9, 10 * n, 10 * n) for n in range(40)))
+    assert keeps_up is not None
+    assert keeps_up.seconds == 0
+    slower = after((0, 20, 100, 100), (20, 60, 300, 300), (60, 140, 700, 700))
+    assert slower is not None
+    assert slower.seconds == math.inf
+
+
+def test_old_rates_are_forgotten() -> None:
+    """A limit that was raised shows within two minutes."""
+    slow = [(5 * n, 5 * n + 5, 10 * n, 90_000) for n in range(100)]
+    fast = [(500 + 5 * n, 505 + 5 * n, 1_000 + 500 * n, 90_000) for n in range(25)]
+    found = after(*slow, *fast)
+    assert found is not None
+    assert found.read_per_second == pytest.approx(100)
+
+
+def test_many_short_batches_take_little_space() -> None:
+    """Micro-batches of a few ms for two minutes."""
+    positions = Positions()
+    for n in range(20_000):
+        positions.add(batch(n / 100, n / 100 + 0.01, n, 10**6))
+    assert len(positions._found) < 130
+
+
+def test_a_query_that_starts_again_is_measured_again() -> None:
+    """The time in which it did not run is no rate."""
+    job = Job("app")
+
+    def catch_up() -> CatchUp | None:
+        (query,) = job.snapshot().queries
+        return query.catch_up
+
+    def run(name: str, began: int) -> None:
+        for n in range(10):
+            job.handle(
+                {
+                    "Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent",
+                    "progress": {
+                        "id": "id-1",
+                        "runId": name,
+                        "timestamp": f"1970-01-01T{began:02}:00:{5 * n:02}.000Z",
+                        "durationMs": {"triggerExecution": 5_000},
+                        "sources": [
+                            {
+                                "description": "KafkaV2[Subscribe[a]]",
+                                "endOffset": json.dumps({"a": {"0": 1_000 * began + 50 * n}}),
+                                "latestOffset": json.dumps({"a": {"0": 90_000}}),
+                            }
+                        ],
+                    },
+                }
+            )  # fmt: skip
+
+    job.handle(query_started(run="run-1"))
+    assert catch_up() is None
+    run("run-1", 1)
+    first = catch_up()
+    run("run-2", 20)
+    second = catch_up()
+    assert first is not None
+    assert second is not None
+    assert first.read_per_second == pytest.approx(10)
+    assert second.read_per_second == pytest.approx(10)
