@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -27,10 +28,13 @@ from ..events import (
 )
 from ..job import ClientKind, Job, JobSnapshot, QueryTotals, read_summary
 from ..task.note import Note
+from .critical_path import Saving, Slots, critical_seconds
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and the size of the log."""
 
+LIMITED_SHARE = 0.1
+"""The share of a query's time from which on a quota is said to limit it: see `Application.limited_share`."""
 _MOST_STAGES = 20_000
 _MOST_ATTEMPTS = 5_000
 _MOST_BATCHES = 5_000
@@ -54,6 +58,8 @@ class StageHistory:
     """Failed attempts that left a note."""
     noted_ms: int = 0
     """Sum of their throttle times."""
+    slots: Slots = field(default_factory=Slots)
+    """All its attempts of tasks, for the critical path."""
 
     @property
     def throttled_ms(self) -> int | None:
@@ -157,6 +163,75 @@ class Application:
             and not self.unknown_attempts
             and not self.unseen_clients
         )
+
+    def critical_seconds(self, query: str | None = None) -> float | None:
+        """
+        Throttle time on the critical path of stages: by how much the application would be shorter without the quota, at most.
+
+        Notes have the throttle times of failed attempts. Those of the others are known by query only, and are taken as the same share of
+        the time of all its attempts; throttle times without a query, of all attempts of the application. The assumptions of
+        `critical_path` apply.
+
+        Args:
+            query: of this streaming query only (empty: of what belongs to none); None for the whole application.
+
+        Returns:
+            Seconds, a lower bound where throttle times are one; None if no throttle time or no attempt is known.
+
+        """
+        if self.throttled_ms is None:
+            return None
+        if not any(stage.slots.noted or stage.slots.other for stage in self.stages):
+            return None if self.throttled_ms else 0.0
+        shares = self._shares()
+        savings = (
+            self._saving(
+                stage, stage.slots.saved(shares.get(stage.query, shares[None]))
+            )
+            for stage in self.stages
+            if query is None or stage.query == query
+        )
+        return round(critical_seconds(savings), 3)
+
+    def limited_share(self, query: str) -> float | None:
+        """The share (0 to 1) of the time of a streaming query's stages that is on the critical path and throttled; None if it is unknown."""
+        critical = self.critical_seconds(query)
+        busy = critical_seconds(
+            self._saving(stage, math.inf)
+            for stage in self.stages
+            if stage.query == query
+        )
+        if critical is None or not busy:
+            return None
+        share = critical / busy
+        # a lower bound that is low rules nothing out
+        return share if share >= LIMITED_SHARE or self.throttles_complete else None
+
+    def _saving(self, stage: StageHistory, saved: float) -> Saving:
+        began = self.ended if stage.began is None else stage.began
+        return Saving(began, self.ended if stage.ended is None else stage.ended, saved)
+
+    def _shares(self) -> dict[str | None, float]:
+        """By query, the throttled share of attempts without a note; None is the key for queries without throttle times of their own."""
+        queries = {stage.query for stage in self.stages}
+        left: dict[str | None, float] = {}
+        for query, totals in self.throttles:
+            key = query if query and query in queries else None
+            left[key] = left.get(key, 0.0) + totals.throttled_ms / 1_000
+        other: dict[str | None, float] = {}
+        for stage in self.stages:
+            key = stage.query if stage.query in left else None
+            left[key] = left.get(key, 0.0) - stage.slots.noted
+            for each in {stage.query, None}:
+                other[each] = other.get(each, 0.0) + stage.slots.other
+        shares = {
+            key: max(0.0, seconds) / other[key] if other.get(key) else 0.0
+            for key, seconds in left.items()
+        }
+        of_all = min(1.0, shares.get(None, 0.0))
+        return {None: of_all} | {
+            key: min(1.0, share + of_all) for key, share in shares.items() if key
+        }
 
 
 def read_application(
@@ -265,6 +340,7 @@ class ApplicationHistory:
                 stage.name = record.name or stage.name
                 stage.began = record.began if stage.began is None else stage.began
                 stage.ended, stage.failed = record.time, record.failed
+                stage.slots.close()
             case TaskStarted():
                 self._at(record.attempt.began)
             case TaskEnded():
@@ -301,14 +377,18 @@ class ApplicationHistory:
 
     def _task_ended(self, record: TaskEnded, note: Note | None) -> None:
         self._at(record.time)
-        if record.failure is None:
-            return
         attempt = record.attempt
         stage = self._stage(attempt.stage, attempt.stage_attempt)
         throttled_ms = longest_ms = None
         if note is not None:
             throttled_ms = sum(each.throttled_ms for each in note.totals)
             longest_ms = max((each.longest_ms for each in note.totals), default=0)
+        if record.reason != "Resubmitted":  # of an attempt that has ended before
+            noted = None if throttled_ms is None else throttled_ms / 1_000
+            stage.slots.add(attempt.executor, attempt.began, record.time, noted)
+        if record.failure is None:
+            return
+        if throttled_ms is not None:
             stage.notes += 1
             stage.noted_ms += throttled_ms
         cause = record.failure.cause

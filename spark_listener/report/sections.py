@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,11 +16,12 @@ from rich.text import Text
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from ..events import FailureCause
-from ..job import ClientKind, QueryTotals
-from .application import Application, FailedAttempt, StageHistory
+from ..job import ClientKind, QuerySnapshot, QueryTotals
+from .application import LIMITED_SHARE, Application, FailedAttempt, StageHistory
 
 _MOST_IN_TERMINAL = 15
 _MOST_IN_JSON = 1_000
+_MOST_IN_HEADLINE = 3
 _UNSEEN: Final[Mapping[ClientKind, str]] = {
     "jvm": "Kafka clients of the JVM, such as Spark's connector, were not watched (docs/spark-connector.md)",
     "python": "Python code in tasks did not report (docs/spark-tasks.md)",
@@ -106,6 +108,15 @@ def sections(application: Application) -> Iterator[ReportSection]:
             ],
         ),
         ReportSection(
+            title="Streaming queries at their limit",
+            heads=("query", "=throttled", "#backlog", "#read/s", "#added/s", "#catch-up", "#maxOffsetsPerTrigger"),
+            rows=[
+                (shown(query.name), *_limit_cells(query, application.limited_share(query.name)))
+                for query in snapshot.queries
+            ],
+            page_only=("#added/s",),
+        ),
+        ReportSection(
             title="Longest throttle times of failed attempts",
             heads=("=stage", "partition, attempt", "=cause", "raised", "query", "#throttled", "#longest", "#took"),
             rows=[
@@ -125,6 +136,29 @@ def sections(application: Application) -> Iterator[ReportSection]:
         ),
     )  # fmt: skip
     return (section for section in found if section.rows or section.empty)
+
+
+def _limit_cells(query: QuerySnapshot, share: float | None) -> tuple[str, ...]:
+    """Whether a quota slows it, how long it needs for its backlog, and what its limit allows."""
+    found, limited = query.catch_up, _is_limited(share)
+    if found is None:
+        catch_up, allowed = "unknown", "unknown"
+    else:
+        catch_up = seconds(found.seconds) if math.isfinite(found.seconds) else "cannot catch up"  # fmt: skip
+        allowed = f"{found.read_per_second:,.0f} per s" if limited else "unknown"
+    return (
+        "unknown" if share is None else f"{share:.0%} of its time",
+        _count(None if found is None else found.backlog),
+        _count(None if found is None else found.read_per_second),
+        _count(None if found is None else found.added_per_second),
+        catch_up,
+        allowed if limited is not False else "not limited",
+    )
+
+
+def _is_limited(share: float | None) -> bool | None:
+    """Whether a quota decides how fast a query is, by `limited_share`; one that is slow for another reason is not blamed on it."""
+    return None if share is None else share >= LIMITED_SHARE
 
 
 def tables(application: Application) -> RenderableType:
@@ -187,7 +221,29 @@ def headline(application: Application) -> str:
     else:
         bound = "" if application.throttles_complete else "at least "
         throttled = f"Throttled {bound}{seconds(application.throttled_ms / 1_000)}"
-    return f"{throttled}, {', '.join(counts)}"
+        critical = application.critical_seconds()
+        if critical is not None and application.throttled_ms:
+            throttled += f" ({seconds(critical)} on the critical path)"
+    return f"{throttled}, {', '.join([*counts, *_catching_up(application)])}"
+
+
+def _catching_up(application: Application) -> Iterator[str]:
+    """The queries that a quota keeps behind."""
+    left = _MOST_IN_HEADLINE
+    for query in application.snapshot.queries:
+        found = query.catch_up
+        if (
+            left
+            and found is not None
+            and found.seconds
+            and _is_limited(application.limited_share(query.name))
+        ):
+            left -= 1
+            name = shown(query.name, 40)
+            if math.isfinite(found.seconds):
+                yield f"{name} catches up in {seconds(found.seconds)}"
+            else:
+                yield f"{name} cannot catch up"
 
 
 def throttled_clients(application: Application) -> Sequence[QueryTotals]:
@@ -298,6 +354,7 @@ def document(application: Application) -> str:
         "finished": application.finished,
         "throttled_seconds": _in_seconds(application.throttled_ms),
         "throttled_complete": application.throttles_complete,
+        "critical_path_throttled_seconds": application.critical_seconds(),
         "seen_clients": application.seen_clients,
         "unseen_clients": application.unseen_clients,
         "throttles": [
@@ -337,6 +394,10 @@ def document(application: Application) -> str:
                 "phases": dict(query.phases),
                 "max_offsets_behind": query.max_offsets_behind,
                 "avg_offsets_behind": query.avg_offsets_behind,
+                "critical_path_throttled_seconds": application.critical_seconds(
+                    query.name
+                ),
+                **_limit_values(query, application.limited_share(query.name)),
             }
             for query in snapshot.queries
         ],
@@ -358,6 +419,22 @@ def document(application: Application) -> str:
         "notes": list(notes(application)),
     }
     return json.dumps(values, indent=2)
+
+
+def _limit_values(query: QuerySnapshot, share: float | None) -> dict[str, Any]:
+    """As `_limit_cells`; null where it is unknown, and where there is no such time or no limit."""
+    found, limited = query.catch_up, _is_limited(share)
+    can_catch_up = None if found is None else math.isfinite(found.seconds)
+    return {
+        "throttled_share": share,
+        "limited_by_quota": limited,
+        "backlog_offsets": None if found is None else found.backlog,
+        "read_offsets_per_second": None if found is None else found.read_per_second,
+        "added_offsets_per_second": None if found is None else found.added_per_second,
+        "can_catch_up": can_catch_up,
+        "catch_up_seconds": found.seconds if found and can_catch_up else None,
+        "max_offsets_per_trigger_second": found.read_per_second if found and limited else None,
+    }  # fmt: skip
 
 
 def _in_seconds(ms: int | None) -> float | None:

@@ -107,6 +107,7 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
         ["0.0", "foreachPartition", "", "1 kafka_timeout_throttled, 1 kafka_quota, 1 executor_lost", "4 s", "3"],
         ["2.0", "start", "clicks", "1 kafka_timeout_throttled", "1.50 s", "1"],
         ["clicks", "0", "8 s", "9,000", "2,500"],
+        ["clicks", "unknown", "unknown", "unknown", "unknown", "unknown", "unknown"],
         ["0.0", "0, 0", "kafka_timeout_throttled", "cimpl.KafkaException", "", "4 s", "2 s", "7 s"],
         ["2.0", "0, 0", "kafka_timeout_throttled", "cimpl.KafkaException", "clicks", "1.50 s", "0.75 s", "5 s"],
     ]  # fmt: skip
@@ -193,7 +194,9 @@ def test_image_has_title_timeline_and_legend(tmp_path: Path, name: str) -> None:
     assert len([*chart.iter(f"{svg}rect")]) == page(application).count('rx="1"') + 2
     texts = [each.text or "" for each in drawn.findall(f"{svg}text")]
     assert texts[0].startswith("nightly")
-    assert texts[2].startswith("Throttled at least 5.50 s, 4 failed attempts")
+    assert texts[2].startswith(
+        "Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts"
+    )
     assert texts[3:] == ["stage or batch", "failed stage", "kafka_quota", "kafka_timeout_throttled", "executor_lost", "throttle time, as noted"]  # fmt: skip
     _, _, width, height = map(float, drawn.attrib["viewBox"].split())
     for rect in drawn.findall(f"{svg}rect"):

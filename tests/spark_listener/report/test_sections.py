@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +16,12 @@ from tests.spark_listener.recordings import Event, ended, started
 from tests.spark_listener.report.throttled import (
     BEGAN,
     HOSTILE,
+    QUERY,
     attempt,
     log,
     noted,
     progress,
+    stage,
 )
 
 from quotascope.clients.accounting import Client, ClientTotals
@@ -70,7 +72,7 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     text = Text.from_ansi(drawn(log(tmp_path / "app-1"))).plain
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[1] == "app-1, from 2023-11-14 22:13:20 UTC for 1 min"
-    assert lines[2] == "Throttled at least 5.50 s, 4 failed attempts, 1 retry, 0 stage retries, 0 lost executors"  # fmt: skip
+    assert lines[2] == "Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts, 1 retry, 0 stage retries, 0 lost executors"  # fmt: skip
     for row in (
         "alice billing write 4 s 4 2 s 1",
         "clicks alice clicks-reader read 1.50 s 4 0.75 s 1",
@@ -80,6 +82,7 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
         "0.0 foreachPartition 1 kafka_timeout_throttled 4 s",
         "2.0 start clicks 1 kafka_timeout_throttled 1.50 s",
         "clicks 0 8 s 9,000 2,500",
+        "clicks unknown unknown unknown unknown unknown",
         "0.0 0, 0 kafka_timeout_throttled 4 s 7 s",
         "2.0 0, 0 kafka_timeout_throttled clicks 1.50 s 5 s",
     ):
@@ -131,6 +134,93 @@ def _rows(*totals: ClientTotals) -> list[ClientTotals]:
     return [each for _, each in throttled_clients(application)]
 
 
+def stream(rates: tuple[int, int] | None) -> Iterator[Event]:
+    """
+    Twenty micro-batches of 5 s, each with a stage of two tasks at the same time; and a stage of no query.
+
+    Each reads and meets so many offsets; None if its source does not report any.
+    """
+    yield from stage(0, 0, 0, 5, "count")
+    yield attempt("Success", 0, 5, stage=0, task=99)
+    for number in range(20):
+        began = 5 * number
+        submitted, completed = stage(number + 1, 0, began, began + 5, "start", QUERY)
+        yield submitted
+        for task in range(2):
+            yield attempt("Success", began, began + 5, stage=number + 1, task=2 * number + task, partition=task)  # fmt: skip
+        yield completed
+        batch = progress(number, began, "clicks")
+        (source,) = batch["progress"]["sources"]
+        if rates is not None:
+            read, added = rates
+            source["description"] = "KafkaV2[Subscribe[clicks]]"
+            source["endOffset"] = json.dumps({"clicks": {"0": read * (number + 1)}})
+            source["latestOffset"] = json.dumps({"clicks": {"0": 20_000 + added * number}})  # fmt: skip
+        batch["progress"]["durationMs"] = {"triggerExecution": 5_000}
+        yield batch
+
+
+UNKNOWN, NOT_LIMITED = "unknown", "not limited"
+
+
+@pytest.mark.parametrize(
+    ("given", "limited", "cells", "headline"),
+    [
+        pytest.param(((500, 0), 160_000, 0), True, ("80% of its time", "10,000", "100", "0", "1 min 40 s", "100 per s"), "(1 min 20 s on the critical path)", id="a quota limits it"),
+        pytest.param(((500, 0), 160_000, 0), True, ("80% of its time", "10,000", "100", "0", "1 min 40 s", "100 per s"), ", clicks catches up in 1 min 40 s", id="and it catches up"),
+        pytest.param(((500, 600), 160_000, 0), True, ("80% of its time", "22,000", "100", "120", "cannot catch up", "100 per s"), ", clicks cannot catch up", id="more is added"),
+        pytest.param(((500, 0), 0, 0), False, ("0% of its time", "10,000", "100", "0", "1 min 40 s", NOT_LIMITED), "Throttled 0 s,", id="slow without a quota"),
+        pytest.param(((500, 600), 4_000, 0), False, ("2% of its time", "22,000", "100", "120", "cannot catch up", NOT_LIMITED), "(2 s on the critical path)", id="slow, hardly throttled"),
+        pytest.param(((500, 600), 4_000, 1), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttled at least 4 s", id="hardly throttled, as far as known"),
+        pytest.param(((500, 600), None, 0), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttle time unknown", id="throttle time unknown"),
+        pytest.param((None, 160_000, 0), True, ("80% of its time", *[UNKNOWN] * 5), "(1 min 20 s on the critical path)", id="offsets unknown"),
+    ],
+)  # fmt: skip
+def test_query_at_its_limit(
+    given: tuple[tuple[int, int] | None, int | None, int],
+    limited: bool | None,  # noqa: FBT001 - the value of a table
+    cells: tuple[str, ...],
+    headline: str,
+    tmp_path: Path,
+) -> None:
+    """How long it needs for its backlog; a quota is blamed only if it throttled the query for a good part of its time."""
+    rates, throttled_ms, unknown = given
+    path = quiet(tmp_path, environment({}), *stream(rates))
+    totals = None if throttled_ms is None else {"throttled_ms": throttled_ms}
+    left = totals and summary(tmp_path, totals, unknown, query="clicks")
+    application = read_application(path, left or None)
+    (values,) = json.loads(document(application))["queries"]
+    assert values["limited_by_quota"] is limited
+    assert (values["max_offsets_per_trigger_second"] is None) == (limited is not True or rates is None)  # fmt: skip
+    finite = "cannot" not in cells[4] and cells[4] != UNKNOWN
+    assert values["can_catch_up"] == (None if rates is None else finite)
+    assert (values["catch_up_seconds"] is not None) == finite
+    text = page(application)
+    for cell in cells:
+        assert f">{cell}</td>" in text
+    assert headline in text
+    lines = [" ".join(line.split()) for line in in_a_terminal(application).splitlines()]
+    assert " ".join(["clicks", *cells[:3], *cells[4:]]) in lines
+    blamed = text[: text.index("<h2")].count("clicks")
+    assert blamed == (limited is True and rates is not None)
+
+
+def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
+    """Throttle times of a query are those of its own attempts; without one, of all attempts."""
+    path = quiet(tmp_path, environment({}), *stream((500, 0)))
+    found = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}))
+    told = json.loads(document(found))
+    # of 205 s of tasks, so a fifth of everything: stage 0 ran beside the first of the query
+    assert told["critical_path_throttled_seconds"] == pytest.approx(20)
+    (query,) = told["queries"]
+    assert query["critical_path_throttled_seconds"] == pytest.approx(20)
+    no_task = read_application(
+        quiet(tmp_path, environment({})), summary(tmp_path, SOME)
+    )
+    assert json.loads(document(no_task))["critical_path_throttled_seconds"] is None
+    assert "critical path" not in page(no_task)
+
+
 FORMS = pytest.mark.parametrize("form", [in_a_terminal, page])
 
 
@@ -147,12 +237,13 @@ def summary(
     totals: Mapping[str, int] | None,
     unknown: int = 0,
     kinds: Sequence[ClientKind] = ("python", "jvm"),
+    query: str = "",
 ) -> Path:
     """What the listener left behind: of one client that reported so much, or of none, and of which clients it is complete."""
     job = Job("nightly")
     if totals is not None:
         counted = ClientTotals(CLIENT, **totals)
-        job.add_throttles(lambda: [("", counted)])
+        job.add_throttles(lambda: [(query, counted)])
         for kind in kinds:
             job.add_throttles(lambda: [("", ClientTotals(CLIENT))], kind)
     job.add_scoped_stages(lambda: [3])
@@ -312,5 +403,6 @@ def test_query_whose_source_does_not_say(
     batch = progress(0, 1, "clicks")
     batch["progress"] |= {"durationMs": {}, "sources": []}
     text = form(read_application(quiet(tmp_path, batch)))
-    row = text[text.rindex("clicks") :]
-    assert row[:200].count("unknown") == 3
+    _, first, second = text[text.index("Streaming queries") :].split("clicks")
+    assert first.count("unknown") == 3
+    assert second.count("unknown") == (6 if form is page else 5)
