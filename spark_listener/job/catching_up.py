@@ -56,14 +56,17 @@ class Positions:
 
     def add(self, event: QueryProgressed) -> None:
         """A micro-batch ended; one without offsets makes the position unknown."""
-        found = self._found
+        found, offsets = self._found, event.offsets
+        if offsets is not None and not event.rows and offsets.read == offsets.newest:
+            self.interrupted()  # older versions report that a query is idle like this
+            return
         if self._began is None:
             self._began = event.began
             found.clear()
-        if event.offsets is None or event.began is None or event.ended is None or self._began is None:  # fmt: skip
+        if offsets is None or event.began is None or event.ended is None or self._began is None:  # fmt: skip
             found.clear()
             return
-        position = _Position(event.began, event.ended, event.offsets)
+        position = _Position(event.began, event.ended, offsets)
         if position.ended < self._began + _QUOTA_WINDOW:
             return
         if found and position.offsets.read < found[-1].offsets.read:
@@ -79,7 +82,10 @@ class Positions:
         The time to read the backlog; None until there are two micro-batches to measure rates by.
 
         The rates are slopes of regression lines: brokers throttle in a saw-tooth as long as the quota window, which two points would catch
-        at any phase. A micro-batch without `maxOffsetsPerTrigger` takes all that there is: the query keeps up if those do not get longer and longer.
+        at any phase.
+
+        A query keeps up (0 s) that is behind no more than what is added during a micro-batch, unless micro-batches get longer and longer:
+        without `maxOffsetsPerTrigger` each takes all that there is.
         """
         if len(self._found) < 2:  # noqa: PLR2004 - a rate needs two
             return None
@@ -93,7 +99,7 @@ class Positions:
         took = last.ended - last.began
         behind = max(0, last.offsets.newest - last.offsets.read)
         backlog = behind + added * took
-        if behind:
+        if behind > added * took:
             seconds = backlog / (read - added) if read > added else math.inf
         else:
             grows = took > max(2 * (first.ended - first.began), _QUOTA_WINDOW)

@@ -17,7 +17,12 @@ RECORDED = Path(__file__).parent / "throttled_offsets.json"
 """A query that a broker with Kafka's default quota windows throttled for 3 minutes: when each micro-batch began and ended (s), and its offsets."""
 
 
-def batch(began: float, ended: float, read: int | None, newest: int) -> QueryProgressed:
+Batch = tuple[float, float, int | None, int] | tuple[float, float, int | None, int, int]
+
+
+def batch(
+    began: float, ended: float, read: int | None, newest: int, rows: int = 1
+) -> QueryProgressed:
     """A micro-batch; None for offsets that are not reported."""
     offsets = None if read is None else KafkaOffsets(read=read, newest=newest)
     return QueryProgressed(
@@ -27,13 +32,13 @@ def batch(began: float, ended: float, read: int | None, newest: int) -> QueryPro
         batch=0,
         began=began,
         phases={"triggerExecution": ended - began},
-        rows=0,
+        rows=rows,
         offsets_behind=None,
         offsets=offsets,
     )
 
 
-def after(*batches: tuple[float, float, int | None, int]) -> CatchUp | None:
+def after(*batches: Batch) -> CatchUp | None:
     """What micro-batches show."""
     positions = Positions()
     for each in batches:
@@ -58,6 +63,7 @@ def steady(read: int, added: int, backlog: int, *, batches: int = 20) -> CatchUp
         (500, 250, 20_000, (20_000 + 19 * 250 - 10_000 + 250) / 50),
         (500, 500, 20_000, math.inf),
         (500, 600, 20_000, math.inf),
+        (500, 500, 800, 0),
         (0, 0, 20_000, math.inf),
     ],
 )
@@ -106,6 +112,16 @@ def test_burst_is_left_out() -> None:
     found = after((0, 2, 1_100, 9_000), *lasting)
     assert found is not None
     assert found.read_per_second == pytest.approx(100)
+
+
+def test_idle_time_is_no_rate() -> None:
+    """After a progress without rows, as Spark 3.4 reports that there is nothing to read, a query is measured again."""
+    before = [(5.0 * n, 5.0 * n + 5, 10 * n, 10 * n, 1) for n in range(10)]
+    idle = [(10.0 * n, 10.0 * n + 1, 90, 90, 0) for n in range(5, 10)]
+    again = [(100 + 5.0 * n, 105 + 5.0 * n, 100 + 50 * n, 9_000, 1) for n in range(10)]
+    found = after(*before, *idle, *again)
+    assert found is not None
+    assert found.read_per_second == pytest.approx(10)
 
 
 def test_query_that_takes_all_there_is() -> None:
