@@ -193,6 +193,14 @@ class Application:
         )
         return round(critical_seconds(savings), 3)
 
+    @property
+    def least_seconds(self) -> float | None:
+        """How long it would have taken without the quota, at least; None unless all throttle times are known."""
+        critical = self.critical_seconds()
+        if critical is None or not self.throttles_complete:
+            return None
+        return max(0.0, self.ended - self.began - critical)
+
     def limited_share(self, query: str) -> float | None:
         """The share (0 to 1) of the time of a streaming query's stages that is on the critical path and throttled; None if it is unknown."""
         critical = self.critical_seconds(query)

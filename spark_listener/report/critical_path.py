@@ -41,6 +41,7 @@ class Slots:
     """Seconds of throttle time in notes, at most the time of the attempt that left it."""
     other: float = 0.0
     """Seconds of attempts without a note."""
+    _open: int = 0
     _by_executor: dict[str, list[_Slot]] = field(default_factory=dict)
     _kept: tuple[_Slot, ...] = ()
     _longest: float = 0.0
@@ -48,7 +49,7 @@ class Slots:
     def add(self, executor: str, began: float, ended: float, throttled: float | None) -> None:  # fmt: skip
         """An attempt ended, after those added before it; `throttled` is the seconds in its note, None without one."""
         took = max(0.0, ended - began)
-        if sum(map(len, self._by_executor.values())) >= _MOST_SLOTS:
+        if self._open >= _MOST_SLOTS:
             self.close()
         slots = self._by_executor.setdefault(executor, [])
         fitting = (slot for slot in slots if slot.free <= began)
@@ -56,6 +57,7 @@ class Slots:
         if slot is None:
             slot = _Slot()
             slots.append(slot)
+            self._open += 1
         slot.free = ended
         if throttled is None:
             slot.other += took
@@ -71,6 +73,7 @@ class Slots:
         slots = [slot for found in self._by_executor.values() for slot in found]
         slots += self._kept
         self._by_executor.clear()
+        self._open = 0
         self._longest = max(
             self._longest, *(slot.noted + slot.remains(0) for slot in slots), 0.0
         )

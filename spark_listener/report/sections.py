@@ -202,9 +202,12 @@ def _cell(head: str, text: str) -> Text:
 
 def period(application: Application) -> str:
     """The id of the application, and when it ran."""
-    took = seconds(max(0.0, application.ended - application.began))
     state = "" if application.finished else ", not ended"
-    return f"{shown(application.app_id)}, from {moment(1_000 * application.began)} for {took}{state}"
+    return f"{shown(application.app_id)}, from {moment(1_000 * application.began)} for {_took(application)}{state}"
+
+
+def _took(application: Application) -> str:
+    return seconds(max(0.0, application.ended - application.began))
 
 
 def headline(application: Application) -> str:
@@ -312,8 +315,12 @@ def _count(value: float | None) -> str:
 
 
 def notes(application: Application) -> Sequence[str]:
-    """What limits these figures, a sentence each."""
+    """What follows from these figures and what limits them, a sentence each."""
     snapshot, found = application.snapshot, []
+    if application.throttled_ms and application.least_seconds is not None:
+        found.append(
+            f"Without the quota the application would have taken {seconds(application.least_seconds)} or more, not {_took(application)}."
+        )
     if not application.with_summary:
         found.append(
             "Throttle times are those that failed attempts noted: an event log has none of successful attempts. "
@@ -355,6 +362,7 @@ def document(application: Application) -> str:
         "throttled_seconds": _in_seconds(application.throttled_ms),
         "throttled_complete": application.throttles_complete,
         "critical_path_throttled_seconds": application.critical_seconds(),
+        "least_seconds_without_quota": application.least_seconds,
         "seen_clients": application.seen_clients,
         "unseen_clients": application.unseen_clients,
         "throttles": [

@@ -212,8 +212,14 @@ def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
     told = json.loads(document(found))
     # of 205 s of tasks, so a fifth of everything: stage 0 ran beside the first of the query
     assert told["critical_path_throttled_seconds"] == pytest.approx(20)
+    assert told["least_seconds_without_quota"] == pytest.approx(80)
+    sentence = "Without the quota the application would have taken 1 min 20 s or more, not 1 min 40 s."  # fmt: skip
+    assert sentence in told["notes"]
     (query,) = told["queries"]
     assert query["critical_path_throttled_seconds"] == pytest.approx(20)
+    partly = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}, 1))
+    assert json.loads(document(partly))["least_seconds_without_quota"] is None
+    assert "Without the quota" not in page(partly)
     no_task = read_application(
         quiet(tmp_path, environment({})), summary(tmp_path, SOME)
     )
