@@ -262,7 +262,7 @@ def read_application(
     try:
         counted = None if summary is None else read_summary(summary)
         history = ApplicationHistory()
-        with EventLog(path) as log:
+        with EventLog(path, successes=True) as log:
             job = Job("", watcher=history)
             size = log.size()
             log.feed(job, progress and (lambda read: progress(read, size)))

@@ -17,7 +17,7 @@ from tests.spark_listener.event_log.logs import (
 )
 from tests.spark_listener.recordings import VERSIONS, ended, log_of, started
 
-from quotascope.spark_listener.event_log import NoEventLog
+from quotascope.spark_listener.event_log import EventLog, NoEventLog
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job
 
@@ -196,8 +196,15 @@ def test_log_moves_while_it_is_read(tmp_path: Path, open_log: Open) -> None:
         log.feed(Job("a"))
 
 
-def test_first_attempts_are_not_parsed(tmp_path: Path, open_log: Open) -> None:
-    """Successful first attempts and their starts are left out, and counted; all others are read."""
+@pytest.mark.parametrize(
+    ("successes", "read"), [(False, [2, 3, 4, 5]), (True, [1, 2, 3, 4, 5])]
+)
+def test_first_attempts_are_not_parsed(
+    tmp_path: Path,
+    successes: bool,  # noqa: FBT001 - a case
+    read: list[int],
+) -> None:
+    """Starts of first attempts are left out, and counted, and so are their ends if they succeeded, unless these are asked for."""
     events = [
         started(task=1),
         ended(task=1),
@@ -214,6 +221,7 @@ def test_first_attempts_are_not_parsed(tmp_path: Path, open_log: Open) -> None:
             seen.append(event["Task Info"]["Task ID"])
 
     job = Seen("a")
-    open_log(path).feed(job)
-    assert seen == [2, 3, 4, 5]
-    assert job.snapshot().events == 2
+    with EventLog(path, successes=successes) as log:
+        log.feed(job)
+    assert seen == read
+    assert job.snapshot().events == len(events) - len(read)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,18 @@ def test_recorded_logs(version: str) -> None:
     assert len(application.attempts) == 2
     assert all(stage.ended and stage.name for stage in application.stages)
     assert application.finished
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_all_attempts_of_a_recorded_log_count(version: str) -> None:
+    """For the critical path, those that succeeded at once matter as well."""
+    path = log_of(version, "plain")
+    events = map(json.loads, path.read_text().splitlines())
+    tasks = [each["Task Info"] for each in events if each["Event"] == "SparkListenerTaskEnd"]  # fmt: skip
+    took = sum(task["Finish Time"] - task["Launch Time"] for task in tasks) / 1_000
+    stages = read_application(path).stages
+    found = sum(stage.slots.other + stage.slots.noted for stage in stages)
+    assert found == pytest.approx(took)
 
 
 def test_application_that_has_not_ended(tmp_path: Path) -> None:
