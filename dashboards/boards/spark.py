@@ -30,9 +30,11 @@ from ..scope import RATE_INTERVAL, Scope
 from ..variables import common, one_of, values
 
 APP, QUERY = one_of("app"), one_of("query")
+LIMITED = 0.1
+"""Seconds of throttle time per second from which on a quota is said to limit a query."""
 CATCHES_UP = {"0": "cannot catch up", "1": "yes"}
 _LIMITS = """\
-Streaming queries that read Kafka and were throttled in the last ten minutes. Backlog: offsets behind the newest. maxOffsetsPerTrigger/s: \
+Streaming queries that read Kafka and were throttled for 10 % or more of the last ten minutes. Backlog: offsets behind the newest. maxOffsetsPerTrigger/s: \
 the largest value that the limit allows for each second of the trigger interval. Catch-up: time to read the backlog at this limit, measured over two minutes; \
 a query cannot catch up if producers add more than it reads."""
 _ABOUT = """\
@@ -218,10 +220,10 @@ def limits(scope: Scope) -> Row:
     """What throttled streaming queries can reach under their limits."""
 
     def at_limit(family: Family) -> str:
-        """Of queries that are throttled, so that no quota is blamed for others. Clients have no query if Spark's connector does not report it."""
+        """Of queries that are throttled for a good part of their time: no quota is blamed for others. Clients have no query if Spark's connector does not report it."""
         worst = _worst(scope, family, "app", "query")
         own, of_no_query = (
-            above(scope.by("max", waiting(APP, matcher), *labels), 0)
+            above(scope.by("max", waiting(APP, matcher), *labels), LIMITED)
             for matcher, labels in ((QUERY, ("app", "query")), ('query=""', ("app",)))
         )
         return either(
