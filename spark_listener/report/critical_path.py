@@ -13,6 +13,8 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 _MOST_SLOTS = 10_000
+_MOST_CORES = 500
+"""Of an executor; chains that are open then end, so that a log of any content is read in time in proportion to its length."""
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ class Slots:
     def add(self, executor: str, began: float, ended: float, throttled: float | None) -> None:  # fmt: skip
         """An attempt ended, after those added before it; `throttled` is the seconds in its note, None without one."""
         took = max(0.0, ended - began)
-        if self._open >= _MOST_SLOTS:
+        if self._open >= _MOST_SLOTS or len(self._by_executor.get(executor, ())) >= _MOST_CORES:  # fmt: skip
             self.close()
         slots = self._by_executor.setdefault(executor, [])
         fitting = (slot for slot in slots if slot.free <= began)

@@ -131,3 +131,13 @@ def test_a_stage_that_is_over_saves_as_much(
     closed.close()
     closed.close()
     assert closed.saved(share) == pytest.approx(longest - without, abs=1e-6)
+
+
+def test_any_number_of_attempts_at_once() -> None:
+    """Attempts of more cores than an executor can have take bounded space; the longest counts."""
+    found = Slots()
+    for number in range(2_000):
+        found.add("1", 0.0, 10.0 + number / 1_000, None)
+        found.add(str(number), 0.0, 10.0, None)
+    assert found.saved(0.5) == pytest.approx(6, abs=0.001)
+    assert len(found._kept) == 1
