@@ -79,7 +79,7 @@ class Positions:
 
     def catch_up(self) -> CatchUp | None:
         """
-        The time to read the backlog; None until there are two micro-batches to measure rates by.
+        The time to read the backlog; None until there are micro-batches of two quota windows to measure rates by.
 
         The rates are slopes of regression lines: brokers throttle in a saw-tooth as long as the quota window, which two points would catch
         at any phase.
@@ -90,8 +90,8 @@ class Positions:
         if len(self._found) < 2:  # noqa: PLR2004 - a rate needs two
             return None
         first, last = self._found[0], self._found[-1]
-        if last.ended <= first.ended or last.began <= first.began:
-            return None  # the clock was set
+        if last.ended < first.ended + 2 * _QUOTA_WINDOW or last.began <= first.began:
+            return None  # within one tooth, or the clock was set
         ends, begins = [each.ended for each in self._found], [each.began for each in self._found]  # fmt: skip
         read = linear_regression(ends, [each.offsets.read for each in self._found]).slope  # fmt: skip
         newest = [each.offsets.newest for each in self._found]

@@ -97,6 +97,7 @@ def test_recorded_throttling(remaining: float) -> None:
         pytest.param([(0, 20, 100, 900)], id="one, which gives no rate"),
         pytest.param([(0, 3, 100, 900), (3, 6, 200, 900), (6, 14, 300, 900)], id="within the burst"),
         pytest.param([(0, 20, 100, 900), (20, 40, 200, 900), (40, 60, None, 0)], id="no offsets any more"),
+        pytest.param([(0, 20, 100, 900), (20, 41, 200, 900)], id="less than two quota windows"),
         pytest.param([(0, 20, 900, 900), (20, 40, 5, 9)], id="the topic was created again"),
         pytest.param([(50, 80, 100, 900), (20, 40, 200, 900)], id="the clock was set"),
     ],
