@@ -4,12 +4,16 @@ The throttle times of Spark's own Kafka connector are those that the broker coun
 Batches are as the connector makes them, so that their counts are estimated from the clients' averages; streams have the reporter.
 """
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from math import nan
 from pathlib import Path
 
 import confluent_kafka
 import pytest
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.spark import failures
@@ -20,8 +24,10 @@ from tests.spark.connector.provision import jars
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.table import Row
 from tests.spark.versions import CONNECTOR
+from tests.spark_listener.recordings import STREAMING
 
 from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener.job import Job
 from quotascope.spark_listener.jvm import PLUGIN, REPORTER, write_jar
 
 pytestmark = pytest.mark.real
@@ -31,6 +37,10 @@ WRITE_RATE = 10_000.0
 READ_RATE = 20_000.0
 """A reader is held up for longer: its throttled fetches bring nothing."""
 ROWS = 160
+PART = 100
+"""Rows of a micro-batch that is one of many."""
+MINUTE = 3.0
+"""Seconds that stand for a minute of catching up."""
 COUNTED = {"kafka.metric.reporters": REPORTER}
 SMALL = {"kafka.batch.size": "20000", "kafka.max.partition.fetch.bytes": "20000"}
 
@@ -47,21 +57,28 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
 
 
 @pytest.fixture(scope="module")
-def full_topic(kafka: Cluster, traffic: Traffic) -> str:
+def full_topic(kafka: Cluster) -> str:
+    """Read by several tests."""
+    return filled_topic(kafka, ROWS)
+
+
+def filled_topic(kafka: Cluster, rows: int) -> str:
     """Rows of a thousand bytes in batches of ten: a fetch is never much more than its quota."""
-    topic = traffic.topic()
+    topic = Traffic(kafka).topic()
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": kafka.admin, "batch.num.messages": 10}
     )
-    for _ in range(ROWS):
+    for _ in range(rows):
         producer.produce(topic, bytes(1_000))
     producer.flush(20)
     return topic
 
 
-def limited(kafka: Cluster, quotas: Quotas, user: str) -> jobs.Options:
+def limited(
+    kafka: Cluster, quotas: Quotas, user: str, read_rate: float = READ_RATE
+) -> jobs.Options:
     """How a user connects who has a low quota from now on."""
-    limits = {"producer_byte_rate": WRITE_RATE, "consumer_byte_rate": READ_RATE}
+    limits = {"producer_byte_rate": WRITE_RATE, "consumer_byte_rate": read_rate}
     quotas.set(({"user": user}, limits))
     return {f"kafka.{key}": value for key, value in login(kafka, user).items()} | SMALL
 
@@ -144,3 +161,30 @@ def test_stream_that_writes(
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.stream_write, options, topic, source, str(tmp_path))
     broker.agrees(told(driver, "", Client("svc:team a", "etl", "write")))
+
+
+def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path) -> None:
+    """
+    The listener predicts within 10 % when a throttled stream has read its backlog, at 10, 5 and 2 minutes before it has.
+
+    Quota windows are 3 s in all, not 11 s, and a minute is 3 s.
+    """
+    windows = Plugin(settings={"quota.window.num": "3"})
+    with running(Layout.COMBINED, tmp_path / "kafka", plugin=windows) as kafka:
+        with closing(Quotas(kafka.connection())) as quotas:
+            options = limited(kafka, quotas, "carol", 5 * READ_RATE)
+        topic, checkpoint = filled_topic(kafka, 36 * PART), str(tmp_path / "checkpoint")
+        reported = driver.call(jobs.stream_in_parts, options, topic, PART, checkpoint)
+    job = Job("catching up")
+    predicted: list[tuple[float, float]] = []
+    for progress in map(json.loads, reported):
+        if not progress["numInputRows"]:
+            continue
+        job.handle({"Event": f"{STREAMING}QueryProgressEvent", "progress": progress})
+        (query,) = job.snapshot().queries
+        ended = datetime.fromisoformat(progress["timestamp"]).timestamp() + query.phases["triggerExecution"]  # fmt: skip
+        predicted.append((ended, query.catch_up.seconds if query.catch_up else nan))
+    over = predicted[-1][0]
+    for minutes in (10, 5, 2):
+        left, seconds = next((over - ended, seconds) for ended, seconds in predicted if over - ended <= minutes * MINUTE)  # fmt: skip
+        assert seconds == pytest.approx(left, rel=0.1), (minutes, predicted)

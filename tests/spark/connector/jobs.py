@@ -1,5 +1,6 @@
 """What a job does with Kafka: it reads or writes a topic, as a batch or as a stream. Each runs in the driver's process."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -67,6 +68,24 @@ def stream_read(
     )
     assert sum(sums) == rows * 1_000
     return str(query.id)
+
+
+def stream_in_parts(
+    spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str
+) -> list[str]:
+    """All that the topic holds, so many rows in a micro-batch; returns the JSON of what each reported."""
+    source = spark.readStream.format("kafka").options(**kafka)
+    parts = source.option("startingOffsets", "earliest").option("subscribe", topic)
+    query = (
+        parts.option("maxOffsetsPerTrigger", rows)
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", checkpoint)
+        .start()
+    )
+    query.processAllAvailable()
+    query.stop()
+    return [json.dumps(json.loads(each.json)) for each in query.recentProgress]
 
 
 def stream_write(
