@@ -307,8 +307,8 @@ class ApplicationHistory:
         stage = self._stage(attempt.stage, attempt.stage_attempt)
         throttled_ms = longest_ms = None
         if note is not None:
-            throttled_ms = sum(each.throttled_ms for each in note.totals)
-            longest_ms = max((each.longest_ms for each in note.totals), default=0)
+            throttled_ms = sum(each.throttled_ms for each in note.whole)
+            longest_ms = max((each.longest_ms for each in note.whole), default=0)
             stage.notes += 1
             stage.noted_ms += throttled_ms
         cause = record.failure.cause

@@ -144,3 +144,36 @@ def test_stream_that_writes(
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.stream_write, options, topic, source, str(tmp_path))
     broker.agrees(told(driver, "", Client("svc:team a", "etl", "write")))
+
+
+def test_real_time_mode(
+    kafka: Cluster,
+    quotas: Quotas,
+    driver: SparkProcess,
+    full_topic: str,
+    tmp_path: Path,
+) -> None:
+    """A batch of minutes shows its throttle times while it runs, and the killed task has not more in the end."""
+    options = limited(kafka, quotas, "carol") | COUNTED
+    found = driver.call(
+        jobs.real_time,
+        options,
+        full_topic,
+        str(tmp_path),
+        batch="5 minutes",
+        ends=False,
+    )
+    assert found["trigger"] == 300
+    assert 0 < found["running"] <= found["shown"] <= found["truth"]
+
+
+def test_real_time_batch_that_ends(
+    kafka: Cluster, driver: SparkProcess, full_topic: str, tmp_path: Path
+) -> None:
+    """What was reported while it ran is not counted again."""
+    options = {"kafka.bootstrap.servers": kafka.admin}
+    found = driver.call(
+        jobs.real_time, options, full_topic, str(tmp_path), batch="5 seconds", ends=True
+    )
+    assert found["trigger"] == 5
+    assert found["shown"] == found["truth"] == jobs.ROW_MS * ROWS
