@@ -262,7 +262,14 @@ SPARK_STALLED: Final = Threshold(
     unit="s",
     meaning="time since a query reported progress",
     reason="Spark reports after each batch and every 10 s without data",
-    change="above three times the longest trigger interval",
+    change="higher for long triggers under Spark Connect",
+)
+SPARK_STALLED_TRIGGERS: Final = Threshold(
+    value=3.0,
+    unit="intervals",
+    meaning="the same in intervals of its trigger",
+    reason="a real-time batch lasts one",
+    change="lower for hours",
 )
 
 

@@ -59,7 +59,8 @@ def attach_to(driver: Driver, options: Mapping[str, Option] | None = None) -> Li
 
 def _attached(driver: Driver, options: Mapping[str, Option]) -> Listener:
     settings, problems = resolve(driver.properties, options)
-    listener = Listener(Job(settings.app or driver.app_name), settings.interval_seconds)
+    job = Job(settings.app or driver.app_name, trigger=driver.trigger_seconds)
+    listener = Listener(job, settings.interval_seconds)
     for problem in problems:
         listener.problem("properties", str(problem))
     for part, step in {

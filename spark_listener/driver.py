@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -20,6 +21,7 @@ _ALSO = (
 """Other properties may hold secrets, and are not looked at."""
 _ADDRESSES = ("spark.driver.bindAddress", "spark.driver.host")
 """Under Spark Connect those of the server, where this process need not be."""
+_TRIGGER = re.compile(r"(?:ProcessingTime|Continuous|RealTime)Trigger\((\d+)\)")  # ms
 
 
 class Driver:
@@ -78,6 +80,25 @@ class Driver:
         if conf is None and self.context is not None:
             conf = self.context.getConf()
         return _of_session(conf, key)
+
+    def trigger_seconds(self, query: str) -> float | None:
+        """
+        The interval of a running streaming query's trigger, by its id: in Real-Time Mode, how long a batch lasts.
+
+        None where it has none or cannot be asked, as under Spark Connect. Never raises.
+        """
+        with suppress(Exception):
+            session = self._spark
+            if not hasattr(session, "_jsparkSession"):  # a SparkContext
+                from pyspark.sql import SparkSession  # noqa: PLC0415 - only then
+
+                session = SparkSession._instantiatedSession  # noqa: SLF001 - as `_jsparkSession`, PySpark has no public way
+            running = session._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - as above
+            for each in running.values():  # of all sessions
+                if each.id().toString() == query:
+                    trigger = _TRIGGER.fullmatch(each.trigger().toString())
+                    return (trigger and int(trigger[1]) / 1_000) or None
+        return None
 
     @property
     def session(self) -> Spark:

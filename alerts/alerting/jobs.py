@@ -9,9 +9,24 @@ from quotascope.metrics import catalog
 
 from .. import recorded
 from ..links import Dashboard, Site
-from ..promql import above, aggregate, both, either, increase, select, series
+from ..promql import (
+    above,
+    aggregate,
+    both,
+    but_not,
+    either,
+    increase,
+    operation,
+    select,
+    series,
+)
 from ..rule import DURATION, INTEGER, THREE_DIGITS, Alert, AlertScope, AlertSeverity
-from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_THROTTLED
+from ..thresholds import (
+    SPARK_RETRIES,
+    SPARK_STALLED,
+    SPARK_STALLED_TRIGGERS,
+    SPARK_THROTTLED,
+)
 
 _QUERY = "{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }}"
 _JOB = f"Spark job {{{{ printf `%q` $labels.app }}}}{_QUERY}"
@@ -62,21 +77,27 @@ def jobs(site: Site) -> Iterator[Alert]:
         summary="Spark's listener loses events.",
         description=f"About {INTEGER} events of Spark job {{{{ printf `%q` $labels.app }}}} were lost within 30 minutes: its waits, retries and report are too low.",
     )
-    silent = above(
-        aggregate(
-            "max",
-            site.keys("app", "query"),
-            select(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS),
-        ),
-        SPARK_STALLED.value,
+    query = site.keys("app", "query")
+    age, trigger = (
+        aggregate("max", query, select(family))
+        for family in (
+            catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS,
+            catalog.SPARK_QUERY_TRIGGER_SECONDS,
+        )
     )
-    own = _waits(site.keys("app", "query"))
+    silent = above(age, SPARK_STALLED.value)
     of_no_query = _waits(site.keys("app"), 'query=""')
     yield _alert(
         name="KafkaQuotaSparkQueryStalled",
-        expr=either(
-            both(silent, own, site.keys("app", "query")),
-            both(silent, of_no_query, site.keys("app")),
+        expr=but_not(
+            either(
+                both(silent, _waits(query), query),
+                both(silent, of_no_query, site.keys("app")),
+            ),
+            operation(
+                age, "<=", f"{trigger} * {SPARK_STALLED_TRIGGERS.value:g}", query
+            ),
+            query,
         ),
         labels=("app", "query"),
         severity=AlertSeverity.WARNING,
@@ -84,7 +105,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         keep="10m",
         summary="A streaming query stands still while Kafka throttles it.",
         description=f"{_JOB} has reported no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
-        thresholds=(SPARK_STALLED,),
+        thresholds=(SPARK_STALLED, SPARK_STALLED_TRIGGERS),
     )
 
 

@@ -184,6 +184,7 @@ def queries(scope: Scope) -> Row:
         catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS.help,
         "s",
         worst_query(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS),
+        worst_query(catalog.SPARK_QUERY_TRIGGER_SECONDS, " trigger"),
         steps=steps.QUERY_STALLED,
         links=runbooks(scope.site, "KafkaQuotaSparkQueryStalled"),
     )

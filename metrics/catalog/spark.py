@@ -94,6 +94,13 @@ SPARK_QUERY_PROGRESS_AGE_SECONDS = gauge(
     "seconds",
     "QueryProgressEvent",
 )
+SPARK_QUERY_TRIGGER_SECONDS = gauge(
+    "spark_query_trigger_seconds",
+    "Interval of this streaming query's trigger.",
+    ("app", "query"),
+    "seconds",
+    "the driver",
+)
 SPARK_QUERY_MAX_OFFSETS_BEHIND = gauge(
     "spark_query_max_offsets_behind",
     "Offsets that the worst partition of this streaming query is behind the newest.",

@@ -157,6 +157,7 @@ SERIES: Final[Mapping[Family, SeriesReader]] = {
     catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS: _by_query(
         lambda query: query.progress_age_seconds
     ),
+    catalog.SPARK_QUERY_TRIGGER_SECONDS: _by_query(lambda query: query.trigger_seconds),
     catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND: _by_query(
         lambda query: query.max_offsets_behind
     ),

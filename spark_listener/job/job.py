@@ -28,7 +28,7 @@ from ..events import (
 )
 from ..task import note
 from .attempts import AttemptCounts, LostExecutors, StageReader, UnreportedAttempts
-from .queries import QueryStates
+from .queries import QueryStates, TriggerReader
 from .recent import Recent
 from .snapshot import ClientKind, JobSnapshot, QueryTotals
 from .throttles import LastRead, ThrottleNotes, ThrottleReader, named, summed
@@ -65,6 +65,7 @@ class Job:
         app: `spark.app.name`.
         clock: seconds since 1970, as Spark's own events have them.
         watcher: called with one record at a time.
+        trigger: asked for the trigger of a streaming query when it starts.
 
     """
 
@@ -73,6 +74,7 @@ class Job:
         app: str,
         clock: Callable[[], float] = time.time,
         watcher: Watcher | None = None,
+        trigger: TriggerReader = lambda _: None,
     ) -> None:
         self._app = app
         self._clock = clock
@@ -81,11 +83,12 @@ class Job:
         self._reading = threading.Lock()
         self._attempts = AttemptCounts()
         self._executors = LostExecutors()
-        self._queries = QueryStates()
+        self._queries = QueryStates(trigger)
         self._unreported = UnreportedAttempts()
         self._notes = ThrottleNotes(clock)
         self._query_of: Recent[int, str] = Recent(_MOST_STAGES)
         self._readers: tuple[LastRead, ...] = ()
+        self._reads_plugin = False
         self._stage_readers: tuple[StageReader, ...] = ()
         self._events = 0
         self._lost = 0
@@ -154,6 +157,7 @@ class Job:
         """
         with self._lock:
             self._readers += (LastRead(read, kind),)
+            self._reads_plugin |= kind == "jvm"
 
     def add_scoped_stages(self, read: StageReader) -> None:
         """Call this reader, too, for the stages with attempts that report throttle times."""
@@ -242,7 +246,8 @@ class Job:
     def _count_note(self, ended: TaskEnded, found: note.Note | None) -> None:
         stage = ended.attempt.stage
         if found is not None:
-            self._notes.add(self._query_of.get(stage, "") or found.query, found.totals)
+            totals = found.totals if self._reads_plugin else found.whole
+            self._notes.add(self._query_of.get(stage, "") or found.query, totals)
             self._unreported.reports(stage)
         elif ended.reason not in ("Success", "Resubmitted"):
             self._unreported.unreported(stage)
@@ -260,7 +265,7 @@ def _read(event: Mapping[str, Any]) -> tuple[Record | None, note.Note | None]:
         found is not None
         and failure is not None
         and failure.cause is FailureCause.KAFKA_TIMEOUT
-        and any(totals.throttled_ms > 0 for totals in found.totals)
+        and any(totals.throttled_ms > 0 for totals in found.whole)
     ):
         failure = replace(failure, cause=FailureCause.KAFKA_TIMEOUT_THROTTLED)
         return replace(record, failure=failure), found

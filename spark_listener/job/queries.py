@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..events import (
@@ -15,6 +15,9 @@ from ..events import (
 from .catching_up import Positions
 from .recent import Recent
 from .snapshot import QuerySnapshot
+
+TriggerReader = Callable[[str], float | None]
+"""Returns the seconds of a running query's trigger by the id of the query; None if it has none or that is unknown. Never raises."""
 
 _MOST_RUNS = 100
 
@@ -31,14 +34,7 @@ class _QueryState:
     phases: Mapping[str, float] = field(default_factory=dict)
     offsets_behind: OffsetsBehind | None = None
     positions: Positions = field(default_factory=Positions)
-
-    def run(self, run: str) -> None:
-        """Count a run that was not seen before."""
-        if run not in self.runs:
-            self.starts += 1
-            self.active = True
-            self.positions.interrupted()
-        self.runs[run] = None
+    trigger_seconds: float | None = None
 
     def seen(self, time: float | None) -> None:
         """Remember the time of an event."""
@@ -51,25 +47,27 @@ class QueryStates:
     The queries of an application, by id.
 
     Args:
+        trigger: asked once for each run.
         most: how many are known at a time; when there are more, one that ended is forgotten, if there is one.
 
     """
 
-    def __init__(self, most: int = 1_000) -> None:
+    def __init__(
+        self, trigger: TriggerReader = lambda _: None, most: int = 1_000
+    ) -> None:
+        self._trigger = trigger
         self._most = most
         self._queries: dict[str, _QueryState] = {}
         self.forgotten = 0
 
     def started(self, event: QueryStarted) -> None:
         """A query starts or is started again."""
-        query = self._known(event.query, event.name)
-        query.run(event.run)
+        query = self._running(event.query, event.run, event.name)
         query.seen(event.time)
 
     def progressed(self, event: QueryProgressed) -> None:
         """A micro-batch ended."""
-        query = self._known(event.query, event.name)
-        query.run(event.run)
+        query = self._running(event.query, event.run, event.name)
         query.seen(event.ended)
         query.phases = event.phases
         query.offsets_behind = event.offsets_behind
@@ -77,8 +75,7 @@ class QueryStates:
 
     def idle(self, event: QueryIdle) -> None:
         """A query has nothing to do."""
-        query = self._known(event.query, "")
-        query.run(event.run)
+        query = self._running(event.query, event.run)
         query.seen(event.time)
         query.positions.interrupted()
 
@@ -100,16 +97,22 @@ class QueryStates:
             by_name.setdefault(query.name, []).append(query)
         return tuple(_snapshot(by_name[name], now) for name in sorted(by_name))
 
-    def _known(self, query: str, name: str) -> _QueryState:
+    def _running(self, query: str, run: str, name: str = "") -> _QueryState:
+        """The state of a query, of which a run that was not seen before is counted."""
         known = self._queries.get(query)
-        if known is not None:
-            known.name = name or known.name
-            return known
-        if len(self._queries) >= self._most:
-            ended = (key for key, each in self._queries.items() if not each.active)
-            del self._queries[next(ended, next(iter(self._queries)))]
-            self.forgotten += 1
-        known = self._queries[query] = _QueryState(name or query)
+        if known is None:
+            if len(self._queries) >= self._most:
+                ended = (key for key, each in self._queries.items() if not each.active)
+                del self._queries[next(ended, next(iter(self._queries)))]
+                self.forgotten += 1
+            known = self._queries[query] = _QueryState(name or query)
+        known.name = name or known.name
+        if run not in known.runs:
+            known.starts += 1
+            known.active = True
+            known.trigger_seconds = self._trigger(query)
+            known.positions.interrupted()
+        known.runs[run] = None
         return known
 
 
@@ -126,6 +129,7 @@ def _snapshot(queries: Iterable[_QueryState], now: float) -> QuerySnapshot:
         progress_age_seconds=max(0.0, now - latest.last_seen)
         if latest.active
         else None,
+        trigger_seconds=latest.trigger_seconds if latest.active else None,
         max_offsets_behind=None if behind is None else behind.most,
         avg_offsets_behind=None if behind is None else behind.average,
         catch_up=latest.positions.catch_up(),

@@ -389,8 +389,8 @@ class ApplicationHistory:
         stage = self._stage(attempt.stage, attempt.stage_attempt)
         throttled_ms = longest_ms = None
         if note is not None:
-            throttled_ms = sum(each.throttled_ms for each in note.totals)
-            longest_ms = max((each.longest_ms for each in note.totals), default=0)
+            throttled_ms = sum(each.throttled_ms for each in note.whole)
+            longest_ms = max((each.longest_ms for each in note.whole), default=0)
         if record.reason != "Resubmitted":  # of an attempt that has ended before
             noted = None if throttled_ms is None else throttled_ms / 1_000
             stage.slots.add(attempt.executor, attempt.began, record.time, noted)

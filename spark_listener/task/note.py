@@ -1,7 +1,7 @@
 """
 The note on a failed attempt: one line in the text of its exception, for Spark drops the accumulators of such attempts.
 
-A note holds all throttle times of the attempt until then. Texts of exceptions are untrusted, so a note counts only where a line is
+A note holds all throttle times of the attempt until then, apart those that the executor's plugin has already. Texts of exceptions are untrusted, so a note counts only where a line is
 nothing else, and when it names the attempt that failed.
 """
 
@@ -34,19 +34,27 @@ class Note(NamedTuple):
     query: str
     """The id of its streaming query; empty when there is none."""
     totals: tuple[ClientTotals, ...]
-    """Of the whole attempt, until it failed."""
+    """Of the attempt until it failed, without those reported."""
+    reported: tuple[ClientTotals, ...] = ()
+    """Those that the attempt reported to the executor's plugin while it ran."""
+
+    @property
+    def whole(self) -> tuple[ClientTotals, ...]:
+        """Of the whole attempt; a client may be there twice."""
+        return self.totals + self.reported
 
 
 def text_of(attempt: AttemptKey, note: Note) -> str:
     """One line of ASCII and of bounded length: if there are too many clients, those throttled shortest are counted together."""
-    most = len(note.totals)
+    most = max(len(note.totals), len(note.reported))
     while True:
-        rows = [row(each) for each in _summed(note.totals, most)]
         values = {
             **attempt._asdict(),
             "query": note.query[:_MOST_QUERY],
-            "clients": rows,
+            "clients": [row(each) for each in _summed(note.totals, most)],
         }
+        if note.reported:
+            values["reported"] = [row(each) for each in _summed(note.reported, most)]
         text = PREFIX + json.dumps(values, separators=(",", ":"))
         if len(text) <= _MOST_CHARACTERS:
             return text
@@ -100,15 +108,20 @@ def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
             ids = tuple(values.get(name) for name in AttemptKey._fields)
             if all(map(is_count, ids)) and ids == attempt:
                 query, rows = values["query"], values["clients"]
-                if isinstance(query, str) and isinstance(rows, list):
-                    yield Note(query[:_MOST_QUERY], tuple(map(totals_of, rows)))
+                reported = values.get("reported", [])
+                if isinstance(query, str) and isinstance(rows, list) and isinstance(reported, list):  # fmt: skip
+                    yield Note(
+                        query[:_MOST_QUERY],
+                        tuple(map(totals_of, rows)),
+                        tuple(map(totals_of, reported)),
+                    )
     except (KeyError, RecursionError, UnreadableRow, ValueError):
         return
 
 
 def _fullness(note: Note) -> tuple[int, int]:
-    responses = sum(each.responses for each in note.totals)
-    return responses, sum(each.quota_retries for each in note.totals)
+    responses = sum(each.responses for each in note.whole)
+    return responses, sum(each.quota_retries for each in note.whole)
 
 
 class _Line(str):

@@ -154,7 +154,7 @@ class JobThrottles:
         return nullcontext(self.ledger.account(_query()))
 
     def totals(self) -> tuple[tuple[str, ClientTotals], ...]:
-        """In the driver: the counts so far by id of the streaming query (empty for none) and client, without notes on failures."""
+        """In the driver: the counts so far by id of the streaming query (empty for none) and client, without notes on failures and what the plugin took."""
         return self.ledger.totals()
 
     def scoped_stages(self) -> Container[int]:

@@ -1,8 +1,8 @@
 """
 Counting in a Python worker, the process that runs tasks one after the other.
 
-`TaskScope` is the `with` block in a task. `PythonWorker` has the counts of the attempt that runs now (`AttemptCounter`), which the accumulator
-brings to the driver if the attempt succeeds, and a note on its exception if it fails.
+`TaskScope` is the `with` block in a task. `PythonWorker` has the counts of the attempt that runs now (`AttemptCounter`). While it runs, they go to the
+executor's plugin, if there is one; what remains at its end, the accumulator brings to the driver if it succeeds, and a note on its exception if it fails.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
@@ -39,6 +39,7 @@ _LOG = logging.getLogger(__name__)
 _NOWHERE = AttemptKey(-1, -1, -1)
 _MOST_CLIENTS = 100
 """A task has a few; those that come later are counted together."""
+_REPORT_SECONDS = 1.0
 
 
 class TaskScope:
@@ -66,7 +67,7 @@ class TaskScope:
         _traceback: TracebackType | None,
     ) -> None:
         if error is None or isinstance(error, GeneratorExit):
-            self._worker.spool()
+            self._worker.end_scope()
         else:
             note.put(error, self._worker.note)
 
@@ -86,7 +87,12 @@ class PythonWorker:
         self._lock = threading.Lock()
         self._counter = AttemptCounter(_NOWHERE, "")
         self.account: ThrottleAccount = RoutedAccount(lambda: self._counter.account)
-        if accumulator is None and not _spool_folder().is_dir():
+        self._spool = _spool_folder()
+        if self._spool is not None:
+            threading.Thread(
+                target=self._report, name="quotascope-report", daemon=True
+            ).start()
+        elif accumulator is None:
             _LOG.warning(
                 "the driver of this task has no accumulator for it: only failed attempts report the throttle times of their Kafka clients"
             )
@@ -112,37 +118,41 @@ class PythonWorker:
     def note(self) -> str:
         """The note on an attempt that fails."""
         with self._lock:
-            counter = self._counter
-            totals = tuple(
-                _minus(each, counter.spooled.get(each.client))
-                for each in counter.send()
-            )
-            return note.text_of(counter.attempt, note.Note(counter.query, totals))
+            return self._counter.note()
 
-    def spool(self) -> None:
-        """
-        At the end of a scope without an accumulator: leave the counts so far to the executor's plugin, a file for each time.
+    def end_scope(self) -> None:
+        """At the end of a scope without an exception: without an accumulator, leave the counts to the plugin. Never raises."""
+        if self._accumulator is None:
+            self._leave_to_plugin()
 
-        Does nothing where there is no plugin, and never raises.
+    def _report(self) -> None:
         """
-        folder = _spool_folder()
-        if self._accumulator is not None or not folder.is_dir():
-            return
+        Leave the counts to the plugin while tasks run, which may be for hours, as in Real-Time Mode.
+
+        Those of an attempt that has a note wait for its end, where either the note counts or the accumulator.
+        """
+        while self._spool is not None:
+            time.sleep(_REPORT_SECONDS)
+            self._leave_to_plugin(while_running=True)
+
+    def _leave_to_plugin(self, *, while_running: bool = False) -> None:
         try:
             with self._lock:
-                lines = list(self._counter.spool())
-            if lines:
-                path = folder / uuid4().hex
-                path.write_text("\n".join(lines), encoding="ascii")
-                path.rename(f"{path}.txt")  # seen as a whole or not at all
+                waits = while_running and self._counter.noted
+                if self._spool is not None and not waits:
+                    self._counter.spool(self._spool)
         except Exception:  # noqa: BLE001 - the program's task matters more than its counts
-            _LOG.exception("the throttle times of this task are not reported")
+            self._spool = None
+            _LOG.exception("throttle times are not left to the plugin")
 
 
-def _spool_folder() -> Path:
-    """The folder that the plugin (`PythonSpool`) makes in the executor's first local directory, which Spark names to its workers."""
+def _spool_folder() -> Path | None:
+    """The folder that the plugin (`PythonSpool`), if there is one, makes in the executor's first local directory, which Spark names to its workers."""
     first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    return Path(first or os.devnull, "quotascope")  # never one of the current folder
+    folder = Path(first, "quotascope")
+    return (
+        folder if first and folder.is_dir() else None
+    )  # never one of the current folder
 
 
 _LOCK = threading.Lock()
@@ -162,39 +172,58 @@ class AttemptCounter:
     The counts of one attempt.
 
     It is the value of the task's accumulator, and turns into plain tuples when the worker pickles that at the end of a successful
-    task: it has all throttle times until then, also of clients that outlive the scope.
+    task: it has all throttle times until then, also of clients that outlive the scope, but for those that the plugin has.
     """
 
     def __init__(self, attempt: AttemptKey, query: str) -> None:
         self.attempt = attempt
         self.query = query
         self.account = ThrottleAccount(_MOST_CLIENTS)
+        self.noted = False
+        """Whether an exception has a note of these counts, which may yet be caught."""
+        self._lock = threading.Lock()
+        self._reported: dict[Client, ClientTotals] = {}
+        """What the accumulator or the plugin took."""
+        self._left = ThrottleAccount(_MOST_CLIENTS)
+        """What the plugin took."""
         self._sent: dict[Client, ClientTotals] = {}
-        self.spooled: dict[Client, ClientTotals] = {}
-        """The counts that were left to the plugin."""
+        """What any of them took, or a note."""
 
-    def send(self) -> tuple[ClientTotals, ...]:
-        """The counts so far; from now on they are counted as sent."""
-        totals = self.account.totals()
-        self._sent = {each.client: each for each in totals}
-        return totals
+    def note(self) -> str:
+        """The text of a note with the counts that the plugin did not take: the accumulator's part gets lost when the attempt fails."""
+        with self._lock:
+            self.noted = True
+            totals = self.account.totals()
+            self._sent = _by_client(totals)
+            left = self._left.totals()
+            rest = tuple(_since(each, _by_client(left)) for each in totals)
+        return note.text_of(self.attempt, note.Note(self.query, rest, left))
 
-    def spool(self) -> Iterator[str]:
+    def spool(self, folder: Path) -> None:
         """
-        The counts that were not left to the plugin yet, and now are: a line for each client.
+        Leave the counts that were not reported to the plugin: a file with a line for each client. Raises `OSError`.
 
         Query, user, client id and side, percent-encoded, then throttled ms, responses and longest ms.
         """
-        for each in self.send():
-            new = _minus(each, self.spooled.get(each.client))
-            self.spooled[each.client] = each
-            if new.responses:
-                names = (
-                    quote(text, "", errors="replace")
-                    for text in (self.query, *new.client)
-                )
-                counts = (new.throttled_ms, new.responses, new.longest_ms)
-                yield " ".join([*names, *(str(int(count)) for count in counts)])
+        with self._lock:
+            totals = self.account.totals()
+            new = [_since(each, self._reported) for each in totals]
+            new = [each for each in new if each.responses]
+            if not new:
+                return
+            path = folder / uuid4().hex
+            path.write_text(
+                "\n".join(_line(self.query, each) for each in new), encoding="ascii"
+            )
+            path.rename(f"{path}.txt")  # seen as a whole or not at all
+            for each in new:
+                self._left.add(each._replace(quota_retries=0))
+            for taken in (self._reported, self._sent):
+                for each in totals:  # but for its admin calls that were repeated
+                    before = taken.get(each.client, ClientTotals(each.client))
+                    taken[each.client] = each._replace(
+                        quota_retries=before.quota_retries
+                    )
 
     def take_over(self, before: AttemptCounter) -> None:
         """Count what came too late for the task that ran here before."""
@@ -202,24 +231,42 @@ class AttemptCounter:
             self.account.add(totals)
 
     def rest(self) -> Iterator[ClientTotals]:
-        """The counts since they were sent."""
-        for totals in self.account.totals():
-            late = _minus(totals, self._sent.get(totals.client))
-            if late.responses or late.quota_retries:
-                yield late
+        """The counts that were neither reported nor noted."""
+        with self._lock:
+            for totals in self.account.totals():
+                late = _since(totals, self._sent)
+                if late.responses or late.quota_retries:
+                    yield late
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        rows = tuple(row(each) for each in self.send())
+        with self._lock:
+            totals = self.account.totals()
+            rows = tuple(row(_since(each, self._reported)) for each in totals)
+            self._reported, self._sent = _by_client(totals), _by_client(totals)
         return tuple, ((VERSION, self.attempt.stage, self.query, rows),)
 
 
-def _minus(totals: ClientTotals, sent: ClientTotals | None) -> ClientTotals:
-    if sent is None:
+def _line(query: str, totals: ClientTotals) -> str:
+    names = (quote(text, "", errors="replace") for text in (query, *totals.client))
+    counts = (totals.throttled_ms, totals.responses, totals.longest_ms)
+    return " ".join([*names, *(str(int(count)) for count in counts)])
+
+
+def _by_client(counts: Iterable[ClientTotals]) -> dict[Client, ClientTotals]:
+    return {each.client: each for each in counts}
+
+
+def _since(totals: ClientTotals, taken: Mapping[Client, ClientTotals]) -> ClientTotals:
+    """The counts that are not among those taken. Their longest throttle time is at most theirs together."""
+    before = taken.get(totals.client)
+    if before is None:
         return totals
+    new_ms = totals.throttled_ms - before.throttled_ms
     return totals._replace(
-        throttled_ms=totals.throttled_ms - sent.throttled_ms,
-        responses=totals.responses - sent.responses,
-        quota_retries=totals.quota_retries - sent.quota_retries,
+        throttled_ms=new_ms,
+        responses=totals.responses - before.responses,
+        longest_ms=min(totals.longest_ms, new_ms),
+        quota_retries=totals.quota_retries - before.quota_retries,
     )
 
 

@@ -50,7 +50,7 @@ ConfigurationRefused           warning  exporter      5m  -   == 0
 SparkJobThrottled              warning  job           15m 10m > 0.2
 SparkRetries                   warning  job           5m  10m > 3
 SparkEventsLost                info     job           5m  10m > 0
-SparkQueryStalled              warning  job           5m  10m > 0; > 600
+SparkQueryStalled              warning  job           5m  10m * 3; > 0; > 600
 """
 """Alert, severity, scope, `for`, `keep_firing_for`, and the numbers that its expression compares with or multiplies by."""
 _THRESHOLDS: Final = """
@@ -88,6 +88,7 @@ DISCOVERY_FAILURES     3          failures
 SPARK_THROTTLED        0.2        s/s
 SPARK_RETRIES          3          attempts
 SPARK_STALLED          600        s
+SPARK_STALLED_TRIGGERS 3          intervals
 """
 _WINDOWS: Final = """
 ThrottleSpike            [5m]

@@ -188,3 +188,36 @@ def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path) -> None:
     for minutes in (10, 5, 2):
         left, seconds = next((over - ended, seconds) for ended, seconds in predicted if over - ended <= minutes * MINUTE)  # fmt: skip
         assert seconds == pytest.approx(left, rel=0.1), (minutes, predicted)
+
+
+def test_real_time_mode(
+    kafka: Cluster,
+    quotas: Quotas,
+    driver: SparkProcess,
+    full_topic: str,
+    tmp_path: Path,
+) -> None:
+    """A batch of minutes shows its throttle times while it runs, and the killed task has not more in the end."""
+    options = limited(kafka, quotas, "carol") | COUNTED
+    found = driver.call(
+        jobs.real_time,
+        options,
+        full_topic,
+        str(tmp_path),
+        batch="5 minutes",
+        ends=False,
+    )
+    assert found["trigger"] == 300
+    assert 0 < found["running"] <= found["shown"] <= found["truth"]
+
+
+def test_real_time_batch_that_ends(
+    kafka: Cluster, driver: SparkProcess, full_topic: str, tmp_path: Path
+) -> None:
+    """What was reported while it ran is not counted again."""
+    options = {"kafka.bootstrap.servers": kafka.admin}
+    found = driver.call(
+        jobs.real_time, options, full_topic, str(tmp_path), batch="5 seconds", ends=True
+    )
+    assert found["trigger"] == 5
+    assert found["shown"] == found["truth"] == jobs.ROW_MS * ROWS

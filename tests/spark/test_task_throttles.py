@@ -142,6 +142,13 @@ def test_the_sum_over_attempts_is_the_truth(
     assert watched.unknown() == unknown
 
 
+def test_a_task_that_runs_its_function_again(watched: Watched, told: Told) -> None:
+    """Under `coalesce`, for one partition after the other, in the same process: each time counts once."""
+    tasks(watched, told, is_told_late, 3).coalesce(1).count()
+    found = watched.counted(told.client_id)
+    assert (found.throttled_ms, found.responses) == (sum(told.truth()), 6)
+
+
 def test_a_udf_counts(watched: Watched, told: Told) -> None:
     """Spark prints a shorter traceback there, and its tasks find the driver by what it sent them."""
 

@@ -92,6 +92,33 @@ def test_only_what_is_needed_is_kept(conf: type[_Conf]) -> None:
     assert Driver(session).properties == {"spark.quotascope.app": "orders"}
 
 
+@pytest.mark.parametrize(
+    ("trigger", "seconds"),
+    [
+        ("RealTimeTrigger(300000)", 300),
+        ("ProcessingTimeTrigger(1500)", 1.5),
+        ("ContinuousTrigger(1000)", 1),
+        ("ProcessingTimeTrigger(0)", None),
+        ("AvailableNowTrigger", None),
+    ],
+)
+def test_trigger_of_a_query(trigger: str, seconds: float | None) -> None:
+    """From its text in the JVM, by the id of the query; a query that is gone has none."""
+
+    def java(text: str) -> SimpleNamespace:
+        return SimpleNamespace(toString=lambda: text)
+
+    query = SimpleNamespace(id=lambda: java("id-1"), trigger=lambda: java(trigger))
+    state = SimpleNamespace(activeStreamingQueries=lambda: {"any": query})
+    session = SimpleNamespace(
+        sparkContext=SimpleNamespace(_jsc=object()),
+        _jsparkSession=SimpleNamespace(sharedState=lambda: state),
+    )
+    assert Driver(session).trigger_seconds("id-1") == seconds
+    assert Driver(session).trigger_seconds("id-2") is None
+    assert Driver(_Connect("one")).trigger_seconds("id-1") is None
+
+
 def test_properties_are_read_once() -> None:
     """In a single request where PySpark has one."""
     session = _Connect("one", _NewerConf, app_id="app-1", app_name="orders")

@@ -2,20 +2,26 @@
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType
+from tests.integration.eventually import eventually
 from tests.spark.table import counted
 
+from quotascope.spark_listener import attach
 from quotascope.spark_listener.jvm import PluginTotals
+from quotascope.spark_listener.task import throttle_scope
 
 Options = dict[str, str]
 """Of a source or a sink, without the `kafka.` before them but for the topic."""
 PATIENCE_MS = 2_000
 """Of a producer that gives up."""
+ROW_MS = 100
+"""How long a sink is throttled for each row."""
 
 
 def batch_write(spark: SparkSession, kafka: Options, topic: str, rows: int) -> str:
@@ -104,6 +110,67 @@ def stream_write(
         .option("checkpointLocation", checkpoint)
     )
     return str(query.id)
+
+
+def real_time(
+    spark: SparkSession,
+    kafka: Options,
+    topic: str,
+    folder: str,
+    *,
+    batch: str,
+    ends: bool,
+) -> dict[str, Any]:
+    """
+    What a listener shows of a query in Real-Time Mode that reads the topic, and whose sink in Python is throttled at each row.
+
+    While its first batch runs, unless that is to end, and after the query was stopped.
+    """
+    rows = Path(folder, "rows")
+
+    def each(_row: Row) -> None:
+        with throttle_scope() as account:
+            account.client("", "sink", "write").throttled(ROW_MS)
+        with rows.open("a") as file:
+            file.write("\n")
+
+    def truth() -> int:
+        return ROW_MS * rows.stat().st_size if rows.exists() else 0
+
+    def shown() -> dict[str, int]:
+        throttles = listener.collect().throttles
+        return {
+            totals.client.side: totals.throttled_ms
+            for name, totals in throttles
+            if name == str(query.id)
+        }
+
+    def at_work() -> dict[str, Any]:
+        assert bool(query.recentProgress) == ends
+        found = shown()
+        running = found.get("write", 0)
+        assert running == truth() > 0
+        assert "read" in found or ends
+        (state,) = (each for each in listener.snapshot().queries if each.active)
+        return {"running": running, "trigger": state.trigger_seconds}
+
+    source = spark.readStream.format("kafka").options(**kafka)
+    with attach(spark, http_enabled=False) as listener:
+        query = (
+            source.option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .load()
+            .writeStream.foreach(each)
+            .outputMode("update")
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .trigger(realTime=batch)  # type: ignore[call-overload] # PySpark's types lack it
+            .start()
+        )
+        try:
+            found = eventually(at_work, 60)
+        finally:
+            query.stop()
+        return {**found, "shown": shown().get("write", 0), "truth": truth()}
 
 
 def told(spark: SparkSession) -> list[Any]:

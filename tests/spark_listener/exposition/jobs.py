@@ -44,6 +44,7 @@ def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
                 restarts=2,
                 phases={"addBatch": 1.5, "triggerExecution": 2.0},
                 progress_age_seconds=12.5,
+                trigger_seconds=300.0,
                 max_offsets_behind=700.0,
                 avg_offsets_behind=350.5,
                 catch_up=CatchUp(

@@ -43,6 +43,7 @@ def test_each_number_stands_in_its_own_series() -> None:
     of_query = {
         "spark_query_restarts_total": 2,
         "spark_query_progress_age_seconds": 12.5,
+        "spark_query_trigger_seconds": 300,
         "spark_query_max_offsets_behind": 700,
         "spark_query_avg_offsets_behind": 350.5,
         "spark_query_backlog_offsets": 900,
@@ -103,6 +104,7 @@ def test_what_is_not_known_is_absent() -> None:
     quiet = replace(
         shown.queries[0],
         progress_age_seconds=None,
+        trigger_seconds=None,
         max_offsets_behind=None,
         avg_offsets_behind=None,
         catch_up=None,
@@ -112,6 +114,7 @@ def test_what_is_not_known_is_absent() -> None:
     assert "spark_query_restarts_total" in names
     assert not names & {
         "spark_query_progress_age_seconds",
+        "spark_query_trigger_seconds",
         "spark_query_max_offsets_behind",
         "spark_query_avg_offsets_behind",
         "spark_query_backlog_offsets",

@@ -40,12 +40,16 @@ class Clock:
 
 
 def noted(
-    *lines: str, totals: ClientTotals = TOTALS, query: str = "", **numbers: Any
+    *lines: str,
+    totals: ClientTotals = TOTALS,
+    reported: tuple[ClientTotals, ...] = (),
+    query: str = "",
+    **numbers: Any,
 ) -> dict[str, Any]:
     """The end of an attempt that left a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
     attempt = note.AttemptKey(ids["stage"], ids["number"], ids["task"])
-    text = note.text_of(attempt, note.Note(query, (totals,)))
+    text = note.text_of(attempt, note.Note(query, (totals,), reported))
     return ended(python_failure(*lines, text), **numbers)
 
 
@@ -127,6 +131,19 @@ def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
     assert (query, totals.client.user, totals.client.side) == ("", "alice", "write")
     assert totals.responses == 1
     assert totals.longest_ms > 3_000
+
+
+@pytest.mark.parametrize(("plugin", "throttled_ms"), [(True, 7), (False, 607)])
+def test_note_of_an_attempt_that_reported(plugin: bool, throttled_ms: int) -> None:  # noqa: FBT001 - of a table
+    """What it reported while it ran comes from the plugin, if that is read, and else from the note."""
+    job = Job("app")
+    if plugin:
+        job.add_throttles(list, "jvm")
+    rest = ClientTotals(WRITER, 7, 1, 7)
+    job.handle(noted(TIMEOUT, totals=rest, reported=(TOTALS,)))
+    ((_, totals),) = job.snapshot().throttles
+    assert totals.throttled_ms == throttled_ms
+    assert job.snapshot().failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
 
 
 def test_note_of_another_attempt() -> None:
@@ -220,6 +237,28 @@ def test_recorded_query(version: str) -> None:
     assert (query.name, query.active, query.restarts) == ("clicks", False, 2)
     assert query.progress_age_seconds is None
     assert query.phases["triggerExecution"] > 0
+
+
+def test_trigger_of_a_query() -> None:
+    """Asked for once in each run, since the next one may have another; known while the query runs."""
+    asked: list[str] = []
+
+    def trigger(query: str) -> float | None:
+        asked.append(query)
+        return 300.0 * len(asked)
+
+    job = Job("app", trigger=trigger)
+
+    def known() -> float | None:
+        return job.snapshot().queries[0].trigger_seconds
+
+    job.handle(query_started())
+    job.handle(query_progressed())
+    assert (known(), asked) == (300, ["id-1"])
+    job.handle(query_progressed(run="run-2"))
+    assert known() == 600
+    job.handle(query_terminated(run="run-2"))
+    assert known() is None
 
 
 def test_age_of_the_progress() -> None:

@@ -60,13 +60,14 @@ def test_the_driver_reads_what_the_task_wrote() -> None:
 @given(st.lists(TOTALS, max_size=12, unique_by=lambda each: each.client), NAMES)
 def test_any_names_arrive(totals: list[ClientTotals], query: str) -> None:
     """Whatever names clients have, the note is one line of ASCII."""
-    note = Note(query[:100], tuple(totals))
+    note = Note(query[:100], tuple(totals), tuple(totals[1:]))
     text = text_of(ATTEMPT, note)
     assert text.isascii()
     assert text.isprintable()
     found = read(f"ValueError: no\n{text}\n", ATTEMPT)
     assert found is not None
     assert sorted(found.totals) == sorted(note.totals)
+    assert sorted(found.reported) == sorted(note.reported)
     assert found.query == note.query
 
 

@@ -2,10 +2,13 @@
 
 import logging
 import pickle
+import threading
+import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -22,6 +25,7 @@ from quotascope.spark_listener.task.worker import (
 )
 
 NUMBER = 4711
+CLIENT = Client("alice", "etl", "write")
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, Any]]:
     monkeypatch.setattr(worker, "_WORKERS", {})
     yield registered
     registered.clear()
+    for each in worker._WORKERS.values():
+        each._spool = None  # ends the thread
 
 
 def scope_of(task: int, query: str | None = None) -> TaskScope:
@@ -227,17 +233,148 @@ def test_a_folder_of_the_program_is_not_the_plugins(
     assert [*(tmp_path / "quotascope").iterdir()] == []
 
 
+@pytest.fixture
+def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an executor's plugin."""
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
+    folder = tmp_path / "quotascope"
+    folder.mkdir()
+    return folder
+
+
+def left(spool: Path) -> list[str]:
+    """What the plugin would read."""
+    files = sorted(spool.glob("*.txt"))
+    return [line for file in files for line in file.read_text().splitlines()]
+
+
+def left_ms(spool: Path) -> int:
+    """The throttle times in it."""
+    return sum(int(line.split()[-3]) for line in left(spool))
+
+
+def noted(error: BaseException, task: int) -> note.Note:
+    """The note on a failure."""
+    found = note.read("\n".join(error.__notes__), note.AttemptKey(3, 0, task))
+    assert found is not None
+    return found
+
+
+class Turns:
+    """Of the thread that reports while tasks run: it sleeps until a test lets it have one."""
+
+    def __init__(self) -> None:
+        self._asleep = threading.Semaphore(0)
+        self.awake = threading.Semaphore(0)
+
+    def sleep(self, _seconds: float) -> None:
+        """Instead of `time.sleep`."""
+        self._asleep.release()
+        self.awake.acquire()
+
+    def take(self) -> None:
+        """Returns when the thread sleeps again."""
+        self._asleep.acquire()
+        self.awake.release()
+        self._asleep.acquire()
+        self._asleep.release()
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch, spool: Path) -> Iterator[Turns]:
+    """Where there is a plugin."""
+    assert spool.is_dir()
+    turns = Turns()
+    clock = SimpleNamespace(sleep=turns.sleep, monotonic=time.monotonic)
+    monkeypatch.setattr(worker, "time", clock)
+    yield turns
+    for each in worker._WORKERS.values():
+        each._spool = None
+        turns.awake.release()
+
+
+def test_a_task_that_runs_reports_to_the_plugin(
+    spool: Path, turns: Turns, registry: dict[int, Any]
+) -> None:
+    """In its scope and after it, each time once; the accumulator gets the rest, and all admin calls that were repeated."""
+    with scope_of(6) as account:
+        client = account.client("alice", "etl", "write")
+        client.throttled(250)
+        turns.take()
+        turns.take()
+        client.throttled(30)
+        client.retried()
+        turns.take()
+        client.throttled(7)
+    assert sorted(left(spool)) == [" alice etl write 250 1 250", " alice etl write 30 1 30"]  # fmt: skip
+    assert sent(registry)[3] == (("alice", "etl", "write", 7, 1, 7, 1),)
+    turns.take()
+    assert left_ms(spool) == 280
+    client.throttled(9)
+    turns.take()
+    assert left_ms(spool) == 289
+    with scope_of(7):
+        assert sent(registry)[3] == ()
+
+
+def test_a_task_that_fails_after_a_report(spool: Path, turns: Turns) -> None:
+    """Its note has the rest apart from what was reported, and the plugin does not get that rest."""
+
+    def fail() -> None:
+        with scope_of(6) as account:
+            client = account.client("alice", "etl", "write")
+            client.throttled(250)
+            turns.take()
+            client.throttled(4)
+            raise ValueError
+
+    with pytest.raises(ValueError) as failed:
+        fail()
+    turns.take()
+    assert left_ms(spool) == 250
+    found = noted(failed.value, 6)
+    assert found.totals == (ClientTotals(CLIENT, 4, 1, 4),)
+    assert found.reported == (ClientTotals(CLIENT, 250, 1, 250),)
+
+
+def test_an_exception_that_is_caught_after_a_report(
+    spool: Path, turns: Turns, registry: dict[int, Any]
+) -> None:
+    """What its note has comes home by the accumulator, once."""
+    with scope_of(6) as account:
+        client = account.client("alice", "etl", "write")
+        client.throttled(250)
+        turns.take()
+        client.throttled(4)
+        with pytest.raises(ValueError, match="no"), scope_of(6):
+            raise ValueError("no")
+        turns.take()
+        client.throttled(2)
+    assert left_ms(spool) == 250
+    assert sent(registry)[3] == (("alice", "etl", "write", 6, 2, 6, 0),)
+
+
+def test_a_task_that_sends_twice(registry: dict[int, Any]) -> None:
+    """As under `coalesce`: a second function in the same process sends what the first did not; if it fails, Spark drops that, and its note has both."""
+
+    def work(throttled_ms: int) -> None:
+        with scope_of(5) as account:
+            account.client("alice", "etl", "write").throttled(throttled_ms)
+            if throttled_ms == 4:
+                raise ValueError
+
+    for throttled_ms in (1, 2):
+        work(throttled_ms)
+        assert sent(registry)[3][0][3] == throttled_ms
+    with pytest.raises(ValueError) as failed:
+        work(4)
+    assert noted(failed.value, 5).whole == (ClientTotals(CLIENT, 7, 3, 4),)
+
+
 def test_the_plugin_gets_what_no_accumulator_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each time once, a file for each scope that succeeds, and a note only the rest."""
-    spool = tmp_path / "quotascope"
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},/elsewhere")
-
-    def left() -> list[str]:
-        files = sorted(spool.glob("*"))
-        assert {file.suffix for file in files} <= {".txt"}
-        return [file.read_text() for file in files]
 
     def scope(task: int) -> TaskScope:
         return TaskScope(worker_of(None), cast("Any", Task(task, "a query")))
@@ -247,17 +384,15 @@ def test_the_plugin_gets_what_no_accumulator_takes(
             client.throttled(4)
             raise ValueError
 
-    spool.mkdir()
     with scope(6) as account:
         client = account.client("a b\n", "é", "write")
         client.throttled(250)
-    assert left() == ["a%20query a%20b%0A %C3%A9 write 250 1 250"]
+    assert left(spool) == ["a%20query a%20b%0A %C3%A9 write 250 1 250"]
     with pytest.raises(ValueError) as failed:
         fail()
-    found = note.read("\n".join(failed.value.__notes__), note.AttemptKey(3, 0, 6))
-    assert found is not None
-    assert [(each.throttled_ms, each.responses) for each in found.totals] == [(4, 1)]
-    assert len(left()) == 1
+    (totals,) = noted(failed.value, 6).totals
+    assert (totals.throttled_ms, totals.responses) == (4, 1)
+    assert len(left(spool)) == 1
     monkeypatch.setattr(Path, "rename", Path.readlink)  # which fails here
     with scope(6):
         client.throttled(8)

@@ -9,7 +9,7 @@ import java.nio.file.LinkOption;
 import org.apache.spark.SparkEnv;
 
 /**
- * The folder where Python tasks without an accumulator, as under Spark Connect, leave the throttle times of their clients ({@code task/worker.py}).
+ * The folder where Python tasks leave the throttle times of their clients while they run ({@code task/worker.py}).
  *
  * It is in the first of the executor's local directories, whose paths Spark gives its Python workers as SPARK_LOCAL_DIRS, and which it deletes at the end.
  */
