@@ -94,7 +94,7 @@ REQUESTS = pa.schema([
     _column("identity", pa.binary(), "16 bytes, equal when the same line is read again"),
     _column("file", pa.string(), "the file, or the topic and partition"),
     _column("line", pa.int64(), "number of the line from 1, or the offset"),
-    _column("position", pa.int64(), "grows within `file`: as `line`, also where that is unknown"),
+    _column("position", pa.int64(), "order of the lines of a `file`, known even if `line` is not"),
 ])  # fmt: skip
 
 QUARANTINE = pa.schema([
