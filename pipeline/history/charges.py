@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from .schema import HISTORY, ROLLUP, UNKNOWN_MS, Column
+from ..table.layout import Column
+from .schema import HISTORY, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (
     ApiKey.LEADER_AND_ISR,

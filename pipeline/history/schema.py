@@ -5,14 +5,11 @@ History has one row per request that a quota sees. Its files are hash buckets of
 clients are never part of a path.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 
 from ..table.storage import FORMERLY
-
-Column: TypeAlias = Any
-"""A column of Arrow; its stubs are of another release."""
 
 UNKNOWN_MS: Final = -1
 """Of `throttle_ms` in history: the answer has no such field, or there was none."""

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST, Parsed, parse_lines
 from ..request_log.schema import QUARANTINE, REQUESTS
+from ..table import Progress
 from .committing import Ingest
 from .files import STANDARD_INPUT, log_files, size_of
 from .options import IngestOptions, IngestReport, IngestTables
@@ -29,9 +30,6 @@ BLOCK: Final = 4 << 20
 """Bytes that are read at once."""
 COMPRESSED_BLOCK: Final = 64 << 10
 """As above, of compressed files: their content may be a thousand times as large."""
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with bytes done and bytes in all, of the files as they lie on disk; 0 in all when these are unknown."""
 
 
 def ingest(
@@ -49,7 +47,7 @@ def ingest(
         paths: files, folders or `-` for standard input; plain, gzip or zstd by their first bytes.
         into: a folder, or a URI that `Table` knows.
         options: what has to be known about the logs.
-        progress: called after each file, and after each block of it.
+        progress: called after each file, and after each block of it, with the bytes of files as they lie on disk.
 
     Raises:
         UnreadableLog: a path is not there; nothing was added. A file that breaks off is in the report instead.

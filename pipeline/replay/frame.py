@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from quotascope.metrics.protocol import ApiKey
 
 from ..errors import PipelineError
 from ..history.schema import HISTORY, PLACE
+from ..table.layout import Column
 from .compiled import Codes, Flags, Floats, Ints, kernel, natural
 
 PRODUCE: Final = 0
@@ -55,8 +56,6 @@ STRICT_SINCE = {
 _PERCENT_PER_NANO = 100.0 / 1e9
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SMALL = 1 << 16
-
-Column: TypeAlias = Any  # pyarrow's stubs are of another release
 
 
 def array(values: object) -> Column:

@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from ..table.layout import Column
 from .compiled import Floats, Ints, run
-from .frame import KINDS, REQUEST, Column, Frame, array
+from .frame import KINDS, REQUEST, Frame, array
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,

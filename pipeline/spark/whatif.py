@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 from ..candidates import Candidate
 from ..errors import PipelineError
 from ..history import HISTORY
-from ..history.schema import PLACE, Column
+from ..history.schema import PLACE
 from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
+from ..table.layout import Column
 from ..table.storage import names_of
 from .arrow import apply_in_arrow, collected, ddl, map_in_arrow
 from .run import SparkRun, shown
