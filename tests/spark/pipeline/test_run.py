@@ -107,18 +107,24 @@ def test_jobs_have_names(spark: "SparkSession", tmp_path: Path) -> None:
     spark.sparkContext.setJobDescription(None)  # type: ignore[arg-type] # unsets it
 
 
-def _slow(seconds: float) -> float:
-    time.sleep(seconds)
-    return seconds
+def _wait_for(file: Path | None) -> bool:
+    deadline = time.monotonic() + 60
+    while file and not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return file is None or file.exists()
 
 
-def test_tasks_are_reported(spark: "SparkSession") -> None:
+def test_tasks_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
     """While a job runs its finished tasks are reported, of all; at last all of them."""
     reports: list[tuple[int, int]] = []
-    waits = [0.0, 0.0, 0.0, 1.0]
-    run = SparkRun(spark)
-    found = list(run(_slow, waits, lambda done, count: reports.append((done, count))))
-    assert found == waits
+    reported = tmp_path / "reported"
+
+    def report(done: int, count: int) -> None:
+        reports.append((done, count))
+        if done == 3:
+            reported.touch()
+
+    assert all(SparkRun(spark)(_wait_for, [None, None, None, reported], report))
     assert (3, 4) in reports
     assert reports[-1] == (4, 4)
     assert reports == sorted(reports)
