@@ -8,6 +8,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import nan
 from typing import Final, Generic, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..beans import BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceUnreadable
 
@@ -16,6 +19,8 @@ Key = TypeVar("Key", bound=Hashable)
 MOST_NUMBERS: Final = 500_000
 """Those of 80,000 clients under quotas of each type."""
 _NOWHERE: Final = -1
+_OF_NODE: Final = "StartTimeMs"
+"""The attribute of the MBean that has the node id in its name."""
 
 
 class Source(Protocol):
@@ -71,7 +76,7 @@ class LayoutTracker(Generic[Key]):
         self._layout = BeanLayout(())
         self._order: list[Key] = []
         """The keys of the last answer."""
-        self._targets: list[int] = []
+        self._targets: NDArray[np.intp] = np.empty(0, np.intp)
         """The place of each of them in the layout."""
         self._places: dict[Key, int] = {}
         self._columns: dict[BeanColumn, int] = {}
@@ -94,11 +99,11 @@ class LayoutTracker(Generic[Key]):
             came = {k: self._column_of(k) for k in fresh if k not in self._places}
             if left or came:
                 self._replace([*left], came)
-            self._targets = list(map(self._places.__getitem__, keys))
+            places = map(self._places.__getitem__, keys)
+            self._targets = np.fromiter(places, np.intp, len(keys))
             self._order = keys
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
-        for target, value in zip(self._targets, values, strict=True):
-            numbers[target] = value
+        np.frombuffer(numbers)[self._targets] = values
         numbers.pop()  # where those that are not used went
         return self._layout, numbers
 
@@ -151,7 +156,9 @@ class NodeId:
             ids = {
                 column.bean.get("id") or ""
                 for column in layout.columns
-                if column.bean.get("type") == "app-info"
+                # the attribute first: there are tens of thousands of columns, and few of that name
+                if column.attribute == _OF_NODE
+                and column.bean.get("type") == "app-info"
             }
             # Kafka's are whole numbers of 32 bits; anything else is the id of something else
             numbers = filter(re.compile(r"[0-9]{1,10}").fullmatch, ids)
