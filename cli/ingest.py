@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .pipeline_options import EngineName, check_extra, named_folder
+from .options import EngineName, check_extra, named_folder
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
