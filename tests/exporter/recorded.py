@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from quotascope.exporter.beans import Bean, BeanTable
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanTable
 from quotascope.exporter.snapshot import (
     LimitsHealth,
     Snapshot,

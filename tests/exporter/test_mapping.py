@@ -1,12 +1,17 @@
-"""Which attribute means what, and in which unit."""
+"""What a source reads: which attribute means what, and in which unit."""
+
+from array import array
 
 import pytest
 
-from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.mapping import (
     ATTRIBUTES,
     USAGE,
     Attribute,
+    Bean,
+    BeanColumn,
+    BeanLayout,
+    BeanTable,
     Meaning,
     attribute_of,
     wanted,
@@ -192,3 +197,19 @@ def test_an_agent_with_our_rules_shows_base_units() -> None:
         assert name.divisor == PARTS.get(unit, 1.0), name.attribute.name
         if unit == "ms":
             assert "_seconds" in name.family.name
+
+
+def test_the_order_of_properties_does_not_matter() -> None:
+    """Jolokia 1 sorts them, Jolokia 2 and Kafka do not."""
+    one = Bean.of("kafka.server", {"type": "Fetch", "user": "a"})
+    assert one == Bean.of("kafka.server", {"user": "a", "type": "Fetch"})
+    assert (one.get("user"), one.get("client-id")) == ("a", None)
+
+
+def test_a_table_pairs_columns_with_numbers() -> None:
+    """In the order of the layout."""
+    column = BeanColumn(Bean.of("d", {"type": "t"}), "a")
+    table = BeanTable(
+        node_id="1", layout=BeanLayout((column,)), values=array("d", [1.0])
+    )
+    assert list(table.items()) == [(column, 1.0)]

@@ -1,11 +1,11 @@
-"""Entities: what they are made of and where they stand."""
+"""Quota types and their names; entities, what they are made of and where they stand."""
 
 import copy
 import pickle
 
 import pytest
 
-from quotascope.metrics import DEFAULT, InvalidConfig, Level, QuotaEntity
+from quotascope.metrics import DEFAULT, InvalidConfig, Level, QuotaEntity, QuotaType
 from quotascope.metrics.entities import Name
 
 
@@ -66,3 +66,32 @@ def test_hostile_names_stay_on_one_line() -> None:
     assert str(QuotaEntity("a\nb", DEFAULT)) == "user 'a\\nb', default client-id"
     assert str(QuotaEntity(None, 'x"')) == "client-id 'x\"'"
     assert str(QuotaEntity(DEFAULT)) == "default user"
+
+
+@pytest.mark.parametrize(
+    ("quota_type", "group", "label", "key"),
+    [
+        (QuotaType.PRODUCE, "Produce", "produce", "producer_byte_rate"),
+        (QuotaType.FETCH, "Fetch", "fetch", "consumer_byte_rate"),
+        (QuotaType.REQUEST, "Request", "request", "request_percentage"),
+        (
+            QuotaType.CONTROLLER_MUTATION,
+            "ControllerMutation",
+            "controller_mutation",
+            "controller_mutation_rate",
+        ),
+    ],
+)
+def test_names(quota_type: QuotaType, group: str, label: str, key: str) -> None:
+    """Each type is known by a metric group, a label and a configuration key."""
+    assert (quota_type.group, quota_type.label, quota_type.quota_key) == (
+        group,
+        label,
+        key,
+    )
+    assert QuotaType.of_quota_key(key) is quota_type
+
+
+def test_a_key_of_another_quota() -> None:
+    """The connection rate is no client quota."""
+    assert QuotaType.of_quota_key("connection_creation_rate") is None

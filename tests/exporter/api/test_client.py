@@ -162,6 +162,20 @@ def test_better_known_limits_replace_those_of_the_exporter(
     assert found.measured[0].entity.limit_state is state
 
 
+def test_a_burst_is_that_of_the_better_known_limit() -> None:
+    """Else the tokens of a bucket would be compared with the size that it had under another limit."""
+    mutation = QuotaType.CONTROLLER_MUTATION
+    rules = {mutation: QuotaRules({QuotaEntity("alice"): 2.0})}
+    shown = snapshot(
+        usage(
+            quota_type=mutation, tokens=11.0, limit=5.0, burst_tokens=55.0, of=limits()
+        )
+    )
+    found = read_back(shown, limits(rules=rules, nodes={"1": NodeSettings()}))
+    assert found.measured[0].entity.burst_tokens == 22.0
+    assert found.measured[0].burst_used == 0.5
+
+
 def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits are unknown when rules are missing; entities that are missing are counted."""
     monkeypatch.setattr(documents, "MOST_CHARACTERS", 800)

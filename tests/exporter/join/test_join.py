@@ -5,9 +5,9 @@ from tests.exporter import examples
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
-from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import (
     LimitsHealth,
     LimitState,

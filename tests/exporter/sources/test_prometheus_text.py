@@ -9,8 +9,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.exporter.recorded import CAPTURES
 
-from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceUnreadable
+from quotascope.exporter.mapping import BeanColumn
 from quotascope.exporter.sources.dialects import (
     CONFLUENT,
     DIALECTS,

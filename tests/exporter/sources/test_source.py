@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout
 from quotascope.exporter.errors import SourceUnreadable
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout
 from quotascope.exporter.sources.source import LayoutTracker, NodeId
 
 
@@ -162,7 +162,10 @@ def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> 
 def layout_of(*properties: dict[str, str]) -> BeanLayout:
     """A layout of these beans of kafka.server."""
     return BeanLayout(
-        tuple(BeanColumn(Bean.of("kafka.server", each), "StartTimeMs") for each in properties)
+        tuple(
+            BeanColumn(Bean.of("kafka.server", each), "StartTimeMs")
+            for each in properties
+        )
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
-from quotascope.cli import pipeline_options
+from quotascope.cli import options
 from quotascope.pipeline.errors import MissingExtra
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ def test_each_library_of_the_extra_is_looked_for(
     """Where none of them is installed, the message names them all."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingExtra) as raised:
-        pipeline_options.check_extra()
+        options.check_extra()
     named = str(raised.value).removeprefix("this needs ").partition(":")[0]
     assert set(named.split(", ")) == libraries()
 
