@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from quotascope.metrics import KafkaRelease
 
-_LIBRARIES = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake")
+_LIBRARIES = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake", "yaml")
 
 
 def named_folder(folder: str) -> str:
