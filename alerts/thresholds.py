@@ -262,7 +262,7 @@ SPARK_STALLED: Final = Threshold(
     unit="s",
     meaning="time since a query reported progress",
     reason="Spark reports after each batch and every 10 s without data",
-    change="higher for long triggers under Spark Connect",
+    change="higher for real-time batches under Spark Connect",
 )
 SPARK_STALLED_TRIGGERS: Final = Threshold(
     value=3.0,
