@@ -94,7 +94,7 @@ Html = Annotated[
 
 # Of the commands of the pipeline
 
-_PIPELINE = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake")
+_PIPELINE = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake", "yaml")
 """What the extra of that name installs."""
 
 
