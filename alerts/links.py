@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from quotascope.metrics.catalog import families, job_families
 
 from .errors import InvalidSite
+from .settings import AlertSettings, Objective, Owner, check_pattern
+from .thresholds import Threshold
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset(
@@ -19,8 +21,6 @@ _TAKEN: Final = frozenset(
     )
 )
 """Labels that mean something else in our rules."""
-_NOT_RE2: Final = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=)|\\[1-9]|[*+?}]\+")
-"""Look-around, back-references and possessive repeats: Python knows them, Prometheus does not."""
 _ADDRESS: Final = re.compile(r"https?://[^\s{}]+")
 ALERT: Final = "{alert}"
 """Stands for the name of the alert in `Site.runbook_url`."""
@@ -60,6 +60,30 @@ class Site:
     system_users: str = "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*"
     """A regular expression for the users and client-ids of the platform's own programs."""
 
+    thresholds: Mapping[Threshold, float] = field(default_factory=dict)
+    """Values that take the place of the thresholds' own."""
+    alerts: Mapping[str, AlertSettings] = field(default_factory=dict)
+    """The alerts that are not written as they are, by name."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """More labels of all alerts."""
+    owners: tuple[Owner, ...] = ()
+    """Whose an entity is; the first that matches counts."""
+    default_owner: str | None = None
+    """The owner of all other entities; None: no label."""
+    objectives: tuple[Objective, ...] = ()
+
+    def value(self, threshold: Threshold) -> float:
+        """The value of a threshold here."""
+        return self.thresholds.get(threshold, threshold.value)
+
+    def enabled(self, alert: str) -> bool:
+        """Whether an alert is written."""
+        return alert not in self.alerts or self.alerts[alert].enabled
+
+    def wait(self, alert: str, default: str) -> str:
+        """The ``for`` of an alert here."""
+        return self.alerts[alert].wait if alert in self.alerts else default
+
     def keys(self, *labels: str) -> tuple[str, ...]:
         """
         Labels that an aggregation keeps: the cluster's and these.
@@ -88,16 +112,7 @@ class Site:
             raise InvalidSite(
                 f"{self.runbook_url!r} is not an address of runbooks: it needs https:// or http://, and {ALERT}"
             )
-        if not self.system_users or _NOT_RE2.search(self.system_users):
-            raise InvalidSite(
-                f"{self.system_users!r} is not a regular expression of Prometheus: it must not be empty, and have no look-around and no back-references"
-            )
-        try:
-            re.compile(self.system_users)
-        except re.error as error:
-            raise InvalidSite(
-                f"{self.system_users!r} is not a regular expression: {error}"
-            ) from error
+        check_pattern(self.system_users)
 
 
 def check_address(url: str, of: str) -> None:
