@@ -16,7 +16,7 @@ from .thresholds import Threshold
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset(
-    {"instance", "severity", "scope", "alertname"}.union(
+    {"instance", "severity", "scope", "alertname", "slo"}.union(
         *(family.labels for family in (*families(), *job_families()))
     )
 )
@@ -95,14 +95,7 @@ class Site:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        if not _LABEL.fullmatch(self.cluster_label):
-            raise InvalidSite(
-                f"{self.cluster_label!r} cannot be a label: letters, digits and underscores only"
-            )
-        if self.cluster_label in _TAKEN:
-            raise InvalidSite(
-                f"{self.cluster_label!r} cannot be the label of clusters: it means something else in these rules"
-            )
+        check_label(self.cluster_label)
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")
         if self.runbook_url is not None and (
@@ -115,12 +108,30 @@ class Site:
         check_pattern(self.system_users)
 
 
+def check_label(name: str) -> None:
+    """Raise ``InvalidSite`` for text that cannot be a label beside those of our series and alerts."""
+    if not _LABEL.fullmatch(name) or name.startswith("__"):
+        raise InvalidSite(
+            f"{name!r} cannot be a label: letters, digits and underscores only"
+        )
+    if name in _TAKEN:
+        raise InvalidSite(
+            f"{name!r} cannot be a label of its own: it means something else in these rules"
+        )
+
+
 def check_address(url: str, of: str) -> None:
     """Raise ``InvalidSite`` for text that is not the address of a web server; ``of`` names the server."""
     if not _ADDRESS.fullmatch(url):
         raise InvalidSite(
             f"{url!r} is not the address of {of}: it begins with https:// or http://"
         )
+
+
+def served_runbooks(exporter_url: str) -> str:
+    """The address of the runbooks that an exporter serves. Raises ``InvalidSite`` for text that is none."""
+    check_address(exporter_url, "an exporter")
+    return f"{exporter_url.rstrip('/')}/runbooks/{ALERT}"
 
 
 def dashboard_url(

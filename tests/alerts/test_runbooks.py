@@ -76,7 +76,7 @@ def test_runbook_is_complete(name: str) -> None:
     assert text.count("```") == 2 * len([*blocks(text)])
 
 
-@pytest.mark.parametrize("alert", alerts(Site()), ids=lambda alert: alert.name)
+@pytest.mark.parametrize("alert", [*alerts(Site())], ids=lambda alert: alert.name)
 def test_numbers_are_those_of_the_alert(alert: Alert) -> None:
     """Each threshold of the alert is named, and each default is what it is said to be."""
     defaults = numbers(Site(), alert.name)
