@@ -3,34 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from . import recording
-from .alerting import brokers, clients, exporter, jobs
+from .alerting import brokers, clients, exporter, jobs, objectives
 from .links import Site
 from .rule import Alert, Record, RuleGroup
+
+_OF_OBJECTIVES = "quotascope-budgets-burning"
 
 
 def recording_groups(site: Site) -> tuple[RuleGroup, ...]:
     """The recording rules; trends and baselines change slowly."""
-    return (
+    groups = (
         _group("quotascope-entities", recording.entities(site)),
         _group("quotascope-trends", recording.trends(site), interval="2m"),
         _group("quotascope-brokers", recording.brokers(site)),
         _group("quotascope-clusters", recording.clusters(site)),
         _group("quotascope-baselines", recording.baselines(site), interval="2m"),
         _group("quotascope-jobs", recording.jobs(site)),
+        _group("quotascope-owners", recording.owners(site)),
+        _group("quotascope-objectives", recording.objectives(site), interval="1m"),
+        _group("quotascope-budgets", recording.budgets(site), interval="2m"),
     )
+    return tuple(group for group in groups if group.rules)
 
 
 def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
-    """The alerts; those over trends and long windows are evaluated less often."""
+    """The alerts that are written, as the site sets them."""
+    groups = [
+        replace(group, rules=tuple(a for a in group.rules if site.enabled(a.name)))
+        for group in _all_alerts(site)
+        if site.objectives or group.name != _OF_OBJECTIVES
+    ]
+    return tuple(group for group in groups if group.rules)
+
+
+def _all_alerts(site: Site) -> Iterator[RuleGroup]:
+    """Every alert; those over trends and long windows are evaluated less often."""
     of_exporters = (
         *exporter.scraped(site),
         *exporter.reads(site),
         *exporter.shows(site),
         *exporter.around(site),
     )
-    return (
+    for group in (
         _group("quotascope-cluster-wide", brokers.cluster_wide(site)),
         _group("quotascope-throttled", clients.throttled(site)),
         _group("quotascope-callbacks", brokers.by_callback(site)),
@@ -43,7 +60,16 @@ def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
         _group("quotascope-configuration", brokers.configuration(site)),
         _group("quotascope-exporter", of_exporters),
         _group("quotascope-spark", jobs.jobs(site)),
-    )
+        _group(_OF_OBJECTIVES, objectives.burning(site), interval="1m"),
+    ):
+        yield replace(group, rules=tuple(_as_set(site, rule) for rule in group.rules))
+
+
+def _as_set(site: Site, rule: Record | Alert) -> Record | Alert:
+    found = site.alerts.get(rule.name)
+    if found is None or isinstance(rule, Record):
+        return rule
+    return replace(rule, severity=found.severity, wait=found.wait, keep=found.keep)
 
 
 def _group(
@@ -59,6 +85,6 @@ def records(site: Site) -> Iterator[Record]:
 
 
 def alerts(site: Site) -> Iterator[Alert]:
-    """All alerts, in order."""
-    for group in alert_groups(site):
+    """All alerts, in order, also those that the site does not write."""
+    for group in _all_alerts(site):
         yield from (rule for rule in group.rules if isinstance(rule, Alert))

@@ -11,6 +11,7 @@ from quotascope.metrics.catalog import Family
 
 from .book import alerts, records
 from .links import Site
+from .settings import Clients, Objective, Owner
 from .thresholds import thresholds
 
 
@@ -72,7 +73,12 @@ GAPS: Final = (
     ),
 )
 
-
+_ANY = Clients(user="alice")
+_EVERYTHING = Site(
+    owners=(Owner(team="payments", clients=_ANY),),
+    objectives=(Objective(name="billing", clients=_ANY, percent=99.0),),
+)
+"""A site with all recorded series."""
 _HEAD = """\
 # Alerts
 
@@ -99,6 +105,17 @@ Alerts have links only with these options:
 | `--exporter-url URL` | `runbook_url`: the exporter's `URL/runbooks/`, with the login and TLS of the [page](page.md) |
 | `--runbook-url URL` | `runbook_url`: another place; `{alert}` stands for the name of the alert |
 | `--grafana-url URL` | `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker |
+
+## Configuration
+
+```
+quotascope alerts config > alerts.yaml
+quotascope alerts write DIR --config alerts.yaml
+```
+
+The file has each threshold with its reason and other values, each alert with severity, `for`, `keep_firing_for`, labels and `enabled`, and links, owners and
+objectives. Delete what you do not change. Alerts, recording rules, the runbooks of `--runbooks` and, with `quotascope dashboards --config alerts.yaml`, the colors
+of dashboards follow it. Runbooks that the exporter serves name the defaults.
 
 ## Before you use them
 
@@ -146,8 +163,8 @@ def _gaps() -> Iterator[str]:
 
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
-    yield "| threshold | value | compared with | reason; other values | alerts |"
-    yield "|---|---|---|---|---|"
+    yield "| threshold | value | compared with | alerts |"
+    yield "|---|---|---|---|"
     for name, threshold in thresholds():
         users = [
             alert.name.removeprefix("KafkaQuota")
@@ -155,8 +172,7 @@ def _thresholds() -> Iterator[str]:
             if threshold in alert.thresholds
         ]
         value = f"{threshold.value:g} {threshold.unit}"
-        why = f"{threshold.reason}; {threshold.change}"
-        yield _row(f"`{name}`", value, threshold.meaning, why, ", ".join(users))
+        yield _row(f"`{name}`", value, threshold.meaning, ", ".join(users))
 
 
 def _records() -> Iterator[str]:
@@ -164,7 +180,7 @@ def _records() -> Iterator[str]:
     yield "Of an entity on all brokers unless the name begins with another level.\n"
     yield "| series | meaning |"
     yield "|---|---|"
-    for record in records(Site()):
+    for record in records(_EVERYTHING):
         yield _row(f"`{record.name}`", record.meaning)
 
 

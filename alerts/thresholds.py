@@ -273,6 +273,29 @@ SPARK_STALLED_TRIGGERS: Final = Threshold(
 )
 
 
+BURN_FAST: Final = Threshold(
+    value=14.4,
+    unit="times",
+    meaning="throttled share of an hour, and of 5 minutes / budget of the objective",
+    reason="2 % of a budget of 30 days in an hour",
+    change="36 for 5 %",
+)
+BURN: Final = Threshold(
+    value=6.0,
+    unit="times",
+    meaning="the same of 6 hours, and of 30 minutes",
+    reason="5 % of the budget in 6 hours",
+    change="12 for 10 %",
+)
+BURN_SLOW: Final = Threshold(
+    value=1.0,
+    unit="times",
+    meaning="the same of 3 days, and of 6 hours",
+    reason="10 % of the budget in 3 days",
+    change="2 for 20 %",
+)
+
+
 def thresholds() -> Iterator[tuple[str, Threshold]]:
     """All of them with their names, in order."""
     for name, value in globals().items():

@@ -6,6 +6,7 @@ from typing import Any
 
 from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import above, both, but_not, either, highest
+from quotascope.alerts.thresholds import NEAR_LIMIT
 from quotascope.metrics import catalog
 
 from .. import columns, steps
@@ -93,12 +94,13 @@ def right_now(scope: Scope) -> Row:
         *runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
         steps=steps.DELAY,
     )
+    near_limit = scope.site.value(NEAR_LIMIT)
     near = stat(
         scope,
-        f"Above {steps.NEAR:.0%} of the limit",
+        f"Above {near_limit * 100:g}% of the limit",
         "Users and client-ids near their limit or above it at this moment, throttled or not.",
         "short",
-        scope.or_zero(scope.by("count", above(utilization(scope), steps.NEAR))),
+        scope.or_zero(scope.by("count", above(utilization(scope), near_limit))),
         steps=steps.ANY,
     )
     refused = stat(
