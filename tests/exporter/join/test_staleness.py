@@ -47,9 +47,12 @@ def test_a_new_bean_that_is_used_is_in_use() -> None:
     world = World(limits(ALICE))
     world.collect_one(entity(PRODUCE, "alice", usage=50.0))
     snapshot = world.collect_one(
-        entity(PRODUCE, "alice", usage=50.0), entity(PRODUCE, "", "c", usage=1.0)
+        entity(PRODUCE, "alice", usage=50.0),
+        entity(PRODUCE, "", "c", usage=1.0),
+        entity(PRODUCE, "", "idle"),
     )
     assert shown(snapshot) == ["", "alice"]
+    assert stale(snapshot) == {PRODUCE: 1}
 
 
 def test_what_rose_is_shown_for_a_minute() -> None:
