@@ -72,14 +72,11 @@ def connection(
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (
-            handshake_answer(33, "PLAIN", "OAUTHBEARER"),
-            "the listener offers OAUTHBEARER, PLAIN",
-        ),
+        (handshake_answer(33, "PLAIN", "OAUTHBEARER"), "the listener offers OAUTHBEARER, PLAIN"),
         (handshake_answer(33), "the listener offers no mechanism"),
         (handshake_answer(34), "the listener does not use SASL"),
     ],
-)
+)  # fmt: skip
 def test_the_broker_tells_why_it_refused(answer: bytes, reason: str) -> None:
     """A handshake without credentials tells a wrong mechanism from a wrong password."""
     with server(answering(answer)) as address:

@@ -22,31 +22,16 @@ from quotascope.metrics import (
 NAME = MetricName("byte-rate", "Produce", {"user": "a\nb"})
 ERRORS = [
     (InvalidConfig("no samples"), "no samples"),
-    (
-        InvalidHierarchy("s\n"),
-        "a sensor meets 's\\n' twice among its parents and theirs",
-    ),
+    (InvalidHierarchy("s\n"), "a sensor meets 's\\n' twice among its parents and theirs"),
     (DuplicateMetric(NAME), f"a metric named {NAME} already exists"),
     (NotMeasurable(NAME), f"the metric {NAME} is a gauge, not a measurable"),
     (MalformedName("x\n" * 5_000, "bad"), "bad: " + repr("x\n" * 100)),
     (QuotaViolation(NAME, 6.0, 5.0), f"{NAME} has value 6.0, its bound is 5.0"),
-    (
-        ThrottlingQuotaExceeded(1_500),
-        "the throttling quota has been exceeded, wait 1500 ms",
-    ),
-    (
-        ConnectionThrottled("10.0.0.1", 5, 7),
-        "10.0.0.1 opens connections too fast, throttled for 7 ms",
-    ),
-    (
-        TooManyConnections("10.0.0.1", 3),
-        "10.0.0.1 may not have more than 3 connections",
-    ),
-    (
-        UnknownConnection("10.0.0.1"),
-        "10.0.0.1 has no connection that could be closed",
-    ),
-]
+    (ThrottlingQuotaExceeded(1_500), "the throttling quota has been exceeded, wait 1500 ms"),
+    (ConnectionThrottled("10.0.0.1", 5, 7), "10.0.0.1 opens connections too fast, throttled for 7 ms"),
+    (TooManyConnections("10.0.0.1", 3), "10.0.0.1 may not have more than 3 connections"),
+    (UnknownConnection("10.0.0.1"), "10.0.0.1 has no connection that could be closed"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -67,25 +67,13 @@ def test_refuses_bad_quotes(text: str) -> None:
 @pytest.mark.parametrize(
     ("group", "tags", "name"),
     [
-        (
-            "Produce",
-            {"user": "", "client-id": "clientA"},
-            "kafka.server:type=Produce,client-id=clientA",
-        ),
-        (
-            "Produce",
-            {"user": "alice", "client-id": ""},
-            "kafka.server:type=Produce,user=alice",
-        ),
+        ("Produce", {"user": "", "client-id": "clientA"}, "kafka.server:type=Produce,client-id=clientA"),
+        ("Produce", {"user": "alice", "client-id": ""}, "kafka.server:type=Produce,user=alice"),
         ("Produce", {"user": "", "client-id": ""}, "kafka.server:type=Produce"),
         ("Request", {}, "kafka.server:type=Request"),
-        (
-            "Produce",
-            {"": "x", "client-id": "a:b*"},
-            'kafka.server:type=Produce,client-id="a:b\\*"',
-        ),
+        ("Produce", {"": "x", "client-id": "a:b*"}, 'kafka.server:type=Produce,client-id="a:b\\*"'),
     ],
-)
+)  # fmt: skip
 def test_mbean_names(group: str, tags: dict[str, str], name: str) -> None:
     """Tags keep their order, and empty ones are left out."""
     assert mbean_name("kafka.server", group, tags) == name

@@ -11,14 +11,9 @@ from quotascope.metrics import QuotaType
         (QuotaType.PRODUCE, "Produce", "produce", "producer_byte_rate"),
         (QuotaType.FETCH, "Fetch", "fetch", "consumer_byte_rate"),
         (QuotaType.REQUEST, "Request", "request", "request_percentage"),
-        (
-            QuotaType.CONTROLLER_MUTATION,
-            "ControllerMutation",
-            "controller_mutation",
-            "controller_mutation_rate",
-        ),
+        (QuotaType.CONTROLLER_MUTATION, "ControllerMutation", "controller_mutation", "controller_mutation_rate"),
     ],
-)
+)  # fmt: skip
 def test_names(quota_type: QuotaType, group: str, label: str, key: str) -> None:
     """Each type is known by a metric group, a label and a configuration key."""
     assert (quota_type.group, quota_type.label, quota_type.quota_key) == (

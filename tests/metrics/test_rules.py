@@ -172,13 +172,9 @@ def test_a_removed_rule_leaves_no_trace(
         ([QuotaEntity("other"), QuotaEntity(None, "other")], 3, ("", "c")),
         ([QuotaEntity("other"), QuotaEntity(DEFAULT, DEFAULT)], 6, ("u", "c")),
         ([QuotaEntity("o", "o"), QuotaEntity(None, "o")], 5, ("", "c")),
-        (
-            [QuotaEntity("u"), QuotaEntity("u", "o"), QuotaEntity(None, "c")],
-            7,
-            ("u", ""),
-        ),
+        ([QuotaEntity("u"), QuotaEntity("u", "o"), QuotaEntity(None, "c")], 7, ("u", "")),
     ],
-)
+)  # fmt: skip
 def test_flags(rules: list[QuotaEntity], flags: int, tags: tuple[str, str]) -> None:
     """With one shape of rules the shape decides the tags, with several the match does."""
     table = QuotaRules(dict.fromkeys(rules, 1.0))

@@ -280,35 +280,6 @@ async def test_source_that_took_long_once_is_waited_for_when_nothing_else_can_be
         assert up(await second) == {"broker-1": True}
 
 
-async def test_impatient_scrape_takes_nothing_from_others(make: Make) -> None:
-    """Whoever has little time gets what is there; those who have more get the rest, of the same read."""
-    slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
-    slow.answers.clear()
-    collection = make(slow, quick)
-    await collection.snapshot(0.001)  # on a busy machine too little to ask anybody
-    patient = asyncio.create_task(collection.snapshot(LONG))
-    await turn()
-    hasty = await collection.snapshot(0.001)
-    assert up(hasty) == {"slow": False, "quick": True}
-    slow.answers.set()
-    assert up(await patient) == {"slow": True, "quick": True}
-    assert (slow.reads, quick.reads, slow.canceled) == (1, 1, 0)
-
-
-async def test_late_answer_is_there_for_the_next(make: Make) -> None:
-    """What comes after an impatient scrape has gone is the next one's, and no state of a source was told in between."""
-    slow = ScriptedSource("slow")
-    slow.answers.clear()
-    collection = make(slow)
-    with capture_logs() as lines:
-        await collection.snapshot(0.001)
-        slow.answers.set()
-        await turn()
-        assert up(await collection.snapshot(LONG)) == {"slow": True}
-    assert slow.reads == 1
-    assert [line["event"] for line in lines] == ["source is up"]
-
-
 async def test_impatient_scrapes_are_no_news_of_a_source(make: Make) -> None:
     """However many cut collections short: a source that may still answer in time is no other than before, and the patient get all of it."""
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
