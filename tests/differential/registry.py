@@ -1,13 +1,18 @@
-"""Kafka's registry and sensors against ours."""
+"""
+Kafka's registry and sensors against ours.
+
+Whatever happens to sensors, the same violations are raised, the same metrics exist, and they read the same.
+
+That covers hierarchies, duplicate names, expiry, recording levels, new configs, sensors used after their removal and
+what a reporter hears. A reporter's events are compared sorted, because Kafka's order is partly that of hash maps.
+"""
 
 from dataclasses import dataclass
 
 from tests.differential import statistics
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.drive import Subject
+from tests.differential.operation import Operation
 from tests.differential.registry_twin import NEVER, Chosen, Metric, RegistryTwin
 from tests.differential.shapes import (
     EPOCH_MS,
@@ -22,8 +27,6 @@ from tests.differential.wire import Word, tokens
 
 from quotascope.metrics import RecordingLevel
 
-pytestmark = marks()
-SHARE = 0.15
 LEVELS = ("INFO", "INFO", "INFO", "DEBUG", "TRACE")
 SENSORS = ("a", "a", "b", "b", "c", "c", "d", "d", "never made", HOSTILE[-1])
 METRICS = ("m", "n", "o", "p", "q")
@@ -159,31 +162,14 @@ def _chosen(choice: Choice, shape: Shape) -> Chosen:
     return Chosen(choice.of((*[shape.settings] * 7, settings(choice), None, None)))
 
 
-def twin(shape: Shape) -> Twin:
-    """Our side."""
-    return RegistryTwin(EPOCH_MS, RecordingLevel[shape.level], shape.tags)
-
-
-REGISTRY = Subject(
+SUBJECT = Subject(
     name="registry",
+    share=0.15,
     shape=shape,
     opening=opening,
-    twin=twin,
+    twin=lambda shape, _: RegistryTwin(
+        EPOCH_MS, RecordingLevel[shape.level], shape.tags
+    ),
     operation=operation,
     beginning=beginning,
 )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    Whatever happens to sensors, the same violations are raised, the same metrics exist, and they read the same.
-
-    That covers hierarchies, duplicate names, expiry, recording levels, new configs, sensors used after their removal and
-    what a reporter hears. A reporter's events are compared sorted, because Kafka's order is partly that of hash maps.
-    """
-    drive_shrinkable(kafka, budget, REGISTRY, budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over up to a thousand operations, in which sensors come, go and come back."""
-    drive_seeded(kafka, budget, REGISTRY, budget.seeded(SHARE))

@@ -1,11 +1,17 @@
-"""What a KRaft controller stores, and what pushed metrics and addresses are called, against ours."""
+"""
+What a KRaft controller stores, and what pushed metrics and addresses are called, against ours.
+
+A new controller stores what we find no problem with, and refuses the rest under the same code.
+
+Kafka's controller is asked for one alteration at a time. Left out are host names, which it would look up, and thereby
+names of addresses that are none. Pushed metrics and addresses have the same names; the label that a client leaves
+out when it sends is left out on both sides.
+"""
 
 import math
 
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
+from tests.differential.drive import Subject, nothing
 from tests.differential.operation import Operation
 from tests.differential.wire import Argument, quote
 
@@ -21,8 +27,6 @@ from quotascope.metrics import (
     validate_alteration,
 )
 
-pytestmark = marks()
-SHARE = 0.05
 KEYS = (*CLIENT_QUOTA_KEYS, *IP_QUOTA_KEYS, "foobar", "")
 VALUES = (
     *(1.0, 1024.0, 0.5, 1235.0000001, 1.0000009, 1.0000011, 0.9999999, 2.245, 56.62367),
@@ -124,37 +128,11 @@ def _word(choice: Choice) -> str:
     return choice.of((choice.of(WORDS), choice.of(WORDS), choice.of(HOSTILE)))
 
 
-def shape(_choice: Choice) -> None:
-    """Nothing stays the same."""
-
-
-def opening(_shape: None) -> str:
-    """The line that creates Kafka's side."""
-    return "new validation"
-
-
-def validation(release: KafkaRelease) -> Subject[None]:
-    """The subject, as a release of Kafka is."""
-    return Subject(
-        name="validation",
-        shape=shape,
-        opening=opening,
-        twin=lambda _: ValidationTwin(release),
-        operation=operation,
-    )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    A new controller stores what we find no problem with, and refuses the rest under the same code.
-
-    Kafka's controller is asked for one alteration at a time. Left out are host names, which it would look up, and thereby
-    names of addresses that are none. Pushed metrics and addresses have the same names; the label that a client leaves
-    out when it sends is left out on both sides.
-    """
-    drive_shrinkable(kafka, budget, validation(kafka.release), budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same for many alterations from a seeded generator."""
-    drive_seeded(kafka, budget, validation(kafka.release), budget.seeded(SHARE))
+SUBJECT = Subject(
+    name="validation",
+    share=0.05,
+    shape=nothing,
+    opening=lambda _: "new validation",
+    twin=lambda _, release: ValidationTwin(release),
+    operation=operation,
+)

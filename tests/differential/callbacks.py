@@ -1,13 +1,17 @@
-"""Kafka's quota managers with a custom callback against ours."""
+"""
+Kafka's quota managers with a custom callback against ours.
+
+The same tags, sensors, bounds and throttle times when a program decides on them, also behind the managers' backs.
+
+What a changed cluster does is not driven: a broker's metadata publisher does it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.differential import figures
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
+from tests.differential.drive import Subject
+from tests.differential.figures import NodeTwin
 from tests.differential.operation import Operation
 from tests.differential.shapes import (
     EPOCH_MS,
@@ -17,7 +21,7 @@ from tests.differential.shapes import (
     step_ms,
     temper,
 )
-from tests.differential.wire import Argument, Word, bits, quote
+from tests.differential.wire import Argument, Word, bits
 
 from quotascope.metrics import (
     DEFAULT,
@@ -30,11 +34,8 @@ from quotascope.metrics import (
     QuotaCallback,
     QuotaEntity,
     QuotaType,
-    Registry,
 )
 
-pytestmark = marks()
-SHARE = 0.05
 TYPES = (Word("PRODUCE"), Word("CONTROLLER_MUTATION"))
 GROUPS = (Word("0"), Word("1"), Word("2"))
 BOUNDS = (10.0, 1.0, 2.5, 100.0, 0.0)
@@ -109,12 +110,11 @@ def _key(quota_type: QuotaType, entity: QuotaEntity) -> str:
     return f"{quota_type.name}/{_group(name if isinstance(name, str) else '<default>')}"
 
 
-class CallbackTwin:
+class CallbackTwin(NodeTwin):
     """Our managers behind the operations of `java/CallbackSession.java`."""
 
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
-        self._now_ms = EPOCH_MS
-        self._registry = Registry()
+        super().__init__()
         self._callback = Lengths()
         # Ours count more than Kafka's unless told not to.
         config = ManagerConfig(
@@ -130,10 +130,6 @@ class CallbackTwin:
             self._registry, EPOCH_MS, config, self._callback
         )
         self._managers = dict(zip(TYPES, (produce, mutation), strict=True))
-
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
 
     def reset(self, quota_type: Word) -> None:
         """Let the callback ask for a reset at the next request."""
@@ -173,20 +169,6 @@ class CallbackTwin:
         return bits(
             manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms)
         )
-
-    def expire(self) -> None:
-        """Remove what has expired."""
-        self._registry.expire_sensors(self._now_ms)
-
-    def dump(self) -> str:
-        """Write all sensors and metrics."""
-        sensors = ",".join(map(quote, sorted(self._registry.sensors())))
-        metrics = [
-            metric
-            for metric in self._registry.metrics().values()
-            if metric.name.group != "kafka-metrics-count"
-        ]
-        return f"[{sensors}] {figures.everything(metrics, self._now_ms)}"
 
 
 def _name(token: str | None) -> str | DefaultType | None:
@@ -247,26 +229,11 @@ def _who(choice: Choice, shape: Shape) -> tuple[Argument, Argument]:
     return choice.of(shape.users), choice.of(shape.clients)
 
 
-def callbacks(release: KafkaRelease) -> Subject[Shape]:
-    """The subject, as a release of Kafka is."""
-    return Subject(
-        name="callbacks",
-        shape=shape,
-        opening=opening,
-        twin=lambda shape: CallbackTwin(shape, release),
-        operation=operation,
-    )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    The same tags, sensors, bounds and throttle times when a program decides on them, also behind the managers' backs.
-
-    What a changed cluster does is not driven: a broker's metadata publisher does it.
-    """
-    drive_shrinkable(kafka, budget, callbacks(kafka.release), budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over a thousand operations."""
-    drive_seeded(kafka, budget, callbacks(kafka.release), budget.seeded(SHARE))
+SUBJECT = Subject(
+    name="callbacks",
+    share=0.05,
+    shape=shape,
+    opening=opening,
+    twin=CallbackTwin,
+    operation=operation,
+)

@@ -1,16 +1,18 @@
-"""Kafka's statistics against ours, one at a time."""
+"""
+Kafka's statistics against ours, one at a time.
+
+Whatever is recorded, read and reconfigured in whatever order, a statistic reads the same to the last bit.
+
+Left out: NaN as a recorded value, windows of no length, and clocks so far off that 64 bits overflow.
+"""
 
 from dataclasses import dataclass
 
 from tests.differential import statistics
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import Choice
-from tests.differential.comparison import compare
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.drive import Subject
+from tests.differential.operation import Operation
 from tests.differential.shapes import (
-    DAY_MS,
     EPOCH_MS,
     Settings,
     Temper,
@@ -22,10 +24,7 @@ from tests.differential.shapes import (
 from tests.differential.statistics import Kind, MeterKind
 from tests.differential.wire import bits, tokens
 
-from quotascope.metrics import Measurable, MetricName, Rate, Stat, TimeUnit
-
-pytestmark = marks()
-SHARE = 0.2
+from quotascope.metrics import Measurable, MetricName, Rate, Stat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,42 +119,11 @@ def _is_rate(kind: Kind | MeterKind) -> bool:
     return isinstance(kind, Kind) and kind.name in ("Rate", "SimpleRate")
 
 
-def twin(shape: Shape) -> Twin:
-    """Our side."""
-    return StatisticTwin(shape)
-
-
-STATISTICS = Subject(
-    name="statistics", shape=shape, opening=opening, twin=twin, operation=operation
+SUBJECT = Subject(
+    name="statistics",
+    share=0.2,
+    shape=shape,
+    opening=opening,
+    twin=lambda shape, _: StatisticTwin(shape),
+    operation=operation,
 )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    Whatever is recorded, read and reconfigured in whatever order, a statistic reads the same to the last bit.
-
-    Left out: NaN as a recorded value, windows of no length, and clocks so far off that 64 bits overflow.
-    """
-    drive_shrinkable(kafka, budget, STATISTICS, budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """A statistic stays equal to the last bit over up to a thousand operations; left out is what short sessions leave out."""
-    drive_seeded(kafka, budget, STATISTICS, budget.seeded(SHARE))
-
-
-def test_windows_beyond_32_bits(kafka: Kafka, budget: Budget) -> None:
-    """Counting more than 2^31 windows in the divisor of a rate wraps as in Java; chance hardly ever gets there."""
-    long = Settings(samples=2, window_ms=90 * DAY_MS)
-    rate = Kind(name="Rate", unit=TimeUnit.SECONDS, inner="WindowedSum", own_window=0)
-    calm = Temper(steady=True, tame=True, coarse=False)
-    shape = Shape(origin_ms=EPOCH_MS, kind=rate, settings=long, temper=calm)
-    operations = (
-        Operation("record", 0, (1.0,)),
-        Operation("record", 30 * DAY_MS, (1.0,)),
-        Operation("config", 0, (Settings(samples=2, window_ms=1),)),
-        Operation("window", 0),
-        Operation("measure", 0),
-    )
-    compared = compare(kafka, STATISTICS.replay(shape, operations))
-    budget.compared[STATISTICS.name] += compared

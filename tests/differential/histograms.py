@@ -1,14 +1,18 @@
-"""Kafka's percentiles and frequencies against ours."""
+"""
+Kafka's percentiles and frequencies against ours.
+
+Percentiles, shares, bins and their edges are the same to the last bit, whatever is recorded.
+
+Left out: NaN as a recorded value, and linear bins up to a negative or an extreme maximum, which we refuse at once.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.differential import statistics
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.drive import Subject
+from tests.differential.operation import Operation
 from tests.differential.shapes import (
     EPOCH_MS,
     Settings,
@@ -34,8 +38,6 @@ from quotascope.metrics import (
     Percentiles,
 )
 
-pytestmark = marks()
-SHARE = 0.05
 FREQUENCIES = "FREQUENCIES"
 PERCENTS = (
     *(50.0, 0.0, 25.0, 75.0, 90.0, 99.0, 99.9, 100.0, 1e-9, -1.0, 101.0),
@@ -187,25 +189,11 @@ def _value(choice: Choice, shape: Shape) -> float:
     )
 
 
-def twin(shape: Shape) -> Twin:
-    """Our side."""
-    return HistogramTwin(shape)
-
-
-HISTOGRAMS = Subject(
-    name="histograms", shape=shape, opening=opening, twin=twin, operation=operation
+SUBJECT = Subject(
+    name="histograms",
+    share=0.05,
+    shape=shape,
+    opening=opening,
+    twin=lambda shape, _: HistogramTwin(shape),
+    operation=operation,
 )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    Percentiles, shares, bins and their edges are the same to the last bit, whatever is recorded.
-
-    Left out: NaN as a recorded value, and linear bins up to a negative or an extreme maximum, which we refuse at once.
-    """
-    drive_shrinkable(kafka, budget, HISTOGRAMS, budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over a thousand operations; left out is what short sessions leave out."""
-    drive_seeded(kafka, budget, HISTOGRAMS, budget.seeded(SHARE))

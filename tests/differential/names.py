@@ -1,12 +1,17 @@
-"""How Kafka and Java write names against how we do."""
+"""
+How Kafka and Java write names against how we do.
+
+Any text that UTF-8 can carry is sanitized, quoted, and made a bean's name of as Kafka does, and read back as Java does.
+
+Left out are escapes that no sanitizer writes, `%+a` and digits of other scripts, which Java reads by accident. Names with
+patterns count as malformed: they name no bean.
+"""
 
 import re
 
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.drive import Subject, nothing
+from tests.differential.operation import Operation
 from tests.differential.wire import quote
 
 from quotascope.metrics import (
@@ -19,8 +24,6 @@ from quotascope.metrics import (
     unquote_tag_value,
 )
 
-pytestmark = marks()
-SHARE = 0.05
 LENIENT = re.compile(r"%(\+|.?[^\x00-\x7f])", re.DOTALL)
 """Escapes in which Java's decoder takes a sign or digits of other scripts for hexadecimal; we call them malformed."""
 GROUPS = ("Produce", "Fetch", "Request", "ControllerMutation")
@@ -127,35 +130,11 @@ def _bean(choice: Choice, name: str) -> str:
     ))  # fmt: skip
 
 
-def shape(_choice: Choice) -> None:
-    """Nothing stays the same."""
-
-
-def opening(_shape: None) -> str:
-    """The line that creates Kafka's side."""
-    return "new names"
-
-
-def twin(_shape: None) -> Twin:
-    """Our side."""
-    return NamesTwin()
-
-
-NAMES = Subject(
-    name="names", shape=shape, opening=opening, twin=twin, operation=operation
+SUBJECT = Subject(
+    name="names",
+    share=0.05,
+    shape=nothing,
+    opening=lambda _: "new names",
+    twin=lambda _, __: NamesTwin(),
+    operation=operation,
 )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    Any text that UTF-8 can carry is sanitized, quoted, and made a bean's name of as Kafka does, and read back as Java does.
-
-    Left out are escapes that no sanitizer writes, `%+a` and digits of other scripts, which Java reads by accident. Names with
-    patterns count as malformed: they name no bean.
-    """
-    drive_shrinkable(kafka, budget, NAMES, budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same for many texts from a seeded generator."""
-    drive_seeded(kafka, budget, NAMES, budget.seeded(SHARE))

@@ -1,16 +1,15 @@
-"""The mute states of Kafka's channels against ours."""
+"""
+The mute states of Kafka's channels against ours.
 
-from tests.differential.budget import Budget, marks
+Whatever happens to a channel, possible or not, it is in the same of the five states.
+"""
+
 from tests.differential.choice import Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.drive import Subject, nothing
+from tests.differential.operation import Operation
 from tests.differential.wire import Word
 
 from quotascope.metrics import Channel, IllegalMuteTransition, MuteEvent
-
-pytestmark = marks()
-SHARE = 0.05
 
 
 class ChannelTwin:
@@ -54,30 +53,11 @@ def operation(choice: Choice, _shape: None) -> Operation:
             return Operation("event", 0, (Word(choice.of(tuple(MuteEvent)).name),))
 
 
-def shape(_choice: Choice) -> None:
-    """Nothing stays the same."""
-
-
-def opening(_shape: None) -> str:
-    """The line that creates Kafka's side."""
-    return "new channel"
-
-
-def twin(_shape: None) -> Twin:
-    """Our side."""
-    return ChannelTwin()
-
-
-CHANNELS = Subject(
-    name="channels", shape=shape, opening=opening, twin=twin, operation=operation
+SUBJECT = Subject(
+    name="channels",
+    share=0.05,
+    shape=nothing,
+    opening=lambda _: "new channel",
+    twin=lambda _, __: ChannelTwin(),
+    operation=operation,
 )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """Whatever happens to a channel, possible or not, it is in the same of the five states."""
-    drive_shrinkable(kafka, budget, CHANNELS, budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over up to a thousand events."""
-    drive_seeded(kafka, budget, CHANNELS, budget.seeded(SHARE))

@@ -1,13 +1,19 @@
-"""Kafka's quotas on replication and tiered storage against ours."""
+"""
+Kafka's quotas on replication and tiered storage against ours.
+
+The same rates, violations and waits, the same marks, and the same lists are read and refused.
+
+Driven are `ReplicationQuotaManager`, `RLMQuotaManager`, `RLMQuotaMetrics` and the parser of `TopicConfigHandler`. Who
+asks them, the fetches and transfers of a broker, is not: that needs a broker. Left out are lists with spaces inside,
+of which Kafka refuses only those that matter to the broker.
+"""
 
 from dataclasses import dataclass
 
-from tests.differential import figures
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.drive import Subject
+from tests.differential.figures import NodeTwin
+from tests.differential.operation import Operation
 from tests.differential.shapes import (
     EPOCH_MS,
     LONG_MAX,
@@ -18,12 +24,11 @@ from tests.differential.shapes import (
     step_ms,
     temper,
 )
-from tests.differential.wire import Argument, flag, quote
+from tests.differential.wire import Argument, flag
 
 from quotascope.metrics import (
     InvalidConfig,
     Quota,
-    Registry,
     ReplicationQuotaManager,
     ReplicationQuotaType,
     RLMQuotaManager,
@@ -33,8 +38,6 @@ from quotascope.metrics import (
     parse_throttled_replicas,
 )
 
-pytestmark = marks()
-SHARE = 0.1
 BOUNDS = (10.0, 100.0, 1.0, 2.5, 0.0, TINY, float(LONG_MAX), -3.0, 1e300, None)
 KAFKAS_NAMES = {
     ReplicationQuotaType.LEADER: "LEADER_REPLICATION",
@@ -68,12 +71,11 @@ class Shape:
         )
 
 
-class ByteRateTwin:
+class ByteRateTwin(NodeTwin):
     """Our managers behind the operations of `java/ByteRateSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        self._now_ms = EPOCH_MS
-        self._registry = Registry()
+        super().__init__()
         windows = WindowConfig(samples=shape.samples, window_seconds=shape.window_s)
         self._replication = ReplicationQuotaManager(
             self._registry, shape.replication, windows
@@ -82,10 +84,6 @@ class ByteRateTwin:
             self._registry, shape.tiered, shape.bound, windows
         )
         self._waits = RLMQuotaMetrics(self._registry, shape.tiered)
-
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
 
     def update(self, bound: float | None) -> None:
         """Set the bound of replication, or remove it."""
@@ -140,20 +138,6 @@ class ByteRateTwin:
         except InvalidConfig:
             return "refused"
         return f"[{','.join(map(str, partitions))}]"
-
-    def expire(self) -> None:
-        """Remove what has expired."""
-        self._registry.expire_sensors(self._now_ms)
-
-    def dump(self) -> str:
-        """Write all sensors and metrics."""
-        sensors = ",".join(map(quote, sorted(self._registry.sensors())))
-        metrics = [
-            metric
-            for metric in self._registry.metrics().values()
-            if metric.name.group != "kafka-metrics-count"
-        ]
-        return f"[{sensors}] {figures.everything(metrics, self._now_ms)}"
 
 
 def shape(choice: Choice) -> Shape:
@@ -227,27 +211,11 @@ def _partitions(choice: Choice) -> tuple[Argument, ...]:
     return ((count, *(choice.integer(-1, 3) for _ in range(count))),)
 
 
-def twin(shape: Shape) -> Twin:
-    """Our side."""
-    return ByteRateTwin(shape)
-
-
-BYTE_RATES = Subject(
-    name="byte rates", shape=shape, opening=opening, twin=twin, operation=operation
+SUBJECT = Subject(
+    name="byte rates",
+    share=0.1,
+    shape=shape,
+    opening=opening,
+    twin=lambda shape, _: ByteRateTwin(shape),
+    operation=operation,
 )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    The same rates, violations and waits, the same marks, and the same lists are read and refused.
-
-    Driven are `ReplicationQuotaManager`, `RLMQuotaManager`, `RLMQuotaMetrics` and the parser of `TopicConfigHandler`. Who
-    asks them, the fetches and transfers of a broker, is not: that needs a broker. Left out are lists with spaces inside,
-    of which Kafka refuses only those that matter to the broker.
-    """
-    drive_shrinkable(kafka, budget, BYTE_RATES, budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over a thousand operations."""
-    drive_seeded(kafka, budget, BYTE_RATES, budget.seeded(SHARE))

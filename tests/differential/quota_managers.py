@@ -1,11 +1,17 @@
-"""Kafka's four quota managers against ours."""
+"""
+Kafka's four quota managers against ours.
+
+Whatever the rules, the traffic and the clock do: the same throttle times, tags, sensors and figures.
+
+Quotas reach Kafka's managers as metadata deltas, as in a KRaft broker; requests reach its request quota manager as such.
+Two things are compared less strictly: metrics that only we have are left out, with the number of all metrics; and of
+channels with the same deadline, whose order Java leaves open, only the deadline is.
+"""
 
 from dataclasses import dataclass
 
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import HOSTILE, Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
+from tests.differential.drive import Subject
 from tests.differential.manager_twin import ManagerTwin
 from tests.differential.operation import Operation
 from tests.differential.shapes import (
@@ -21,10 +27,8 @@ from tests.differential.shapes import (
 )
 from tests.differential.wire import Argument, Word
 
-from quotascope.metrics import KafkaRelease, QuotaType
+from quotascope.metrics import QuotaType
 
-pytestmark = marks()
-SHARE = 0.3
 INT_MAX = 2**31 - 1
 TYPES = tuple(Word(quota_type.value) for quota_type in QuotaType)
 KEYS = tuple(Word(quota_type.quota_key) for quota_type in QuotaType)
@@ -209,31 +213,14 @@ def _nanos(choice: Choice) -> int:
     )
 
 
-def managers(release: KafkaRelease) -> Subject[Shape]:
-    """The subject, as a release of Kafka is."""
-    return Subject(
-        name="managers",
-        shape=shape,
-        opening=opening,
-        twin=lambda shape: ManagerTwin(
-            EPOCH_MS, shape.client, shape.controller, release
-        ),
-        operation=operation,
-        beginning=beginning,
-    )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    Whatever the rules, the traffic and the clock do: the same throttle times, tags, sensors and figures.
-
-    Quotas reach Kafka's managers as metadata deltas, as in a KRaft broker; requests reach its request quota manager as such.
-    Two things are compared less strictly: metrics that only we have are left out, with the number of all metrics; and of
-    channels with the same deadline, whose order Java leaves open, only the deadline is.
-    """
-    drive_shrinkable(kafka, budget, managers(kafka.release), budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over up to a thousand operations, in which rules of all eight shapes come, go and supersede each other."""
-    drive_seeded(kafka, budget, managers(kafka.release), budget.seeded(SHARE))
+SUBJECT = Subject(
+    name="managers",
+    share=0.3,
+    shape=shape,
+    opening=opening,
+    twin=lambda shape, release: ManagerTwin(
+        EPOCH_MS, shape.client, shape.controller, release
+    ),
+    operation=operation,
+    beginning=beginning,
+)

@@ -1,28 +1,31 @@
-"""Kafka's quotas on new connections against ours."""
+"""
+Kafka's quotas on new connections against ours.
+
+The same rates, waits, refusals and numbers of connections.
+
+Kafka's `ConnectionQuotas.inc` waits in real time. So its halves are driven one by one, and `inc` as a whole only in
+sessions in which nothing can make it wait; that the acceptor really waits so long is not compared, nor is its queue
+of refused sockets, which wants real ones.
+"""
 
 from dataclasses import dataclass
 
-from tests.differential import figures
-from tests.differential.budget import Budget, marks
 from tests.differential.choice import Choice
-from tests.differential.drive import Subject, drive_seeded, drive_shrinkable
-from tests.differential.kafka import Kafka
-from tests.differential.operation import Operation, Twin
+from tests.differential.drive import Subject
+from tests.differential.figures import NodeTwin
+from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, step_ms, temper
-from tests.differential.wire import Argument, flag, quote
+from tests.differential.wire import Argument, flag
 
 from quotascope.metrics import (
     INT_MAX,
     ConnectionCounts,
     ConnectionQuotas,
     ConnectionThrottled,
-    Registry,
     TooManyConnections,
     WindowConfig,
 )
 
-pytestmark = marks()
-SHARE = 0.1
 LISTENERS = ("CLIENT", "BROKER", "OTHER")
 IPS = ("10.0.0.1", "::1", "0:0:0:0:0:0:0:1", "2001:db8::ff", "::ffff:10.0.0.1")
 RATES = (5, 1, 2, 20, 0, INT_MAX)
@@ -50,12 +53,11 @@ class Shape:
         )
 
 
-class ConnectionTwin:
+class ConnectionTwin(NodeTwin):
     """Our quotas behind the operations of `java/ConnectionSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        self._now_ms = EPOCH_MS
-        self._registry = Registry()
+        super().__init__()
         windows = WindowConfig(samples=shape.samples, window_seconds=shape.window_s)
         counts = ConnectionCounts(
             shape.max_connections, shape.max_per_ip, None, "BROKER"
@@ -65,10 +67,6 @@ class ConnectionTwin:
         )
         self._listeners: set[str] = set()
         self._config = shape.rate, shape.max_connections
-
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
 
     def broker_rate(self, rate: int) -> None:
         """Limit the broker's rate."""
@@ -152,20 +150,6 @@ class ConnectionTwin:
             return "refused"
         return "ok"
 
-    def expire(self) -> None:
-        """Remove what has expired."""
-        self._registry.expire_sensors(self._now_ms)
-
-    def dump(self) -> str:
-        """Write all sensors and metrics."""
-        sensors = ",".join(map(quote, sorted(self._registry.sensors())))
-        metrics = [
-            metric
-            for metric in self._registry.metrics().values()
-            if metric.name.group != "kafka-metrics-count"
-        ]
-        return f"[{sensors}] {figures.everything(metrics, self._now_ms)}"
-
 
 def shape(choice: Choice) -> Shape:
     """Draw what stays the same."""
@@ -247,32 +231,12 @@ def _question(choice: Choice, step: int) -> Operation:
             return Operation(verb, step, (choice.of(IPS),))
 
 
-def twin(shape: Shape) -> Twin:
-    """Our side."""
-    return ConnectionTwin(shape)
-
-
-CONNECTIONS = Subject(
+SUBJECT = Subject(
     name="connections",
+    share=0.1,
     shape=shape,
     opening=opening,
-    twin=twin,
+    twin=lambda shape, _: ConnectionTwin(shape),
     operation=operation,
     beginning=beginning,
 )
-
-
-def test_short_sessions(kafka: Kafka, budget: Budget) -> None:
-    """
-    The same rates, waits, refusals and numbers of connections.
-
-    Kafka's `ConnectionQuotas.inc` waits in real time. So its halves are driven one by one, and `inc` as a whole only in
-    sessions in which nothing can make it wait; that the acceptor really waits so long is not compared, nor is its queue
-    of refused sockets, which wants real ones.
-    """
-    drive_shrinkable(kafka, budget, CONNECTIONS, budget.shrinkable(SHARE))
-
-
-def test_long_sessions(kafka: Kafka, budget: Budget) -> None:
-    """The same over a thousand operations."""
-    drive_seeded(kafka, budget, CONNECTIONS, budget.seeded(SHARE))
