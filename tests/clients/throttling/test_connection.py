@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from quotascope.clients.throttling import (
     ClientConnection,
     ClientKind,
+    Readiness,
     least_loaded,
     throttle_time_sensor,
 )
@@ -134,3 +135,30 @@ def test_the_least_loaded_node_is_not_a_throttled_one() -> None:
     assert least_loaded(nodes, NOW_MS) == 3
     assert least_loaded(nodes, NOW_MS + 100) == 1
     assert least_loaded({1: idle}, NOW_MS) is None
+
+
+def test_patience_lasts_for_the_request_timeout() -> None:
+    """A node that is not ready is given up when the request timeout is over, counted from the first look."""
+    node = Readiness(30_000)
+    assert not node.overdue(NOW_MS)
+    assert not node.overdue(NOW_MS + 29_999)
+    assert node.overdue(NOW_MS + 30_000)
+
+
+def test_patience_starts_anew() -> None:
+    """After a node was given up, or was ready, its next wait counts from its own start."""
+    node = Readiness(30_000)
+    assert not node.overdue(NOW_MS)
+    assert node.overdue(NOW_MS + 40_000)
+    assert not node.overdue(NOW_MS + 40_000)
+    assert node.ready(NOW_MS + 50_000) == 20_000
+    assert not node.overdue(NOW_MS + 80_000)
+
+
+def test_a_request_has_what_the_wait_has_left() -> None:
+    """The wait for readiness uses up the request's timeout."""
+    node = Readiness(30_000)
+    assert node.ready(NOW_MS) == 30_000
+    node.overdue(NOW_MS)
+    assert node.ready(NOW_MS + 10_000) == 20_000
+    assert node.ready(NOW_MS + 10_000) == 30_000
