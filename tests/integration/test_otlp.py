@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.cluster.cluster import Cluster
 from tests.collector.collector import Collector, collecting
-from tests.exporter.exposition.pages import Key
 from tests.exporter.otlp.collected import series
+from tests.exporter.otlp.messages import Key
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
 

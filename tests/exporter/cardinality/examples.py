@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from tests.exporter.examples import NOW, snapshot
-from tests.exporter.exposition.pages import series
+from tests.exporter.exposition.oracle import samples
 
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection.sampling import PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
-from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import EntityUsage, NodeUsage, Snapshot
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -59,6 +58,6 @@ def page(shown: Snapshot) -> dict[tuple[str, Labels], float]:
     """All series but those about the exporter itself."""
     return {
         (name, labels): value
-        for (name, labels), value in series(Renderer().render(shown, NOW)).items()
+        for name, labels, value in samples(shown, NOW)
         if not name.startswith("quotascope_")
     }

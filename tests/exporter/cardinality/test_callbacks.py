@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.cardinality.examples import cardinality, page, taken
 from tests.exporter.examples import usage
-from tests.exporter.exposition.pages import lines
+from tests.exporter.exposition.oracle import lines
 
 from quotascope.exporter.snapshot import (
     Callbacks,

@@ -1,15 +1,14 @@
-"""Every family, on a snapshot in which each number stands for one thing only, beside its page."""
+"""Every family, on a snapshot in which each number stands for one thing only, beside the oracle."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
-from tests.exporter.exposition.pages import page, series
+from tests.exporter.exposition.oracle import on_page, page, samples
 
 from quotascope.exporter.exposition import (
     OPENMETRICS,
@@ -29,6 +28,7 @@ from quotascope.exporter.snapshot import (
     PushHealth,
     ReloadHealth,
     Sampling,
+    Snapshot,
     ThrottleCause,
 )
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
@@ -117,40 +117,20 @@ EVERYTHING: Final = snapshot(
 )  # fmt: skip
 
 
-PAGE: Final = Path(__file__).with_name("everything.txt").read_text("utf-8")
-"""Its series 40 s after the snapshot, kept by hand: one for each of the numbers above."""
-
-
-def shown_at(now: float) -> list[str]:
-    """The series of the page, but for the version."""
-    text = Renderer().render(EVERYTHING, now).decode()
-    apart = "#", "quotascope_build_info"
-    return [line for line in text.splitlines() if not line.startswith(apart)]
-
-
-def test_each_number_stands_in_its_own_series() -> None:
-    """Families, labels and units; ages grow until the scrape, and are never negative when a clock was set back."""
-    assert shown_at(NOW + 40) == PAGE.splitlines()
-    ages = [line.split()[1] for line in shown_at(NOW - 100) if "_age_" in line]
-    assert ages == ["0.0"] * 4
-
-
 @pytest.mark.parametrize("text_format", [TEXT, OPENMETRICS])
+@pytest.mark.parametrize("later", [40.0, -100.0])
 @pytest.mark.parametrize("cluster", [None, "prod"])
-def test_formats_and_clusters_differ_in_nothing_else(
-    text_format: TextFormat, cluster: str | None
+def test_each_number_stands_in_its_own_series(
+    text_format: TextFormat, later: float, cluster: str | None
 ) -> None:
-    """A page is what prometheus_client writes of its series; a cluster is one more label of each."""
-    more = [] if cluster is None else [("cluster", cluster)]
-    assert series(page(EVERYTHING, NOW, text_format, cluster)) == {
-        (name, tuple(sorted([*labels, *more]))): value
-        for (name, labels), value in series(page(EVERYTHING, NOW)).items()
-    }
+    """Families, labels and units; ages grow until the scrape, and are never negative when a clock was set back."""
+    expected = page(EVERYTHING, NOW + later, text_format, cluster)
+    assert Renderer(cluster).render(EVERYTHING, NOW + later, text_format) == expected
 
 
 def test_every_family_of_the_catalog_is_filled() -> None:
     """A family that is declared is also exposed, and nothing else is."""
-    shown = {name for name, _ in series(page(EVERYTHING, NOW))}
+    shown = {name for name, _, _ in on_page(Renderer().render(EVERYTHING, NOW))}
     assert shown == {family.name for family in families()}
 
 
@@ -170,12 +150,14 @@ def test_every_family_of_the_catalog_is_filled() -> None:
 )
 def test_what_there_is_not_has_no_series(changes: dict[str, Any], absent: str) -> None:
     """No series rather than a zero that would be read as a number."""
-    before = series(page(EVERYTHING, NOW)).keys()
-    after = series(page(replace(EVERYTHING, **changes), NOW)).keys()
-    gone = {name for name, _ in before - after}
-    assert after <= before
-    assert gone == {name for name, _ in before if name in gone}
-    assert {name for name, _ in before if name.startswith(absent)} <= gone
+
+    def found(shown: Snapshot) -> set[str]:
+        series = on_page(Renderer().render(shown, NOW))
+        assert set(series) == samples(shown, NOW)
+        return {name for name, _, _ in series if name.startswith(absent)}
+
+    assert found(EVERYTHING)
+    assert not found(replace(EVERYTHING, **changes))
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), -float("inf")])

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.exposition.pages import lines
+from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Numbers, World, entity, limits, only
 from tests.strategies import texts
 
@@ -117,7 +117,7 @@ def test_numbers_move_and_beans_come_and_go() -> None:
 
 def test_too_many_tags_are_left_out_and_totals_stay_true() -> None:
     """Entities that differ in nothing else become one."""
-    keys = [f"k{place:02}" for place in range(12)]
+    keys = [f"k{place:02}" for place in range(MOST_TAGS + 2)]
     same = dict.fromkeys(keys, "v")
     snapshot = World().collect_one(
         tagged(PRODUCE, 1.0, 100.0, **same),
@@ -125,8 +125,8 @@ def test_too_many_tags_are_left_out_and_totals_stay_true() -> None:
         tagged(PRODUCE, float("nan"), 200.0, **{**same, keys[-1]: "x"}),
     )
     callbacks = snapshot.callbacks
-    assert callbacks.labels == tuple(keys[:10])
-    assert callbacks.left_out == tuple(keys[10:])
+    assert callbacks.labels == tuple(keys[:MOST_TAGS])
+    assert callbacks.left_out == tuple(keys[MOST_TAGS:])
     (usage,) = snapshot.shown.tagged
     assert (usage.usage, usage.throttle_time_seconds) == (3.0, 0.3)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf, nan
 
 import pytest
-from tests.exporter.exposition.pages import lines
+from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Rules, World, entity, limits, only
 
 from quotascope.exporter.beans import Bean, BeanColumn

@@ -4,7 +4,7 @@ from array import array
 from dataclasses import replace
 
 import pytest
-from tests.exporter.exposition.pages import lines
+from tests.exporter.exposition.oracle import lines
 from tests.exporter.recorded import (
     COMBINED_RULES,
     SPLIT_RULES,

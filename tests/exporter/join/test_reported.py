@@ -3,7 +3,7 @@
 from math import nan
 
 import pytest
-from tests.exporter.exposition.pages import lines
+from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Numbers, World, entity, limits, only
 
 from quotascope.exporter.beans import Bean, BeanColumn

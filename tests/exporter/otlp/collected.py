@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.collector.collector import Collector
-from tests.exporter.exposition.pages import Key
-from tests.exporter.otlp.messages import translated
+from tests.exporter.otlp.messages import Key, translated
 
 
 def received(collector: Collector) -> list[dict[str, Any]]:

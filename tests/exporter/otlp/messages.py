@@ -9,10 +9,12 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, NumberDataPoint
-from tests.exporter.exposition.pages import Key, series
+from tests.exporter.exposition.oracle import samples
 
-from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import Snapshot
+
+Key = tuple[str, tuple[tuple[str, str], ...]]
+"""Name and labels, the empty ones left out."""
 
 
 def metrics(requests: Iterable[ExportMetricsServiceRequest]) -> Iterator[Metric]:
@@ -68,9 +70,8 @@ def pushed(requests: Iterable[ExportMetricsServiceRequest]) -> dict[Key, float]:
 def scraped(
     snapshot: Snapshot, now: float, cluster: str | None = None
 ) -> dict[Key, float]:
-    """The series of the same snapshot as Prometheus would keep them, without empty labels."""
-    text = Renderer(cluster).render(snapshot, now)
+    """The series of the same snapshot as Prometheus would keep them."""
     return {
         (name, tuple((label, text) for label, text in labels if text)): value
-        for (name, labels), value in series(text).items()
+        for name, labels, value in samples(snapshot, now, cluster)
     }

@@ -8,9 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.collector.collector import Collector, collecting
 from tests.exporter.examples import NOW
-from tests.exporter.exposition.pages import Key
 from tests.exporter.otlp.collected import received, series
-from tests.exporter.otlp.messages import pushed, scraped
+from tests.exporter.otlp.messages import Key, pushed, scraped
 from tests.exporter.otlp.snapshots import hostile, many, varied
 from tests.integration.eventually import eventually
 
