@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from copy import copy
 from dataclasses import replace
-from math import nan
+from itertools import pairwise
+from math import isnan, nan
 from random import Random
 from typing import Any
 
@@ -19,20 +21,30 @@ from tests.exporter.cardinality.examples import (
     taken,
     with_maxima,
 )
+from tests.exporter.cardinality.plain import Plain
 from tests.exporter.examples import usage
 from tests.strategies import texts
 
-from quotascope.exporter.snapshot import EntityUsage, ThrottleCause
+from quotascope.exporter.config import CardinalityConfig
+from quotascope.exporter.snapshot import EntityUsage, Snapshot, ThrottleCause
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
+SUMMED = (
+    "kafka_quota_produce_bytes_per_second",
+    "kafka_quota_fetch_bytes_per_second",
+    "kafka_quota_request_threads",
+    "kafka_quota_controller_mutations_per_second",
+)
 RULES = QuotaRules({QuotaEntity("u0", None): 8.0})
 Key = tuple[str, QuotaType, str, str]
 
 names = st.sampled_from(("", "u0", "u1", "u2", "u3", OVERFLOW)) | texts
 whole = st.integers(0, 64).map(float)
+few = st.sampled_from((0.0, 0.0, 0.0, 0.5, 2.0))
 nodes = st.sampled_from("12")
 kinds = st.sampled_from(QuotaType)
+labels = st.tuples(st.sampled_from((*"abcd", OVERFLOW)), st.sampled_from("xy"))
 keys = st.tuples(nodes, kinds, names, names)
 
 
@@ -82,6 +94,15 @@ def key_of(each: EntityUsage) -> Key:
     """What tells two entities apart."""
     entity = each.entity
     return entity.broker, entity.quota_type, entity.user, entity.client_id
+
+
+def sums(shown: Snapshot) -> dict[tuple[str, str], float]:
+    """The sum of each family over all entities, by broker."""
+    added: dict[tuple[str, str], float] = defaultdict(float)
+    for (name, labels), value in page(shown).items():
+        if name in SUMMED:
+            added[name, dict(labels)["broker"]] += value
+    return {key: total for key, total in added.items() if total}
 
 
 @pytest.mark.slow
@@ -136,3 +157,74 @@ def test_every_series_that_is_not_shown_is_counted(
 def is_fold(series: tuple[str, Labels]) -> bool:
     """Whether a series stands for others."""
     return ("user", OVERFLOW) in series[1]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
+    """Times, the nodes that have answered, and entities of which some come and go; their limits and those of callbacks change, too."""
+    members = draw(st.lists(keys, min_size=1, max_size=25, unique=True))
+    tagged = draw(st.lists(st.tuples(nodes, kinds, labels), max_size=8, unique=True))
+    serials: dict[object, int] = {}
+    at, moments = 0.0, []
+    for _ in range(draw(st.integers(1, 8))):
+        up = draw(st.sampled_from(("12", "12", "1")))
+        crowd = [draw(entity_usages(key)) for key in members if key[0] in up]
+        for node, kind, tags in tagged:
+            entity = usage(kind, "", broker=node).entity
+            crowd.append(
+                EntityUsage(
+                    entity=replace(entity, tags=tags),
+                    usage=draw(st.none() | whole),
+                    throttle_time_seconds=draw(few),
+                )
+            )  # fmt: skip
+        there = [each for each in crowd if draw(st.integers(0, 9))]
+        for each in there:
+            entity = each.entity
+            key = (*key_of(each), entity.tags)
+            serial = serials.setdefault(key, entity.serial)
+            each.entity = replace(entity, serial=serial)
+            if each.reported_utilization is not None and isnan(
+                each.reported_utilization
+            ):
+                each.reported_utilization = None  # as columns have it
+        moments.append((at, up, there))
+        at += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 300.0)))
+    return moments
+
+
+@pytest.mark.slow
+@given(history=histories(), config=configs)
+def test_what_is_shown_follows_plainly(
+    history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]
+) -> None:
+    """Row by row, fold by fold and count by count: what one gets that goes from identity to identity."""
+    if any(at > before + 15 for (before, *_), (at, *_) in pairwise(history)):
+        # for how long one that is away is remembered is a case of its own
+        config.pop("idle_after_seconds", None)
+    kept = cardinality(**config)
+    plain = Plain(CardinalityConfig(**config))
+    for at, up, crowd in history:
+        shown = kept.apply(taken(crowd, at, up))
+        expected = plain.apply(crowd, set(up), at)
+        found = [*shown.entities, *shown.shown.tagged]
+        alone = [each for each in found if not each.entity.stands_in]
+        assert sorted(alone, key=str) == sorted(expected.shown, key=str)
+        assert {fold_of(each) for each in found if each.entity.stands_in} == (
+            expected.folds()
+        )
+        folds, callbacks = shown.folds, shown.callbacks
+        left = {"overflow": folds.overflow + callbacks.folded}
+        left |= {"excluded": folds.excluded, "idle": folds.idle}
+        assert Counter(left) == expected.entities
+        crowded = {(False, kind): count for kind, count in folds.crowded.items()}
+        crowded |= {(True, kind): count for kind, count in callbacks.crowded.items()}
+        assert crowded == expected.crowded
+
+
+def fold_of(each: EntityUsage) -> tuple[object, ...]:
+    """What stands for others, as ``Outcome.folds`` gives it."""
+    entity = each.entity
+    pool = entity.tags is not None, entity.quota_type
+    throttle = each.throttle_time_seconds if each.throttle_known else None
+    return pool, entity.broker, each.usage, throttle

@@ -1,0 +1,217 @@
+"""The bounds written down plainly, one identity after the other: what the arrays have to come to."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from math import fsum
+from re import fullmatch
+
+from quotascope.exporter.config import CardinalityConfig, Excluded
+from quotascope.exporter.snapshot import EntityUsage
+from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import OVERFLOW
+
+Name = tuple[str, ...]
+Pool = tuple[bool, QuotaType]
+"""Whether tags tell entities apart, and the quota type."""
+Pressure = tuple[int, float]
+Rows = list[EntityUsage]
+
+
+@dataclass
+class Place:
+    """That of one identity."""
+
+    since: float
+    seen_at: float
+    pressure: Pressure
+    pressed_at: float
+    nodes: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Outcome:
+    """What is shown, and what is counted."""
+
+    shown: Rows = field(default_factory=list)
+    folded: dict[tuple[Pool, str], Rows] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    entities: Counter[str] = field(default_factory=Counter)
+    crowded: dict[Pool, int] = field(default_factory=dict)
+
+    def folds(self) -> set[tuple[Pool, str, float | None, float | None]]:
+        """Usage and throttle time of each fold by pool and node."""
+        return {
+            (
+                pool,
+                node,
+                fsum(amounts) if (amounts := [e.usage for e in rows if e.usage is not None]) else None,
+                max((e.throttle_time_seconds for e in rows if e.throttle_known), default=None),
+            )
+            for (pool, node), rows in self.folded.items()
+        }  # fmt: skip
+
+
+class Plain:
+    """The bounds of successive snapshots."""
+
+    def __init__(self, config: CardinalityConfig) -> None:
+        self.config = config
+        self.places: dict[Pool, dict[Name, Place]] = defaultdict(dict)
+        self.contested: dict[Pool, bool] = defaultdict(bool)
+        self.moved: dict[tuple[Pool, Name], float] = {}
+        self.near: dict[tuple[Pool, Name], float] = {}
+
+    def apply(self, usages: Iterable[EntityUsage], up: set[str], at: float) -> Outcome:
+        """What is shown of these usages, when these nodes have answered."""
+        outcome = Outcome()
+        pools: dict[Pool, dict[Name, Rows]] = {
+            (tagged, kind): {} for tagged in (False, True) for kind in QuotaType
+        }
+        for each in usages:
+            entity = each.entity
+            pool = entity.tags is not None, entity.quota_type
+            name = entity.tags or (entity.user, entity.client_id)
+            pools[pool].setdefault(name, []).append(each)
+        for pool, names in pools.items():
+            self.sift(pool, names, up, at, outcome)
+        return outcome
+
+    def sift(
+        self,
+        pool: Pool,
+        names: dict[Name, Rows],
+        up: set[str],
+        at: float,
+        outcome: Outcome,
+    ) -> None:
+        """One pool of identities."""
+        reasons = {
+            name: self.reason(pool, name, rows, at) for name, rows in names.items()
+        }
+        candidates = {name: names[name] for name in names if not reasons[name]}
+        chosen = self.chosen(pool, candidates, up, at)
+        if len(chosen) < len(candidates):
+            outcome.crowded[pool] = len(candidates)
+        for name, rows in names.items():
+            if name in chosen:
+                outcome.shown += self.detailed(pool, name, rows, at)
+                continue
+            reason = reasons[name] or "overflow"
+            outcome.entities[reason] += len(rows)
+            drops = self.config.excluded is Excluded.DROP and OVERFLOW not in name
+            if reason != "idle" and not (reason == "excluded" and drops):
+                for each in rows:
+                    outcome.folded[pool, each.entity.broker].append(each)
+
+    def reason(self, pool: Pool, name: Name, rows: Rows, at: float) -> str:
+        """Why an identity is not even a candidate."""
+        config, tagged = self.config, pool[0]
+        if OVERFLOW in name:
+            return "overflow" if tagged else "excluded"
+        if tagged:
+            return ""
+        patterns = (
+            (config.include_users, config.exclude_users),
+            (config.include_client_ids, config.exclude_client_ids),
+        )
+        for part, (include, exclude) in zip(name, patterns, strict=True):
+            included = not include or any(fullmatch(each, part) for each in include)
+            if part and (
+                not included or any(fullmatch(each, part) for each in exclude)
+            ):
+                return "excluded"
+        if config.idle_after_seconds is None:
+            return ""
+        if any(each.usage or throttled(each) for each in rows):
+            self.moved[pool, name] = at
+        moved_at = self.moved.setdefault((pool, name), at)
+        return "idle" if at - moved_at >= config.idle_after_seconds else ""
+
+    def detailed(self, pool: Pool, name: Name, rows: Rows, at: float) -> Rows:
+        """The rows as they are shown."""
+        above = self.config.detail_above
+        if above is None or pool[0]:
+            return rows
+        if any(throttled(each) or used(each) > above for each in rows):
+            self.near[pool, name] = at
+        if at - self.near.get((pool, name), -1e9) <= 300:
+            return rows
+        return [replace(each, detailed=False) for each in rows]
+
+    def chosen(
+        self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float
+    ) -> set[Name]:
+        """The names that are shown."""
+        places, most = self.places[pool], self.config.max_entities
+        away = [name for name in places if name not in names]
+        returning = {
+            name
+            for name in away
+            if places[name].nodes - up and at - places[name].seen_at < 300
+        }
+        for name in away:
+            if name not in returning:
+                del places[name]
+        if len(names) <= most and not returning:
+            self.places[pool] = {name: Place(at, at, (0, 0.0), at) for name in names}
+            return set(names)
+        now = {name: max(map(pressure, rows)) for name, rows in names.items()}
+        for name, place in places.items():
+            if name in names:
+                place.seen_at = at
+                if now[name][0] >= place.pressure[0] or at - place.pressed_at >= 300:
+                    place.pressure, place.pressed_at = now[name], at
+        outside = sorted((now[name], name) for name in names if name not in places)
+        while outside and len(places) < most:
+            strength, name = outside.pop()
+            places[name] = Place(at, at, strength, at)
+        self.compete(places, outside, at)
+        for name in places.keys() & names.keys():
+            here = {each.entity.broker for each in names[name]}
+            places[name].nodes = here | (places[name].nodes - up)
+        return set(names) if len(names) <= most else places.keys() & names.keys()
+
+    def compete(
+        self, places: dict[Name, Place], outside: list[tuple[Pressure, Name]], at: float
+    ) -> None:
+        """Give places of the weakest to the strongest outside."""
+        for _, holder in sorted(
+            (place.pressure, name) for name, place in places.items()
+        ):
+            if not outside:
+                return
+            strength, name = outside[-1]
+            held = places[holder]
+            if strength[0] == held.pressure[0]:
+                if at - held.since < 300:
+                    continue
+                if strength[1] <= 2 * held.pressure[1]:
+                    return
+            elif strength[0] < held.pressure[0]:
+                return
+            outside.pop()
+            del places[holder]
+            places[name] = Place(at, at, strength, at)
+
+
+def throttled(each: EntityUsage) -> bool:
+    """Whether it waits or is in debt."""
+    return each.throttle_time_seconds > 0 or (each.tokens or 0) < 0
+
+
+def used(each: EntityUsage) -> float:
+    """The part of limit or burst that is used."""
+    return max(each.utilization or 0.0, each.burst_used or 0.0)
+
+
+def pressure(each: EntityUsage) -> Pressure:
+    """How much it matters."""
+    if throttled(each):
+        return 2, each.throttle_time_seconds
+    if used(each) >= 0.5:
+        return 1, used(each)
+    return 0, max(each.usage or 0.0, 0.0)
