@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from quotascope.metrics.catalog import BUILD_INFO, Family
@@ -27,10 +28,12 @@ def common(scope: Scope) -> tuple[Variable, ...]:
     )
 
 
-def values(family: Family, label: str, title: str, *matchers: str) -> Variable:
-    """The values of a label of one small family."""
-    selector = f"{{{','.join(matchers)}}}" if matchers else ""
-    return _choice(label, title, f"{family.name}{selector}", label)
+def values(
+    families: Iterable[Family], label: str, title: str, *matchers: str
+) -> Variable:
+    """The values that a label has in some families."""
+    named = f'__name__=~"{"|".join(family.name for family in families)}"'
+    return _choice(label, title, f"{{{','.join((named, *matchers))}}}", label)
 
 
 def _choice(name: str, title: str, series: str, label: str) -> Variable:
