@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 
 from quotascope.metrics.catalog import BUILD_INFO, Family
@@ -29,11 +29,14 @@ def common(scope: Scope) -> tuple[Variable, ...]:
 
 
 def values(
-    families: Iterable[Family], label: str, title: str, *matchers: str
+    families: Sequence[Family], label: str, title: str, *matchers: str
 ) -> Variable:
     """The values that a label has in some families."""
-    named = f'__name__=~"{"|".join(family.name for family in families)}"'
-    return _choice(label, title, f"{{{','.join((named, *matchers))}}}", label)
+    names = "|".join(family.name for family in families)
+    if len(families) > 1:
+        names, matchers = "", (f'__name__=~"{names}"', *matchers)
+    selector = f"{{{','.join(matchers)}}}" if matchers else ""
+    return _choice(label, title, f"{names}{selector}", label)
 
 
 def _choice(name: str, title: str, series: str, label: str) -> Variable:
