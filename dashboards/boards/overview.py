@@ -6,6 +6,7 @@ from typing import Any
 
 from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import above, both, but_not, either, highest
+from quotascope.alerts.thresholds import THROTTLED
 from quotascope.metrics import catalog
 
 from .. import columns, steps
@@ -61,7 +62,7 @@ def right_now(scope: Scope) -> Row:
     count = stat(
         scope,
         "Throttled",
-        "Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts delays above 0.5 s on average.",
+        f"Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {THROTTLED.value:g} s on average.",
         "short",
         scope.or_zero(
             highest(
