@@ -8,7 +8,7 @@ naming an error or an address stays quick.
 from __future__ import annotations
 
 from .errors import AlertsError, CannotWrite, InvalidExpression, InvalidSite
-from .links import Dashboard, Site, check_address, dashboard_url, runbook_url
+from .links import Dashboard, Site, dashboard_url, runbook_url
 from .thresholds import Threshold, thresholds
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "InvalidSite",
     "Site",
     "Threshold",
-    "check_address",
     "dashboard_url",
     "runbook_url",
     "thresholds",

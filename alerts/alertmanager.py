@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .links import Site
-from .rule import AlertScope, AlertSeverity
+from .rule import AlertScope
+from .settings import AlertSeverity
 
 _OURS: Final = 'alertname=~"KafkaQuota.+"'
 _PAGES: Final = 'alertname=~"KafkaQuotaThrottleSpike|KafkaQuotaManyClientsThrottled"'

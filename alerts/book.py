@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from . import recording
 from .alerting import brokers, clients, exporter, jobs
@@ -23,14 +24,23 @@ def recording_groups(site: Site) -> tuple[RuleGroup, ...]:
 
 
 def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
-    """The alerts; those over trends and long windows are evaluated less often."""
+    """The alerts that are written, as the site sets them."""
+    groups = [
+        replace(group, rules=tuple(a for a in group.rules if site.enabled(a.name)))
+        for group in _all_alerts(site)
+    ]
+    return tuple(group for group in groups if group.rules)
+
+
+def _all_alerts(site: Site) -> Iterator[RuleGroup]:
+    """Every alert; those over trends and long windows are evaluated less often."""
     of_exporters = (
         *exporter.scraped(site),
         *exporter.reads(site),
         *exporter.shows(site),
         *exporter.around(site),
     )
-    return (
+    for group in (
         _group("quotascope-cluster-wide", brokers.cluster_wide(site)),
         _group("quotascope-throttled", clients.throttled(site)),
         _group("quotascope-callbacks", brokers.by_callback(site)),
@@ -43,7 +53,15 @@ def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
         _group("quotascope-configuration", brokers.configuration(site)),
         _group("quotascope-exporter", of_exporters),
         _group("quotascope-spark", jobs.jobs(site)),
-    )
+    ):
+        yield replace(group, rules=tuple(_as_set(site, rule) for rule in group.rules))
+
+
+def _as_set(site: Site, rule: Record | Alert) -> Record | Alert:
+    found = site.alerts.get(rule.name)
+    if found is None or isinstance(rule, Record):
+        return rule
+    return replace(rule, severity=found.severity, wait=found.wait, keep=found.keep)
 
 
 def _group(
@@ -59,6 +77,6 @@ def records(site: Site) -> Iterator[Record]:
 
 
 def alerts(site: Site) -> Iterator[Alert]:
-    """All alerts, in order."""
-    for group in alert_groups(site):
+    """All alerts, in order, also those that the site does not write."""
+    for group in _all_alerts(site):
         yield from (rule for rule in group.rules if isinstance(rule, Alert))

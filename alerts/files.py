@@ -17,6 +17,7 @@ from .errors import CannotWrite
 from .links import Site, dashboard_url, runbook_url
 from .rule import Alert, Record, RuleGroup
 from .runbook import runbooks
+from .settings import owner_label
 
 _RULES_NOTE: Final = "Written by `quotascope alerts write`; changes here are lost."
 _ALERTMANAGER_NOTE: Final = "An example written by `quotascope alerts write`: copy what you need, and put your own receivers in."
@@ -67,7 +68,7 @@ def write(folder: Path, site: Site, extras: Extras | None = None) -> list[Path]:
     if extras.prometheus_rule is not None:
         elsewhere.append((extras.prometheus_rule, operator_file(site)))
     if extras.runbooks is not None:
-        for alert, text in runbooks():
+        for alert, text in runbooks(site):
             elsewhere.append((extras.runbooks / f"{alert}.md", text))
     texts = {folder / name: text for name, text in rule_files(site).items()}
     for path, text in elsewhere:
@@ -161,8 +162,17 @@ def decorate(site: Site, alert: Alert) -> dict[str, Any]:
         "runbook_url": runbook_url(site, alert.name),
         "dashboard_url": dashboard_url(site, alert.dashboard, labels),
     }
+    settings = site.alerts.get(alert.name)
+    of_entity = "user" in alert.labels
+    owner = owner_label(site.owners, site.default_owner) if of_entity else ""
     return rule | {
-        "labels": {"severity": alert.severity.value, "scope": alert.scope.value},
+        "labels": {
+            "severity": alert.severity.value,
+            "scope": alert.scope.value,
+            **site.labels,
+            **(settings.labels if settings else {}),
+            **({"owner": owner} if owner else {}),
+        },
         "annotations": {
             "summary": alert.summary,
             # the name of the cluster, where it has one

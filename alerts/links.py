@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from quotascope.metrics.catalog import families, job_families
 
 from .errors import InvalidSite
+from .settings import AlertSettings, Objective, Owner, check_pattern
+from .thresholds import Threshold
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset(
-    {"instance", "severity", "scope", "alertname"}.union(
+    {"instance", "severity", "scope", "alertname", "slo"}.union(
         *(family.labels for family in (*families(), *job_families()))
     )
 )
 """Labels that mean something else in our rules."""
-_NOT_RE2: Final = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=)|\\[1-9]|[*+?}]\+")
-"""Look-around, back-references and possessive repeats: Python knows them, Prometheus does not."""
 _ADDRESS: Final = re.compile(r"https?://[^\s{}]+")
 ALERT: Final = "{alert}"
 """Stands for the name of the alert in `Site.runbook_url`."""
@@ -60,6 +60,30 @@ class Site:
     system_users: str = "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*"
     """A regular expression for the users and client-ids of the platform's own programs."""
 
+    thresholds: Mapping[Threshold, float] = field(default_factory=dict)
+    """Values that take the place of the thresholds' own."""
+    alerts: Mapping[str, AlertSettings] = field(default_factory=dict)
+    """The alerts that are not written as they are, by name."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """More labels of all alerts."""
+    owners: tuple[Owner, ...] = ()
+    """Whose an entity is; the first that matches counts."""
+    default_owner: str | None = None
+    """The owner of all other entities; None: no label."""
+    objectives: tuple[Objective, ...] = ()
+
+    def value(self, threshold: Threshold) -> float:
+        """The value of a threshold here."""
+        return self.thresholds.get(threshold, threshold.value)
+
+    def enabled(self, alert: str) -> bool:
+        """Whether an alert is written."""
+        return alert not in self.alerts or self.alerts[alert].enabled
+
+    def wait(self, alert: str, default: str) -> str:
+        """The ``for`` of an alert here."""
+        return self.alerts[alert].wait if alert in self.alerts else default
+
     def keys(self, *labels: str) -> tuple[str, ...]:
         """
         Labels that an aggregation keeps: the cluster's and these.
@@ -71,14 +95,7 @@ class Site:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        if not _LABEL.fullmatch(self.cluster_label):
-            raise InvalidSite(
-                f"{self.cluster_label!r} cannot be a label: letters, digits and underscores only"
-            )
-        if self.cluster_label in _TAKEN:
-            raise InvalidSite(
-                f"{self.cluster_label!r} cannot be the label of clusters: it means something else in these rules"
-            )
+        check_label(self.cluster_label)
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")
         if self.runbook_url is not None and (
@@ -88,16 +105,19 @@ class Site:
             raise InvalidSite(
                 f"{self.runbook_url!r} is not an address of runbooks: it needs https:// or http://, and {ALERT}"
             )
-        if not self.system_users or _NOT_RE2.search(self.system_users):
-            raise InvalidSite(
-                f"{self.system_users!r} is not a regular expression of Prometheus: it must not be empty, and have no look-around and no back-references"
-            )
-        try:
-            re.compile(self.system_users)
-        except re.error as error:
-            raise InvalidSite(
-                f"{self.system_users!r} is not a regular expression: {error}"
-            ) from error
+        check_pattern(self.system_users)
+
+
+def check_label(name: str) -> None:
+    """Raise ``InvalidSite`` for text that cannot be a label beside those of our series and alerts."""
+    if not _LABEL.fullmatch(name) or name.startswith("__"):
+        raise InvalidSite(
+            f"{name!r} cannot be a label: letters, digits and underscores only"
+        )
+    if name in _TAKEN:
+        raise InvalidSite(
+            f"{name!r} cannot be a label of its own: it means something else in these rules"
+        )
 
 
 def check_address(url: str, of: str) -> None:
@@ -106,6 +126,12 @@ def check_address(url: str, of: str) -> None:
         raise InvalidSite(
             f"{url!r} is not the address of {of}: it begins with https:// or http://"
         )
+
+
+def served_runbooks(exporter_url: str) -> str:
+    """The address of the runbooks that an exporter serves. Raises ``InvalidSite`` for text that is none."""
+    check_address(exporter_url, "an exporter")
+    return f"{exporter_url.rstrip('/')}/runbooks/{ALERT}"
 
 
 def dashboard_url(

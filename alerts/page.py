@@ -100,6 +100,17 @@ Alerts have links only with these options:
 | `--runbook-url URL` | `runbook_url`: another place; `{alert}` stands for the name of the alert |
 | `--grafana-url URL` | `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker |
 
+## Configuration
+
+```
+quotascope alerts config > alerts.yaml
+quotascope alerts write DIR --config alerts.yaml
+```
+
+The file has each threshold with its reason and other values, each alert with severity, `for`, `keep_firing_for`, labels and `enabled`, and links, owners and
+objectives. Delete what you do not change. Alerts, recording rules, the runbooks of `--runbooks` and, with `quotascope dashboards --config alerts.yaml`, the colors
+of dashboards follow it. Runbooks that the exporter serves name the defaults.
+
 ## Before you use them
 
 - **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know.
@@ -146,8 +157,8 @@ def _gaps() -> Iterator[str]:
 
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
-    yield "| threshold | value | compared with | reason; other values | alerts |"
-    yield "|---|---|---|---|---|"
+    yield "| threshold | value | compared with | alerts |"
+    yield "|---|---|---|---|"
     for name, threshold in thresholds():
         users = [
             alert.name.removeprefix("KafkaQuota")
@@ -155,8 +166,7 @@ def _thresholds() -> Iterator[str]:
             if threshold in alert.thresholds
         ]
         value = f"{threshold.value:g} {threshold.unit}"
-        why = f"{threshold.reason}; {threshold.change}"
-        yield _row(f"`{name}`", value, threshold.meaning, why, ", ".join(users))
+        yield _row(f"`{name}`", value, threshold.meaning, ", ".join(users))
 
 
 def _records() -> Iterator[str]:

@@ -228,7 +228,7 @@ def clusters(site: Site) -> Iterator[Record]:
         expr=aggregate("sum", site.keys(), series(recorded.BROKER_THROTTLED_RATE)),
         meaning="Throttle time per second.",
     )
-    throttled = above(series(recorded.ENTITY_THROTTLE), THROTTLED.value)
+    throttled = above(series(recorded.ENTITY_THROTTLE), site.value(THROTTLED))
     # an entity that is throttled by two quotas counts once
     entities = aggregate("group", site.keys(*ENTITY_LABELS), throttled)
     counted = aggregate("count", site.keys(), entities)
@@ -242,7 +242,7 @@ def clusters(site: Site) -> Iterator[Record]:
             "or",
             none,
         ),
-        meaning=f"Entities throttled by {THROTTLED.value:g} s or more; with a custom callback the highest count of a broker and quota type.",
+        meaning=f"Entities throttled by {site.value(THROTTLED):g} s or more; with a custom callback the highest count of a broker and quota type.",
     )
     yield Record(
         name=recorded.CLUSTER_DELAY_QUEUE,
@@ -295,7 +295,9 @@ def baselines(site: Site) -> Iterator[Record]:
 
 def _of_callbacks(site: Site) -> str:
     """How many are throttled on one broker: their labels are the callback's, so that they cannot be put together."""
-    throttled = above(select(catalog.CALLBACK_THROTTLE_TIME_SECONDS), THROTTLED.value)
+    throttled = above(
+        select(catalog.CALLBACK_THROTTLE_TIME_SECONDS), site.value(THROTTLED)
+    )
     once = aggregate("count", site.keys("instance", "broker", "quota_type"), throttled)
     return aggregate("max", site.keys(), once)
 

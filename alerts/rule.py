@@ -8,6 +8,7 @@ from typing import Final
 
 from .links import Dashboard
 from .recorded import ENTITY_THROTTLE
+from .settings import AlertSeverity
 from .thresholds import Threshold
 
 # Templates that many descriptions share. Client names are untrusted: they are quoted.
@@ -42,17 +43,6 @@ ENTITY_LABELS: Final = ("user", "client_id")
 """One user, client-id or pair, on all brokers."""
 QUOTA_LABELS: Final = ("quota_type", *ENTITY_LABELS)
 """One entity under one type of quota."""
-
-
-class AlertSeverity(StrEnum):
-    """How an alert is handled."""
-
-    CRITICAL = "critical"
-    """A page: many clients suffer now."""
-    WARNING = "warning"
-    """A ticket: to be looked at during the day."""
-    INFO = "info"
-    """Good to know; a dashboard or a chat room."""
 
 
 class AlertScope(StrEnum):

@@ -14,7 +14,7 @@ from .settings import SiteOptions, report_missing_links
 
 alerts = typer.Typer(
     name="alerts",
-    help="Write alerts, recording rules and runbooks for Prometheus.",
+    help="Write alerts, recording rules and runbooks for Prometheus, or print their configuration.",
     no_args_is_help=True,
 )
 
@@ -66,8 +66,24 @@ Examples:
 
   quotascope alerts write rules --runbook-url 'https://wiki.corp/kafka/{alert}' --runbooks wiki --cluster-label kafka_cluster
 
-  quotascope alerts write rules --prometheus-rule kubernetes/quotascope.yaml --alertmanager alertmanager.yaml
+  quotascope alerts write rules --config alerts.yaml --alertmanager alertmanager.yaml
+
+  quotascope alerts write rules --prometheus-rule kubernetes/quotascope.yaml
 """
+
+
+@alerts.command(
+    epilog="Examples:\n\nquotascope alerts config > alerts.yaml\n\nquotascope alerts write rules --config alerts.yaml"
+)
+def config() -> None:
+    """
+    Print the configuration of the alerts: every key with its default and what it means.
+
+    Thresholds with reason and unit, severities, times, labels, links, owners of clients, and objectives (SLO). `alerts write` and `dashboards write` use it with --config.
+    """
+    from .alerts_config import alerts_reference
+
+    typer.echo(alerts_reference(), nl=False)
 
 
 @alerts.command(epilog=_WRITE)

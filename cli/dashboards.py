@@ -31,6 +31,8 @@ Examples:
   quotascope dashboards write /etc/quotascope
 
   quotascope dashboards write build --cluster-label kafka_cluster --exporter-url https://quotascope.corp
+
+  quotascope dashboards write build --config alerts.yaml
 """
 _PUSH = """
 Examples:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -282,6 +282,15 @@ class RunningExporter:
 class SiteOptions:
     """The installation that rules and dashboards are written for."""
 
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="YAML file with thresholds, owners and settings of alerts; `quotascope alerts config` prints one.",
+        ),
+    ] = None
     cluster_label: Annotated[
         str | None,
         typer.Option(
@@ -305,20 +314,31 @@ class SiteOptions:
     ] = None
 
     def site(self, **more: str | None) -> Site:
-        """These and more values of the command line, and those of the committed files for the rest. Raises ``InvalidSite``."""
-        from quotascope.alerts import InvalidSite, Site, check_address
+        """
+        These and more values of the command line, and those of the file, or else of the committed files, for the rest.
 
+        Raises ``InvalidSite``, and ``ConfigError`` for mistakes in the file.
+        """
+        from quotascope.alerts import InvalidSite, Site
+        from quotascope.alerts.links import served_runbooks
+
+        base = Site()
+        if self.config is not None:
+            from .alerts_config import read_alerts_config
+
+            base = read_alerts_config(self.config)
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
             if runbook_url is not None:
                 raise InvalidSite(
                     "--exporter-url and --runbook-url are both addresses of runbooks: give one of them"
                 )
-            check_address(self.exporter_url, "an exporter")
-            runbook_url = f"{self.exporter_url.rstrip('/')}/runbooks/{{alert}}"
-        given = {"cluster_label": self.cluster_label, **more}
-        named = {name: value for name, value in given.items() if value is not None}
-        return Site(runbook_url=runbook_url, **named)
+            runbook_url = served_runbooks(self.exporter_url)
+        given = {"cluster_label": self.cluster_label, "runbook_url": runbook_url}
+        named: dict[str, Any] = {
+            name: text for name, text in (given | more).items() if text is not None
+        }
+        return replace(base, **named)
 
 
 def report_missing_links(site: Site, *, to_dashboards: bool) -> None:

@@ -126,8 +126,8 @@ def rule() -> tuple[BoardColumn, ...]:
     """The rule that applies: its level, user and client-id."""
     return (
         BoardColumn(title="Rule", source="level", width=260, texts=LEVELS),
-        BoardColumn(title="Rule's user", source="rule_user", width=140),
-        BoardColumn(title="Rule's client-id", source="rule_client_id", width=140),
+        BoardColumn(title="Rule's user", source="rule_user"),
+        BoardColumn(title="Rule's client-id", source="rule_client_id"),
     )
 
 

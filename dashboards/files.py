@@ -11,6 +11,7 @@ from quotascope.pages.files import put_all
 
 from .errors import DashboardsNotWritten, GrafanalibMissing
 from .scope import Scope
+from .steps import at_thresholds
 
 FOLDER = "Kafka quotas"
 _PROVIDER = """\
@@ -56,7 +57,8 @@ def grafana_dashboards(scope: Scope) -> dict[str, dict[str, Any]]:
         raise GrafanalibMissing(
             "dashboards are made with grafanalib, which is not installed: pip install 'quotascope[dashboards]'"
         ) from error
-    return {made["uid"]: made for made in boards(scope)}
+    each = (at_thresholds(scope.site, made) for made in boards(scope))
+    return {made["uid"]: made for made in each}
 
 
 def file_text(dashboard: Mapping[str, Any]) -> str:

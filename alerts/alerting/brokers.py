@@ -29,9 +29,9 @@ from ..rule import (
     THREE_DIGITS,
     Alert,
     AlertScope,
-    AlertSeverity,
     longest_delays,
 )
+from ..settings import AlertSeverity
 from ..thresholds import (
     CONNECTION_THROTTLE,
     DELAY_QUEUE,
@@ -55,12 +55,12 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
     """Alerts on a whole cluster."""
     rate = series(recorded.CLUSTER_THROTTLED_RATE)
     entities = compare(
-        series(recorded.CLUSTER_THROTTLED_ENTITIES), ">=", SPIKE_ENTITIES.value
+        series(recorded.CLUSTER_THROTTLED_ENTITIES), ">=", site.value(SPIKE_ENTITIES)
     )
     unusual = _unusual(
         site, rate, series(recorded.CLUSTER_THROTTLED_BASELINE), SPIKE_FACTOR
     )
-    loud = both(above(rate, SPIKE.value), unusual, site.keys())
+    loud = both(above(rate, site.value(SPIKE)), unusual, site.keys())
     yield Alert(
         name="KafkaQuotaThrottleSpike",
         expr=_while_muted(site, both(loud, entities, site.keys())),
@@ -70,7 +70,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="Clients of a cluster wait far longer for their quotas than usual.",
-        description=f"Clients get {THREE_DIGITS} s of throttle time in every second, as if that many connections did nothing but wait: at least {SPIKE_FACTOR.value:g} times as much as is usual at this time, and at least {SPIKE_ENTITIES.value:g} clients are hit.",
+        description=f"Clients get {THREE_DIGITS} s of throttle time in every second, as if that many connections did nothing but wait: at least {site.value(SPIKE_FACTOR):g} times as much as is usual at this time, and at least {site.value(SPIKE_ENTITIES):g} clients are hit.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(SPIKE, SPIKE_FACTOR, SPIKE_ENTITIES),
     )
@@ -81,7 +81,9 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         series(recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE),
         MANY_ENTITIES_FACTOR,
     )
-    many = both(compare(entities, ">=", MANY_ENTITIES.value), unusual, site.keys())
+    many = both(
+        compare(entities, ">=", site.value(MANY_ENTITIES)), unusual, site.keys()
+    )
     yield Alert(
         name="KafkaQuotaManyClientsThrottled",
         expr=_while_muted(site, many),
@@ -91,21 +93,21 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="Far more clients of a cluster are throttled than usual.",
-        description=f"{INTEGER} clients are throttled at the same time: more than {MANY_ENTITIES_FACTOR.value:g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.{longest_delays(site.cluster_label)}",
+        description=f"{INTEGER} clients are throttled at the same time: more than {site.value(MANY_ENTITIES_FACTOR):g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.{longest_delays(site.cluster_label)}",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(MANY_ENTITIES, MANY_ENTITIES_FACTOR),
     )
 
     yield Alert(
         name="KafkaQuotaThrottleStorm",
-        expr=above(series(recorded.CLUSTER_THROTTLED_ENTITIES), STORM.value),
+        expr=above(series(recorded.CLUSTER_THROTTLED_ENTITIES), site.value(STORM)),
         labels=(),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.CLUSTER,
         wait="15m",
         keep="10m",
         summary="Too many clients are throttled for an alert each.",
-        description=f"{INTEGER} clients are throttled, and that many have been for more than 15 minutes. They have no alerts of their own.{longest_delays(site.cluster_label)}",
+        description=f"{INTEGER} clients are throttled, too many for an alert each.{longest_delays(site.cluster_label)}",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(STORM,),
     )
@@ -119,21 +121,22 @@ def by_callback(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaCallbackThrottled",
-        expr=above(longest, THROTTLED.value),
+        expr=above(longest, site.value(THROTTLED)),
         labels=labels,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.BROKER,
         wait="15m",
         keep="10m",
         summary="Clients of a custom quota callback are throttled.",
-        description=f"The custom quota callback of broker {{{{ $labels.broker }}}} has delayed {{{{ $labels.quota_type }}}} requests for more than 15 minutes, those that wait longest by {DURATION} on average.",
+        description=f"The custom quota callback of broker {{{{ $labels.broker }}}} delays {{{{ $labels.quota_type }}}} requests, those that wait longest by {DURATION} on average.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(THROTTLED,),
     )
 
 
 def _unusual(site: Site, now: str, usual: str, factor: Threshold) -> str:
-    return operation(now, ">", f"({factor.value:g} * {usual})", site.keys())
+    several = f"({site.value(factor):.15g} * {usual})"
+    return operation(now, ">", several, site.keys())
 
 
 def _while_muted(site: Site, expression: str) -> str:
@@ -151,12 +154,15 @@ def busy(site: Site) -> Iterator[Alert]:
         for offset in ("", "30m")
     )
     long = both(
-        above(now, DELAY_QUEUE.value),
-        above(series(recorded.BROKER_DELAY_QUEUE), DELAY_QUEUE.value),
+        above(now, site.value(DELAY_QUEUE)),
+        above(series(recorded.BROKER_DELAY_QUEUE), site.value(DELAY_QUEUE)),
         site.keys(*labels),
     )
     grown = operation(
-        now, ">", f"({DELAY_QUEUE_GROWTH.value:g} * {before})", site.keys(*labels)
+        now,
+        ">",
+        f"({site.value(DELAY_QUEUE_GROWTH):.15g} * {before})",
+        site.keys(*labels),
     )
     yield Alert(
         name="KafkaQuotaDelayQueueGrowing",
@@ -173,14 +179,14 @@ def busy(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaRequestTimeNearCapacity",
-        expr=above(series(recorded.BROKER_CAPACITY_USED), REQUEST_CAPACITY.value),
+        expr=above(series(recorded.BROKER_CAPACITY_USED), site.value(REQUEST_CAPACITY)),
         labels=("broker",),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.BROKER,
         wait="15m",
         keep="15m",
         summary="The threads of a broker are almost always busy.",
-        description=f"The threads of broker {{{{ $labels.broker }}}} that serve requests have been busy for {PERCENT} of their time, for more than 15 minutes: all clients get slower, throttled or not.",
+        description=f"The threads of broker {{{{ $labels.broker }}}} that serve requests are busy for {PERCENT} of their time: all clients get slower, throttled or not.",
         dashboard=Dashboard.BROKERS,
         thresholds=(REQUEST_CAPACITY,),
     )
@@ -192,7 +198,7 @@ def busy(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaExemptRequestTimeHigh",
-        expr=above(grouped(share), EXEMPT_CAPACITY.value),
+        expr=above(grouped(share), site.value(EXEMPT_CAPACITY)),
         labels=("broker",),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.BROKER,
@@ -211,7 +217,8 @@ _LISTENER = ("broker", "listener")
 def connections(site: Site) -> Iterator[Alert]:
     """Alerts on the rate of new connections."""
     waiting = above(
-        select(catalog.LISTENER_CONNECTION_THROTTLE_SECONDS), CONNECTION_THROTTLE.value
+        select(catalog.LISTENER_CONNECTION_THROTTLE_SECONDS),
+        site.value(CONNECTION_THROTTLE),
     )
     yield Alert(
         name="KafkaQuotaConnectionsThrottled",
@@ -227,7 +234,8 @@ def connections(site: Site) -> Iterator[Alert]:
         thresholds=(CONNECTION_THROTTLE,),
     )
     refusing = above(
-        select(catalog.IP_CONNECTION_THROTTLE_SECONDS), IP_CONNECTION_THROTTLE.value
+        select(catalog.IP_CONNECTION_THROTTLE_SECONDS),
+        site.value(IP_CONNECTION_THROTTLE),
     )
     yield Alert(
         name="KafkaQuotaConnectionsOfAddressRefused",
@@ -238,7 +246,7 @@ def connections(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="15m",
         summary="Connections of single addresses are refused for their limit.",
-        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} has refused connections of some addresses for more than 15 minutes, each after {DURATION}: they open more than their limit allows.",
+        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} refuses connections of some addresses, each after {DURATION}: they open more than their limit allows.",
         dashboard=Dashboard.BROKERS,
         thresholds=(IP_CONNECTION_THROTTLE,),
     )
@@ -256,7 +264,7 @@ def replication(site: Site) -> Iterator[Alert]:
     once = aggregate("max", site.keys("broker", "direction"), limit)
     day = call("count_over_time", f"({once})[1d:15m]")
     # promtool counts 96 or 97 evaluations, both ends included
-    throttled = compare(day, ">=", REPLICATION_DAY.value * _EVALUATIONS_A_DAY)
+    throttled = compare(day, ">=", site.value(REPLICATION_DAY) * _EVALUATIONS_A_DAY)
     yield Alert(
         name="KafkaQuotaReplicationThrottleLeftOn",
         expr=compare(aggregate("count", site.keys("direction"), throttled), ">", 0),

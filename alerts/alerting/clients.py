@@ -33,8 +33,8 @@ from ..rule import (
     THREE_DIGITS,
     Alert,
     AlertScope,
-    AlertSeverity,
 )
+from ..settings import AlertSeverity, duration_seconds, duration_text
 from ..thresholds import (
     CLIENT_TIMEOUT,
     HEAVY_BYTES,
@@ -53,6 +53,9 @@ from ..thresholds import (
 
 _ONE_BY_ONE = f'user!="{OVERFLOW}"'
 """Leaves out the overflow entity, which stands for many clients."""
+_STORM = "KafkaQuotaThrottleStorm"
+_WAIT = "15m"
+"""The `for` of alerts on throttled entities, and of the one on too many of them."""
 
 
 def throttled(site: Site) -> Iterator[Alert]:
@@ -67,8 +70,8 @@ def throttled(site: Site) -> Iterator[Alert]:
         expr=_one_by_one(
             site,
             'quota_type="controller_mutation"',
-            MUTATION_THROTTLED.value,
-            _storm_for("14m"),
+            site.value(MUTATION_THROTTLED),
+            _storm(site, "KafkaQuotaMutationThrottled"),
         ),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.INFO,
@@ -76,7 +79,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="10m",
         summary="A client waits long to create or delete topics.",
-        description=f"Requests of {ENTITY} to create, extend or delete topics have been delayed for more than 15 minutes, by {DURATION} on average: it wants more partition mutations than its quota.",
+        description=f"Requests of {ENTITY} to create, extend or delete topics are delayed by {DURATION} on average: it wants more partition mutations than its quota.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(MUTATION_THROTTLED, STORM),
     )
@@ -85,8 +88,8 @@ def throttled(site: Site) -> Iterator[Alert]:
         expr=_one_by_one(
             site,
             'quota_type=~"produce|fetch"',
-            CLIENT_TIMEOUT.value,
-            above(series(recorded.CLUSTER_THROTTLED_ENTITIES), STORM.value),
+            site.value(CLIENT_TIMEOUT),
+            above(series(recorded.CLUSTER_THROTTLED_ENTITIES), site.value(STORM)),
         ),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
@@ -94,7 +97,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         wait="3m",
         keep="10m",
         summary="A client is throttled for longer than clients wait for an answer.",
-        description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {CLIENT_TIMEOUT.value:g} s: producers may lose records, consumers may leave their group.",
+        description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {site.value(CLIENT_TIMEOUT):g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
         thresholds=(CLIENT_TIMEOUT, STORM),
     )
@@ -103,18 +106,27 @@ def throttled(site: Site) -> Iterator[Alert]:
 def _one_by_one(site: Site, of_type: str, seconds: float, storm: str) -> str:
     """Entities that are throttled for longer than this, where they are so few that each is a message."""
     longer = above(series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), seconds)
+    if not site.enabled(_STORM):  # then no other alert has their number
+        return longer
     return but_not(longer, storm, site.keys())
 
 
-def _storm_for(window: str) -> str:
+def _storm(site: Site, alert: str) -> str:
     """
-    Clusters with too many throttled entities during the whole window.
+    Clusters with too many throttled entities during almost the whole `for` of an alert on an entity, or of `KafkaQuotaThrottleStorm`, if that is shorter.
 
     Where their number is around the threshold, a moment above it would start the `for` of each alert on an entity again, and a moment below it that of
     `KafkaQuotaThrottleStorm`: none would ever fire. No more entities than the threshold are throttled without a pause over a moment below it.
     """
-    number = series(recorded.CLUSTER_THROTTLED_ENTITIES, window=window)
-    return above(call("min_over_time", number), STORM.value)
+    waits = [site.wait(name, _WAIT) for name in (alert, _STORM)]
+    shorter = min(map(duration_seconds, waits)) - 60
+    number = series(recorded.CLUSTER_THROTTLED_ENTITIES)
+    if shorter > 0:
+        window = series(
+            recorded.CLUSTER_THROTTLED_ENTITIES, window=duration_text(shorter)
+        )
+        number = call("min_over_time", window)
+    return above(number, site.value(STORM))
 
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
@@ -126,8 +138,8 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
     return Alert(
         name=name,
         expr=but_not(
-            _one_by_one(site, of_type, THROTTLED.value, _storm_for("14m")),
-            compare(utilization, "<", PERSISTENT.value),
+            _one_by_one(site, of_type, site.value(THROTTLED), _storm(site, name)),
+            compare(utilization, "<", site.value(PERSISTENT)),
             site.keys(*QUOTA_LABELS),
         ),
         labels=QUOTA_LABELS,
@@ -136,7 +148,7 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
         wait="15m",
         keep="10m",
         summary=f"A client is throttled by its {quota_type} quota for a long time.",
-        description=f"{what} of {ENTITY} have been delayed for more than 15 minutes, by {DURATION} on average: it wants more than its {quota_type} quota.",
+        description=f"{what} of {ENTITY} are delayed by {DURATION} on average: it wants more than its {quota_type} quota.",
         dashboard=Dashboard.ENTITY,
         thresholds=(THROTTLED, PERSISTENT, STORM),
     )
@@ -148,7 +160,7 @@ _RECENT = series(recorded.ENTITY_UTILIZATION_RECENT)
 def near_limit(site: Site) -> Iterator[Alert]:
     """Alerts on utilization; trends are slow, and so is the evaluation."""
     near = both(
-        above(_RECENT, NEAR_LIMIT.value),
+        above(_RECENT, site.value(NEAR_LIMIT)),
         series(recorded.ENTITY_UTILIZATION),
         site.keys(*QUOTA_LABELS),
     )
@@ -170,9 +182,11 @@ def near_limit(site: Site) -> Iterator[Alert]:
     )
     trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
     here = series(recorded.ENTITY_UTILIZATION)
-    rising = both(trend, above(_RECENT, PREDICTION.value), site.keys(*QUOTA_LABELS))
+    rising = both(
+        trend, above(_RECENT, site.value(PREDICTION)), site.keys(*QUOTA_LABELS)
+    )
     not_near = but_not(
-        rising, above(_RECENT, NEAR_LIMIT.value), site.keys(*QUOTA_LABELS)
+        rising, above(_RECENT, site.value(NEAR_LIMIT)), site.keys(*QUOTA_LABELS)
     )
     yield Alert(
         name="KafkaQuotaLimitPredicted",
@@ -200,7 +214,8 @@ def mutations(site: Site) -> Iterator[Alert]:
     yield Alert(
         name="KafkaQuotaMutationTokensExhausted",
         expr=above(
-            aggregate("max", site.keys(*ENTITY_LABELS), still_there), TOKENS_DEBT.value
+            aggregate("max", site.keys(*ENTITY_LABELS), still_there),
+            site.value(TOKENS_DEBT),
         ),
         labels=("user", "client_id"),
         severity=AlertSeverity.WARNING,
@@ -216,25 +231,26 @@ def mutations(site: Site) -> Iterator[Alert]:
     usual = operation(
         rejections,
         "<=",
-        f"({REJECTIONS_FACTOR.value:g} * {recorded.CLUSTER_REJECTIONS_BASELINE})",
+        f"({site.value(REJECTIONS_FACTOR):.15g} * {recorded.CLUSTER_REJECTIONS_BASELINE})",
         site.keys("request"),
     )
     yield Alert(
         name="KafkaQuotaRejectionsRising",
-        expr=but_not(above(rejections, REJECTIONS.value), usual, site.keys("request")),
+        expr=but_not(
+            above(rejections, site.value(REJECTIONS)), usual, site.keys("request")
+        ),
         labels=("request",),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.CLUSTER,
         wait="10m",
         keep="10m",
         summary="More and more changes of topics are refused.",
-        description=f"{THREE_DIGITS} requests {{{{ $labels.request }}}} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than {REJECTIONS_FACTOR.value:g} times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
+        description=f"{THREE_DIGITS} requests {{{{ $labels.request }}}} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than {site.value(REJECTIONS_FACTOR):g} times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(REJECTIONS, REJECTIONS_FACTOR),
     )
 
 
-_ONE_BY_ONE = f'user!="{OVERFLOW}"'
 _NOT_NAMED = 'level=~"default_user_default_client|default_user|default_client"'
 
 
@@ -257,11 +273,11 @@ def traffic(site: Site) -> Iterator[Alert]:
         wait="30m",
         keep="30m",
         summary="A client without a limit has a large part of the traffic.",
-        description=f"With {BYTES}, {ENTITY} has more than {HEAVY_SHARE.value:.0%} of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit: if its traffic doubles, all clients slow down.",
+        description=f"With {BYTES}, {ENTITY} has more than {site.value(HEAVY_SHARE) * 100:g}% of the cluster's traffic, and no {{{{ $labels.quota_type }}}} limit: if its traffic doubles, all clients slow down.",
         dashboard=Dashboard.ENTITY,
         thresholds=(HEAVY_BYTES, HEAVY_SHARE),
     )
-    waiting = above(series(recorded.ENTITY_THROTTLE), SYSTEM_THROTTLED.value)
+    waiting = above(series(recorded.ENTITY_THROTTLE), site.value(SYSTEM_THROTTLED))
     by_default = aggregate(
         "group", site.keys(*QUOTA_LABELS), "\nor\n".join(_system_rules(site))
     )
@@ -284,8 +300,8 @@ def _unlimited(site: Site, quota_type: str, amounts: str, limit: Family) -> str:
     amount = series(amounts, _ONE_BY_ONE)
     share = _share_of_cluster(site, amount)
     heavy = both(
-        above(amount, HEAVY_BYTES.value),
-        above(grouped(share), HEAVY_SHARE.value),
+        above(amount, site.value(HEAVY_BYTES)),
+        above(grouped(share), site.value(HEAVY_SHARE)),
         site.keys(*ENTITY_LABELS),
     )
     free = but_not(heavy, select(limit), site.keys(*ENTITY_LABELS))

@@ -31,8 +31,8 @@ from ..rule import (
     THREE_DIGITS,
     Alert,
     AlertScope,
-    AlertSeverity,
 )
+from ..settings import AlertSeverity
 from ..thresholds import (
     DISCOVERY_FAILURES,
     LIMITS_AGE,
@@ -96,7 +96,9 @@ def reads(site: Site) -> Iterator[Alert]:
     failed_lately = compare(aggregate("min", labels, lowest), "==", 0)
     yield _alert(
         name="KafkaQuotaSourceDown",
-        expr=both(compare(succeeded, "<", SOURCE_READS.value), failed_lately, labels),
+        expr=both(
+            compare(succeeded, "<", site.value(SOURCE_READS)), failed_lately, labels
+        ),
         labels=("instance", "source"),
         severity=AlertSeverity.WARNING,
         wait="10m",
@@ -120,7 +122,7 @@ def reads(site: Site) -> Iterator[Alert]:
     duration = average(catalog.SOURCE_DURATION_SECONDS, labels, "15m")
     yield _alert(
         name="KafkaQuotaReadsSlow",
-        expr=above(duration, READ_SECONDS.value),
+        expr=above(duration, site.value(READ_SECONDS)),
         labels=("instance", "source"),
         severity=AlertSeverity.WARNING,
         wait="15m",
@@ -131,7 +133,7 @@ def reads(site: Site) -> Iterator[Alert]:
     )
     old = above(
         aggregate("max", site.keys("instance"), select(catalog.LIMITS_AGE_SECONDS)),
-        LIMITS_AGE.value,
+        site.value(LIMITS_AGE),
     )
     failing = above(
         aggregate(
@@ -168,7 +170,7 @@ def shows(site: Site) -> Iterator[Alert]:
     age = aggregate("max", site.keys("instance"), select(catalog.SNAPSHOT_AGE_SECONDS))
     yield _alert(
         name="KafkaQuotaSnapshotStale",
-        expr=above(age, SNAPSHOT_AGE.value),
+        expr=above(age, site.value(SNAPSHOT_AGE)),
         labels=("instance",),
         severity=AlertSeverity.WARNING,
         wait="5m",
@@ -194,7 +196,7 @@ def around(site: Site) -> Iterator[Alert]:
     failed = aggregate("max", labels, increase(catalog.DISCOVERY_ERRORS, "15m"))
     yield _alert(
         name="KafkaQuotaDiscoveryFailing",
-        expr=above(failed, DISCOVERY_FAILURES.value),
+        expr=above(failed, site.value(DISCOVERY_FAILURES)),
         labels=("instance", "discovery"),
         severity=AlertSeverity.WARNING,
         wait="5m",
@@ -215,7 +217,7 @@ def around(site: Site) -> Iterator[Alert]:
     share = operation(missed, "/", grouped(above(taken, 0)), site.keys("instance"))
     yield _alert(
         name="KafkaQuotaSamplesMissed",
-        expr=above(grouped(share), SAMPLES_LEFT_OUT.value),
+        expr=above(grouped(share), site.value(SAMPLES_LEFT_OUT)),
         labels=("instance",),
         severity=AlertSeverity.INFO,
         wait="15m",

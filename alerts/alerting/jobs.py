@@ -20,7 +20,8 @@ from ..promql import (
     select,
     series,
 )
-from ..rule import DURATION, INTEGER, THREE_DIGITS, Alert, AlertScope, AlertSeverity
+from ..rule import DURATION, INTEGER, THREE_DIGITS, Alert, AlertScope
+from ..settings import AlertSeverity
 from ..thresholds import (
     SPARK_RETRIES,
     SPARK_STALLED,
@@ -38,7 +39,7 @@ def jobs(site: Site) -> Iterator[Alert]:
     """Alerts on Spark jobs."""
     yield _alert(
         name="KafkaQuotaSparkJobThrottled",
-        expr=above(series(recorded.APP_THROTTLED_RATE), SPARK_THROTTLED.value),
+        expr=above(series(recorded.APP_THROTTLED_RATE), site.value(SPARK_THROTTLED)),
         labels=("app", "query", "side"),
         severity=AlertSeverity.WARNING,
         wait="15m",
@@ -55,7 +56,7 @@ def jobs(site: Site) -> Iterator[Alert]:
     )
     yield _alert(
         name="KafkaQuotaSparkRetries",
-        expr=above(aggregate("max", labels, grown), SPARK_RETRIES.value),
+        expr=above(aggregate("max", labels, grown), site.value(SPARK_RETRIES)),
         labels=("app", "cause"),
         severity=AlertSeverity.WARNING,
         wait="5m",
@@ -85,7 +86,7 @@ def jobs(site: Site) -> Iterator[Alert]:
             catalog.SPARK_QUERY_TRIGGER_SECONDS,
         )
     )
-    silent = above(age, SPARK_STALLED.value)
+    silent = above(age, site.value(SPARK_STALLED))
     of_no_query = _waits(site.keys("app"), 'query=""')
     yield _alert(
         name="KafkaQuotaSparkQueryStalled",
@@ -95,7 +96,10 @@ def jobs(site: Site) -> Iterator[Alert]:
                 both(silent, of_no_query, site.keys("app")),
             ),
             operation(
-                age, "<=", f"{trigger} * {SPARK_STALLED_TRIGGERS.value:g}", query
+                age,
+                "<=",
+                f"{trigger} * {site.value(SPARK_STALLED_TRIGGERS):.15g}",
+                query,
             ),
             query,
         ),

@@ -127,12 +127,12 @@ def buckets(scope: Scope) -> Row:
         ),
         *columns.entity(scope.site),
         columns.bar("Burst used", "A", steps.BURST, 190),
-        columns.number("Changes/s", "B", "short", 100),
+        columns.number("Changes/s", "B", "short", 110),
         columns.number("Limit/s", "C", "short", 90),
         columns.number("Tokens", "D", "short", 90),
         columns.number("Burst", "E", "short", 90),
-        columns.number("Full again in", "F", "s"),
-        columns.number("Next allowed in", "G", "s"),
+        columns.number("Full again in", "F", "s", 130),
+        columns.number("Next allowed in", "G", "s", 140),
         *columns.rule()[:1],
         columns.cluster(scope.site),
         sort="Burst used",
@@ -220,7 +220,8 @@ def controller(scope: Scope) -> Row:
         "cps",
         Line(events, "controller {{broker}}"),
     )
-    return Row(title="The controller", panels=side_by_side(waits, pace))
+    panels = side_by_side(waits, pace)
+    return Row(title="The controller", panels=panels, collapsed=True)
 
 
 def _of(scope: Scope, family: Family, operator: str = "max") -> str:

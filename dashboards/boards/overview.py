@@ -6,7 +6,7 @@ from typing import Any
 
 from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import above, both, but_not, either, highest
-from quotascope.alerts.thresholds import THROTTLED
+from quotascope.alerts.thresholds import NEAR_LIMIT, THROTTLED
 from quotascope.metrics import catalog
 
 from .. import columns, steps
@@ -62,7 +62,7 @@ def right_now(scope: Scope) -> Row:
     count = stat(
         scope,
         "Throttled",
-        f"Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {THROTTLED.value:g} s on average.",
+        f"Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {scope.site.value(THROTTLED):g} s on average.",
         "short",
         scope.or_zero(
             highest(
@@ -97,13 +97,14 @@ def right_now(scope: Scope) -> Row:
         *runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
         steps=steps.DELAY,
     )
+    near_limit = scope.site.value(NEAR_LIMIT)
     near = stat(
         scope,
-        f"Above {steps.NEAR:.0%} of the limit",
+        f"Above {near_limit * 100:g}% of the limit",
         "Users and client-ids near their limit or above it at this moment, throttled or not. Without known limits there is no number.",
         "short",
         scope.or_zero(
-            scope.by("count", above(utilization(scope), steps.NEAR)),
+            scope.by("count", above(utilization(scope), near_limit)),
             known=both(
                 scope.of(catalog.LIMITS_AGE_SECONDS),
                 above(scope.of(catalog.SOURCE_UP), 0),

@@ -261,7 +261,7 @@ def limits(scope: Scope) -> Row:
         BoardColumn(title="Job", source="app"),
         BoardColumn(title="Query", source="query"),
         columns.number("Backlog", "A", "short"),
-        columns.number("maxOffsetsPerTrigger/s", "B", "short", 190),
+        columns.number("maxOffsetsPerTrigger/s", "B", "short", 200),
         columns.number("Catch-up", "C", "s"),
         BoardColumn(title="Catches up", source="D", width=140, texts=CATCHES_UP),
         sort="Backlog",

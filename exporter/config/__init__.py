@@ -4,6 +4,7 @@ from .load import Override, discovery_overrides, load_config, sources_override
 from .model import (
     DEFAULT_PORT,
     CardinalityConfig,
+    ClientsConfig,
     CollectionConfig,
     Config,
     Excluded,
@@ -14,6 +15,7 @@ from .model import (
     OtlpConfig,
     OtlpProtocol,
     OtlpTlsConfig,
+    OwnerConfig,
     ServerConfig,
 )
 from .section import TlsConfig, seconds_of, secret, tls_of
@@ -33,6 +35,7 @@ __all__ = [
     "DEFAULT_PORT",
     "BasicAuthConfig",
     "CardinalityConfig",
+    "ClientsConfig",
     "CollectionConfig",
     "Config",
     "Dialect",
@@ -50,6 +53,7 @@ __all__ = [
     "OtlpProtocol",
     "OtlpTlsConfig",
     "Override",
+    "OwnerConfig",
     "SaslConfig",
     "ServerConfig",
     "SourceConfig",

@@ -61,7 +61,7 @@ def parse_document(
     if data is None:
         return ConfigDocument()
     if not isinstance(data, dict):
-        problem = "line 1: expected keys and values, such as `sources:`"
+        problem = "line 1: expected keys and values, such as `key: value`"
         raise ConfigError(subject, [problem])
     return reader.document(data)
 

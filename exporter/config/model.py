@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from ..patterns import matcher
-from .section import Seconds, Section, comma_separated
+from .section import Seconds, Section, at_most_one, comma_separated
 from .sources import (
     DiscoveryConfig,
     HeaderName,
@@ -173,6 +173,49 @@ class CardinalityConfig(Section):
         description="Leave out entities that had neither usage nor a throttle for this long, until they have some again. Without it: Kafka drops them after an hour.",
         examples=[900.0],
     )
+
+
+Pattern = Annotated[str, AfterValidator(_checked)]
+
+
+class ClientsConfig(Section):
+    """Entities by user and client-id: all keys that are given must match."""
+
+    user: str | None = Field(
+        default=None, description="Name of the user.", examples=["alice"]
+    )
+    user_pattern: Pattern | None = Field(
+        default=None,
+        description="RE2 expression that matches the user's name as a whole. Needs quotascope[patterns].",
+        examples=["payments-.*"],
+    )
+    client_id: str | None = Field(
+        default=None, description="The client-id.", examples=["billing"]
+    )
+    client_id_pattern: Pattern | None = Field(
+        default=None, description="The same for the client-id.", examples=["etl-.*"]
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ClientsConfig:
+        at_most_one(self, "user", "user_pattern")
+        at_most_one(self, "client_id", "client_id_pattern")
+        names = ("user", "user_pattern", "client_id", "client_id_pattern")
+        if all(getattr(self, name) is None for name in names):
+            raise ValueError(f"needs one of {', '.join(names)}")
+        return self
+
+
+class TeamConfig(Section):
+    """A team."""
+
+    team: str = Field(
+        min_length=1, description="Value of the label `owner`.", examples=["payments"]
+    )
+
+
+class OwnerConfig(ClientsConfig, TeamConfig):  # in this order, the team comes first
+    """A team, and entities that are its own."""
 
 
 class OtlpProtocol(StrEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import typing
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
@@ -29,9 +30,9 @@ ones. Flags override the environment, which overrides this file.
 """
 
 
-def reference() -> str:
-    """The reference configuration as YAML. Loading it gives the defaults and one example source."""
-    lines = [*_comment(_HEAD), "", *_section(Config, ())]
+def reference(root: type[Section] = Config, head: str = _HEAD) -> str:
+    """A section with every key as YAML. Loading that of `Config` gives the defaults and one example source."""
+    lines = [*_comment(head), "", *_section(root, ())]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -41,7 +42,8 @@ def _section(section: type[Section], place: tuple[str, ...]) -> Iterator[str]:
         here, below = (*place, key), section_in(field.annotation)
         default = field.get_default(call_default_factory=True)
         if below is not None:
-            nested = _nested(_section(below, here), as_item=key == "sources")
+            listed = typing.get_origin(field.annotation) is tuple
+            nested = _nested(_section(below, here), as_item=listed)
             lines, active = (
                 [f"{key}:", *nested],
                 here in _SHOWN or isinstance(field.default, BaseModel),

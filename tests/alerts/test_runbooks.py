@@ -11,9 +11,18 @@ from tests.alerts.expressions import FAMILIES, matched_labels, selectors
 from tests.alerts.labels import CLUSTER, RECORDED, labels_of
 from tests.cluster.tools import CLASSES
 
-from quotascope.alerts import Site
+from quotascope.alerts import Site, thresholds
 from quotascope.alerts.book import alerts
-from quotascope.alerts.runbook import HEADINGS, blocks, runbooks
+from quotascope.alerts.rule import Alert
+from quotascope.alerts.runbook import (
+    HEADINGS,
+    NUMBER,
+    blocks,
+    numbers,
+    runbooks,
+)
+from quotascope.alerts.settings import AlertSettings, AlertSeverity
+from quotascope.alerts.thresholds import STORM
 
 RUNBOOKS = dict(runbooks())
 KEYS = {
@@ -65,6 +74,32 @@ def test_runbook_is_complete(name: str) -> None:
     assert not re.search(r"TODO|TBD|FIXME|XXX", text)
     assert {block.language for block in blocks(text)} <= {"sh", "promql"}
     assert text.count("```") == 2 * len([*blocks(text)])
+
+
+@pytest.mark.parametrize("alert", [*alerts(Site())], ids=lambda alert: alert.name)
+def test_numbers_are_those_of_the_alert(alert: Alert) -> None:
+    """Each threshold of the alert is named, and each default is what it is said to be."""
+    defaults = numbers(Site(), alert.name)
+    found = dict(NUMBER.findall(RUNBOOKS[alert.name]))
+    assert found == {each: defaults[each] for each in found}
+    assert {name for name, one in thresholds() if one in alert.thresholds} <= {*found}
+
+
+def test_a_site_has_its_own_numbers() -> None:
+    """In the runbooks that are written; the default beside them, and nothing else is changed. An alert that is off needs none."""
+    settings = AlertSettings(severity=AlertSeverity.INFO, wait="1h")
+    off = AlertSettings(severity=AlertSeverity.INFO, wait="1m", enabled=False)
+    site = Site(
+        thresholds={STORM: 70.0},
+        alerts={"KafkaQuotaThrottleStorm": settings, "KafkaQuotaRuleChanged": off},
+    )
+    theirs = dict(runbooks(site))
+    name = "KafkaQuotaThrottleStorm"
+    assert "`STORM` (70 entities, default 50 entities)" in theirs[name]
+    assert "`for` (1h, default 15m)" in theirs[name]
+    assert "`STORM` (70 entities," in theirs["KafkaQuotaProduceThrottled"]
+    assert theirs["KafkaQuotaReadsSlow"] == RUNBOOKS["KafkaQuotaReadsSlow"]
+    assert {*RUNBOOKS} - {*theirs} == {"KafkaQuotaRuleChanged"}
 
 
 @pytest.mark.parametrize("query", QUERIES)

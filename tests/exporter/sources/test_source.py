@@ -162,7 +162,10 @@ def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> 
 def layout_of(*properties: dict[str, str]) -> BeanLayout:
     """A layout of these beans of kafka.server."""
     return BeanLayout(
-        tuple(BeanColumn(Bean.of("kafka.server", each), "StartTimeMs") for each in properties)
+        tuple(
+            BeanColumn(Bean.of("kafka.server", each), "StartTimeMs")
+            for each in properties
+        )
     )
 
 
