@@ -143,7 +143,7 @@ def connections(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaConnectionsThrottled"),
     )
     panels = side_by_side(of_brokers, of_listeners, delay)
-    return Row(title="New connections", panels=panels)
+    return Row(title="New connections", panels=panels, collapsed=True)
 
 
 def addresses(scope: Scope) -> Row:

@@ -159,6 +159,10 @@ def test_panels_say_how_many_of_each_cluster_they_show(variant: Scope) -> None:
 
 
 RARE = {
+    catalog.BROKER_CONNECTIONS_PER_SECOND,
+    catalog.LISTENER_CONNECTIONS_PER_SECOND,
+    catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
+    catalog.CONTROLLER_EVENTS,
     catalog.IP_CONNECTIONS_PER_SECOND,
     catalog.IP_CONNECTION_THROTTLE_SECONDS,
     catalog.REPLICATION_BYTES_PER_SECOND,
@@ -171,11 +175,11 @@ RARE = {
     catalog.OTLP_EXPORTS,
     catalog.SPARK_LISTENER_PROBLEMS,
 }
-"""Absent in a cluster without an unusual limit, configuration or defect."""
+"""Of interest, or there at all, only with an unusual limit, agent or configuration, or a defect."""
 
 
 def test_rows_of_what_is_rare_are_closed(dashboards: Dashboards) -> None:
-    """An open row shows something in every cluster."""
+    """Open rows are not empty in most clusters."""
     names = {family.name for family in RARE}
     for dashboard in dashboards.values():
         for panel in dashboard["panels"]:
