@@ -42,6 +42,28 @@ PLACES: Final = (
     ('cluster="rome",instance="y:1"', 7),
 )
 OF_JOBS: Final = (("", 1),)
+_MUTATION_RULES: Final = 'kafka_quota_rules{quota_key="controller_mutation_rate"}'
+ELSEWHERE: Final[dict[str, dict[str, float]]] = {
+    "oslo": {
+        "quotascope_build_info": 1,
+        'quotascope_source_up{source="broker-1"}': 1,
+        "quotascope_limits_age_seconds": 5,
+        _MUTATION_RULES: 0,
+    },
+    "turku": {
+        "quotascope_build_info": 1,
+        'quotascope_source_up{source="broker-1"}': 1,
+    },
+    "bergen": {
+        "quotascope_build_info": 1,
+        'quotascope_source_up{source="broker-1"}': 0,
+        "quotascope_limits_age_seconds": 5,
+        _MUTATION_RULES: 1,
+    },
+    "kiel": {"quotascope_build_info": 1},
+}
+"""Clusters without a client: all is well; limits are not read; nothing but limits is read; the exporter ended an hour ago."""
+ENDED: Final = {"kiel": NOW - 3600}
 Panel = Mapping[str, Any]
 Row = dict[str, Any]
 
@@ -50,7 +72,7 @@ def samples() -> Iterator[str]:
     """
     The data, as OpenMetrics: two exporters read the cluster paris; rome, which is not chosen, has seven times of everything.
 
-    Jobs know neither; in oslo all is well. What grows has its value at `NOW`, when it is a gauge, and grows from that value when it is a counter.
+    Jobs know neither. What grows has its value at `NOW`, when it is a gauge, and grows from that value when it is a counter.
     """
     for line in (KNOWN / "series.txt").read_text().splitlines():
         found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)(?: (\S+))?", line)
@@ -64,9 +86,13 @@ def samples() -> Iterator[str]:
             for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
                 number = factor * (float(value) + float(growth or 0) * (at - start))
                 yield f"{name}{{{inner}}} {number!r} {at}\n"
-    for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
-        yield f'quotascope_build_info{{cluster="oslo"}} 1 {at}\n'
-        yield f'quotascope_source_up{{cluster="oslo",source="broker-1"}} 1 {at}\n'
+    for cluster, series in ELSEWHERE.items():
+        for name, number in series.items():
+            family, _, labels = name.partition("{")
+            inner = ",".join(filter(None, (f'cluster="{cluster}"', labels.rstrip("}"))))
+            end = ENDED.get(cluster, NOW)
+            for at in range(NOW - HISTORY_SECONDS, end + 1, SCRAPE_SECONDS):
+                yield f"{family}{{{inner}}} {number} {at}\n"
     yield "# EOF\n"
 
 
@@ -304,44 +330,78 @@ def test_panels_show_what_is_known(
     assert asked.refused == []
 
 
-QUIET: Final = {
-    ("overview", "stat Throttled"),
-    ("overview", "stat Longest delay"),
-    ("overview", "stat Above 90% of the limit"),
-    ("overview", "stat Sources down"),
-    ("mutations", "stat Throttled"),
-    ("mutations", "stat Buckets empty"),
-    ("mutations", "stat Longest wait for the next change"),
-    ("exporter", "stat Sources down"),
+COUNTS: Final = {
+    "oslo": {
+        ("overview", "stat Throttled"): "0 green",
+        ("overview", "stat Longest delay"): "0 green",
+        ("overview", "stat Above 90% of the limit"): "0 green",
+        ("overview", "stat Topic changes refused"): "0 green",
+        ("overview", "stat Sources down"): "0 green",
+        ("mutations", "stat Throttled"): "0 green",
+        ("mutations", "stat Buckets empty"): "0 green",
+        ("mutations", "stat Longest wait for the next change"): "0 green",
+        ("mutations", "stat Refused per second"): "0 green",
+        ("exporter", "stat Exporters"): "1 green",
+        ("exporter", "stat Sources down"): "0 green",
+        ("exporter", "stat Age of the limits"): "5 green",
+        ("exporter", "stat Configured rules"): "0 blue",
+    },
+    "turku": {
+        ("overview", "stat Throttled"): "0 green",
+        ("overview", "stat Longest delay"): "0 green",
+        ("overview", "stat Topic changes refused"): "0 green",
+        ("overview", "stat Sources down"): "0 green",
+        ("mutations", "stat Refused per second"): "0 green",
+        ("exporter", "stat Exporters"): "1 green",
+        ("exporter", "stat Sources down"): "0 green",
+    },
+    "bergen": {
+        ("overview", "stat Sources down"): "1 red",
+        ("exporter", "stat Exporters"): "1 green",
+        ("exporter", "stat Sources down"): "1 red",
+        ("exporter", "stat Age of the limits"): "5 green",
+        ("exporter", "stat Configured rules"): "1 blue",
+    },
+    "kiel": {("exporter", "stat Exporters"): "0 red"},
+    "nowhere": {},
 }
-"""Numbers that are 0 where an exporter is read and nothing is wrong."""
+"""The numbers that are known of clusters without a client; there are no others."""
 
 
 @pytest.mark.real
-def test_nothing_wrong_is_zero_and_nothing_known_is_nothing(
-    prometheus: Prometheus, subtests: pytest.Subtests
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+def test_what_is_known_to_be_none_is_zero_and_what_is_unknown_is_no_number(
+    prometheus: Prometheus,
+    recorded: bool,  # noqa: FBT001 - a case
+    subtests: pytest.Subtests,
 ) -> None:
-    """A green 0 where all is well; no number where no exporter is read, nor where none could be counted."""
+    """A green 0 where all is well; no number where no exporter or source is read, nor where limits or buckets are unknown."""
     url = f"http://{prometheus.address}"
-    well = Asked(url, NOW, 60, {"cluster": "oslo"}, SCRAPE_SECONDS)
-    dark = Asked(url, NOW, 60, {"cluster": "nowhere"}, SCRAPE_SECONDS)
-    for key, panel in PANELS.items():
-        if panel["type"] == "stat":
-            with subtests.test(msg=str(key)):
-                numbers = Shown(well).lines(panel)[1:]
-                one = ["oslo: 1 green"] if key[1] == "stat Exporters" else []
-                assert numbers == (["oslo: 0 green"] if key in QUIET else one)
-                assert Shown(dark).lines(panel)[1:] == []
+    stats = [
+        each
+        for each in panels(Scope(recorded=recorded)).items()
+        if each[1]["type"] == "stat"
+    ]
+    for cluster, numbers in COUNTS.items():
+        asked = Asked(url, NOW, 60, {"cluster": cluster}, SCRAPE_SECONDS)
+        for key, panel in stats:
+            with subtests.test(msg=f"{cluster} {key}"):
+                shown = [f"{cluster}: {numbers[key]}"] if key in numbers else []
+                assert Shown(asked).lines(panel)[1:] == shown
 
 
 @pytest.mark.real
 def test_changes_of_limits_are_marked(prometheus: Prometheus) -> None:
-    """Only the limit that changed, on every dashboard: half a change a second, in four minutes."""
+    """Only the limit that changed, on every dashboard: half a change a second, in four minutes. The text names the cluster."""
     asked = Asked(f"http://{prometheus.address}", NOW, 60, CHOSEN, SCRAPE_SECONDS)
     for board in BOARDS.values():
         (mark,) = board["annotations"]["list"]
         found = asked.now(mark["expr"])
         assert [series["metric"] for series in found] == [
-            {"cluster": "paris", "quota_key": "request_percentage"}
+            {
+                "cluster": "paris",
+                "quota_key": "request_percentage",
+                "change": "paris request_percentage",
+            }
         ]
         assert float(found[0]["value"][1]) == pytest.approx(120)

@@ -11,6 +11,8 @@ COLORS = {
     "yellow": "#FADE2A",
     "orange": "#FF9830",
     "red": "#F2495C",
+    "dark-red": "#C4162A",
+    "transparent": "transparent",
     "blue": "#5794F2",
     "purple": "#B877D9",
 }
