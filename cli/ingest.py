@@ -184,8 +184,12 @@ def ingest(
         if engine == "local":
             raise typer.BadParameter("a topic is read by Spark", param_hint="--engine")
         servers, topic = _topic_of(logs[0])
+        pairs = [each.partition("=") for each in option or ()]
+        if not all(key and equals for key, equals, _ in pairs):
+            raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
+        more = {key: value for key, _, value in pairs}
         ingest_topic(
-            {"kafka.bootstrap.servers": servers, "subscribe": topic, **_pairs(option)},
+            {"kafka.bootstrap.servers": servers, "subscribe": topic, **more},
             into,
             checkpoint or f"{into.rstrip('/')}/stream-{topic}",
             reading,
@@ -213,14 +217,6 @@ def _topic_of(uri: str) -> tuple[str, str]:
             param_hint="LOGS",
         )
     return servers, topic
-
-
-def _pairs(option: list[str] | None) -> dict[str, str]:
-    pairs = [each.partition("=") for each in option or ()]
-    for key, equals, _ in pairs:
-        if not (key and equals):
-            raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
-    return {key: value for key, _, value in pairs}
 
 
 def _print_batch(number: int, report: IngestReport) -> None:
