@@ -9,7 +9,7 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := conformance deploy differential fuzz integration/spark pipeline replay_check soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ bench-rules: services ## Our rules and dashboards' queries in a real Prometheus,
 bench-spark: services ## A Spark job of 10,000 tasks: nobody watching, quotascope, callbacks into Python; busy driver: ARGS=--busy
 	$(BIN)/python -m benchmarks.spark_overhead $(ARGS)
 
+bench-catch-up: services ## How well the Spark listener predicts the end of backlogs of 2, 5 and 10 minutes under a quota; less: ARGS='--minutes 0.2'
+	$(BIN)/python -m benchmarks.spark_catch_up $(ARGS)
+
 bench-pipeline: services ## Ingest of 5 M lines, replay of 20 M and up to 100 M rows, on Spark and alone; less: ARGS='--scale 0.05 --only replay'
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
@@ -92,7 +95,7 @@ thorough: .venv/ready-dev ## The random tests with 2,000 examples each, new ones
 requirements: .venv/ready-dev ## Write deploy/requirements.txt: what the exporter runs with, by hashes for all platforms, in the versions of constraints.txt
 	echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
 	  --custom-compile-command "make requirements" --constraint constraints.txt \
-	  --extra kafka --extra otlp --extra patterns --output-file deploy/requirements.txt pyproject.toml -
+	  --extra exporter --extra otlp --extra patterns --output-file deploy/requirements.txt pyproject.toml -
 
 mutation: .venv/ready-dev ## Small mistakes in the code, and which of them the unit tests notice; one room: make mutation ARGS='--room quotas --sample 50'
 	@$(BIN)/python -m tools.mutation $(ARGS)

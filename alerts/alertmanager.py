@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .links import Site
+from .promql import quoted
 from .rule import AlertScope
 from .settings import AlertSeverity
 
@@ -22,6 +23,13 @@ _BY_LIMIT: Final = 'alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted|Kaf
 
 def alertmanager_example(site: Site) -> dict[str, Any]:
     """Routes, groups and inhibition rules."""
+    named = [owner.team for owner in site.owners]
+    if site.default_owner is not None:
+        named.append(site.default_owner)
+    teams = list(dict.fromkeys(named))
+    of_teams = [
+        {"matchers": [f"owner={quoted(team)}"], "receiver": team} for team in teams
+    ]
     ours = {
         "matchers": [_OURS],
         "receiver": "chat",
@@ -30,25 +38,32 @@ def alertmanager_example(site: Site) -> dict[str, Any]:
         "group_wait": "1m",
         "group_interval": "10m",
         "repeat_interval": "12h",
+        # alerts on a team's clients are the team's, the others go by severity
         "routes": [
-            {
-                "matchers": [f'severity="{severity.value}"'],
-                "receiver": receiver,
-                "group_wait": wait,
-                "repeat_interval": repeat,
-            }
-            for severity, receiver, wait, repeat in (
-                (AlertSeverity.CRITICAL, "on-call", "30s", "1h"),
-                (AlertSeverity.WARNING, "tickets", "5m", "1d"),
-                (AlertSeverity.INFO, "chat", "5m", "3d"),
-            )
+            *of_teams,
+            *(
+                {
+                    "matchers": [f'severity="{severity.value}"'],
+                    "receiver": receiver,
+                    "group_wait": wait,
+                    "repeat_interval": repeat,
+                }
+                for severity, receiver, wait, repeat in (
+                    (AlertSeverity.CRITICAL, "on-call", "30s", "1h"),
+                    (AlertSeverity.WARNING, "tickets", "5m", "1d"),
+                    (AlertSeverity.INFO, "chat", "5m", "3d"),
+                )
+            ),
         ],
     }
     return {
         "route": {"receiver": "unrouted", "routes": [ours]},
         "inhibit_rules": [*_inhibitions(site)],
         "receivers": [
-            {"name": name} for name in ("unrouted", "on-call", "tickets", "chat")
+            {"name": name}
+            for name in dict.fromkeys(
+                ("unrouted", "on-call", "tickets", "chat", *teams)
+            )
         ],
     }
 
@@ -82,6 +97,18 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         ['alertname=~"KafkaQuota(Produce|Fetch)Throttled"'],
         entity,
     )
+
+    # the fastest of the alerts on a budget says it all
+    budget = list(site.keys("slo", "user", "client_id"))
+    for faster, slower in (
+        ("Fast", "KafkaQuotaBudgetBurns(Slowly)?"),
+        ("", "KafkaQuotaBudgetBurnsSlowly"),
+    ):
+        yield _inhibition(
+            [f'alertname="KafkaQuotaBudgetBurns{faster}"'],
+            [f'alertname=~"{slower}"'],
+            budget,
+        )
 
     # without current numbers the other alerts are out of date
     yield _inhibition(

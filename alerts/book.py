@@ -6,21 +6,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from . import recording
-from .alerting import brokers, clients, exporter, jobs
+from .alerting import brokers, clients, exporter, jobs, objectives
 from .links import Site
 from .rule import Alert, Record, RuleGroup
+
+_OF_OBJECTIVES = "quotascope-budgets-burning"
 
 
 def recording_groups(site: Site) -> tuple[RuleGroup, ...]:
     """The recording rules; trends and baselines change slowly."""
-    return (
+    groups = (
         _group("quotascope-entities", recording.entities(site)),
         _group("quotascope-trends", recording.trends(site), interval="2m"),
         _group("quotascope-brokers", recording.brokers(site)),
         _group("quotascope-clusters", recording.clusters(site)),
         _group("quotascope-baselines", recording.baselines(site), interval="2m"),
         _group("quotascope-jobs", recording.jobs(site)),
+        _group("quotascope-owners", recording.owners(site)),
+        _group("quotascope-objectives", recording.objectives(site), interval="1m"),
+        _group("quotascope-budgets", recording.budgets(site), interval="2m"),
     )
+    return tuple(group for group in groups if group.rules)
 
 
 def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
@@ -28,6 +34,7 @@ def alert_groups(site: Site) -> tuple[RuleGroup, ...]:
     groups = [
         replace(group, rules=tuple(a for a in group.rules if site.enabled(a.name)))
         for group in _all_alerts(site)
+        if site.objectives or group.name != _OF_OBJECTIVES
     ]
     return tuple(group for group in groups if group.rules)
 
@@ -53,6 +60,7 @@ def _all_alerts(site: Site) -> Iterator[RuleGroup]:
         _group("quotascope-configuration", brokers.configuration(site)),
         _group("quotascope-exporter", of_exporters),
         _group("quotascope-spark", jobs.jobs(site)),
+        _group(_OF_OBJECTIVES, objectives.burning(site), interval="1m"),
     ):
         yield replace(group, rules=tuple(_as_set(site, rule) for rule in group.rules))
 

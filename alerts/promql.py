@@ -256,6 +256,16 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
+def literal(text: str) -> str:
+    """
+    A text as the replacement of `label_replace`, where a $ begins a group.
+
+    >>> literal("a$1")
+    'a$$1'
+    """
+    return text.replace("$", "$$")
+
+
 def _label_of(matcher: str) -> str:
     for operator in _OPERATORS:
         label, found, _ = matcher.partition(operator)

@@ -57,6 +57,15 @@ CLUSTER_REJECTIONS: Final = "cluster:kafka_quota_throttling_errors:rate5m"
 CLUSTER_REJECTIONS_BASELINE: Final = "cluster:kafka_quota_throttling_errors:baseline"
 APP_THROTTLED_RATE: Final = "app:spark_kafka_throttled_seconds:rate10m"
 """Throttle time of a Spark job per second, by query and side."""
+ENTITY_OWNER: Final = "entity:kafka_quota_owner:info"
+"""Always 1: the label `owner` of each entity, if owners are configured; without that label for entities that have none."""
+INSTANCE_BURN: Final = "instance:kafka_quota_budget_burn:now"
+"""Of each entity with an objective on each broker, as an exporter sees it: 1 / budget while it is throttled, else 0."""
+BURNS: Final = {
+    minutes: f"entity:kafka_quota_budget_burn:rate{text}"
+    for minutes, text in ((5, "5m"), (30, "30m"), (60, "1h"), (360, "6h"), (4320, "3d"))
+}
+"""By minutes: how fast the budget of an objective was spent on the worst broker; at 1 it is spent when its 30 days end."""
 TREND_WINDOW: Final = "6h"
 """The past that the trend is taken from."""
 TREND_NEEDS: Final = "4h"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
@@ -19,7 +19,9 @@ from .promql import (
     compare,
     grouped,
     highest,
+    literal,
     operation,
+    quoted,
     rate,
     select,
     series,
@@ -83,6 +85,81 @@ def entities(site: Site) -> Iterator[Record]:
         name=recorded.CLUSTER_BYTES,
         expr=aggregate("sum", site.keys(), series(recorded.USER_BYTES)),
         meaning="Bytes per second produced and fetched.",
+    )
+
+
+def owners(site: Site) -> Iterator[Record]:
+    """Whose each entity is, for the filter of dashboards; alerts have it from a template."""
+    named = [(owner.clients.matchers(), owner.team) for owner in site.owners]
+    if named or site.default_owner is not None:
+        each = [*named, ((), site.default_owner)]
+        entities = (_owned(site, *of_team) for of_team in each)
+        # the first owner that matches counts
+        first = f"\nor on ({', '.join(site.keys(*ENTITY_LABELS))})\n"
+        yield Record(
+            name=recorded.ENTITY_OWNER,
+            expr=first.join(entities),
+            meaning="Always 1: the `owner` of each entity, if owners are configured.",
+        )
+
+
+def _owned(site: Site, matchers: Sequence[str], team: str | None) -> str:
+    # not every agent reports both
+    throttle, utilization = (
+        select(family, *matchers)
+        for family in (catalog.THROTTLE_TIME_SECONDS, catalog.UTILIZATION)
+    )
+    either_of = operation(throttle, "or", utilization)
+    each = aggregate("group", site.keys(*ENTITY_LABELS), either_of)
+    if team is None:
+        return each
+    return call("label_replace", each, '"owner"', quoted(literal(team)), '""', '""')
+
+
+def objectives(site: Site) -> Iterator[Record]:
+    """How fast the budgets of objectives are spent now, and within the shorter windows; evaluated each minute."""
+    if site.objectives:
+        labels = site.keys("instance", "broker", *ENTITY_LABELS)
+        burning = []
+        for objective in site.objectives:
+            of_clients = select(
+                catalog.THROTTLE_TIME_SECONDS,
+                *objective.clients.matchers(),
+                f'user!="{catalog.OVERFLOW}"',
+            )
+            longest = aggregate("max", labels, of_clients)
+            throttled = compare(longest, "> bool", objective.tolerated_seconds)
+            now = f"{grouped(throttled)} / {objective.budget:.15g}"
+            name = quoted(literal(objective.name))
+            burning.append(call("label_replace", now, '"slo"', name, '""', '""'))
+        yield Record(
+            name=recorded.INSTANCE_BURN,
+            expr="\nor\n".join(burning),
+            meaning="1 / budget while a broker throttles an entity with an objective, else 0.",
+        )
+        yield from (_burned(site, minutes) for minutes in (5, 30, 60))
+
+
+def budgets(site: Site) -> Iterator[Record]:
+    """The same within the longer windows, which change slowly."""
+    if site.objectives:
+        yield from (_burned(site, minutes) for minutes in (360, 4320))
+
+
+def _burned(site: Site, minutes: int) -> Record:
+    """
+    How fast a budget was spent within a window, on the broker and by the exporter where that is most.
+
+    Each exporter sees another phase of a broker, and each broker throttles at other times: put together at each moment, they would be throttled for longer
+    than any of them. The sum, one sample a minute, is divided by all of the window: what was not measured is not counted as throttled.
+    """
+    name = recorded.BURNS[minutes]
+    window = series(recorded.INSTANCE_BURN, window=name.rpartition("rate")[2])
+    spent = f"{call('sum_over_time', window)} / {minutes}"
+    return Record(
+        name=name,
+        expr=aggregate("max", site.keys("slo", *ENTITY_LABELS), spent),
+        meaning=f"How fast the budget of an objective was spent in {name.rpartition('rate')[2]}; at 1 it lasts 30 days.",
     )
 
 

@@ -153,6 +153,11 @@ class Objective:
     tolerated_seconds: float = 0.0
     """A longer throttle time counts as throttled."""
 
+    @property
+    def budget(self) -> float:
+        """The share of the time in which the entities may be throttled."""
+        return round(1 - self.percent / 100, 12)
+
 
 def go_text(text: str) -> str:
     r"""

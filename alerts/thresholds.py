@@ -262,7 +262,7 @@ SPARK_STALLED: Final = Threshold(
     unit="s",
     meaning="time since a query reported progress",
     reason="Spark reports after each batch and every 10 s without data",
-    change="higher for long triggers under Spark Connect",
+    change="higher for real-time batches under Spark Connect",
 )
 SPARK_STALLED_TRIGGERS: Final = Threshold(
     value=3.0,
@@ -270,6 +270,29 @@ SPARK_STALLED_TRIGGERS: Final = Threshold(
     meaning="the same in intervals of its trigger",
     reason="a real-time batch lasts one",
     change="lower for hours",
+)
+
+
+BURN_FAST: Final = Threshold(
+    value=14.4,
+    unit="times",
+    meaning="throttled share of an hour, and of 5 minutes / budget of the objective",
+    reason="2 % of a budget of 30 days in an hour",
+    change="36 for 5 %",
+)
+BURN: Final = Threshold(
+    value=6.0,
+    unit="times",
+    meaning="the same of 6 hours, and of 30 minutes",
+    reason="5 % of the budget in 6 hours",
+    change="12 for 10 %",
+)
+BURN_SLOW: Final = Threshold(
+    value=1.0,
+    unit="times",
+    meaning="the same of 3 days, and of 6 hours",
+    reason="10 % of the budget in 3 days",
+    change="2 for 20 %",
 )
 
 

@@ -25,13 +25,13 @@ from random import Random
 import numpy as np
 from opentelemetry.sdk.resources import Resource
 
-from quotascope.exporter.beans import Bean, BeanColumn, BeanTable
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection.sampling import WINDOW_SECONDS, PeakKeeper
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.otlp.encoding import Encoder, unix_ns
 from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import (

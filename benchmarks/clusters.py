@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from quotascope.exporter.beans import Bean, BeanColumn, BeanTable
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.snapshot import (
     Columns,
     Entity,

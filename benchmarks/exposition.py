@@ -24,7 +24,6 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.cardinality import Cardinality
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CardinalityConfig
@@ -32,6 +31,7 @@ from quotascope.exporter.exposition import Renderer, gzipped
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import LimitsHealth
 from quotascope.exporter.limits.refresh import LimitsRefresh
+from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.snapshot import OwnHealth, Sampling
 
 NOW = TAKEN_AT + 1

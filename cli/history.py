@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .pipeline_options import EngineName, Folder, check_extra
+from .options import EngineName, Folder, check_extra
 
 if TYPE_CHECKING:
     from quotascope.pipeline.history.store import TableState

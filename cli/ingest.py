@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .pipeline_options import EngineName, check_extra, named_folder
+from .options import EngineName, check_extra, named_folder
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
@@ -200,7 +200,9 @@ def ingest(
             raise typer.BadParameter("is for a topic, kafka://SERVERS/TOPIC", param_hint=name)  # fmt: skip
     with bar("reading") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
-    _print_report(report)
+    print_report(report)
+    if report.broken:
+        raise typer.Exit(1)
 
 
 def _topic_of(uri: str) -> tuple[str, str]:
@@ -222,23 +224,12 @@ def _pairs(option: list[str] | None) -> dict[str, str]:
 
 
 def _print_batch(number: int, report: IngestReport) -> None:
-    print_counts(report, of=f"batch {number}: ")
+    print_report(report, of=f"batch {number}: ")
     sys.stdout.flush()
 
 
-def _print_report(report: IngestReport) -> None:
-    """The counts on standard output, what is broken on standard error, with exit code 1."""
-    from quotascope.exporter.untrusted import one_line
-
-    print_counts(report)
-    for file, why in report.broken.items():
-        typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
-    if report.broken:
-        raise typer.Exit(1)
-
-
-def print_counts(report: IngestReport, of: str = "") -> None:
-    """What became of the lines on standard output, `of` in front; on standard error that none of them was a request."""
+def print_report(report: IngestReport, of: str = "") -> None:
+    """What became of the lines on standard output, `of` in front; on standard error what could not be read."""
     from quotascope.exporter.untrusted import one_line
 
     known = report.duplicates + report.quarantined_before
@@ -256,3 +247,5 @@ def print_counts(report: IngestReport, of: str = "") -> None:
         )
     if len(report.left_out) > _MOST_LEFT_OUT:
         typer.echo(f"quotascope: {len(report.left_out):,} files and folders were not read", err=True)  # fmt: skip
+    for file, why in report.broken.items():
+        typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)

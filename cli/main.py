@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from io import TextIOWrapper
-from typing import Annotated, NoReturn
+from typing import Annotated
+
+from .extras import fail, fail_without
 
 try:
     import typer
-except ModuleNotFoundError:  # installed with --no-deps, for a driver of Spark
-    sys.exit("quotascope: the command line needs typer: pip install typer for `quotascope spark`, pip install quotascope for all commands")  # fmt: skip
+except ModuleNotFoundError:  # the driver of a Spark job needs no command line
+    fail_without("typer")
 
 from . import (
     demo,
@@ -92,41 +94,32 @@ def main() -> None:
         app(prog_name="quotascope")
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):  # fmt: skip
-            _fail(f"{error.name} is not installed: pip install quotascope, without --no-deps")  # fmt: skip
-        from quotascope.exporter.untrusted import one_line
-
+            fail_without(str(error.name))
         if _expected(error):
-            _fail(str(error))
+            fail(str(error))
         if "QUOTASCOPE_TRACEBACK" in os.environ:
             raise
-        _fail(
+        from quotascope.exporter.untrusted import one_line
+
+        fail(
             f"unexpected {type(error).__name__}: {one_line(str(error))}\n"
             "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
         )
 
 
 def _expected(error: Exception) -> bool:
-    # imported once something has failed: these rooms take longer to load than --help may
-    from quotascope.alerts.errors import AlertsError
-    from quotascope.clients.errors import ClientError
-    from quotascope.dashboards.errors import DashboardsError
-    from quotascope.exporter.errors import ExporterError
-    from quotascope.pipeline.errors import PipelineError
-    from quotascope.quotas.errors import QuotasError
-    from quotascope.spark_listener.errors import SparkListenerError
-
-    expected = (
-        AlertsError
-        | DashboardsError
-        | ExporterError
-        | ClientError
-        | PipelineError
-        | SparkListenerError
-        | QuotasError
+    # a room that is not loaded has raised nothing, and may lack its libraries
+    bases = (
+        getattr(sys.modules[module], name)
+        for module, name in (
+            ("quotascope.alerts.errors", "AlertsError"),
+            ("quotascope.clients.errors", "ClientError"),
+            ("quotascope.dashboards.errors", "DashboardsError"),
+            ("quotascope.exporter.errors", "ExporterError"),
+            ("quotascope.pipeline.errors", "PipelineError"),
+            ("quotascope.quotas.errors", "QuotasError"),
+            ("quotascope.spark_listener.errors", "SparkListenerError"),
+        )
+        if module in sys.modules
     )
-    return isinstance(error, expected)
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"quotascope: {message}", err=True)
-    sys.exit(1)
+    return isinstance(error, tuple(bases))

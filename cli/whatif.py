@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 import typer
 
 from . import outputs
-from .options import grouped
-from .pipeline_options import (
+from .options import (
     EngineName,
     Folder,
     KafkaVersion,
     TimeZone,
     check_extra,
+    grouped,
     release_of,
     zone_of,
 )

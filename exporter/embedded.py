@@ -6,9 +6,8 @@ from array import array
 
 from quotascope.metrics import Clock, KafkaMetric, MetricName, QuotaManagers, Registry
 
-from .beans import Bean, BeanColumn, BeanLayout, BeanTable
 from .limits import Limits, NodeSettings
-from .mapping import SERVER, wanted
+from .mapping import SERVER, Bean, BeanColumn, BeanLayout, BeanTable, wanted
 
 
 class EmbeddedSource:

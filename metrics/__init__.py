@@ -23,7 +23,7 @@ from .controller_mutation import ControllerMutationQuotaManager, MutationApi
 from .cumulative import CumulativeCount, CumulativeSum, Value
 from .delay_queue import DelayQueue, ThrottledChannel
 from .delayed_close import DelayedClose
-from .entities import DEFAULT, DefaultType, Level, QuotaEntity
+from .entities import DEFAULT, DefaultType, Level, QuotaEntity, QuotaType
 from .errors import (
     ConnectionThrottled,
     DuplicateMetric,
@@ -69,7 +69,6 @@ from .principal import ANONYMOUS, Principal
 from .quota import Quota
 from .quota_callback import QuotaCallback
 from .quota_factory import QuotaConfig, QuotaManagers
-from .quota_type import QuotaType
 from .quota_validation import (
     CLIENT_QUOTA_KEYS,
     IP_QUOTA_KEYS,

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from .client_sensors import EntityTags
-from .entities import QuotaEntity
+from .entities import QuotaEntity, QuotaType
 from .principal import Principal
 from .quota_callback import QuotaCallback
-from .quota_type import QuotaType
 from .rules import QuotaRules
 
 CUSTOM_FLAG: Final = 8

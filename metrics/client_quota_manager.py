@@ -13,7 +13,7 @@ from .client_sensors import (
     SensorFactory,
 )
 from .config import MetricConfig
-from .entities import DefaultType, QuotaEntity
+from .entities import DefaultType, QuotaEntity, QuotaType
 from .errors import MalformedName
 from .metric import Breach
 from .metric_name import MetricName
@@ -21,7 +21,6 @@ from .numbers import LONG_MAX
 from .principal import Principal
 from .quota import Quota
 from .quota_callback import QuotaCallback
-from .quota_type import QuotaType
 from .rate import Rate
 from .reaper import ThrottledChannelReaper
 from .registry import Registry

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from .cumulative import CumulativeCount, CumulativeSum
+from .entities import QuotaType
 from .metric_name import MetricName
-from .quota_type import QuotaType
 from .registry import Registry
 from .sensor import Sensor
 from .windowed import Avg

@@ -7,7 +7,7 @@ bits (`throttle_time.narrow`), and count as zero then.
 
 from dataclasses import dataclass
 
-from .quota_type import QuotaType
+from .entities import QuotaType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

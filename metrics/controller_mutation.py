@@ -4,6 +4,7 @@ from enum import Enum
 
 from .client_quota_manager import ClientQuotaManager
 from .client_sensors import ClientSensors, EntityTags
+from .entities import QuotaType
 from .errors import QuotaViolation
 from .mutation_quota import (
     UNBOUNDED,
@@ -13,7 +14,6 @@ from .mutation_quota import (
 )
 from .principal import Principal
 from .quota_callback import QuotaCallback
-from .quota_type import QuotaType
 from .rate import Rate
 from .registry import Registry
 from .sensor import Sensor

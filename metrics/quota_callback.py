@@ -6,9 +6,8 @@ In a file of its own, which a compiled build leaves alone: programs inherit from
 
 from collections.abc import Mapping
 
-from .entities import QuotaEntity
+from .entities import QuotaEntity, QuotaType
 from .principal import Principal
-from .quota_type import QuotaType
 
 
 class QuotaCallback:

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 from .client_quota_manager import ClientQuotaManager
 from .controller_mutation import ControllerMutationQuotaManager
-from .entities import QuotaEntity
+from .entities import QuotaEntity, QuotaType
 from .quota_callback import QuotaCallback
-from .quota_type import QuotaType
 from .reaper_thread import ReaperThread
 from .registry import Registry
 from .request_quota_manager import RequestQuotaManager

@@ -2,7 +2,7 @@
 
 from .cumulative import CumulativeSum
 from .delay_queue import DelayQueue, ThrottledChannel
-from .quota_type import QuotaType
+from .entities import QuotaType
 from .registry import Registry
 from .throttle_callback import ThrottleCallback
 

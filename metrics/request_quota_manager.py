@@ -3,10 +3,10 @@
 from typing import Final
 
 from .client_quota_manager import ClientQuotaManager
+from .entities import QuotaType
 from .metric import Breach
 from .principal import Principal
 from .quota_callback import QuotaCallback
-from .quota_type import QuotaType
 from .rate import Rate
 from .registry import Registry
 from .window_config import ManagerConfig

@@ -15,22 +15,25 @@ from .change import (
     merged,
     without,
 )
-from .entity import (
+from .errors import InvalidQuotas, NotApplied, QuotasError
+from .kafka_configs import Commands, kafka_configs
+from .kafka_user import API_VERSION, Manifests, kafka_users
+from .quota_file import QUOTAS, quotas_in, quotas_yaml, read_quotas, rules_of
+from .quota_set import (
     Entity,
     IpEntity,
+    QuotaSet,
     described,
     from_admin,
     may_be_host,
     number,
     number_text,
+    overruled_by,
+    overruling_rules,
     problems_of,
     to_admin,
+    unnamed,
 )
-from .errors import InvalidQuotas, NotApplied, QuotasError
-from .kafka_configs import Commands, kafka_configs
-from .kafka_user import API_VERSION, Manifests, kafka_users
-from .quota_file import QUOTAS, quotas_in, quotas_yaml, read_quotas, rules_of
-from .quota_set import QuotaSet, overruled_by, overruling_rules, unnamed
 from .yaml_file import (
     STDIN,
     Located,

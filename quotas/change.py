@@ -11,17 +11,18 @@ from quotascope.clients.errors import AdminRequestFailed
 from quotascope.clients.quota_admin import QuotaAdmin, QuotaChange
 from quotascope.metrics import QuotaEntity, QuotaType
 
-from .entity import (
+from .errors import InvalidQuotas, NotApplied
+from .quota_set import (
     Entity,
+    QuotaSet,
     described,
     in_order,
     number_text,
+    overruled_by,
     problems_of,
     shown,
     to_admin,
 )
-from .errors import InvalidQuotas, NotApplied
-from .quota_set import QuotaSet, overruled_by
 
 UNREACHED: Final[Mapping[str, float]] = {
     "producer_byte_rate": 1e12,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .change import RuleChange, by_entity
-from .entity import CLIENT_ID, IP, USER, described, names_of, number_text
+from .quota_set import CLIENT_ID, IP, USER, described, names_of, number_text
 
 _TYPES: Final = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _NAMED: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -14,9 +14,8 @@ from typing import Final
 
 from quotascope.metrics import INT_MAX, QuotaEntity
 
-from .entity import Entity, described, number_text, shown
 from .quota_file import quoted
-from .quota_set import QuotaSet
+from .quota_set import Entity, QuotaSet, described, number_text, shown
 
 API_VERSION: Final = "kafka.strimzi.io/v1"
 """Since Strimzi 0.49; before that it is `kafka.strimzi.io/v1beta2`."""

@@ -22,12 +22,14 @@ import yaml
 from quotascope.metrics import CLIENT_QUOTA_KEYS, DEFAULT, IP_QUOTA_KEYS, QuotaEntity
 from quotascope.metrics.entities import Name
 
-from .entity import (
+from .errors import InvalidQuotas
+from .quota_set import (
     CLIENT_ID,
     IP,
     USER,
     Entity,
     IpEntity,
+    QuotaSet,
     described,
     names_of,
     number,
@@ -35,8 +37,6 @@ from .entity import (
     problems_of,
     to_admin,
 )
-from .errors import InvalidQuotas
-from .quota_set import QuotaSet
 from .yaml_file import Located, load_file, named
 
 QUOTAS: Final = "quotas"

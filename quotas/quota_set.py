@@ -1,15 +1,176 @@
-"""A set of quotas, and which of its rules leave others without effect by Kafka's precedence."""
+"""
+Quotas as values: entities as all of Kafka's tools know them (users, client-ids, pairs, addresses, defaults), numbers as text, sets of quotas.
+
+And which of a set's rules leave others without effect by Kafka's precedence.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, count
+from typing import Final, TypeAlias
 
 from quotascope.clients.quota_admin import ConfiguredQuota
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType, RuleTable
+from quotascope.metrics import (
+    DEFAULT,
+    DefaultType,
+    QuotaEntity,
+    QuotaRules,
+    QuotaType,
+    RuleTable,
+    is_address,
+    validate_alteration,
+)
 from quotascope.metrics.entities import Name
 
-from .entity import Entity, from_admin, in_order
+from .errors import QuotasError
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+
+_LONGEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class IpEntity:
+    """An IP address, or all that have no quota of their own (KIP-612)."""
+
+    ip: str | DefaultType
+    """As it was configured; Kafka also takes the name of a host, which its nodes look up."""
+
+    def __str__(self) -> str:
+        return f"ip {shown(self.ip)}" if isinstance(self.ip, str) else "default ip"
+
+
+Entity: TypeAlias = QuotaEntity | IpEntity
+
+
+def described(entity: Entity) -> str:
+    r"""
+    An entity in words, on one line and not endless.
+
+    >>> print(described(QuotaEntity("a\nb", DEFAULT)))
+    user 'a\nb', default client-id
+    """
+    if isinstance(entity, IpEntity):
+        return str(entity)
+    parts = ((USER, entity.user), (CLIENT_ID, entity.client_id))
+    return ", ".join(
+        f"{kind} {shown(name)}" if isinstance(name, str) else f"default {kind}"
+        for kind, name in parts
+        if name is not None
+    )
+
+
+def shown(name: str) -> str:
+    """A name in quotes, with all that is unprintable escaped, cut if it is long."""
+    return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "…")
+
+
+def names_of(entity: Entity) -> dict[str, Name]:
+    """The names of an entity by kind: `user`, `client-id` or `ip`."""
+    if isinstance(entity, IpEntity):
+        return {IP: entity.ip}
+    names = {USER: entity.user, CLIENT_ID: entity.client_id}
+    return {kind: name for kind, name in names.items() if name is not None}
+
+
+def to_admin(entity: Entity) -> dict[str, str | None]:
+    """The entity as the Admin API has it: None is the default (KIP-546)."""
+    return {
+        kind: name if isinstance(name, str) else None
+        for kind, name in names_of(entity).items()
+    }
+
+
+def from_admin(entity: Mapping[str, str | None]) -> Entity:
+    """
+    The entity of an answer of the Admin API.
+
+    Raises `QuotasError` for a kind of entity that this version does not know.
+    """
+    names: dict[str, Name] = {
+        kind: DEFAULT if name is None else name for kind, name in entity.items()
+    }
+    if names.keys() == {IP}:
+        return IpEntity(names[IP])
+    if names and names.keys() <= {USER, CLIENT_ID}:
+        return QuotaEntity(names.get(USER), names.get(CLIENT_ID))
+    kinds = ", ".join(shown(kind) for kind in entity)
+    raise QuotasError(f"the cluster has a quota for a kind unknown here: {kinds}")
+
+
+def in_order(entity: Entity) -> tuple[object, ...]:
+    """Sorts entities for people: users with their clients, then clients, then addresses; defaults before names."""
+    if isinstance(entity, IpEntity):
+        return (2, *_rank(entity.ip), 0, "")
+    section = 1 if entity.user is None else 0
+    return (section, *_rank(entity.user), *_rank(entity.client_id))
+
+
+def _rank(name: Name | None) -> tuple[int, str]:
+    if isinstance(name, str):
+        return 2, name
+    return (0, "") if name is None else (1, "")
+
+
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+)
+_EXACT = 2.0**53
+"""A double holds all whole numbers below it."""
+
+
+def number_text(value: float) -> str:
+    """
+    The shortest text that is read back as the same number, without an exponent where it is whole and not huge.
+
+    >>> number_text(1048576.0), number_text(0.5), number_text(9.223372036854776e18)
+    ('1048576', '0.5', '9.223372036854776e+18')
+    """
+    if abs(value) < _EXACT and value == int(value):
+        return str(int(value))
+    return repr(value)
+
+
+def number(text: str) -> float | None:
+    """
+    The number that a text is, None when it is none: plain decimals, no NaN, no infinity.
+
+    Not read by YAML, because YAML 1.1 takes 0100 for 64, 1:30 for 90 and 1e6 for a text.
+
+    >>> number("1_000_000"), number("1e6"), number("0100"), number("nan")
+    (1000000.0, 1000000.0, None, None)
+    """
+    return float(text.replace("_", "")) if _NUMBER.fullmatch(text) else None
+
+
+_LONGEST_HOST: Final = 253
+_HOST: Final = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?"
+)
+
+
+def problems_of(
+    entity: Mapping[str, str | None], values: Mapping[str, float | None]
+) -> list[str]:
+    """
+    All that is wrong with quotas for an entity, as the Admin API has it; None among the values is a removal.
+
+    Stricter than a controller in one thing: NaN, which it stores, and with which nothing is ever limited.
+    """
+    problems = validate_alteration(entity, values.items(), is_host=may_be_host)
+    return [problem.message for problem in problems]
+
+
+def may_be_host(text: str) -> bool:
+    """Whether a text is an address, or could be the name of a host: only the controller's name service knows."""
+    if is_address(text):
+        return True
+    return len(text) <= _LONGEST_HOST and _HOST.fullmatch(text) is not None
 
 
 class QuotaSet(Mapping[Entity, Mapping[str, float]]):

@@ -20,9 +20,8 @@ from typing import Any, Final
 
 from benchmarks.pipeline.ingest import ingest
 from benchmarks.pipeline.options import Options, parse
-from benchmarks.pipeline.outcome import Outcome
 from benchmarks.pipeline.replay import replay
-from benchmarks.pipeline.runs import table
+from benchmarks.pipeline.runs import Outcome, table
 from benchmarks.pipeline.shapes import entities, growth, skew
 from benchmarks.pipeline.space import NoRoom
 from rich.console import Console

@@ -11,8 +11,7 @@ from benchmarks.pipeline import peers, places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.logs import Written, write_logs
 from benchmarks.pipeline.options import BEFORE, Options
-from benchmarks.pipeline.outcome import Outcome
-from benchmarks.pipeline.runs import STDERR, Side, in_turns
+from benchmarks.pipeline.runs import STDERR, Outcome, Side, in_turns
 from benchmarks.pipeline.sides import ALONE, HISTORY, LOOP, ON_SPARK, READ
 from benchmarks.pipeline.space import room_for, size_of
 

@@ -34,11 +34,6 @@ def shuffle(spark: "SparkSession", files: Sequence[str]) -> None:
     ordered.write.format("noop").mode("overwrite").save()
 
 
-def read_rows(spark: "SparkSession", files: Sequence[str]) -> None:
-    """Let Spark read rows and drop them."""
-    spark.read.parquet(*files).write.format("noop").mode("overwrite").save()
-
-
 def parse_json(files: Sequence[str]) -> int:
     """Parse every line's JSON, one after the other; how many have one."""
     parsed = 0

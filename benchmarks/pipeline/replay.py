@@ -7,8 +7,7 @@ from typing import Final
 from benchmarks.pipeline import peers, places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.options import BEFORE, ENTITIES, Checkout, Options
-from benchmarks.pipeline.outcome import Outcome
-from benchmarks.pipeline.runs import Side, in_turns
+from benchmarks.pipeline.runs import Outcome, Side, in_turns
 from benchmarks.pipeline.sides import (
     ALONE,
     FRAME,

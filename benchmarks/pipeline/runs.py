@@ -3,8 +3,8 @@
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 from benchmarks.pipeline.processes import watch
 from rich.console import Console
@@ -139,3 +139,33 @@ def _compared(side: Side, found: list[float]) -> str:
         f"[{color}]{min(found):.2f} / {middle:.2f} / {max(found):.2f}{goal}[/] "
         f"({side.base}{', CPU' if side.by_cpu else ''})"
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """Sides that did the same work, and facts about the work."""
+
+    title: str
+    sides: Sequence[Side]
+    facts: dict[str, float] = field(default_factory=dict)
+    """Such as bytes on disk, by name with unit."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        sides = {each.name: self._plain(each) for each in self.sides}
+        return {"facts": self.facts, "sides": sides}
+
+    def _plain(self, side: Side) -> dict[str, Any]:
+        found = ratios(side, self.sides)
+        compared = {
+            "base": side.base,
+            "min": min(found, default=None),
+            "median": statistics.median(found) if found else None,
+            "max": max(found, default=None),
+        }
+        runs = [asdict(run) for run in side.runs]
+        return {
+            "rows": side.rows,
+            "runs": runs,
+            "times_as_long": compared if found else None,
+        }

@@ -7,9 +7,8 @@ from typing import Final
 from benchmarks.pipeline import places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.options import BEFORE, ENTITIES, GIANTS, Options
-from benchmarks.pipeline.outcome import Outcome
 from benchmarks.pipeline.replay import REPLAY_GOAL, ROW_BYTES
-from benchmarks.pipeline.runs import Side, in_turns
+from benchmarks.pipeline.runs import Outcome, Side, in_turns
 from benchmarks.pipeline.sides import MANY
 from benchmarks.pipeline.space import room_for
 

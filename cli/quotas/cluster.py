@@ -61,6 +61,7 @@ def limits_and_usage(
     config: Config, exporter: HttpTarget | None
 ) -> tuple[Limits, Snapshot | None]:
     """The rules and the entities under them. Without Kafka's Admin API, an exporter's page has both."""
+    from quotascope.exporter.api.client import read_exporter
     from quotascope.exporter.errors import LimitsError
 
     from ..explain import read_limits, warn_of_callbacks
@@ -74,21 +75,12 @@ def limits_and_usage(
     elif config.kafka is None:
         snapshot = usage(config, exporter)
     else:
-        snapshot = asyncio.run(_joined(config, exporter))
+        limits = asyncio.run(read_limits(config))
+        warn_of_callbacks(limits)
+        snapshot, _ = asyncio.run(read_exporter(exporter, limits))
     if snapshot is None or snapshot.limits is None:
         reason = snapshot.limits_health.error if snapshot else None
         raise LimitsError(
             reason or "the configured quotas are not known: give --bootstrap-servers"
         )
     return snapshot.limits, snapshot
-
-
-async def _joined(config: Config, exporter: HttpTarget) -> Snapshot:
-    from quotascope.exporter.api.client import read_exporter
-
-    from ..explain import read_limits, warn_of_callbacks
-
-    limits = await read_limits(config)
-    warn_of_callbacks(limits)
-    snapshot, _ = await read_exporter(exporter, limits)
-    return snapshot

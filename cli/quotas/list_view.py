@@ -25,7 +25,7 @@ from quotascope.exporter.diagnosis.units import (
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.quotas import Entity, described, to_admin
-from quotascope.quotas.entity import in_order as rank
+from quotascope.quotas.quota_set import in_order as rank
 
 from ..usage_table import WIDEST, UsageBar
 

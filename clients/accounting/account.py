@@ -5,12 +5,74 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
 
-from .recent import RecentLongest
-from .totals import OVERFLOW, Client, ClientTotals, Side
-
-_SIDES = ("read", "write", "admin")
 _RECENT_SECONDS = 60.0
+
+Side = Literal["read", "write", "admin"]
+"""What a client is for: a consumer reads, a producer writes."""
+_SIDES = get_args(Side)
+
+OVERFLOW = "__overflow__"
+"""User and client-id of what is counted for all clients that came too late to be counted one by one."""
+
+
+class Client(NamedTuple):
+    """Who was throttled."""
+
+    user: str
+    """The configured principal, empty where none is known."""
+    client_id: str
+    side: Side
+
+
+class ClientTotals(NamedTuple):
+    """The counts of one client; times are whole ms, as in Kafka's protocol, so that sums are exact."""
+
+    client: Client
+    throttled_ms: int = 0
+    """Sum of all throttle times."""
+    responses: int = 0
+    """Responses with a throttle time."""
+    longest_ms: int = 0
+    """The longest ever."""
+    recent_longest_ms: int = 0
+    """The longest of the last minute, or of up to two: no reader that comes once a minute misses one."""
+    quota_retries: int = 0
+    """Admin calls repeated after error 89."""
+
+
+class RecentLongest:
+    """
+    The largest value of the last `span` seconds, or of up to twice as long, in constant space.
+
+    It is the same for all who ask, and however often they do. Times are seconds of one clock.
+    """
+
+    __slots__ = ("_before", "_began", "_now", "_span")
+
+    def __init__(self, span: float, now: float) -> None:
+        self._span = span
+        self._began = now
+        self._before = 0
+        self._now = 0
+
+    def record(self, value: int, now: float) -> None:
+        """Take in a value that is not negative."""
+        self._turn(now)
+        self._now = max(self._now, value)
+
+    def value(self, now: float) -> int:
+        """The largest; 0 when there was none."""
+        self._turn(now)
+        return max(self._before, self._now)
+
+    def _turn(self, now: float) -> None:
+        passed = int((now - self._began) // self._span)
+        if passed > 0:
+            self._before = self._now if passed == 1 else 0
+            self._now = 0
+            self._began += passed * self._span
 
 
 class ClientAccount:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from .account import ClientAccount, ThrottleAccount
-from .totals import Side
+from .account import ClientAccount, Side, ThrottleAccount
 
 _DEFAULT_CLIENT_ID = "rdkafka"  # librdkafka: client.id
 

@@ -12,8 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from .account import ClientAccount, ThrottleAccount
-from .totals import Side
+from .account import ClientAccount, Side, ThrottleAccount
 
 _LOG = logging.getLogger(__name__)
 _SENSOR = "throttle-time"

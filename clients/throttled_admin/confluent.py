@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from quotascope.metrics.protocol import ApiKey
 from ..accounting import ThrottleAccount, confluent_kafka_config
 from ..accounting.confluent import ThrottleEvent, client_account
 from ..throttling import RetryOptions
-from .paced_futures import Ask, PacedFutures, QuotaExceeded
+from .paced_futures import Ask, Futures, PacedFutures, QuotaExceeded
 
 __all__ = ["QuotaExceeded", "ThrottleAwareAdmin"]
 
@@ -80,13 +80,8 @@ class ThrottleAwareAdmin(AdminClient):
 
         """
         topics = {topic.topic: topic for topic in new_topics}
-        create = super().create_topics
+        ask = _request(super().create_topics, topics, kwargs)
         options = _options(api_timeout, retry=retry_on_quota_violation)
-
-        def ask(names: Sequence[str], seconds: float) -> Mapping[str, Future[object]]:
-            futures: Mapping[str, Future[object]] = create([topics[name] for name in names], **_within(seconds, kwargs))  # fmt: skip
-            return futures
-
         return self._paced(ApiKey.CREATE_TOPICS, options, ask).start(tuple(topics))
 
     def delete_topics(  # type: ignore[override]  # as the library itself
@@ -98,13 +93,9 @@ class ThrottleAwareAdmin(AdminClient):
         **kwargs: Any,  # noqa: ANN401 - the library's
     ) -> dict[str, Future[object]]:
         """Delete topics by name; the other arguments are those of `create_topics`."""
-        delete = super().delete_topics
+        names = dict(zip(topics, topics, strict=True))
+        ask = _request(super().delete_topics, names, kwargs)
         options = _options(api_timeout, retry=retry_on_quota_violation)
-
-        def ask(names: Sequence[str], seconds: float) -> Mapping[str, Future[object]]:
-            futures: Mapping[str, Future[object]] = delete(list(names), **_within(seconds, kwargs))  # fmt: skip
-            return futures
-
         return self._paced(ApiKey.DELETE_TOPICS, options, ask).start(topics)
 
     def create_partitions(  # type: ignore[override]  # as the library itself
@@ -117,13 +108,8 @@ class ThrottleAwareAdmin(AdminClient):
     ) -> dict[str, Future[object]]:
         """Extend topics; the other arguments are those of `create_topics`."""
         wanted = {each.topic: each for each in new_partitions}
-        create = super().create_partitions
+        ask = _request(super().create_partitions, wanted, kwargs)
         options = _options(api_timeout, retry=retry_on_quota_violation)
-
-        def ask(names: Sequence[str], seconds: float) -> Mapping[str, Future[object]]:
-            futures: Mapping[str, Future[object]] = create([wanted[name] for name in names], **_within(seconds, kwargs))  # fmt: skip
-            return futures
-
         return self._paced(ApiKey.CREATE_PARTITIONS, options, ask).start(tuple(wanted))
 
     def _paced(self, api: ApiKey, options: RetryOptions, ask: Ask) -> PacedFutures:
@@ -144,6 +130,14 @@ def _options(seconds: float, *, retry: bool) -> RetryOptions:
     )
 
 
-def _within(seconds: float, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The library's arguments, with a request that ends before the call does."""
-    return {**kwargs, "request_timeout": min(seconds, kwargs.get("request_timeout", seconds))}  # fmt: skip
+def _request(
+    call: Callable[..., Futures], topics: Mapping[str, object], kwargs: dict[str, Any]
+) -> Ask:
+    """A call of the library for some of the topics, by name; the request ends before the call with all that is tried again does."""
+
+    def ask(names: Sequence[str], seconds: float) -> Futures:
+        within = min(seconds, kwargs.get("request_timeout", seconds))
+        asked = [topics[name] for name in names]
+        return call(asked, **{**kwargs, "request_timeout": within})
+
+    return ask

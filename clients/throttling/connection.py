@@ -1,10 +1,19 @@
-"""What a client remembers of a connection to hold back while it is throttled (KIP-219)."""
+"""What a client remembers of a connection to hold back while it is throttled (KIP-219), and what it measures of its throttles."""
 
 from collections import deque
 from collections.abc import Mapping
+from enum import Enum
 from typing import TypeVar
 
-from quotascope.metrics import LONG_MAX, NEWEST_RELEASE, KafkaRelease, Sensor
+from quotascope.metrics import (
+    LONG_MAX,
+    NEWEST_RELEASE,
+    Avg,
+    KafkaRelease,
+    Max,
+    Registry,
+    Sensor,
+)
 from quotascope.metrics.protocol import ApiKey
 
 from .waiting import client_waits
@@ -115,3 +124,51 @@ def least_loaded(
     """
     ready = (node for node, each in connections.items() if each.ready(now_ms))
     return min(ready, key=lambda node: connections[node].in_flight, default=None)
+
+
+class ClientKind(Enum):
+    """
+    A client that measures its throttles: sensor, group and descriptions of its metrics. Admin clients do not.
+
+    Kafka: `SenderMetricsRegistry`, `FetchMetricsRegistry`, `ShareFetchMetricsRegistry`.
+    """
+
+    PRODUCER = (
+        "produce-throttle-time",
+        "producer-metrics",
+        "time in ms a request was throttled by a broker",
+    )
+    CONSUMER = (
+        "fetch-throttle-time",
+        "consumer-fetch-manager-metrics",
+        "throttle time in ms",
+    )
+    SHARE_CONSUMER = (
+        "fetch-throttle-time",
+        "consumer-share-fetch-manager-metrics",
+        "throttle time in ms",
+    )
+
+    def __init__(self, sensor_name: str, group: str, about: str) -> None:
+        self.sensor_name = sensor_name
+        self.group = group
+        self.about = about
+
+
+def throttle_time_sensor(
+    registry: Registry, kind: ClientKind, client_id: str, now_ms: int
+) -> Sensor:
+    """
+    The sensor for throttle times in ms, made when there is none yet; `now_ms` is epoch ms.
+
+    It wants the throttle time of every response of every API, zeros included: so `…-throttle-time-avg` is diluted by what was not
+    throttled, and 0, not NaN, for a client that is active and unthrottled. Raises `DuplicateMetric` when another sensor of the
+    registry has such a metric; one registry is for one client.
+    """
+    sensor = registry.sensor(kind.sensor_name, now_ms)
+    tags = {"client-id": client_id}
+    for suffix, adjective, stat in (("avg", "average", Avg()), ("max", "maximum", Max())):  # fmt: skip
+        name = f"{kind.sensor_name}-{suffix}"
+        about = f"The {adjective} {kind.about}"
+        sensor.add(registry.metric_name(name, kind.group, tags, about), stat)
+    return sensor

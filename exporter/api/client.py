@@ -26,9 +26,8 @@ from quotascope.metrics.entities import Name
 from ..config import secret
 from ..diagnosis import Catalog, Finding
 from ..errors import ConfigError, SourceDenied, SourceUnreadable
-from ..join.limiting import deciding
+from ..join.limiting import deciding, limited
 from ..limits import Limits
-from ..mapping import in_base_unit
 from ..snapshot import (
     Columns,
     ConnectionUsage,
@@ -185,7 +184,9 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
     tables = deciding(known, callback_seen=callback)
     usages = (_usage(entity) for entity in document.entities)
     if known is not None:
-        usages = (_under(usage, tables) for usage in usages)
+        usages = (
+            replace(usage, entity=limited(usage.entity, tables)) for usage in usages
+        )
     snapshot = Snapshot(
         taken_at=health.taken_at,
         shown=Columns.of(usages),
@@ -243,17 +244,6 @@ def _usage(given: EntityDocument) -> EntityUsage:
         tokens=given.tokens,
         cause=None if given.cause is None else ThrottleCause(given.cause),
     )
-
-
-def _under(usage: EntityUsage, limits: Limits | None) -> EntityUsage:
-    """The usage under limits that are known better than the exporter knows them."""
-    entity, rule, limit = usage.entity, None, None
-    if limits is not None:
-        rules = limits.rules.get(entity.quota_type, QuotaRules())
-        rule = rules.limit(entity.user, entity.client_id) or NO_RULE
-        if rule.bound is not None:
-            limit = in_base_unit(entity.quota_type, rule.bound)
-    return replace(usage, entity=replace(entity, resolution=rule, limit=limit))
 
 
 def _limits(document: SnapshotDocument) -> Limits:

@@ -90,7 +90,12 @@ class Reloader:
                 parts, restart = await asyncio.to_thread(self._prepared, exporter.parts)
                 self._configure_logs(parts.config.log)
                 await exporter.swap(parts)
-                self._succeeded(before, parts.loaded, restart)
+                now = parts.loaded
+                changed = [*changed_fields(before.config, now.config), *changed_files(before, now)]  # fmt: skip
+                log.info("configuration was read again", changed=", ".join(changed) or "nothing")  # fmt: skip
+                for field in restart:
+                    log.warning("a change needs a restart", field=field)
+                self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)  # fmt: skip
                 gc.collect()  # what was replaced is in cycles; too expensive for each scrape
             except ConfigError as error:
                 self._failed(error, error.subject, error.problems)
@@ -106,15 +111,6 @@ class Reloader:
         fields = changed_fields(old.server, config.server, f"{_NEEDS_RESTART}.")
         kept = config.model_copy(update={_NEEDS_RESTART: old.server})
         return self._build(loaded(kept), before), tuple(fields)
-
-    def _succeeded(self, old: Loaded, new: Loaded, restart: tuple[str, ...]) -> None:
-        changed = [*changed_fields(old.config, new.config), *changed_files(old, new)]
-        log.info(
-            "configuration was read again", changed=", ".join(changed) or "nothing"
-        )
-        for field in restart:
-            log.warning("a change needs a restart", field=field)
-        self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)
 
     def _failed(
         self, error: Exception, subject: str, problems: tuple[str, ...]

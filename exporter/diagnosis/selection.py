@@ -136,13 +136,12 @@ def _was_throttled(columns: Columns) -> NDArray[np.bool_]:
     return columns.throttle_time > 0
 
 
-def _is_limited(columns: Columns) -> NDArray[np.bool_]:
-    may_be = ~np.isnan(columns.layout.limits) | columns.layout.limits_unknown
-    return may_be | _was_throttled(columns)
-
-
 _SHOWN: Final[dict[Show, Callable[[Columns], NDArray[np.bool_]]]] = {
-    Show.LIMITED: _is_limited,
+    Show.LIMITED: lambda columns: (
+        ~np.isnan(columns.layout.limits)
+        | columns.layout.limits_unknown
+        | _was_throttled(columns)
+    ),
     Show.NEAR: lambda columns: _was_throttled(columns) | (columns.used >= NEAR),
     Show.THROTTLED: _was_throttled,
     Show.ALL: lambda columns: np.ones(len(columns), np.bool_),

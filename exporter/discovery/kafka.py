@@ -69,19 +69,16 @@ class KafkaFinder:
 
     def _find(self) -> FoundNodes:
         problems: list[str] = []
-        brokers = self._brokers()
+        answer, now = self._admin.describe_brokers(), self._clock()
+        brokers: Sequence[Node] = answer.nodes
+        if not answer.with_fenced:
+            for node in answer.nodes:
+                self._brokers_seen.see(node.node_id, node, now)
+            self._brokers_seen.expire(now)
+            brokers = self._brokers_seen.values()
         controllers = [*self._controllers(brokers, problems), *self._listed]
         targets = tuple(self._targets(brokers, controllers, problems))
         return FoundNodes(targets=targets, problem="; ".join(problems) or None)
-
-    def _brokers(self) -> Sequence[Node]:
-        answer, now = self._admin.describe_brokers(), self._clock()
-        if answer.with_fenced:
-            return answer.nodes
-        for node in answer.nodes:
-            self._brokers_seen.see(node.node_id, node, now)
-        self._brokers_seen.expire(now)
-        return self._brokers_seen.values()
 
     def _controllers(
         self, brokers: Sequence[Node], problems: list[str]

@@ -259,14 +259,9 @@ class Roster:
         order = (
             list(self._candidates).index(name) if established else len(self._candidates)
         )
-        return name in self._found, self._id_of(name) != node_id, order
-
-    def _id_of(self, name: str) -> str | None:
-        """The id of a source's node as the configuration or a discovery has it; None when only the node itself says it."""
-        for source in self.all:
-            if source.name == name:
-                return source.node_id or self._confirmed.get(name)
-        return None
+        confirmed = self._confirmed.get(name)
+        ids = (each.node_id or confirmed for each in self.all if each.name == name)
+        return name in self._found, next(ids, None) != node_id, order
 
     def _is_due(self, source: Source) -> bool:
         """Whether a found source is to be read: it is in use, may come into use, or was not looked at for long."""

@@ -81,9 +81,8 @@ class Causes:
         causes[throttled[proven]] = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
         unclear = throttled[~proven & ~self._at_limit.among(throttled)]
         if unclear.size:
-            ruled = None if limits is None else self._ruled_by(limits)
             causes[unclear] = self._inferred(
-                layout, unclear, ruled, controller_read=controller_read
+                layout, unclear, limits, controller_read=controller_read
             )
         return replace(read, causes=fixed(causes))
 
@@ -91,11 +90,18 @@ class Causes:
         self,
         layout: Layout,
         rows: Rows,
-        ruled: _Clients | None,
+        limits: Limits | None,
         *,
         controller_read: bool,
     ) -> NDArray[np.int8]:
         """The causes by rules 3 to 5; each row is looked at once as long as the evidence is the same."""
+        ruled: _Clients | None = None
+        if limits is not None:
+            rules = limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
+            if rules is not self._rules:
+                names = ((_literal(r.user), _literal(r.client_id)) for r in rules)
+                self._rules, self._ruled = rules, _Clients(names)
+            ruled = self._ruled
         seen = self._in_debt.seen(), self._mutating.seen()
         evidence = layout, ruled, controller_read, seen
         if evidence != self._evidence:
@@ -133,16 +139,6 @@ class Causes:
         requests = layout.of_type(QuotaType.REQUEST)
         full = np.flatnonzero(read.utilization[requests] >= 1)
         self._at_limit.note(full + requests.start, at)
-
-    def _ruled_by(self, limits: Limits) -> _Clients:
-        """The clients that mutation quotas are configured for."""
-        rules = limits.rules.get(QuotaType.CONTROLLER_MUTATION, NO_RULES)
-        if rules is not self._rules:
-            self._rules = rules
-            self._ruled = _Clients(
-                (_literal(rule.user), _literal(rule.client_id)) for rule in rules
-            )
-        return self._ruled
 
 
 class _Clients:

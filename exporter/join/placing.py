@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import MalformedName, QuotaType, desanitize
 
-from ..beans import BeanColumn, BeanTable
 from ..limits import Limits
-from ..mapping import Attribute, Meaning, attribute_of
+from ..mapping import Attribute, BeanColumn, BeanTable, Meaning, attribute_of
 from ..snapshot import Callbacks, Entity, Layout
 from ..snapshot.columns import NAMES
 from ..snapshot.layout import Rows, order

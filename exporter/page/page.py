@@ -119,7 +119,8 @@ def entity_page(
         shown = {
             "taken": datetime.fromtimestamp(snapshot.taken_at, UTC),
             "numbers": _numbers(snapshot),
-            "notes": _notes(snapshot),
+            "left_out": left_out(snapshot),
+            "tagged": len(snapshot.shown.tagged),
             "findings": diagnose(snapshot),
             "given": dict(parameters(result.query)),
             "types": _TYPES,
@@ -158,13 +159,6 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         near = UNKNOWN if unknown == len(usages) else rest
     yield "close to their limit or over", near
     yield "connections muted now", muted(snapshot)
-
-
-def _notes(snapshot: Snapshot) -> Iterator[str]:
-    if rest := left_out(snapshot):
-        yield f"Not among the metrics one by one: {rest}."
-    if tagged := len(snapshot.shown.tagged):
-        yield f"Entities of custom quota callbacks, not listed here: {tagged}."
 
 
 def _caption(result: QueryResult) -> str:
@@ -212,7 +206,11 @@ def _row(usage: EntityUsage, recent: Sequence[float | None]) -> dict[str, object
     elif usage.tokens is not None:
         burst = entity.burst_tokens
         tokens += f" of {UNKNOWN if burst is None else digits(burst)}"
-    level, rule = _level_and_rule(usage)
+    level, rule, resolution = "", rule_or_cause(usage), entity.resolution
+    if usage.cause in {None, ThrottleCause.OWN} and resolution and resolution.entity:
+        level = level_name(resolution).replace("_", " ")
+        user, client_id = rule_labels(resolution.entity)[1:]
+        rule = entity_name(name(user), name(client_id))
     return {
         "color": _color(used, throttled=usage.throttle_time_seconds > 0),
         "node": name(entity.broker),
@@ -261,15 +259,6 @@ def _drawn(recent: Sequence[float | None]) -> dict[str, object]:
         "bars": bars,
         "words": f"last {minutes:.0f} minutes: from {least} to {most}, lastly {percent(known[-1])}",
     }
-
-
-def _level_and_rule(usage: EntityUsage) -> tuple[str, str]:
-    rule, own = usage.entity.resolution, usage.cause in {None, ThrottleCause.OWN}
-    if not own or rule is None or rule.entity is None:
-        return "", rule_or_cause(usage)
-    user, client_id = rule_labels(rule.entity)[1:]
-    text = entity_name(name(user), name(client_id))
-    return level_name(rule).replace("_", " "), text
 
 
 def _queues(snapshot: Snapshot) -> dict[str, object]:

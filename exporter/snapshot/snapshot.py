@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from quotascope.metrics import QuotaType
 
-from ..beans import BeanTable
 from ..limits import Limits, LimitsHealth
+from ..mapping import BeanTable
 from .columns import Columns, Usages
 from .layout import Floats
 

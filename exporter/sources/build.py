@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from quotascope.clients.errors import InvalidConnection
 
-from ..beans import BeanTable
 from ..config import Dialect, SourceConfig, secret, tls_of
 from ..errors import ConfigError, SourceError, SourceUnreadable
+from ..mapping import BeanTable
 from .dialects import DIALECTS
 from .fetch import HttpTarget
 from .jolokia import JolokiaSource

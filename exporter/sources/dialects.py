@@ -11,8 +11,15 @@ from typing import Final
 
 from quotascope.metrics import MalformedName, unquote_tag_value
 
-from ..beans import Bean, BeanColumn
-from ..mapping import ATTRIBUTES, SERVER, Attribute, attribute_of, wanted
+from ..mapping import (
+    ATTRIBUTES,
+    SERVER,
+    Attribute,
+    Bean,
+    BeanColumn,
+    attribute_of,
+    wanted,
+)
 from ..rules import NAMES, START_TIME, TAGS, Name, name_of
 
 ColumnOf = Callable[[str, Mapping[str, str]], BeanColumn | None]

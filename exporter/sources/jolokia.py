@@ -19,9 +19,17 @@ from yarl import URL
 
 from quotascope.metrics import MalformedName, parse_object_name
 
-from ..beans import Bean, BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
-from ..mapping import ATTRIBUTES, SERVER, Attribute, wanted
+from ..mapping import (
+    ATTRIBUTES,
+    SERVER,
+    Attribute,
+    Bean,
+    BeanColumn,
+    BeanLayout,
+    BeanTable,
+    wanted,
+)
 from ..threads import answer_thread, pool_of_answer
 from ..untrusted import shown
 from .fetch import HttpFetch, HttpTarget

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from operator import mul
 from typing import Final
 
-from ..beans import BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceUnreadable
-from ..mapping import attribute_of
+from ..mapping import BeanColumn, BeanLayout, BeanTable, attribute_of
 from ..threads import answer_thread, pool_of_answer
 from ..untrusted import shown
 from .dialects import MANGLED_ADVICE, MANGLED_NAME, TextDialect, detected, has_line

@@ -11,8 +11,8 @@ from typing import Final, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..beans import BeanColumn, BeanLayout, BeanTable
 from ..errors import SourceUnreadable
+from ..mapping import BeanColumn, BeanLayout, BeanTable
 
 Key = TypeVar("Key", bound=Hashable)
 

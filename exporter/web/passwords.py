@@ -64,7 +64,9 @@ class Passwords:
 
         """
         hashed = users.get(user) or self._of_unknown(users, user)
-        digest = self._digest(user, hashed, password)
+        parts = user.encode(), hashed.get_secret_value().encode(), password
+        each = (hmac.digest(self._key, part, "sha256") for part in parts)
+        digest = hmac.digest(self._key, b"".join(each), "sha256")
         if self._knows(users, user, digest):
             return True
         async with self._turns.turn(address):
@@ -85,11 +87,6 @@ class Passwords:
         return (
             user in users and known is not None and hmac.compare_digest(known, digest)
         )
-
-    def _digest(self, user: str, hashed: SecretStr, password: bytes) -> bytes:
-        parts = (user.encode(), hashed.get_secret_value().encode(), password)
-        each = (hmac.digest(self._key, part, "sha256") for part in parts)
-        return hmac.digest(self._key, b"".join(each), "sha256")
 
     def _of_unknown(self, users: Mapping[str, SecretStr], user: str) -> SecretStr:
         """A hash for an unknown user: always the same for a name, so that its cost reveals nothing."""

@@ -170,12 +170,9 @@ class WatchedSettings:
     def now(self) -> WebSettings:
         """The settings; looks at the files, and reads them when they changed."""
         seen = _signature(self._settings.files)
-        if seen != self._seen or self._clock() >= self._again_at:
-            self._seen = seen
-            self._read()
-        return self._settings
-
-    def _read(self) -> None:
+        if seen == self._seen and self._clock() < self._again_at:
+            return self._settings
+        self._seen = seen
         try:
             settings, seen = _loaded(self._path)
             _refuse_loosened(self._path, settings, self._settings)
@@ -185,12 +182,13 @@ class WatchedSettings:
             self._settings, self._seen = settings, seen
             self._problem, self._again_at = None, float("inf")
             log.info("the web config file was read again", path=str(self._path))
-            return
+            return settings
         if problem != self._problem:
             log.error("the web config file cannot be used any more: the last good one stays", error=problem)  # fmt: skip
         self._problem = problem
         # a file that it names may come later, and is not looked at yet
         self._again_at = self._clock() + _AGAIN_AFTER_SECONDS
+        return self._settings
 
 
 def _loaded(path: Path) -> tuple[WebSettings, _Signature]:

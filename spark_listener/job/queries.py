@@ -20,6 +20,8 @@ TriggerReader = Callable[[str], float | None]
 """Returns the seconds of a running query's trigger by the id of the query; None if it has none or that is unknown. Never raises."""
 
 _MOST_RUNS = 100
+_REPORTS_IDLE = 30.0
+"""Seconds: a query without a trigger reports every ten that it is idle (spark.sql.streaming.noDataProgressEventInterval)."""
 
 
 @dataclass(slots=True)
@@ -35,6 +37,24 @@ class _QueryState:
     offsets_behind: OffsetsBehind | None = None
     positions: Positions = field(default_factory=Positions)
     trigger_seconds: float | None = None
+    """As Spark knows it, None where it cannot be asked."""
+    measured_seconds: float | None = None
+    """Its trigger's interval by `measure_trigger`."""
+    triggered: tuple[float, float] | None = None
+    """When its last trigger began, and when its micro-batch ended."""
+
+    def measure_trigger(self, began: float | None, ended: float | None) -> None:
+        """
+        Take the time between two triggers for the interval, where the query waited for longer than it does without one.
+
+        No event has the interval, and under Spark Connect no client can ask for it. A query's first trigger comes at once and the second at a
+        multiple of the interval, so that the first measurement may be too short. Batches in Real-Time Mode do not wait.
+        """
+        if began is None or ended is None:
+            return
+        if self.triggered is not None and began - self.triggered[1] > _REPORTS_IDLE:
+            self.measured_seconds = began - self.triggered[0]
+        self.triggered = (began, ended)
 
     def seen(self, time: float | None) -> None:
         """Remember the time of an event."""
@@ -72,12 +92,14 @@ class QueryStates:
         query.phases = event.phases
         query.offsets_behind = event.offsets_behind
         query.positions.add(event)
+        query.measure_trigger(event.began, event.ended)
 
     def idle(self, event: QueryIdle) -> None:
         """A query has nothing to do."""
         query = self._running(event.query, event.run)
         query.seen(event.time)
         query.positions.interrupted()
+        query.measure_trigger(event.time, event.time)
 
     def terminated(self, event: QueryTerminated) -> None:
         """A run ended; it may have been followed by another already."""
@@ -111,6 +133,7 @@ class QueryStates:
             known.starts += 1
             known.active = True
             known.trigger_seconds = self._trigger(query)
+            known.triggered = known.measured_seconds = None
             known.positions.interrupted()
         known.runs[run] = None
         return known
@@ -129,7 +152,9 @@ def _snapshot(queries: Iterable[_QueryState], now: float) -> QuerySnapshot:
         progress_age_seconds=max(0.0, now - latest.last_seen)
         if latest.active
         else None,
-        trigger_seconds=latest.trigger_seconds if latest.active else None,
+        trigger_seconds=(latest.trigger_seconds or latest.measured_seconds)
+        if latest.active
+        else None,
         max_offsets_behind=None if behind is None else behind.most,
         avg_offsets_behind=None if behind is None else behind.average,
         catch_up=latest.positions.catch_up(),

@@ -9,8 +9,15 @@ from tests.alerts.expressions import FAMILIES, OF_PROMETHEUS, parsed
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import records
+from quotascope.alerts.settings import Clients, Objective, Owner
 
-RECORDED: Final = {record.name: record for record in records(Site())}
+ALICE: Final = Clients(user="alice")
+EVERYTHING: Final = Site(
+    owners=(Owner(team="payments", clients=ALICE),),
+    objectives=(Objective(name="billing", clients=ALICE, percent=99.0),),
+)
+"""A site whose rules have all groups."""
+RECORDED: Final = {record.name: record for record in records(EVERYTHING)}
 CLUSTER: Final = Site().cluster_label
 OF_ALERTS: Final = "ALERTS"
 """The series in which Prometheus keeps what fires."""

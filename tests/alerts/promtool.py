@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from tests.alerts.labels import EVERYTHING
 from tests.alerts.specification import SPECIFIED
 
 from quotascope.alerts import Site
@@ -22,7 +23,11 @@ ALERTS: Final[dict[str, Alert]] = {alert.name: alert for alert in alerts(Site())
 GENERATED: Final = Path(__file__).parents[2] / "alerts" / "generated"
 GRAFANA: Final = "https://grafana.example.com"
 RUNBOOKS: Final = "https://runbooks.example.com/quotascope"
-SITE: Final = Site(grafana_url=GRAFANA, runbook_url=f"{RUNBOOKS}/{{alert}}.md")
+SITE: Final = Site(
+    grafana_url=GRAFANA,
+    runbook_url=f"{RUNBOOKS}/{{alert}}.md",
+    objectives=EVERYTHING.objectives,
+)
 """With links, whose templates the cases compare."""
 Labels = dict[str, str]
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -132,7 +137,9 @@ def _rules() -> dict[str, dict[str, Any]]:
     """The groups, each of them with one rule, by the name of the rule; what is recorded comes first."""
     return {
         rule.get("alert") or rule["record"]: {**group, "rules": [rule]}
-        for text in rule_files(SITE).values()
+        # owners are recorded, but no label of the cases
+        for site in (EVERYTHING, SITE)
+        for text in rule_files(site).values()
         for group in yaml.safe_load(text)["groups"]
         for rule in group["rules"]
     }

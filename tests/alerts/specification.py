@@ -51,6 +51,9 @@ SparkJobThrottled              warning  job           15m 10m > 0.2
 SparkRetries                   warning  job           5m  10m > 3
 SparkEventsLost                info     job           5m  10m > 0
 SparkQueryStalled              warning  job           5m  10m * 3; > 0; > 600
+BudgetBurnsFast                critical entity        1m  10m > 14.4
+BudgetBurns                    warning  entity        5m  10m > 6
+BudgetBurnsSlowly              warning  entity        15m 10m > 1
 """
 """Alert, severity, scope, `for`, `keep_firing_for`, and the numbers that its expression compares with or multiplies by."""
 _THRESHOLDS: Final = """
@@ -89,6 +92,9 @@ SPARK_THROTTLED        0.2        s/s
 SPARK_RETRIES          3          attempts
 SPARK_STALLED          600        s
 SPARK_STALLED_TRIGGERS 3          intervals
+BURN_FAST              14.4       times
+BURN                   6          times
+BURN_SLOW              1          times
 """
 _WINDOWS: Final = """
 ThrottleSpike            [5m]
@@ -140,9 +146,16 @@ WINDOWS_OF_RECORDS: Final = {
         "[1h] offset 10m",
         "offset 10m",
     },
+    "entity:kafka_quota_budget_burn:rate5m": {"[5m]"},
+    "entity:kafka_quota_budget_burn:rate30m": {"[30m]"},
+    "entity:kafka_quota_budget_burn:rate1h": {"[1h]"},
+    "entity:kafka_quota_budget_burn:rate6h": {"[6h]"},
+    "entity:kafka_quota_budget_burn:rate3d": {"[3d]"},
 }
 """Recorded series, and the times that they look back; the others are of now."""
-SLOW: Final = {"near-limit", "replication", "trends", "baselines"}
+EACH_MINUTE: Final = {"objectives", "budgets-burning"}
+"""Groups that are evaluated every minute, whatever Prometheus is set to: sums over samples become times."""
+SLOW: Final = {"near-limit", "replication", "trends", "baselines", "budgets"}
 """Groups that are evaluated every two minutes, as they look back far or at every client; the others as often as all of Prometheus' rules."""
 ENTITY: Final = ("cluster", "quota_type", "user", "client_id")
 CLUSTER: Final = ("cluster",)

@@ -6,10 +6,8 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
+from tests.alerts.labels import RECORDED
 from tests.alerts.promtool import ALERTS, Case, cases, try_case
-
-from quotascope.alerts import Site
-from quotascope.alerts.book import records
 
 BY_SUBJECT = {
     subject: list(group)
@@ -53,7 +51,7 @@ def test_every_case_has_an_alert() -> None:
     assert set(BY_SUBJECT) == {*ALERTS, "records"}
 
 
-@pytest.mark.parametrize("name", [record.name for record in records(Site())])
+@pytest.mark.parametrize("name", [*RECORDED])
 def test_every_recording_rule_has_cases(name: str) -> None:
     """Each recorded series is looked at once with a value and once where it must not be or be 0."""
     looks = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.alerts.expressions import (
     parsed,
     selectors,
 )
-from tests.alerts.labels import CLUSTER, OF_ALERTS, RECORDED, labels_of
+from tests.alerts.labels import CLUSTER, EVERYTHING, OF_ALERTS, RECORDED, labels_of
 
 from quotascope.alerts import Site, recorded, thresholds
 from quotascope.alerts.book import alerts, records
@@ -63,7 +64,7 @@ def test_records_are_named_by_their_level(record: Record) -> None:
     labels = labels_of(record.expr)
     assert {"entity": "client_id"}.get(level, level) in labels
     assert "cluster" in labels
-    assert "instance" not in labels
+    assert ("instance" in labels) == (level == "instance")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=ids)
@@ -221,7 +222,7 @@ def test_no_rule_is_there_twice() -> None:
 
 def test_another_label_of_clusters_takes_the_place_of_ours() -> None:
     """A site that calls its clusters differently gets the same rules with its label."""
-    other = Site(cluster_label="kafka_cluster")
+    other = replace(EVERYTHING, cluster_label="kafka_cluster")
     theirs = [rule.expr for rule in records(other)]
     theirs += [rule.expr for rule in alerts(other)]
     ours = [re.sub(r"\bcluster\b(?!:)", "kafka_cluster", rule.expr) for rule in RULES]
@@ -234,7 +235,7 @@ def test_every_recorded_series_has_a_rule() -> None:
         value
         for name, value in vars(recorded).items()
         if name.isupper() and isinstance(value, str) and ":" in value
-    }
+    } | {*recorded.BURNS.values()}
     assert named == set(RECORDED)
 
 

@@ -9,7 +9,9 @@ import promql_parser as parser
 import pytest
 import yaml
 from tests.alerts.expressions import nodes, parsed
+from tests.alerts.labels import EVERYTHING
 from tests.alerts.specification import (
+    EACH_MINUTE,
     SLOW,
     SPECIFIED,
     THRESHOLDS,
@@ -18,7 +20,7 @@ from tests.alerts.specification import (
     Specified,
 )
 
-from quotascope.alerts import Site, thresholds
+from quotascope.alerts import thresholds
 from quotascope.alerts.files import rule_files
 
 Rules = dict[str, dict[str, Any]]
@@ -29,7 +31,7 @@ def groups() -> dict[str, list[dict[str, Any]]]:
     """The groups by file, as they are written now."""
     return {
         name: yaml.safe_load(text)["groups"]
-        for name, text in rule_files(Site()).items()
+        for name, text in rule_files(EVERYTHING).items()
     }
 
 
@@ -91,14 +93,15 @@ def test_records_look_back_as_specified() -> None:
 
 
 def test_groups_are_evaluated_as_specified() -> None:
-    """Every two minutes where it is much work."""
+    """Every two minutes where it is much work, every minute where minutes are counted."""
     found = {
         group["name"].removeprefix("quotascope-"): group.get("interval")
         for of_file in groups().values()
         for group in of_file
     }
-    assert found == {name: "2m" if name in SLOW else None for name in found}
-    assert {*found} > SLOW
+    intervals = dict.fromkeys(SLOW, "2m") | dict.fromkeys(EACH_MINUTE, "1m")
+    assert found == {name: intervals.get(name) for name in found}
+    assert {*found} > {*intervals}
 
 
 def test_thresholds_are_as_specified() -> None:

@@ -6,12 +6,10 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import NormalizedName, canonicalize_name
+from packaging.utils import canonicalize_name
 from tests.cluster.ports import free_port
 from tests.deploy.commands import ROOT, options_of_serve
 from tests.deploy.dockerfile import (
@@ -22,6 +20,7 @@ from tests.deploy.dockerfile import (
     given,
     words,
 )
+from tests.installed import closure
 from tests.integration.child import Child
 from tests.integration.eventually import eventually
 
@@ -99,27 +98,10 @@ def test_packages_are_those_of_the_tests_by_hash() -> None:
     tested = (ROOT / "constraints.txt").read_text()
     known = {canonicalize_name(name): version for name, version in re.findall(r"^(\S+)==(\S+)$", tested, re.MULTILINE)}  # fmt: skip
     extras = re.findall(r"--extra (\w+)", (ROOT / "Makefile").read_text())
-    assert extras == ["kafka", "otlp", "patterns"]
+    assert extras == ["exporter", "otlp", "patterns"]
     needed = closure("quotascope", frozenset(extras)) - {"quotascope"}
     assert needed | {"setuptools"} <= versions.keys()
     assert {name: versions[name] for name in needed} == {name: known[name] for name in needed}  # fmt: skip
-
-
-def closure(name: str, extras: frozenset[str]) -> set[NormalizedName]:
-    """The packages that one needs on this machine, itself included, as its metadata and that of the others say."""
-    found, left = set[NormalizedName](), [(canonicalize_name(name), extras)]
-    while left:
-        package, wanted = left.pop()
-        found.add(package)
-        for text in metadata.requires(package) or ():
-            each = Requirement(text)
-            if each.marker is None or any(
-                each.marker.evaluate({"extra": extra}) for extra in ("", *wanted)
-            ):
-                following = canonicalize_name(each.name)
-                if following not in found or each.extras:
-                    left.append((following, frozenset(each.extras)))
-    return found
 
 
 @pytest.mark.timeout(600)  # on a busy machine

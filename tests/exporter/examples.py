@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quotascope.exporter.app import Exporter, Parts
-from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.errors import SourceError, SourceUnreachable
 from quotascope.exporter.limits import Limits, LimitsSource, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import (
     Columns,
     Entity,

@@ -4,11 +4,10 @@ import pytest
 from tests.exporter.recorded import read
 from tests.strategies import EPOCH_MS
 
-from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.join import Join
 from quotascope.exporter.join.placing import interpreted
-from quotascope.exporter.mapping import Meaning
+from quotascope.exporter.mapping import BeanTable, Meaning
 from quotascope.exporter.snapshot import LimitedRate, LimitsHealth
 from quotascope.metrics import (
     ConnectionQuotas,

@@ -1,12 +1,17 @@
-"""Which attribute means what, and in which unit."""
+"""What a source reads: which attribute means what, and in which unit."""
+
+from array import array
 
 import pytest
 
-from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.mapping import (
     ATTRIBUTES,
     USAGE,
     Attribute,
+    Bean,
+    BeanColumn,
+    BeanLayout,
+    BeanTable,
     Meaning,
     attribute_of,
     wanted,
@@ -17,17 +22,9 @@ from quotascope.metrics import QuotaType, catalog
 CLIENT_QUOTAS = {
     "Produce": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
     "Fetch": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
-    "Request": {
-        "request-time": "percent",
-        "quota-utilization": "percent",
-        "exempt-request-time": "percent",
-    },
-    "ControllerMutation": {
-        "mutation-rate": "mutations/s",
-        "tokens": "mutations",
-        "rejection-count": "count",
-    },
-}
+    "Request": {"request-time": "percent", "quota-utilization": "percent", "exempt-request-time": "percent"},
+    "ControllerMutation": {"mutation-rate": "mutations/s", "tokens": "mutations", "rejection-count": "count"},
+}  # fmt: skip
 EVERY_QUOTA = {
     "throttle-time": "ms",
     "throttle-time-total": "ms",
@@ -35,16 +32,9 @@ EVERY_QUOTA = {
     "queue-size": "count",
 }
 OTHERS = {
-    "RequestMetrics": {
-        "ThrottleTimeMs Mean": "ms",
-        "ThrottleTimeMs Count": "count",
-        "ErrorsPerSec Count": "count",
-    },
+    "RequestMetrics": {"ThrottleTimeMs Mean": "ms", "ThrottleTimeMs Count": "count", "ErrorsPerSec Count": "count"},
     "KafkaController": {"ActiveControllerCount Value": "count"},
-    "ControllerEventManager": {
-        "EventQueueTimeMs Mean": "ms",
-        "EventQueueTimeMs Count": "count",
-    },
+    "ControllerEventManager": {"EventQueueTimeMs Mean": "ms", "EventQueueTimeMs Count": "count"},
     "app-info": {"StartTimeMs": "ms"},
     "socket-server-metrics": {
         "broker-connection-accept-rate": "connections/s",
@@ -52,10 +42,7 @@ OTHERS = {
         "connection-accept-throttle-time": "ms",
         "ip-connection-accept-throttle-time": "ms",
     },
-    "RemoteLogManager": {
-        "remote-copy-throttle-time-avg": "ms",
-        "remote-fetch-throttle-time-avg": "ms",
-    },
+    "RemoteLogManager": {"remote-copy-throttle-time-avg": "ms", "remote-fetch-throttle-time-avg": "ms"},
     **{
         kind: {"byte-rate": "bytes/s"}
         for kind in ("LeaderReplication", "FollowerReplication", "AlterLogDirsReplication", "RLMCopy", "RLMFetch")
@@ -92,17 +79,10 @@ def column(domain: str, attribute: str, **properties: str) -> BeanColumn:
         column("kafka.server", "tokens", type="Fetch", user="a"),
         column("kafka.server", "StartTimeMs", type="app-info"),
         column("kafka.server", "byte-rate"),
-        column(
-            "kafka.network",
-            "Count",
-            type="RequestMetrics",
-            name="ErrorsPerSec",
-            request="Fetch",
-            error="NONE",
-        ),
+        column("kafka.network", "Count", type="RequestMetrics", name="ErrorsPerSec", request="Fetch", error="NONE"),
         column("kafka.network", "Count", type="RequestMetrics", name="ThrottleTimeMs"),
     ],
-)
+)  # fmt: skip
 def test_what_only_looks_similar_means_nothing(useless: BeanColumn) -> None:
     """Beans with further key properties are something else."""
     assert attribute_of(useless) is None
@@ -192,3 +172,19 @@ def test_an_agent_with_our_rules_shows_base_units() -> None:
         assert name.divisor == PARTS.get(unit, 1.0), name.attribute.name
         if unit == "ms":
             assert "_seconds" in name.family.name
+
+
+def test_the_order_of_properties_does_not_matter() -> None:
+    """Jolokia 1 sorts them, Jolokia 2 and Kafka do not."""
+    one = Bean.of("kafka.server", {"type": "Fetch", "user": "a"})
+    assert one == Bean.of("kafka.server", {"user": "a", "type": "Fetch"})
+    assert (one.get("user"), one.get("client-id")) == ("a", None)
+
+
+def test_a_table_pairs_columns_with_numbers() -> None:
+    """In the order of the layout."""
+    column = BeanColumn(Bean.of("d", {"type": "t"}), "a")
+    table = BeanTable(
+        node_id="1", layout=BeanLayout((column,)), values=array("d", [1.0])
+    )
+    assert list(table.items()) == [(column, 1.0)]

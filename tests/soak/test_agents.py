@@ -10,7 +10,7 @@ from benchmarks.soak.crowd import STAY_SECONDS, Crowd
 from benchmarks.soak.weather import Mood, Spell, Weather
 from tests.exporter.recorded import jolokia_table
 
-from quotascope.exporter.beans import BeanTable
+from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.sources.jolokia import bulk_request
 from quotascope.exporter.sources.prometheus_text import TextReader
 from quotascope.exporter.sources.source import NodeId

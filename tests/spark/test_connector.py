@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
-from math import nan
 from pathlib import Path
+from statistics import median
 
 import confluent_kafka
 import pytest
@@ -27,7 +27,7 @@ from tests.spark.versions import CONNECTOR
 from tests.spark_listener.recordings import STREAMING
 
 from quotascope.clients.accounting import Client, ClientTotals
-from quotascope.spark_listener.job import Job
+from quotascope.spark_listener.job import Job, catching_up
 from quotascope.spark_listener.jvm import PLUGIN, REPORTER, write_jar
 
 pytestmark = pytest.mark.real
@@ -39,8 +39,6 @@ READ_RATE = 20_000.0
 ROWS = 160
 PART = 100
 """Rows of a micro-batch that is one of many."""
-MINUTE = 3.0
-"""Seconds that stand for a minute of catching up."""
 COUNTED = {"kafka.metric.reporters": REPORTER}
 SMALL = {"kafka.batch.size": "20000", "kafka.max.partition.fetch.bytes": "20000"}
 
@@ -163,17 +161,22 @@ def test_stream_that_writes(
     broker.agrees(told(driver, "", Client("svc:team a", "etl", "write")))
 
 
-def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path) -> None:
+def test_time_to_catch_up(
+    driver: SparkProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    The listener predicts within 10 % when a throttled stream has read its backlog, at 10, 5 and 2 minutes before it has.
+    The listener predicts within 10 % when a throttled stream has read its backlog, as long as two quota windows are left.
 
-    Quota windows are 3 s in all, not 11 s, and a minute is 3 s.
+    Quota windows are 3 s in all, not 11 s; `make bench-catch-up` has those of 11 s and minutes of backlog. The error is the median of the
+    predictions: a machine that stands still for a second moves one of them.
     """
-    windows = Plugin(settings={"quota.window.num": "3"})
+    window = 3
+    monkeypatch.setattr(catching_up, "_QUOTA_WINDOW", float(window))
+    windows = Plugin(settings={"quota.window.num": str(window)})
     with running(Layout.COMBINED, tmp_path / "kafka", plugin=windows) as kafka:
         with closing(Quotas(kafka.connection())) as quotas:
             options = limited(kafka, quotas, "carol", 5 * READ_RATE)
-        topic, checkpoint = filled_topic(kafka, 36 * PART), str(tmp_path / "checkpoint")
+        topic, checkpoint = filled_topic(kafka, 24 * PART), str(tmp_path / "checkpoint")
         reported = driver.call(jobs.stream_in_parts, options, topic, PART, checkpoint)
     job = Job("catching up")
     predicted: list[tuple[float, float]] = []
@@ -183,11 +186,12 @@ def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path) -> None:
         job.handle({"Event": f"{STREAMING}QueryProgressEvent", "progress": progress})
         (query,) = job.snapshot().queries
         ended = datetime.fromisoformat(progress["timestamp"]).timestamp() + query.phases["triggerExecution"]  # fmt: skip
-        predicted.append((ended, query.catch_up.seconds if query.catch_up else nan))
-    over = predicted[-1][0]
-    for minutes in (10, 5, 2):
-        left, seconds = next((over - ended, seconds) for ended, seconds in predicted if over - ended <= minutes * MINUTE)  # fmt: skip
-        assert seconds == pytest.approx(left, rel=0.1), (minutes, predicted)
+        if query.catch_up is not None:
+            predicted.append((ended, query.catch_up.seconds))
+    over = ended
+    ratios = [seconds / (over - ended) for ended, seconds in predicted if over - ended >= 2 * window]  # fmt: skip
+    assert len(ratios) > 3, predicted
+    assert median(ratios) == pytest.approx(1, abs=0.1), predicted
 
 
 def test_real_time_mode(

@@ -113,20 +113,12 @@ def test_a_half_of_a_surrogate_pair_hides_no_other_name() -> None:
     ("shown", "state"),
     [
         (snapshot(usage(usage=1.0, limit=1000.0, of=limits())), LimitState.LIMITED),
-        (
-            snapshot(usage(QuotaType.FETCH, usage=1.0, of=limits())),
-            LimitState.UNLIMITED,
-        ),
+        (snapshot(usage(QuotaType.FETCH, usage=1.0, of=limits())), LimitState.UNLIMITED),
         (snapshot(usage(usage=1.0), limits=None), LimitState.UNKNOWN),
-        (
-            snapshot(
-                usage(usage=1.0), nodes=(NodeUsage(broker="1", quota_callback=True),)
-            ),
-            LimitState.UNKNOWN,
-        ),
+        (snapshot(usage(usage=1.0), nodes=(NodeUsage(broker="1", quota_callback=True),)), LimitState.UNKNOWN),
     ],
     ids=["limited", "unlimited", "no Admin API", "a callback decides"],
-)
+)  # fmt: skip
 def test_unknown_stays_unknown(shown: Snapshot, state: LimitState) -> None:
     """Also where rules are configured, but a callback decides."""
     found = read_back(shown)
@@ -160,6 +152,20 @@ def test_better_known_limits_replace_those_of_the_exporter(
     assert found.limits is known
     assert found.measured[0].entity.limit == limit
     assert found.measured[0].entity.limit_state is state
+
+
+def test_a_burst_is_that_of_the_better_known_limit() -> None:
+    """Else the tokens of a bucket would be compared with the size that it had under another limit."""
+    mutation = QuotaType.CONTROLLER_MUTATION
+    rules = {mutation: QuotaRules({QuotaEntity("alice"): 2.0})}
+    shown = snapshot(
+        usage(
+            quota_type=mutation, tokens=11.0, limit=5.0, burst_tokens=55.0, of=limits()
+        )
+    )
+    found = read_back(shown, limits(rules=rules, nodes={"1": NodeSettings()}))
+    assert found.measured[0].entity.burst_tokens == 22.0
+    assert found.measured[0].burst_used == 0.5
 
 
 def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.exporter.cardinality.examples import cardinality, page
 from tests.exporter.join.world import Numbers, World, entity, limits
 
-from quotascope.exporter.beans import Bean, BeanColumn
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import QuotaEntity, QuotaType
 

@@ -12,11 +12,11 @@ import pytest
 from tests.exporter.examples import ALICE, NOW, health, limits, snapshot, usage
 from tests.exporter.recorded import table
 
-from quotascope.exporter.beans import BeanLayout, BeanTable
 from quotascope.exporter.diagnosis import Catalog, Finding, FindingSeverity, diagnose
 from quotascope.exporter.diagnosis.catalog import worst
 from quotascope.exporter.diagnosis.findings import agent_findings, quota_findings
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import BeanLayout, BeanTable
 from quotascope.exporter.snapshot import (
     Callbacks,
     Columns,

@@ -13,8 +13,8 @@ from math import isfinite, isnan, nan
 from typing import Final, TypeVar
 from urllib.parse import unquote
 
-from quotascope.exporter.beans import Bean, BeanTable
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanTable
 from quotascope.exporter.snapshot import Entity, EntityUsage, ThrottleCause
 from quotascope.metrics import DEFAULT, Level, QuotaEntity, QuotaType, Resolution
 

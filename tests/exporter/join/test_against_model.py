@@ -17,9 +17,9 @@ from tests.exporter.join.world import limits
 from tests.exporter.recorded import read
 from tests.strategies import examples
 
-from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, LimitsHealth, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import Entity, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 

@@ -7,11 +7,10 @@ from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Numbers, World, entity, limits, only
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.limits import NodeSettings
-from quotascope.exporter.mapping import USAGE
+from quotascope.exporter.mapping import USAGE, Bean, BeanColumn
 from quotascope.exporter.snapshot import Callbacks, Entity, EntityUsage
 from quotascope.metrics import QuotaEntity, QuotaType, catalog
 

@@ -7,7 +7,7 @@ import pytest
 from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Rules, World, entity, limits, only
 
-from quotascope.exporter.beans import Bean, BeanColumn
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, EntityUsage, LimitsHealth
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 

@@ -8,10 +8,16 @@ from hypothesis import strategies as st
 from tests.exporter.join.world import World, entity, limits, only
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join import placing
 from quotascope.exporter.join.placing import ColumnMeaning, decoded, interpreted
-from quotascope.exporter.mapping import Attribute, Meaning
+from quotascope.exporter.mapping import (
+    Attribute,
+    Bean,
+    BeanColumn,
+    BeanLayout,
+    BeanTable,
+    Meaning,
+)
 from quotascope.exporter.sources.jolokia import column_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
 

@@ -5,8 +5,8 @@ from math import nan
 import pytest
 from tests.exporter.join.world import Numbers, World, limits
 
-from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage
 
 SETTINGS = NodeSettings(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.strategies import examples
 
-from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join.placing import Placing
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import Entity
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, RuleTable
 

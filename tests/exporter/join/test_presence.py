@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from tests.exporter.recorded import CAPTURES, limits, read
 
-from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.join import Join
+from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.snapshot import LimitsHealth, Snapshot
 from quotascope.exporter.sources.jolokia import column_of
 from quotascope.exporter.sources.source import LayoutTracker

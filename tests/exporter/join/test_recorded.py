@@ -16,8 +16,8 @@ from tests.exporter.recorded import (
 )
 
 from quotascope.exporter.api.documents import entity_document
-from quotascope.exporter.beans import BeanLayout
 from quotascope.exporter.join import Join
+from quotascope.exporter.mapping import BeanLayout
 from quotascope.exporter.snapshot import (
     EntityUsage,
     LimitsHealth,

@@ -6,7 +6,7 @@ import pytest
 from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Numbers, World, entity, limits, only
 
-from quotascope.exporter.beans import Bean, BeanColumn
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.metrics import QuotaEntity, QuotaType
 
 REQUEST = QuotaType.REQUEST

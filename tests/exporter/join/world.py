@@ -6,10 +6,9 @@ from math import nan
 
 from tests.exporter.recorded import read
 
-from quotascope.exporter.beans import Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.mapping import USAGE
+from quotascope.exporter.mapping import USAGE, Bean, BeanColumn, BeanLayout, BeanTable
 from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType, sanitize
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.exporter.rules.agent import rules_of, sample
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, BeanColumn
-from quotascope.exporter.mapping import ATTRIBUTES, Attribute
+from quotascope.exporter.mapping import ATTRIBUTES, Attribute, Bean, BeanColumn
 from quotascope.exporter.rules import (
     ACTIVE_CONTROLLER,
     EVENT_QUEUE_MEAN,

@@ -8,7 +8,6 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 
-from quotascope.exporter.beans import BeanLayout, BeanTable
 from quotascope.exporter.config import SourceConfig
 from quotascope.exporter.errors import (
     SourceDenied,
@@ -16,6 +15,7 @@ from quotascope.exporter.errors import (
     SourceUnreachable,
     SourceUnreadable,
 )
+from quotascope.exporter.mapping import BeanLayout, BeanTable
 from quotascope.exporter.sources.build import DetectedSource, build_source
 
 TABLE = BeanTable(node_id="1", layout=BeanLayout(()), values=array("d"))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.exporter.recorded import CAPTURES, numbers, table
 from tests.strategies import texts
 
-from quotascope.exporter.beans import Bean, BeanColumn
 from quotascope.exporter.join.placing import interpreted
+from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.sources.dialects import (
     CONFLUENT,
     JMX_DEFAULT,

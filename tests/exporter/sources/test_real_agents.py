@@ -10,13 +10,13 @@ from tests.cluster.cluster import Cluster
 from tests.exporter.recorded import numbers
 
 from quotascope.clients.security import Tls
-from quotascope.exporter.beans import BeanTable
 from quotascope.exporter.errors import (
     SourceDenied,
     SourceError,
     SourceUnreachable,
     SourceUnreadable,
 )
+from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource

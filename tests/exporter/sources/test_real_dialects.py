@@ -12,8 +12,8 @@ from tests.cluster.traffic import Traffic
 from tests.exporter.recorded import numbers
 from tests.integration.readings import between
 
-from quotascope.exporter.beans import Bean
 from quotascope.exporter.errors import SourceUnreadable
+from quotascope.exporter.mapping import Bean
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource

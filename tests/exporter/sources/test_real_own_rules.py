@@ -16,7 +16,7 @@ from tests.integration import agent, web
 from tests.integration.eventually import eventually
 from tests.integration.readings import between
 
-from quotascope.exporter.beans import Bean
+from quotascope.exporter.mapping import Bean
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from tests.exporter.recorded import CAPTURES
 from tests.fuzz.target import Target
 
-from quotascope.exporter.beans import BeanColumn
 from quotascope.exporter.errors import SourceError
+from quotascope.exporter.mapping import BeanColumn
 from quotascope.exporter.sources.prometheus_text import TextPage, TextReader
 from quotascope.exporter.sources.source import NodeId
 

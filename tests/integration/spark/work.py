@@ -148,7 +148,9 @@ def _queries(spark: SparkSession, kafka: Kafka) -> None:
         source = spark.readStream.format("kafka").options(**options)
         source = source.option("maxOffsetsPerTrigger", most)
         rows = source.option("subscribe", kafka["read"]).load()
-        rows.writeStream.queryName(name).foreachBatch(_count).start()
+        rows.writeStream.queryName(name).trigger(
+            processingTime="1 second"
+        ).foreachBatch(_count).start()
 
 
 def _count(batch: DataFrame, _: int) -> None:

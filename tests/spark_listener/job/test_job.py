@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.spark_listener.recordings import (
+    STREAMING,
     TIMEOUT,
     VERSIONS,
     ended,
@@ -259,6 +260,35 @@ def test_trigger_of_a_query() -> None:
     assert known() == 600
     job.handle(query_terminated(run="run-2"))
     assert known() is None
+
+
+@pytest.mark.parametrize(
+    ("known", "reports", "expected"),
+    [
+        pytest.param(None, [(50, 2), (600, 30), (1_200, 0)], 600, id="batches that end early"),
+        pytest.param(None, [(50, 2), (600, 0), (1_200, 0)], 600, id="idle, the last time"),
+        pytest.param(None, [(50, 2), (60, 0), (71, 0), (90, 0)], None, id="no trigger, which reports that it is idle"),
+        pytest.param(None, [(50, 300), (351, 400), (752, 500)], None, id="slow batches one after the other"),
+        pytest.param(600, [(500, 2), (600, 2), (700, 2)], 600, id="Spark knows it"),
+    ],
+)  # fmt: skip
+def test_trigger_is_measured(
+    known: float | None, reports: list[tuple[int, int]], expected: float | None
+) -> None:
+    """Under Spark Connect, where no client can ask for it: the time between triggers that a query waits for; of one run."""
+    job = Job("app", trigger=lambda _: known)
+    for began, took in reports:
+        moment = f"1970-01-01T00:{began // 60:02}:{began % 60:02}.000Z"
+        report = {"id": "id-1", "runId": "run-1", "timestamp": moment}
+        progress = {**report, "durationMs": {"triggerExecution": took * 1_000}}
+        job.handle(
+            {"Event": f"{STREAMING}QueryProgressEvent", "progress": progress}
+            if took
+            else {"Event": f"{STREAMING}QueryIdleEvent", **report}
+        )
+    assert job.snapshot().queries[0].trigger_seconds == expected
+    job.handle(query_started(run="run-2"))
+    assert job.snapshot().queries[0].trigger_seconds == known
 
 
 def test_age_of_the_progress() -> None:

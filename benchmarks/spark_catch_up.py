@@ -1,0 +1,200 @@
+"""
+How well the listener predicts when a throttled stream has read its backlog: `make bench-catch-up`, about 13 minutes.
+
+A broker with Kafka's default quota windows limits each of three queries of one Spark, which read backlogs of 2, 5 and 10 minutes and of one minute before.
+A fourth query reads a topic that producers fill faster than its limit, a fifth is slow by itself and has no quota. The broker decides the rates, so
+that a busy machine changes little. The last table is what `quotascope spark report` prints of the application.
+"""
+
+import argparse
+import json
+import math
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+from tests.cluster.cluster import Cluster, Layout, running
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
+from tests.spark.connector.login import login
+from tests.spark.connector.provision import jars
+from tests.spark.process import spark_process
+from tests.spark.versions import CONNECTOR
+
+from quotascope.spark_listener import attach
+from quotascope.spark_listener.jvm import PLUGIN, REPORTER, write_jar
+from quotascope.spark_listener.report import read_application, tables
+
+LIMIT = 100_000.0
+"""Bytes per second that brokers let each user read."""
+ROW = 1_015
+"""Bytes of a record of 1,000 in a batch of ten."""
+BACKLOGS = {"carol": 2, "bob": 5, "alice": 10}
+"""Minutes that a user needs at its limit."""
+FED, SLOW = "mallory", "svc:team a"
+FED_ROWS = 15
+"""Rows that are added ten times a second: one and a half times the limit."""
+SMALL = {"kafka.batch.size": "20000", "kafka.max.partition.fetch.bytes": "20000"}
+Sample = tuple[float, float]
+"""Seconds since 1970, and the seconds until the backlog is read that the listener shows then."""
+
+
+def watched(
+    spark: SparkSession,
+    sources: dict[str, dict[str, str]],
+    ends: dict[str, int],
+    folder: str,
+) -> dict[str, Any]:
+    """In the driver: what the listener shows each second, and when each query that `ends` has read that many rows."""
+    with attach(spark, http_enabled=False, summary_file=f"{folder}/summary.json") as listener:  # fmt: skip
+        queries = {}
+        for user, options in sources.items():
+            rows = spark.readStream.format("kafka").options(**options).load()
+            if user == SLOW:
+                rows = rows.selectExpr("java_method('java.lang.Thread', 'sleep', 20L)")
+            writer = rows.writeStream.format("noop").queryName(user)
+            queries[user] = writer.option("checkpointLocation", f"{folder}/{user}").start()  # fmt: skip
+        samples: dict[str, list[Sample]] = {user: [] for user in sources}
+        over: dict[str, float] = {}
+        while ends.keys() - over.keys():
+            time.sleep(1)
+            for state in listener.snapshot().queries:
+                if state.name in over:
+                    continue
+                if state.catch_up is not None:
+                    samples[state.name].append((time.time(), state.catch_up.seconds))
+                last = queries[state.name].lastProgress
+                if last and position(last) >= ends.get(state.name, math.inf):
+                    over[state.name] = time.time()
+        for query in queries.values():
+            query.stop()
+    return {"samples": samples, "over": over}
+
+
+def position(progress: Any) -> int:  # noqa: ANN401 - half typed
+    """The offset up to which a query has read its topic of one partition."""
+    found = json.loads(progress.sources[0].endOffset or "{}")
+    return sum(sum(each.values()) for each in found.values())
+
+
+def filled(kafka: Cluster, rows: int) -> str:
+    """A topic with so many records, in batches of ten."""
+    topic = Traffic(kafka).topic()
+    with producing(kafka) as producer:
+        for _ in range(rows):
+            producer.produce(topic, bytes(1_000))
+            producer.poll(0)
+    return topic
+
+
+@contextmanager
+def producing(kafka: Cluster) -> Iterator[confluent_kafka.Producer]:
+    """A producer without a quota, whose batches are ten records."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin, "batch.num.messages": 10})  # fmt: skip
+    yield producer
+    assert producer.flush(120) == 0
+
+
+def feed(kafka: Cluster, topic: str, over: threading.Event) -> None:
+    """Add rows to a topic until it is over."""
+    with producing(kafka) as producer:
+        while not over.wait(0.1):
+            for _ in range(FED_ROWS):
+                producer.produce(topic, bytes(1_000))
+            producer.poll(0)
+
+
+def results(minutes: float, folder: Path) -> dict[str, Any]:
+    """Let all queries run; backlogs are those of `BACKLOGS` times `minutes` minutes."""
+    write_jar(folder / "plugin.jar")
+    logs = folder / "logs"
+    logs.mkdir()
+    names = ",".join(str(jar) for jar in (*jars(), folder / "plugin.jar"))
+    conf = {
+        "spark.plugins": PLUGIN,
+        "spark.jars": names,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": logs.as_uri(),
+    }
+    over = threading.Event()
+    with running(Layout.COMBINED, folder / "kafka") as kafka:
+        with closing(Quotas(kafka.connection())) as quotas:
+            for user in (*BACKLOGS, FED):
+                quotas.set(({"user": user}, {"consumer_byte_rate": LIMIT}))
+        ends = {user: int((60 * minutes * each + 60) * LIMIT / ROW) for user, each in BACKLOGS.items()}  # fmt: skip
+        longest = max(ends.values())
+        topics = {user: filled(kafka, ends.get(user, 2_000 if user == FED else longest)) for user in (*BACKLOGS, FED, SLOW)}  # fmt: skip
+        sources = {user: source(kafka, user, topic) for user, topic in topics.items()}
+        feeding = threading.Thread(target=feed, args=(kafka, topics[FED], over))
+        with spark_process(folder / "spark", version=CONNECTOR, master="local[8]", conf=conf) as driver:  # fmt: skip
+            feeding.start()
+            try:
+                # by name: this module is `__main__` here, and another one there
+                driver.send(["benchmarks.spark_catch_up:watched", [sources, ends, str(folder)], {}])  # fmt: skip
+                found: dict[str, Any] = driver.receive()
+            finally:
+                over.set()
+                feeding.join()
+    return found
+
+
+def source(kafka: Cluster, user: str, topic: str) -> dict[str, str]:
+    """The options of a stream that reads a topic as that user."""
+    return {
+        **{f"kafka.{key}": value for key, value in login(kafka, user).items()},
+        **SMALL,
+        "kafka.metric.reporters": REPORTER,
+        "startingOffsets": "earliest",
+        "subscribe": topic,
+        "maxOffsetsPerTrigger": "400" if user != SLOW else "100",
+    }
+
+
+def table(found: dict[str, Any], minutes: float) -> Table:
+    """Predicted and measured seconds, when so many minutes of backlog were left."""
+    shown = Table("backlog", "predicted s", "measured s", "error %", "largest error % until 2 minutes before")  # fmt: skip
+    for user, each in BACKLOGS.items():
+        over = found["over"][user]
+        samples = [(over - at, seconds) for at, seconds in found["samples"][user]]
+        left, seconds = min(samples, key=lambda one: abs(one[0] - 60 * minutes * each))
+        errors = [abs(guess / rest - 1) for rest, guess in samples if rest >= 120 * minutes]  # fmt: skip
+        shown.add_row(
+            f"{each * minutes:g} min",
+            f"{seconds:.0f}",
+            f"{left:.0f}",
+            f"{100 * (seconds / left - 1):+.1f}",
+            f"{100 * max(errors, default=math.nan):.1f}",
+        )
+    fed = [seconds for _, seconds in found["samples"][FED]]
+    shown.add_row("grows", f"{fed[-1]:.0f}", "never", "", f"{sum(map(math.isfinite, fed))} of {len(fed)} finite")  # fmt: skip
+    return shown
+
+
+def main() -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
+    parser.add_argument("--minutes", type=float, default=1.0, help="what a minute of backlog lasts")  # fmt: skip
+    parser.add_argument("--json", type=Path, help="file to write the samples to")
+    options = parser.parse_args()
+    console = Console(width=150)
+    with tempfile.TemporaryDirectory(prefix="quotascope-bench-") as name:
+        folder = Path(name)
+        found = results(options.minutes, folder)
+        if options.json:
+            options.json.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        console.print(table(found, options.minutes))
+        (log,) = (folder / "logs").iterdir()
+        console.print(tables(read_application(log, folder / "summary.json")))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,66 @@
+"""What pip installs with an extra, and a process that has nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+
+
+def closure(name: str, extras: frozenset[str]) -> set[NormalizedName]:
+    """The packages that one needs on this machine, itself included, as its metadata and that of the others say."""
+    found, left = set[NormalizedName](), [(canonicalize_name(name), extras)]
+    while left:
+        package, wanted = left.pop()
+        found.add(package)
+        for text in metadata.requires(package) or ():
+            each = Requirement(text)
+            if each.marker is None or any(
+                each.marker.evaluate({"extra": extra}) for extra in ("", *wanted)
+            ):
+                following = canonicalize_name(each.name)
+                if following not in found or each.extras:
+                    left.append((following, frozenset(each.extras)))
+    return found
+
+
+class Installed:
+    """A folder with links to what `pip install quotascope[extras]` brings, and to these rooms of ours (all unless named)."""
+
+    def __init__(
+        self, folder: Path, extras: Iterable[str] = (), rooms: Iterable[str] = ("*",)
+    ) -> None:
+        self._folder = folder
+        for package in closure("quotascope", frozenset(extras)) - {"quotascope"}:
+            for name in {file.parts[0] for file in metadata.files(package) or ()}:
+                source = metadata.distribution(package).locate_file(name)
+                if name not in {"..", "__pycache__"}:
+                    (folder / name).symlink_to(str(source))
+        ours = folder / "quotascope"
+        ours.mkdir()
+        for room in rooms:
+            for link in (ROOT / ".imports" / "quotascope").glob(room):
+                (ours / link.name).symlink_to(link.resolve())
+
+    def run(
+        self, code: str, *arguments: str | Path, folder: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Python code there, with nothing to import but this and the standard library."""
+        # -I alone would keep the environment's packages, -S removes them
+        start = f"import sys; sys.path.insert(0, {str(self._folder)!r})\n{code}"
+        return subprocess.run(
+            [sys.executable, "-I", "-S", "-c", start, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            env={**os.environ, "COLUMNS": "200"},
+        )
