@@ -273,7 +273,8 @@ def main() -> None:
     minutes = parser.parse_args().minutes
     configure_logs(LogConfig.model_validate({"level": "warning"}))
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(asyncio.run(play(minutes, Path(folder), usual())), indent=1))
+        found = asyncio.run(play(minutes, Path(folder), usual()))
+    print(json.dumps(found, indent=1))  # noqa: T201
 
 
 if __name__ == "__main__":
