@@ -9,13 +9,17 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := conformance deploy differential fuzz integration/spark pipeline replay_check soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo demo-stack test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 demo: .venv/ready-run ## Run the whole product in one process: an engine, clients that hit their quotas, the exporter
 	$(BIN)/quotascope demo
+
+demo-stack: .venv/ready-run ## The demo with a Prometheus that has our rules, and the dashboards to import; other ports: ARGS='--port 1234 --prometheus-port 1235'
+	tools/setup prometheus
+	@exec $(BIN)/python -m tools.demo_stack $(ARGS)
 
 test: .venv/ready-dev ## Everything that CI runs: lint, types, import contracts, every tier of tests
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types contracts services compiled

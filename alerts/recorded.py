@@ -10,9 +10,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from quotascope.metrics.catalog import SPARK_THROTTLED_SECONDS, Family
+from quotascope.metrics.catalog import (
+    BUILD_INFO,
+    CALLBACK_THROTTLE_TIME_SECONDS,
+    SPARK_THROTTLED_SECONDS,
+    Family,
+)
 
-from .promql import call, grouped, increase, operation, select
+from .links import Site
+from .promql import (
+    above,
+    aggregate,
+    but_not,
+    call,
+    grouped,
+    increase,
+    operation,
+    select,
+)
+from .thresholds import STORM, THROTTLED
 
 ENTITY_THROTTLE: Final = "entity:kafka_quota_throttle_time_seconds:max"
 """Throttle time on the worst broker; only of entities that are throttled."""
@@ -55,6 +71,8 @@ CLUSTER_THROTTLED_ENTITIES_BASELINE: Final = (
 CLUSTER_REJECTIONS: Final = "cluster:kafka_quota_throttling_errors:rate5m"
 """Refusals per second by request."""
 CLUSTER_REJECTIONS_BASELINE: Final = "cluster:kafka_quota_throttling_errors:baseline"
+EXPORTERS_BASELINE: Final = "cluster:quotascope_exporters:baseline"
+"""How many exporters could be scraped for most of the last day."""
 APP_THROTTLED_RATE: Final = "app:spark_kafka_throttled_seconds:rate10m"
 """Throttle time of a Spark job per second, by query and side."""
 ENTITY_OWNER: Final = "entity:kafka_quota_owner:info"
@@ -74,6 +92,29 @@ WAITS_WINDOW: Final = "10m"
 LONGEST_GAP: Final = "1h"
 """The longest gap between scrapes after which a counter is known to continue."""
 _SECONDS: Final = "(10 * 60)"
+
+
+def exporters(site: Site) -> str:
+    """How many exporters of each cluster can be scraped."""
+    each = aggregate("group", site.keys("instance"), select(BUILD_INFO))
+    return aggregate("count", site.keys(), each)
+
+
+def of_callbacks(site: Site) -> str:
+    """How many are throttled on one broker: their labels are the callback's, so that they cannot be put together."""
+    throttled = above(select(CALLBACK_THROTTLE_TIME_SECONDS), site.value(THROTTLED))
+    once = aggregate("count", site.keys("instance", "broker", "quota_type"), throttled)
+    return aggregate("max", site.keys(), once)
+
+
+def storm(site: Site, number: str) -> str:
+    """
+    Where a number of throttled entities, such as ``CLUSTER_THROTTLED_ENTITIES``, is too high for an alert each.
+
+    Clients of a custom callback have none: `KafkaQuotaCallbackThrottled` is one for each broker and quota type.
+    """
+    of_callbacks_only = above(grouped(of_callbacks(site)), site.value(STORM))
+    return but_not(above(number, site.value(STORM)), of_callbacks_only, site.keys())
 
 
 def waiting(*matchers: str) -> str:

@@ -315,7 +315,7 @@ def clusters(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES,
         expr=operation(
-            highest(site.keys(), clients=counted, callback=_of_callbacks(site)),
+            highest(site.keys(), clients=counted, callback=recorded.of_callbacks(site)),
             "or",
             none,
         ),
@@ -368,15 +368,17 @@ def baselines(site: Site) -> Iterator[Record]:
         expr=_over("avg_over_time", recorded.CLUSTER_REJECTIONS, _DAY, _RECENT),
         meaning="Average of the day before.",
     )
-
-
-def _of_callbacks(site: Site) -> str:
-    """How many are throttled on one broker: their labels are the callback's, so that they cannot be put together."""
-    throttled = above(
-        select(catalog.CALLBACK_THROTTLE_TIME_SECONDS), site.value(THROTTLED)
+    counted = f"({recorded.exporters(site)})[1d:5m]"
+    yield Record(
+        name=recorded.EXPORTERS_BASELINE,
+        expr=_frozen(
+            site,
+            recorded.EXPORTERS_BASELINE,
+            call("quantile_over_time", "0.5", counted),
+            "KafkaQuotaExporterMissing",
+        ),
+        meaning="Exporters that could be scraped, median of the last day.",
     )
-    once = aggregate("count", site.keys("instance", "broker", "quota_type"), throttled)
-    return aggregate("max", site.keys(), once)
 
 
 def _usual(site: Site, name: str) -> str:

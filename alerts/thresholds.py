@@ -99,7 +99,7 @@ MANY_ENTITIES_FACTOR: Final = Threshold(
 STORM: Final = Threshold(
     value=50.0,
     unit="entities",
-    meaning="entities throttled at once that each have an alert",
+    meaning="entities throttled, or near limits, at once",
     reason="more alerts at once are not read one by one",
     change="as many as you read",
 )

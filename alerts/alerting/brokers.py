@@ -100,7 +100,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
 
     yield Alert(
         name="KafkaQuotaThrottleStorm",
-        expr=above(series(recorded.CLUSTER_THROTTLED_ENTITIES), site.value(STORM)),
+        expr=recorded.storm(site, series(recorded.CLUSTER_THROTTLED_ENTITIES)),
         labels=(),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.CLUSTER,
@@ -109,7 +109,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         summary="Too many clients are throttled for an alert each.",
         description=f"{INTEGER} clients are throttled, too many for an alert each.{longest_delays(site.cluster_label)}",
         dashboard=Dashboard.OVERVIEW,
-        thresholds=(STORM,),
+        thresholds=(STORM, THROTTLED),
     )
 
 

@@ -28,6 +28,7 @@ from ..rule import (
     DURATION,
     ENTITY,
     ENTITY_LABELS,
+    INTEGER,
     PERCENT,
     QUOTA_LABELS,
     THREE_DIGITS,
@@ -54,6 +55,7 @@ from ..thresholds import (
 _ONE_BY_ONE = f'user!="{OVERFLOW}"'
 """Leaves out the overflow entity, which stands for many clients."""
 _STORM = "KafkaQuotaThrottleStorm"
+_MANY_NEAR = "KafkaQuotaManyNearLimit"
 _WAIT = "15m"
 """The `for` of alerts on throttled entities, and of the one on too many of them."""
 
@@ -81,7 +83,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         summary="A client waits long to create or delete topics.",
         description=f"Requests of {ENTITY} to create, extend or delete topics are delayed by {DURATION} on average: it wants more partition mutations than its quota.",
         dashboard=Dashboard.MUTATIONS,
-        thresholds=(MUTATION_THROTTLED, STORM),
+        thresholds=(MUTATION_THROTTLED, STORM, THROTTLED),
     )
     yield Alert(
         name="KafkaQuotaThrottleBeyondClientTimeout",
@@ -89,7 +91,7 @@ def throttled(site: Site) -> Iterator[Alert]:
             site,
             'quota_type=~"produce|fetch"',
             site.value(CLIENT_TIMEOUT),
-            above(series(recorded.CLUSTER_THROTTLED_ENTITIES), site.value(STORM)),
+            recorded.storm(site, series(recorded.CLUSTER_THROTTLED_ENTITIES)),
         ),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
@@ -99,7 +101,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         summary="A client is throttled for longer than clients wait for an answer.",
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {site.value(CLIENT_TIMEOUT):g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
-        thresholds=(CLIENT_TIMEOUT, STORM),
+        thresholds=(CLIENT_TIMEOUT, STORM, THROTTLED),
     )
 
 
@@ -126,7 +128,7 @@ def _storm(site: Site, alert: str) -> str:
             recorded.CLUSTER_THROTTLED_ENTITIES, window=duration_text(shorter)
         )
         number = call("min_over_time", window)
-    return above(number, site.value(STORM))
+    return recorded.storm(site, number)
 
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
@@ -167,9 +169,13 @@ def near_limit(site: Site) -> Iterator[Alert]:
     throttled_lately = call(
         "present_over_time", series(recorded.ENTITY_THROTTLE, window="30m")
     )
+    clients = but_not(near, throttled_lately, site.keys(*QUOTA_LABELS))
+    many = above(aggregate("count", site.keys(), clients), site.value(STORM))
     yield Alert(
         name="KafkaQuotaNearLimit",
-        expr=but_not(near, throttled_lately, site.keys(*QUOTA_LABELS)),
+        expr=but_not(clients, many, site.keys())
+        if site.enabled(_MANY_NEAR)
+        else clients,
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
@@ -178,7 +184,20 @@ def near_limit(site: Site) -> Iterator[Alert]:
         summary="A client that is not throttled uses almost all of its quota.",
         description=f"In half an hour {ENTITY} used {PERCENT} of its {{{{ $labels.quota_type }}}} quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.",
         dashboard=Dashboard.ENTITY,
-        thresholds=(NEAR_LIMIT,),
+        thresholds=(NEAR_LIMIT, STORM),
+    )
+    yield Alert(
+        name=_MANY_NEAR,
+        expr=many,
+        labels=(),
+        severity=AlertSeverity.WARNING,
+        scope=AlertScope.CLUSTER,
+        wait="15m",
+        keep="10m",
+        summary="Too many clients are near their limits for an alert each.",
+        description=f"In half an hour {INTEGER} quotas of clients that were not throttled were used by more than {site.value(NEAR_LIMIT):.0%}. They have no alerts of their own.",
+        dashboard=Dashboard.OVERVIEW,
+        thresholds=(NEAR_LIMIT, STORM),
     )
     trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
     here = series(recorded.ENTITY_UTILIZATION)
@@ -205,12 +224,14 @@ def near_limit(site: Site) -> Iterator[Alert]:
 
 def mutations(site: Site) -> Iterator[Alert]:
     """Alerts on partition mutations (KIP-599)."""
-    tokens = select(catalog.CONTROLLER_MUTATION_TOKENS)
-    labels = site.keys(*catalog.CONTROLLER_MUTATION_TOKENS.labels)
+    family = catalog.CONTROLLER_MUTATION_TOKENS
+    tokens, labels = select(family), site.keys(*family.labels)
     # in steps of the shortest usual scrape interval: longer ones would always meet a client that repeats each minute in the same phase
     in_debt = f"({compare(tokens, '< bool', 0)})[15m:15s]"
     share = aggregate("avg", labels, call("avg_over_time", in_debt))
-    still_there = both(share, tokens, labels)
+    # a younger bucket was full before: the share of its own time would be too high
+    there_before = both(share, select(family, offset="15m"), labels)
+    still_there = both(there_before, tokens, labels)
     yield Alert(
         name="KafkaQuotaMutationTokensExhausted",
         expr=above(

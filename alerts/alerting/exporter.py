@@ -64,18 +64,15 @@ def scraped(site: Site) -> Iterator[Alert]:
         summary="No quotascope exporter of a cluster can be scraped.",
         description="There are no series of quotascope: either it does not run, or Prometheus cannot reach it. Until it does, no other alert on quotas can fire.",
     )
-    exporters = aggregate(
-        "count", site.keys(), aggregate("group", site.keys("instance"), build)
-    )
-    usually = call("quantile_over_time", "0.5", f"({exporters})[1d:5m]")
+    usually = series(recorded.EXPORTERS_BASELINE)
     yield _alert(
         name="KafkaQuotaExporterMissing",
-        expr=operation(exporters, "<", grouped(usually), site.keys()),
+        expr=operation(recorded.exporters(site), "<", usually, site.keys()),
         labels=(),
         severity=AlertSeverity.WARNING,
         wait="15m",
         summary="One of several exporters is missing.",
-        description=f"{INTEGER} exporters can be scraped, and for most of the last day there were more: when these go, too, all alerts on quotas are blind.",
+        description=f"{INTEGER} exporters can be scraped, and there are usually more: when these go, too, all alerts on quotas are blind.",
     )
     yield _alert(
         name="KafkaQuotaRecordingRulesMissing",
@@ -117,7 +114,7 @@ def reads(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="30m",
         summary="A source answers, but has no values.",
-        description="The exporter {{ $labels.instance }} reads {{ $labels.source }}, which answers without a single value: the port is wrong, or the agent's rules leave everything out.",
+        description="The exporter {{ $labels.instance }} reads {{ $labels.source }}, which answers without a single value: the port is wrong, the agent's rules leave everything out, or they admit clients only and there is none.",
     )
     duration = average(catalog.SOURCE_DURATION_SECONDS, labels, "15m")
     yield _alert(

@@ -13,14 +13,15 @@ from typing import Final
 _ALERTS: Final = """
 ThrottleSpike                  critical cluster       5m  10m * 4; == 0; > 25; >= 5
 ManyClientsThrottled           critical cluster       5m  10m * 3; == 0; >= 20
-ThrottleStorm                  warning  cluster       15m 10m > 50
+ThrottleStorm                  warning  cluster       15m 10m > 0.5; > 50
 ProduceThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
 FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5; > 50
 RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
-MutationThrottled              info     entity        15m 10m > 5; > 50
-ThrottleBeyondClientTimeout    warning  entity        3m  10m > 30; > 50
+MutationThrottled              info     entity        15m 10m > 0.5; > 5; > 50
+ThrottleBeyondClientTimeout    warning  entity        3m  10m > 0.5; > 30; > 50
 CallbackThrottled              warning  broker        15m 10m > 0.5
-NearLimit                      warning  entity        15m 10m > 0.9
+NearLimit                      warning  entity        15m 10m > 0.9; > 50
+ManyNearLimit                  warning  cluster       15m 10m > 0.9; > 50
 LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
 RejectionsRising               warning  cluster       10m 10m * 3; > 0.2
@@ -104,13 +105,13 @@ FetchThrottled           [15m]; [14m]
 RequestThrottled         [15m]; [14m]
 MutationThrottled        [14m]
 NearLimit                [30m]
+ManyNearLimit            [30m]
 SourceDown               [15m]; [3m]
-MutationTokensExhausted  [15m:15s]
+MutationTokensExhausted  [15m:15s]; offset 15m
 DelayQueueGrowing        [10m]; [10m] offset 30m
 ReplicationThrottleLeftOn [1d:15m]
 RuleChanged              [10m]
 ExporterAbsent           [1d]
-ExporterMissing          [1d:5m]
 ReadsSlow                [15m]
 SamplesMissed            [15m]
 SparkEventsLost          [30m]
@@ -141,6 +142,7 @@ WINDOWS_OF_RECORDS: Final = {
         "offset 1w",
     },
     "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
+    "cluster:quotascope_exporters:baseline": {"[1d:5m]", "[1h]", "offset 1w"},
     "app:spark_kafka_throttled_seconds:rate10m": {
         "[10m]",
         "[1h] offset 10m",

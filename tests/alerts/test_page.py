@@ -94,7 +94,7 @@ def test_every_threshold_has_its_row() -> None:
         name: f"{value:g} {unit}" for name, (value, unit) in THRESHOLDS.items()
     }
     assert all(row[-1] for row in rows.values())
-    assert rows["NEAR_LIMIT"][-1] == "NearLimit, LimitPredicted"
+    assert rows["NEAR_LIMIT"][-1] == "NearLimit, ManyNearLimit, LimitPredicted"
     assert rows["SPIKE_FACTOR"][-1] == "ThrottleSpike"
 
 

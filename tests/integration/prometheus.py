@@ -29,15 +29,22 @@ class Prometheus:
         folder: For its configuration, data and log; there may be data in `data`.
         config: What `prometheus.yml` holds.
         flags: Further ones of its command line.
+        port: Where it listens; a free one when None.
 
     """
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], *flags: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        config: Mapping[str, Any],
+        *flags: str,
+        port: int | None = None,
+    ) -> None:
         program = shutil.which("prometheus")
         if program is None:
             raise PrometheusMissing("no `prometheus`: run `make services`")
         folder.mkdir(parents=True, exist_ok=True)
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = f"127.0.0.1:{port or free_port()}"
         path = folder / "prometheus.yml"
         path.write_text(yaml.safe_dump(dict(config)))
         command = [
