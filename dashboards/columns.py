@@ -10,7 +10,7 @@ from typing import Any, Final
 from quotascope.alerts import Site
 
 from .links import Link, to_entity
-from .steps import DELAY_IF_ANY, JOB_WAITS, USED, Steps
+from .steps import DELAY_IF_ANY, JOB_WAITS_IF_ANY, USED, Steps
 
 BAR: Final = {"mode": "lcd", "type": "gauge", "valueDisplayMode": "text"}
 COLORED: Final = {"mode": "basic", "type": "color-background"}
@@ -125,9 +125,9 @@ def cluster(site: Site) -> BoardColumn:
 def rule() -> tuple[BoardColumn, ...]:
     """The rule that applies: its level, user and client-id."""
     return (
-        BoardColumn(title="Rule", source="level", width=230, texts=LEVELS),
-        BoardColumn(title="Rule's user", source="rule_user", width=140),
-        BoardColumn(title="Rule's client-id", source="rule_client_id", width=140),
+        BoardColumn(title="Rule", source="level", width=260, texts=LEVELS),
+        BoardColumn(title="Rule's user", source="rule_user"),
+        BoardColumn(title="Rule's client-id", source="rule_client_id"),
     )
 
 
@@ -150,7 +150,7 @@ def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> Boar
 
 
 def delay(letter: str) -> BoardColumn:
-    """The throttle time, on its color."""
+    """The throttle time, on its color; none where nothing is throttled."""
     return BoardColumn(
         title="Delay",
         source=letter,
@@ -162,13 +162,13 @@ def delay(letter: str) -> BoardColumn:
 
 
 def waiting(letter: str) -> BoardColumn:
-    """The share of time that a job waits, on its color."""
+    """The share of time that a job waits, on its color; none where it does not wait."""
     return BoardColumn(
         title="Waiting",
         source=letter,
         unit="short",
         cell=COLORED,
-        steps=JOB_WAITS,
+        steps=JOB_WAITS_IF_ANY,
         width=100,
     )
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from quotascope.alerts.promql import above, both, call, compare, grouped, rate
+from quotascope.alerts.promql import (
+    above,
+    both,
+    call,
+    compare,
+    grouped,
+    highest,
+    rate,
+)
 from quotascope.alerts.recorded import (
     ENTITY_THROTTLE,
     ENTITY_UTILIZATION,
@@ -12,10 +20,12 @@ from quotascope.alerts.recorded import (
 )
 from quotascope.metrics.catalog import (
     CALLBACK_THROTTLE_TIME_SECONDS,
+    REJECTED_MUTATIONS,
     RULE_INFO,
     SOURCE_UP,
     THROTTLE_CAUSE_INFO,
     THROTTLE_TIME_SECONDS,
+    THROTTLING_ERRORS,
     UTILIZATION,
     Family,
     FamilyType,
@@ -100,23 +110,23 @@ def of_entities(scope: Scope, expression: str, entities: str) -> str:
     return both(expression, entities, scope.keys(*ENTITY))
 
 
-def top(count: int, expression: str) -> str:
+def top(scope: Scope, count: int, expression: str) -> str:
     """
-    The highest, for instant queries: over a range they would change all the time.
+    The highest of each cluster, for instant queries: over a range they would change all the time.
 
-    >>> top(3, "up")
-    'topk(3, up)'
+    >>> top(Scope(), 3, "up")
+    'topk by (cluster) (3, up)'
     """
-    return f"topk({count}, {expression})"
+    return scope.by("topk", f"{count}, {expression}")
 
 
 def steady_top(scope: Scope, count: int) -> str:
     """
-    Utilization over time of those that are highest at the end of the range.
+    Utilization over time of those that are highest in each cluster at the end of the range.
 
     They are chosen once: the lines of a plain topk() would come and go.
     """
-    chosen = top(count, utilization(scope, at="@ end()"))
+    chosen = top(scope, count, utilization(scope, at="@ end()"))
     return both(utilization(scope), chosen, scope.keys(*ENTITY))
 
 
@@ -138,9 +148,21 @@ def counter_rate(scope: Scope, family: Family, *matchers: str) -> str:
     return rate(family, RATE_INTERVAL, scope.chosen, *matchers, extra=scope.cluster)
 
 
-def sources_down(scope: Scope) -> str:
-    """Sources that an exporter cannot read, each once."""
-    return compare(scope.by("min", scope.of(SOURCE_UP), "source"), "==", 0)
+def count_of_sources_down(scope: Scope) -> str:
+    """How many sources an exporter cannot read, each once; 0 where all are read."""
+    each = scope.by("min", scope.of(SOURCE_UP), "source")
+    return scope.by("sum", compare(each, "== bool", 0))
+
+
+def refused(scope: Scope) -> str:
+    """Refusals of topic changes per second, of the request that is refused most; an embedded engine counts partitions, and no requests."""
+    return scope.or_zero(
+        highest(
+            scope.keys(),
+            requests=total(scope, THROTTLING_ERRORS, "request"),
+            engine=total(scope, REJECTED_MUTATIONS),
+        )
+    )
 
 
 def total(

@@ -8,7 +8,7 @@ so those are written here as Grafana 12 and 13 save them, and so are the default
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from grafanalib import core
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, increase
+from quotascope.alerts.promql import above, call, increase
 from quotascope.metrics.catalog import LIMIT_CHANGES
 
 from .columns import BoardColumn
@@ -30,6 +30,8 @@ SCHEMA_VERSION: Final = 42
 TAG: Final = "quotascope"
 _WIDTH: Final = 24
 """Columns of Grafana's grid."""
+_HEIGHTS: Final = {"stat": 4, "timeseries": 8, "table": 13}
+"""In steps of 38 pixels; a table has room for ten rows of 36 pixels."""
 _SHARED_CROSSHAIR: Final = 1
 _GRAY: Final = "#808080"
 _KNOWN: Final = (
@@ -47,7 +49,7 @@ class Line(NamedTuple):
 
     expr: str
     legend: str
-    """Name of a series, with labels as ``{{label}}``."""
+    """Name of a series within its cluster, with labels as ``{{label}}``."""
     is_limit: bool = False
     """Drawn as a dashed line: what usage is compared with."""
 
@@ -59,12 +61,11 @@ def limit(expr: str, legend: str = "limit") -> Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Panels side by side under a heading."""
+    """Panels under a heading."""
 
     title: str
     panels: Iterable[tuple[int, Panel]]
-    """Each with its width; together they are as wide as the grid."""
-    height: int = 8
+    """Each with its width; those that do not fit beside each other begin another line."""
     collapsed: bool = False
 
 
@@ -73,7 +74,8 @@ def side_by_side(*panels: Panel) -> tuple[tuple[int, Panel], ...]:
     return tuple((_WIDTH // len(panels), each) for each in panels)
 
 
-def graph(
+def graph(  # noqa: PLR0913  # a panel has as many properties
+    scope: Scope,
     title: str,
     description: str,
     unit: str,
@@ -82,14 +84,17 @@ def graph(
     stacked: bool = False,
     links: Iterable[Link] = (),
 ) -> Panel:
-    """Lines over time, from zero. Users and client-ids may be many: their legend is a table."""
+    """Lines over time, from zero; all legends begin with the cluster. Users and client-ids may be many: their legend is a table."""
     by_name = any("user" in each.legend for each in lines)
     lettered = zip(ascii_uppercase, lines, strict=False)
     return _panel(
         core.TimeSeries(
             **_common(title, description, links),
             targets=[
-                {**_target(letter, each.expr), "legendFormat": each.legend}
+                {
+                    **_target(letter, each.expr),
+                    "legendFormat": f"{{{{{scope.cluster}}}}} {each.legend}",
+                }
                 for letter, each in zip(ascii_uppercase, lines, strict=False)
             ],
             unit=unit,
@@ -171,7 +176,7 @@ def table(
     """
     Rows merged from instant queries: those with equal labels are one row.
 
-    Only the columns that are declared are shown, in that order. ``sort`` is the title of one: its highest come first.
+    Only the columns that are declared are shown, in that order. ``sort`` is the title of one: its highest come first. Rows beyond the height are scrolled to.
     """
     targets = [
         {
@@ -208,7 +213,7 @@ def table(
             extraJson={
                 "options": {
                     "cellHeight": "sm",
-                    "enablePagination": True,
+                    "enablePagination": False,
                     "frameIndex": 0,
                     "sortBy": [{"desc": True, "displayName": sort}],
                 },
@@ -319,16 +324,22 @@ def dashboard(
 
 
 def _limit_changes(scope: Scope) -> dict[str, Any]:
-    """Marks of the moments at which a configured limit was set, changed or removed."""
+    """
+    Marks of the moments at which a configured limit was set, changed or removed.
+
+    Their text is one label: for a label that is missing, as the cluster's may be, Grafana writes the label's own name.
+    """
     changes = increase(LIMIT_CHANGES, RATE_INTERVAL, scope.chosen, extra=scope.cluster)
+    changed = above(scope.by("max", changes, "quota_key"), 0)
+    names = ('"change"', '" "', f'"{scope.cluster}"', '"quota_key"')
     return {
         "datasource": DATASOURCE,
         "enable": True,
-        "expr": above(scope.by("max", changes, "quota_key"), 0),
+        "expr": call("label_join", changed, *names),
         "iconColor": "purple",
         "name": "Limits changed",
         "step": "60s",
-        "textFormat": f"{{{{quota_key}}}} {{{{{scope.cluster}}}}}",
+        "textFormat": "{{change}}",
         "titleFormat": "Limits changed",
     }
 
@@ -351,10 +362,25 @@ def _placed(rows: Iterable[Row]) -> list[Panel]:
         placed.append(heading)
         top += 1
         inside = folded if row.collapsed else placed
-        left = 0
-        for width, panel in row.panels:
-            place = {"h": row.height, "w": width, "x": left, "y": top}
-            inside.append({**panel, "gridPos": place, "id": next(numbers)})
-            left += width
-        top += 0 if row.collapsed else row.height
+        below = top
+        for line in _lines(row.panels):
+            height = max(_HEIGHTS[panel["type"]] for _, panel in line)
+            left = 0
+            for width, panel in line:
+                place = {"h": height, "w": width, "x": left, "y": below}
+                inside.append({**panel, "gridPos": place, "id": next(numbers)})
+                left += width
+            below += height
+        top = top if row.collapsed else below
     return placed
+
+
+def _lines(panels: Iterable[tuple[int, Panel]]) -> Iterator[list[tuple[int, Panel]]]:
+    """The panels that fit beside each other."""
+    line: list[tuple[int, Panel]] = []
+    for width, panel in panels:
+        if line and sum(taken for taken, _ in line) + width > _WIDTH:
+            yield line
+            line = []
+        line.append((width, panel))
+    yield line

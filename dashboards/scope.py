@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quotascope.alerts import Site
-from quotascope.alerts.promql import aggregate, grouped, operation, select, series
-from quotascope.metrics.catalog import BUILD_INFO, Family
+from quotascope.alerts.promql import (
+    above,
+    aggregate,
+    grouped,
+    operation,
+    select,
+    series,
+)
+from quotascope.metrics.catalog import SOURCE_UP, Family
 
 RATE_INTERVAL = "$__rate_interval"
 
@@ -61,14 +68,15 @@ class Scope:
         """
         return aggregate(operator, self.keys(*labels), expression)
 
-    def or_zero(self, expression: str) -> str:
+    def or_zero(self, expression: str, *labels: str, known: str = "") -> str:
         """
-        One number for each cluster, 0 when there is none: but only while an exporter is read.
+        One number for each cluster and combination of some labels, 0 when there is none: but only where it is known.
 
-        Without an exporter the number is unknown, which must not look like a green 0.
+        That is where ``known`` has such a series, by default where a source can be read. Elsewhere the number is unknown,
+        which must not look like a green 0.
 
-        >>> Scope().or_zero("up > 1")
-        '(up > 1) or 0 * max by (cluster) (quotascope_build_info{cluster=~"$cluster"})'
+        >>> Scope().or_zero("up > 1", known="up")
+        '(up > 1) or 0 * max by (cluster) (up)'
         """
-        known = self.by("max", self.of(BUILD_INFO))
+        known = self.by("max", known or above(self.of(SOURCE_UP), 0), *labels)
         return operation(grouped(expression), "or", f"0 * {known}")

@@ -1,4 +1,4 @@
-"""Colors of values, by the thresholds of our alerts."""
+"""Colors of values. Red begins where an alert does: at one of its thresholds, or at what an alert has no number for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from quotascope.alerts.thresholds import (
     EXEMPT_CAPACITY,
     LIMITS_AGE,
     MANY_ENTITIES,
+    MUTATION_THROTTLED,
     NEAR_LIMIT,
     PREDICTION,
     REJECTIONS,
@@ -26,7 +27,8 @@ from quotascope.alerts.thresholds import (
 Steps = list[dict[str, Any]]
 """Grafana's JSON of a color for each range of values, from the lowest up; the lowest has no value."""
 
-GREEN, YELLOW, ORANGE, RED, BLUE = "green", "yellow", "orange", "red", "blue"
+GREEN, RED, BLUE, NO_COLOR = "green", "red", "blue", "transparent"
+ABOVE_ZERO = 1e-9
 
 
 def steps(*, lowest: str = GREEN, **colors: float | Threshold) -> Steps:
@@ -38,7 +40,10 @@ def steps(*, lowest: str = GREEN, **colors: float | Threshold) -> Steps:
     """
     return [
         {"color": lowest, "value": None},
-        *({"color": color, "value": value} for color, value in colors.items()),
+        *(
+            {"color": color.replace("_", "-"), "value": at}
+            for color, at in colors.items()
+        ),
     ]
 
 
@@ -66,18 +71,29 @@ def _is_threshold(step: object) -> bool:
 NO_STEPS: Final = steps()
 """Grafana needs one, and it says nothing."""
 NEUTRAL = steps(lowest=BLUE)
-USED = steps(yellow=PREDICTION, orange=NEAR_LIMIT, red=1.0)
+USED = steps(yellow=PREDICTION, red=NEAR_LIMIT, dark_red=1.0)
+"""Dark from the limit on."""
+PREDICTED = steps(yellow=PREDICTION, orange=NEAR_LIMIT, red=1.0)
+"""The alert is about a trend that reaches the limit."""
 DELAY = steps(orange=THROTTLED, red=CLIENT_TIMEOUT)
-DELAY_IF_ANY = steps(lowest=YELLOW, orange=THROTTLED, red=CLIENT_TIMEOUT)
+DELAY_IF_ANY = steps(
+    lowest=NO_COLOR, yellow=ABOVE_ZERO, orange=THROTTLED, red=CLIENT_TIMEOUT
+)
+"""Of cells: one without a number has the lowest color."""
+MUTATION_DELAY = steps(orange=THROTTLED, red=MUTATION_THROTTLED)
 ENTITIES = steps(yellow=1, orange=SPIKE_ENTITIES, red=MANY_ENTITIES)
-MUTED = steps(yellow=1, red=DELAY_QUEUE)
+MUTED = steps(yellow=1)
+"""Of a cluster; the alert is about brokers."""
+MUTED_BY_BROKER = steps(yellow=1, red=DELAY_QUEUE)
 REFUSED = steps(yellow=0.001, red=REJECTIONS)
 BURST = steps(yellow=PREDICTION, red=1.0)
+"""The alert is about tokens below 0."""
 CAPACITY = steps(yellow=EXEMPT_CAPACITY, red=REQUEST_CAPACITY)
 LISTENER_DELAY = steps(red=CONNECTION_THROTTLE)
 OLD_LIMITS = steps(red=LIMITS_AGE)
 OLD_NUMBERS = steps(red=SNAPSHOT_AGE)
 JOB_WAITS = steps(red=SPARK_THROTTLED)
+JOB_WAITS_IF_ANY = steps(lowest=NO_COLOR, yellow=ABOVE_ZERO, red=SPARK_THROTTLED)
 QUERY_STALLED = steps(red=SPARK_STALLED)
 ANY = steps(orange=1)
 DOWN = steps(red=1)

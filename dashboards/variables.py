@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from quotascope.metrics.catalog import BUILD_INFO, Family
@@ -27,10 +28,15 @@ def common(scope: Scope) -> tuple[Variable, ...]:
     )
 
 
-def values(family: Family, label: str, title: str, *matchers: str) -> Variable:
-    """The values of a label of one small family."""
+def values(
+    families: Sequence[Family], label: str, title: str, *matchers: str
+) -> Variable:
+    """The values that a label has in some families."""
+    names = "|".join(family.name for family in families)
+    if len(families) > 1:
+        names, matchers = "", (f'__name__=~"{names}"', *matchers)
     selector = f"{{{','.join(matchers)}}}" if matchers else ""
-    return _choice(label, title, f"{family.name}{selector}", label)
+    return _choice(label, title, f"{names}{selector}", label)
 
 
 def _choice(name: str, title: str, series: str, label: str) -> Variable:

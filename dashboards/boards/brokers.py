@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import either
+from quotascope.alerts.promql import operation
 from quotascope.alerts.recorded import BROKER_CAPACITY_USED, BROKER_REQUEST
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
@@ -29,7 +29,13 @@ def board(scope: Scope) -> dict[str, Any]:
         description="Where clients wait, how much of the brokers' request threads is used and by what, and the limits on connections, replication and remote storage.",
         variables=(
             *common(scope),
-            values(catalog.DELAY_QUEUE_SIZE, "broker", "Broker", scope.chosen),
+            values(
+                # not all agents report delay queues, and not all nodes have clients
+                (catalog.THROTTLE_TIME_SECONDS, catalog.DELAY_QUEUE_SIZE),
+                "broker",
+                "Broker",
+                scope.chosen,
+            ),
         ),
         rows=(
             waiting(scope),
@@ -46,12 +52,13 @@ def board(scope: Scope) -> dict[str, Any]:
 def waiting(scope: Scope) -> Row:
     """Which brokers delay clients."""
     muted = graph(
+        scope,
         "Connections waiting, by broker",
         "Connections that each broker has muted at that moment, by quota, and the most of the last minute where the exporter samples between scrapes.",
         "short",
         _of(scope, catalog.DELAY_QUEUE_SIZE, "broker", "quota_type"),
         _of(scope, catalog.DELAY_QUEUE_SIZE_MAX, "broker", "quota_type", end=", peak"),
-        steps=steps.MUTED,
+        steps=steps.MUTED_BY_BROKER,
         links=runbooks(scope.site, "KafkaQuotaDelayQueueGrowing"),
     )
     delays = total(
@@ -62,6 +69,7 @@ def waiting(scope: Scope) -> Row:
         matchers=(CHOSEN,),
     )
     delayed = graph(
+        scope,
         "Throttle time, by broker",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait.",
         "short",
@@ -83,11 +91,10 @@ def request_capacity(scope: Scope) -> Row:
         used = scope.recorded_of(BROKER_CAPACITY_USED, CHOSEN)
     else:
         of_clients = total(scope, catalog.REQUEST_THREADS, "broker", matchers=(CHOSEN,))
-        threads = scope.of(catalog.REQUEST_THREADS, CHOSEN)
-        each_client = scope.by("max", threads, "broker", "user", "client_id")
-        everything = scope.by("sum", either(each_client, exempt), "broker")
+        everything = operation(of_clients, "+", exempt, scope.keys("broker"))
         used = ratio(everything, capacity, scope.keys("broker"))
     share = graph(
+        scope,
         "Share of the request threads that is busy",
         "Request time of clients under a quota and of what no quota counts, of all I/O and network threads. Near 1 every request waits in the queue.",
         "percentunit",
@@ -96,6 +103,7 @@ def request_capacity(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaRequestTimeNearCapacity"),
     )
     in_threads = graph(
+        scope,
         "Request time, in threads",
         "What clients and the broker itself use; the dashed line is what there is.",
         "short",
@@ -110,6 +118,7 @@ def request_capacity(scope: Scope) -> Row:
 def connections(scope: Scope) -> Row:
     """New connections, of the broker and of its listeners."""
     of_brokers = graph(
+        scope,
         "New connections per second, by broker",
         f"{catalog.BROKER_CONNECTIONS_PER_SECOND.help} Against max.connection.creation.rate.",
         "cps",
@@ -117,6 +126,7 @@ def connections(scope: Scope) -> Row:
         _limit_of(scope, catalog.BROKER_CONNECTION_LIMIT, "broker"),
     )
     of_listeners = graph(
+        scope,
         "New connections per second, by listener",
         f"{catalog.LISTENER_CONNECTIONS_PER_SECOND.help} Against the limit of the listener.",
         "cps",
@@ -124,6 +134,7 @@ def connections(scope: Scope) -> Row:
         _limit_of(scope, catalog.LISTENER_CONNECTION_LIMIT, "broker", "listener"),
     )
     delay = graph(
+        scope,
         "Wait for the next connection",
         catalog.LISTENER_CONNECTION_THROTTLE_SECONDS.help,
         "s",
@@ -132,12 +143,13 @@ def connections(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaConnectionsThrottled"),
     )
     panels = side_by_side(of_brokers, of_listeners, delay)
-    return Row(title="New connections", panels=panels)
+    return Row(title="New connections", panels=panels, collapsed=True)
 
 
 def addresses(scope: Scope) -> Row:
     """New connections of IP addresses that have a limit."""
     pace = graph(
+        scope,
         "New connections per second, by address",
         catalog.IP_CONNECTIONS_PER_SECOND.help,
         "cps",
@@ -145,18 +157,21 @@ def addresses(scope: Scope) -> Row:
         _limit_of(scope, catalog.IP_CONNECTION_LIMIT, "broker", "ip"),
     )
     refused = graph(
+        scope,
         "Delay of refused connections",
         catalog.IP_CONNECTION_THROTTLE_SECONDS.help,
         "s",
         _of(scope, catalog.IP_CONNECTION_THROTTLE_SECONDS, "broker", "listener"),
         links=runbooks(scope.site, "KafkaQuotaConnectionsOfAddressRefused"),
     )
-    return Row(title="Connections of addresses", panels=side_by_side(pace, refused))
+    panels = side_by_side(pace, refused)
+    return Row(title="Connections of addresses", panels=panels, collapsed=True)
 
 
 def replication(scope: Scope) -> Row:
     """Replication under a throttle, and the throttle that was left on."""
     moved = graph(
+        scope,
         "Throttled replication",
         f"{catalog.REPLICATION_BYTES_PER_SECOND.help} A limit that stays after a reassignment slows down recovery.",
         "Bps",
@@ -164,12 +179,13 @@ def replication(scope: Scope) -> Row:
         _limit_of(scope, catalog.REPLICATION_LIMIT, "broker", "direction"),
         links=runbooks(scope.site, "KafkaQuotaReplicationThrottleLeftOn"),
     )
-    return Row(title="Replication", panels=side_by_side(moved))
+    return Row(title="Replication", panels=side_by_side(moved), collapsed=True)
 
 
 def remote_storage(scope: Scope) -> Row:
     """Tiered storage."""
     moved = graph(
+        scope,
         "Remote storage",
         catalog.REMOTE_STORAGE_BYTES_PER_SECOND.help,
         "Bps",
@@ -177,17 +193,20 @@ def remote_storage(scope: Scope) -> Row:
         _limit_of(scope, catalog.REMOTE_STORAGE_LIMIT, "broker", "direction"),
     )
     delay = graph(
+        scope,
         "Delay of remote storage",
         catalog.REMOTE_STORAGE_THROTTLE_SECONDS.help,
         "s",
         _of(scope, catalog.REMOTE_STORAGE_THROTTLE_SECONDS, "broker", "direction"),
     )
-    return Row(title="Remote storage", panels=side_by_side(moved, delay))
+    panels = side_by_side(moved, delay)
+    return Row(title="Remote storage", panels=panels, collapsed=True)
 
 
 def leftovers(scope: Scope) -> Row:
     """Beans of brokers that no rule explains any more."""
     stale = graph(
+        scope,
         "Left over from earlier rules",
         catalog.STALE_ENTITIES.help,
         "short",

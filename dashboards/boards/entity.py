@@ -83,13 +83,14 @@ def quotas(scope: Scope) -> Row:
         columns.cluster(scope.site),
         sort="Used",
     )
-    return Row(title="Quotas", panels=side_by_side(found), height=7)
+    return Row(title="Quotas", panels=side_by_side(found))
 
 
 def utilization_and_delay(scope: Scope) -> Row:
     """How near the limit, and the price of reaching it."""
     legend = f"{{{{quota_type}}}} {_NAMES} on {{{{broker}}}}"
     share = graph(
+        scope,
         "Share of the limit, by broker",
         "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most of the last minute where the exporter samples between scrapes.",
         "percentunit",
@@ -102,6 +103,7 @@ def utilization_and_delay(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaNearLimit"),
     )
     delay = graph(
+        scope,
         "Delay, by broker",
         "Average delay of the requests that were throttled in the last 30 to 60 s.",
         "s",
@@ -157,6 +159,7 @@ def topic_changes(scope: Scope) -> Row:
         "KafkaQuotaMutationThrottled",
     )
     tokens = graph(
+        scope,
         "Tokens left, of the burst",
         "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket fills up at the pace of the limit.",
         "short",
@@ -167,13 +170,15 @@ def topic_changes(scope: Scope) -> Row:
         limit(_bound(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_NAMES}"),
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
     )
-    return Row(title="Topic changes", panels=side_by_side(changes, tokens))
+    panels = side_by_side(changes, tokens)
+    return Row(title="Topic changes", panels=panels, collapsed=True)
 
 
 def _against_limit(  # a panel has as many properties
     scope: Scope, title: str, usage: Family, bound: Family, unit: str, alert: str
 ) -> Panel:
     return graph(
+        scope,
         title,
         f"{usage.help} The dashed line is the limit, which each broker applies separately.",
         unit,
@@ -207,7 +212,7 @@ def jobs(scope: Scope) -> Row:
         columns.waiting("A"),
         sort="Waiting",
     )
-    return Row(title="Spark jobs", panels=side_by_side(found), height=6, collapsed=True)
+    return Row(title="Spark jobs", panels=side_by_side(found), collapsed=True)
 
 
 def others(scope: Scope) -> Row:
@@ -218,7 +223,7 @@ def others(scope: Scope) -> Row:
         return table(
             title,
             description,
-            [row_key(top(_ROWS, either(first, second)))],
+            [row_key(top(scope, _ROWS, either(first, second)))],
             columns.quota_type(),
             *columns.entity(scope.site),
             columns.used("A"),
@@ -228,14 +233,14 @@ def others(scope: Scope) -> Row:
 
     near = way_to(
         "Quotas of the same user or client-id",
-        "Other entities with the user or the client-id of this page.",
+        f"Other entities with the user or the client-id of this page. At most {_ROWS} of each cluster.",
         ("user=`${user:raw}`", 'user!=""'),
         ("client_id=`${client_id:raw}`", 'client_id!=""'),
     )
     any_other = way_to(
         "Find a user or client-id",
-        "All entities with the text of the field Find above in their user or client-id, the highest utilization first.",
+        f"All entities with the text of the field Find above in their user or client-id, the highest utilization first. At most {_ROWS} of each cluster.",
         (contains("user", "find"),),
         (contains("client_id", "find"),),
     )
-    return Row(title="Others", panels=side_by_side(near, any_other), height=9)
+    return Row(title="Others", panels=side_by_side(near, any_other))

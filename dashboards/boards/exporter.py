@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from quotascope.alerts import Dashboard
+from quotascope.alerts.promql import call
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from .. import columns, steps
 from ..columns import COLORED, BoardColumn
-from ..expressions import counter_rate, sources_down
+from ..expressions import count_of_sources_down, counter_rate
 from ..links import runbooks
 from ..panels import Line, Row, dashboard, graph, side_by_side, stat, table
 from ..scope import Scope
@@ -40,9 +41,12 @@ def now(scope: Scope) -> Row:
     exporters = stat(
         scope,
         "Exporters",
-        "Exporters that Prometheus reads. Without one every dashboard is empty.",
+        "Exporters that Prometheus reads, of clusters that had one within a day. Without one every dashboard is empty.",
         "short",
-        scope.by("count", scope.of(catalog.BUILD_INFO)),
+        scope.or_zero(
+            scope.by("count", scope.of(catalog.BUILD_INFO)),
+            known=call("last_over_time", scope.of(catalog.BUILD_INFO, window="1d")),
+        ),
         *runbooks(
             scope.site,
             "KafkaQuotaExporterAbsent",
@@ -56,7 +60,8 @@ def now(scope: Scope) -> Row:
         "Sources down",
         "Brokers and controllers that could not be read the last time.",
         "short",
-        scope.or_zero(scope.by("count", sources_down(scope))),
+        count_of_sources_down(scope),
+        *runbooks(scope.site, "KafkaQuotaSourceDown"),
         steps=steps.DOWN,
     )
     age_of_limits = stat(
@@ -95,7 +100,7 @@ def now(scope: Scope) -> Row:
         steps=steps.NEUTRAL,
     )
     panels = side_by_side(exporters, down, age_of_limits, age_of_numbers, shown, rules)
-    return Row(title="Right now", panels=panels, height=4)
+    return Row(title="Right now", panels=panels)
 
 
 def sources(scope: Scope) -> Row:
@@ -125,13 +130,14 @@ def sources(scope: Scope) -> Row:
         BoardColumn(title="Source", source="source"),
         state,
         BoardColumn(title="Dialect", source="dialect", width=130),
-        columns.number("Last read took", "B", "s"),
-        columns.number("Numbers", "C", "short", 90),
+        columns.number("Last read took", "B", "s", 140),
+        columns.number("Numbers", "C", "short", 100),
         columns.cluster(scope.site),
         sort="Last read took",
         links=runbooks(scope.site, "KafkaQuotaSourceDown"),
     )
     duration = graph(
+        scope,
         "Duration of reads",
         "How long reading each source took. It should stay below Prometheus' scrape timeout, 10 s by default.",
         "s",
@@ -139,18 +145,21 @@ def sources(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaReadsSlow", "KafkaQuotaSamplesMissed"),
     )
     numbers = graph(
+        scope,
         "Numbers read, by source",
         "A source that is up but has no numbers is the wrong port, or a node without quotas.",
         "short",
         Line(readings, "{{source}}"),
         links=runbooks(scope.site, "KafkaQuotaSourceEmpty"),
     )
-    return Row(title="Sources", panels=((12, every), (6, duration), (6, numbers)))
+    panels = ((24, every), (12, duration), (12, numbers))
+    return Row(title="Sources", panels=panels)
 
 
 def limits(scope: Scope) -> Row:
     """How old things are, and what failed."""
     age = graph(
+        scope,
         "Age of the limits",
         "Grows while the Admin API does not answer.",
         "s",
@@ -160,6 +169,7 @@ def limits(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaLimitsStale"),
     )
     errors = graph(
+        scope,
         "Failed reads of the limits",
         "Per second; the exporter's log has the reason.",
         "cps",
@@ -168,7 +178,76 @@ def limits(scope: Scope) -> Row:
             "errors",
         ),
     )
+    return Row(title="Limits", panels=side_by_side(age, errors))
+
+
+def entities(scope: Scope) -> Row:
+    """What became of the brokers' entities."""
+    states = graph(
+        scope,
+        "Users and client-ids, by state",
+        f"{catalog.ENTITIES.help} Of several exporters, their average. Entities that are not exported are missing on the other dashboards.",
+        "short",
+        Line(scope.by("avg", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
+        stacked=True,
+    )
+    dropped = graph(
+        scope,
+        "Series left out",
+        catalog.SERIES_DROPPED.help,
+        "short",
+        _each(scope, catalog.SERIES_DROPPED, "reason", legend="{{reason}}"),
+        links=runbooks(scope.site, "KafkaQuotaSeriesDropped"),
+    )
+    callbacks = graph(
+        scope,
+        "Custom quota callbacks",
+        f"{catalog.CALLBACK_DETECTED.help} Such a callback has rules of its own, which the exporter cannot read.",
+        "short",
+        _each(scope, catalog.CALLBACK_DETECTED, "broker", legend="broker {{broker}}"),
+    )
+    return Row(title="What is shown", panels=side_by_side(states, dropped, callbacks))
+
+
+def around(scope: Scope) -> Row:
+    """Optional parts: discovery of brokers, pushes to a collector, reloads of the configuration, and brokers that report utilization (KIP-1373)."""
+    failed = counter_rate(scope, catalog.DISCOVERY_ERRORS)
+    pushed = counter_rate(scope, catalog.OTLP_EXPORTS)
+    reloaded = scope.of(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
+    found = graph(
+        scope,
+        "Nodes found, by discovery",
+        catalog.DISCOVERED_SOURCES.help,
+        "short",
+        _each(scope, catalog.DISCOVERED_SOURCES, "discovery", legend="{{discovery}}"),
+    )
+    failures = graph(
+        scope,
+        "Failed discoveries of brokers",
+        "Per second, by discovery. Meanwhile new brokers are not read, and removed ones are still expected. The exporter's log has the reason.",
+        "cps",
+        Line(scope.by("sum", failed, "discovery"), "{{discovery}}"),
+        links=runbooks(scope.site, "KafkaQuotaDiscoveryFailing"),
+    )
+    pushes = graph(
+        scope,
+        "Pushes, by outcome",
+        "Per second: success, partial when the collector refused some points, or failure. The exporter's log has the reason.",
+        "cps",
+        Line(scope.by("sum", pushed, "outcome"), "{{outcome}}"),
+        stacked=True,
+        links=runbooks(scope.site, "KafkaQuotaPushFailing"),
+    )
+    configuration = graph(
+        scope,
+        "Configuration can be used",
+        "1 while the configuration that was last read is in force; 0 if it was refused, and the previous one is still in force. The exporter's log names file, line and field.",
+        "short",
+        Line(scope.by("min", reloaded), "configuration"),
+        links=runbooks(scope.site, "KafkaQuotaConfigurationRefused"),
+    )
     differing = graph(
+        scope,
         "Utilization that brokers report differently",
         catalog.UTILIZATION_DISAGREEMENTS.help,
         "short",
@@ -180,70 +259,13 @@ def limits(scope: Scope) -> Row:
         ),
         links=runbooks(scope.site, "KafkaQuotaUtilizationDisagrees"),
     )
-    return Row(title="Limits", panels=side_by_side(age, errors, differing))
-
-
-def entities(scope: Scope) -> Row:
-    """What became of the brokers' entities."""
-    states = graph(
-        "Users and client-ids, by state",
-        f"{catalog.ENTITIES.help} Of several exporters, their average. Entities that are not exported are missing on the other dashboards.",
-        "short",
-        Line(scope.by("avg", scope.of(catalog.ENTITIES), "state"), "{{state}}"),
-        stacked=True,
-    )
-    dropped = graph(
-        "Series left out",
-        catalog.SERIES_DROPPED.help,
-        "short",
-        _each(scope, catalog.SERIES_DROPPED, "reason", legend="{{reason}}"),
-        links=runbooks(scope.site, "KafkaQuotaSeriesDropped"),
-    )
-    callbacks = graph(
-        "Custom quota callbacks",
-        f"{catalog.CALLBACK_DETECTED.help} Such a callback has rules of its own, which the exporter cannot read.",
-        "short",
-        _each(scope, catalog.CALLBACK_DETECTED, "broker", legend="broker {{broker}}"),
-    )
-    return Row(title="What is shown", panels=side_by_side(states, dropped, callbacks))
-
-
-def around(scope: Scope) -> Row:
-    """Optional parts: discovery of brokers, pushes to a collector, and reloads of the configuration."""
-    failed = counter_rate(scope, catalog.DISCOVERY_ERRORS)
-    pushed = counter_rate(scope, catalog.OTLP_EXPORTS)
-    reloaded = scope.of(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
-    found = graph(
-        "Nodes found, by discovery",
-        catalog.DISCOVERED_SOURCES.help,
-        "short",
-        _each(scope, catalog.DISCOVERED_SOURCES, "discovery", legend="{{discovery}}"),
-    )
-    failures = graph(
-        "Failed discoveries of brokers",
-        "Per second, by discovery. Meanwhile new brokers are not read, and removed ones are still expected. The exporter's log has the reason.",
-        "cps",
-        Line(scope.by("sum", failed, "discovery"), "{{discovery}}"),
-        links=runbooks(scope.site, "KafkaQuotaDiscoveryFailing"),
-    )
-    pushes = graph(
-        "Pushes, by outcome",
-        "Per second: success, partial when the collector refused some points, or failure. The exporter's log has the reason.",
-        "cps",
-        Line(scope.by("sum", pushed, "outcome"), "{{outcome}}"),
-        stacked=True,
-        links=runbooks(scope.site, "KafkaQuotaPushFailing"),
-    )
-    configuration = graph(
-        "Configuration can be used",
-        "1 while the configuration that was last read is in force; 0 if it was refused, and the previous one is still in force. The exporter's log names file, line and field.",
-        "short",
-        Line(scope.by("min", reloaded), "configuration"),
-        links=runbooks(scope.site, "KafkaQuotaConfigurationRefused"),
-    )
     return Row(
-        title="Discovery, push over OTLP, and configuration",
-        panels=side_by_side(found, failures, pushes, configuration),
+        title="Discovery, push over OTLP, configuration, reported utilization",
+        panels=(
+            *side_by_side(found, failures, pushes),
+            (12, configuration),
+            (12, differing),
+        ),
         collapsed=True,
     )
 

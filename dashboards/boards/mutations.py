@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, both, grouped, operation
+from quotascope.alerts.promql import above, both, compare, either, grouped, operation
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from .. import columns, steps
-from ..expressions import RULE, ratio, row_key, throttled, top, total
+from ..expressions import ratio, refused, row_key, throttled, top, total
 from ..links import runbooks
 from ..panels import (
     Line,
@@ -57,46 +57,54 @@ def board(scope: Scope) -> dict[str, Any]:
 def now(scope: Scope) -> Row:
     """Four numbers about all users."""
     tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
+    rules = scope.of(catalog.RULES, 'quota_key="controller_mutation_rate"')
+    # without a bucket and with a rule: the controllers may not be read, or nothing was changed yet
+    no_rule = compare(rules, "==", 0)
+    known = either(scope.of(catalog.CONTROLLER_MUTATION_TOKENS), no_rule)
     held_back = stat(
         scope,
         "Throttled",
         "Users and client-ids with topic changes that were throttled within the last minute.",
         "short",
-        scope.or_zero(scope.by("count", _delayed(scope))),
-        steps=steps.ENTITIES,
+        scope.or_zero(scope.by("count", _delayed(scope)), known=known),
+        steps=steps.ANY,
+        nothing="no bucket seen",
     )
     empty = stat(
         scope,
         "Buckets empty",
         "Users and client-ids without tokens: the next change is refused.",
         "short",
-        scope.or_zero(scope.by("count", f"{tokens} <= 0")),
+        scope.or_zero(scope.by("count", compare(tokens, "<=", 0)), known=known),
         steps=steps.ANY,
+        nothing="no bucket seen",
     )
     longest = stat(
         scope,
         "Longest wait for the next change",
         "The longest time until a bucket that is in debt holds a token again.",
         "s",
-        scope.or_zero(scope.by("max", _seconds_until_allowed(scope))),
-        steps=steps.DELAY,
+        scope.or_zero(scope.by("max", _seconds_until_allowed(scope)), known=known),
+        *runbooks(scope.site, "KafkaQuotaMutationThrottled"),
+        steps=steps.MUTATION_DELAY,
+        nothing="no bucket seen",
     )
-    refused = stat(
+    refusals = stat(
         scope,
         "Refused per second",
-        "Answers with THROTTLING_QUOTA_EXCEEDED. KRaft counts each twice, on the broker and on the controller.",
+        "Answers with THROTTLING_QUOTA_EXCEEDED, of the request that is refused most. KRaft counts each twice, on the broker and on the controller.",
         "cps",
-        total(scope, catalog.THROTTLING_ERRORS),
+        refused(scope),
+        *runbooks(scope.site, "KafkaQuotaRejectionsRising"),
         steps=steps.REFUSED,
-        nothing="none seen",
     )
-    panels = side_by_side(held_back, empty, longest, refused)
-    return Row(title="Right now", panels=panels, height=4)
+    panels = side_by_side(held_back, empty, longest, refusals)
+    return Row(title="Right now", panels=panels)
 
 
 def buckets(scope: Scope) -> Row:
     """Every bucket: the emptiest first."""
-    chosen = top(_ROWS, _of(scope, catalog.BURST_USED))
+    chosen = top(scope, _ROWS, _of(scope, catalog.BURST_USED))
     burst = _of(scope, catalog.CONTROLLER_MUTATION_BURST)
     tokens = _of(scope, catalog.CONTROLLER_MUTATION_TOKENS, "min")
     missing = operation(burst, "-", tokens, scope.keys(*NAMES))
@@ -108,24 +116,24 @@ def buckets(scope: Scope) -> Row:
         burst,
         _seconds_at_the_pace(scope, grouped(missing)),
         _seconds_until_allowed(scope),
-        scope.by("max", rules, *NAMES, *RULE),
+        scope.by("max", rules, *NAMES, "level"),
     )
     emptiest = table(
         "Buckets, the emptiest first",
-        "Share of the burst that is used up (1 is empty, more is debt), the pace and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile.",
+        f"Share of the burst that is used up (1 is empty, more is debt), the pace and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile. At most {_ROWS} of each cluster.",
         map(
             row_key,
             (chosen, *(both(each, chosen, scope.keys(*NAMES)) for each in figures)),
         ),
         *columns.entity(scope.site),
         columns.bar("Burst used", "A", steps.BURST, 190),
-        columns.number("Changes/s", "B", "short", 100),
+        columns.number("Changes/s", "B", "short", 110),
         columns.number("Limit/s", "C", "short", 90),
         columns.number("Tokens", "D", "short", 90),
         columns.number("Burst", "E", "short", 90),
-        columns.number("Full again in", "F", "s"),
-        columns.number("Next allowed in", "G", "s"),
-        *columns.rule(),
+        columns.number("Full again in", "F", "s", 130),
+        columns.number("Next allowed in", "G", "s", 140),
+        *columns.rule()[:1],
         columns.cluster(scope.site),
         sort="Burst used",
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
@@ -136,6 +144,7 @@ def buckets(scope: Scope) -> Row:
 def over_time(scope: Scope) -> Row:
     """Pace against limit, tokens against burst."""
     pace = graph(
+        scope,
         "Changes per second, against the limit",
         f"{catalog.CONTROLLER_MUTATIONS_PER_SECOND.help} Short bursts above the limit are allowed while there are tokens.",
         "short",
@@ -143,6 +152,7 @@ def over_time(scope: Scope) -> Row:
         limit(_of(scope, catalog.CONTROLLER_MUTATION_LIMIT), f"limit of {_LEGEND}"),
     )
     tokens = graph(
+        scope,
         "Tokens, against the burst",
         "Partitions that may still be changed at once. Below 0 further changes are refused.",
         "short",
@@ -150,12 +160,14 @@ def over_time(scope: Scope) -> Row:
         limit(_of(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_LEGEND}"),
     )
     used = graph(
+        scope,
         "Share of the burst that is used up",
         "1 is an empty bucket, more is debt; and the most of the last minute where the exporter samples between scrapes.",
         "percentunit",
         Line(_of(scope, catalog.BURST_USED), _LEGEND),
         Line(_of(scope, catalog.BURST_USED_MAX), f"{_LEGEND}, peak"),
         steps=steps.BURST,
+        links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
     )
     return Row(title="Over time", panels=side_by_side(pace, tokens, used))
 
@@ -163,6 +175,7 @@ def over_time(scope: Scope) -> Row:
 def refusals(scope: Scope) -> Row:
     """Refusals and delays."""
     errors = graph(
+        scope,
         "Refused per second, by request",
         "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and try again by themselves.",
         "cps",
@@ -178,11 +191,12 @@ def refusals(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaRejectionsRising"),
     )
     delays = graph(
+        scope,
         "Delay",
         "Average throttle time of topic changes.",
         "s",
         Line(_delayed(scope), _LEGEND),
-        steps=steps.DELAY,
+        steps=steps.MUTATION_DELAY,
         links=runbooks(scope.site, "KafkaQuotaMutationThrottled"),
     )
     return Row(title="Refused and delayed", panels=side_by_side(errors, delays))
@@ -193,18 +207,21 @@ def controller(scope: Scope) -> Row:
     seconds = total(scope, catalog.CONTROLLER_EVENT_QUEUE_SECONDS, "broker")
     events = total(scope, catalog.CONTROLLER_EVENTS, "broker")
     waits = graph(
+        scope,
         "How long the controller's events wait",
         "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, topic changes come faster than the controller handles them.",
         "s",
         Line(ratio(seconds, events, scope.keys("broker")), "controller {{broker}}"),
     )
     pace = graph(
+        scope,
         "Events of the controller per second",
         "What the active controller handles, topic changes among them.",
         "cps",
         Line(events, "controller {{broker}}"),
     )
-    return Row(title="The controller", panels=side_by_side(waits, pace))
+    panels = side_by_side(waits, pace)
+    return Row(title="The controller", panels=panels, collapsed=True)
 
 
 def _of(scope: Scope, family: Family, operator: str = "max") -> str:

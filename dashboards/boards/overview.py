@@ -6,7 +6,7 @@ from typing import Any
 
 from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import above, both, but_not, either, highest
-from quotascope.alerts.thresholds import NEAR_LIMIT
+from quotascope.alerts.thresholds import NEAR_LIMIT, THROTTLED
 from quotascope.metrics import catalog
 
 from .. import columns, steps
@@ -15,11 +15,12 @@ from ..expressions import (
     RULE,
     cause,
     count_by_callback,
+    count_of_sources_down,
     deciding_rule,
     of_entities,
     predicted,
+    refused,
     row_key,
-    sources_down,
     steady_top,
     throttled,
     throttled_by_callback,
@@ -34,6 +35,7 @@ from ..variables import common
 
 _ROWS = 50
 _LINES = 10
+_AT_MOST = f"At most {_ROWS} of each cluster."
 
 
 def board(scope: Scope) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def right_now(scope: Scope) -> Row:
     count = stat(
         scope,
         "Throttled",
-        "Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay.",
+        f"Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {scope.site.value(THROTTLED):g} s on average.",
         "short",
         scope.or_zero(
             highest(
@@ -82,6 +84,7 @@ def right_now(scope: Scope) -> Row:
         total(scope, catalog.DELAY_QUEUE_SIZE),
         to_dashboard(Dashboard.BROKERS, "On which brokers"),
         steps=steps.MUTED,
+        nothing="not reported",
     )
     longest = stat(
         scope,
@@ -98,40 +101,48 @@ def right_now(scope: Scope) -> Row:
     near = stat(
         scope,
         f"Above {near_limit * 100:g}% of the limit",
-        "Users and client-ids near their limit or above it at this moment, throttled or not.",
+        "Users and client-ids near their limit or above it at this moment, throttled or not. Without known limits there is no number.",
         "short",
-        scope.or_zero(scope.by("count", above(utilization(scope), near_limit))),
+        scope.or_zero(
+            scope.by("count", above(utilization(scope), near_limit)),
+            known=both(
+                scope.of(catalog.LIMITS_AGE_SECONDS),
+                above(scope.of(catalog.SOURCE_UP), 0),
+                scope.keys(),
+            ),
+        ),
         steps=steps.ANY,
     )
-    refused = stat(
+    refusals = stat(
         scope,
         "Topic changes refused",
-        "Answers with THROTTLING_QUOTA_EXCEEDED per second: creating or deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
+        "Answers with THROTTLING_QUOTA_EXCEEDED per second, of the request that is refused most: creating or deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
         "cps",
-        total(scope, catalog.THROTTLING_ERRORS),
+        refused(scope),
         to_dashboard(Dashboard.MUTATIONS, "Who changes topics"),
+        *runbooks(scope.site, "KafkaQuotaRejectionsRising"),
         steps=steps.REFUSED,
-        nothing="none seen",
     )
     down = stat(
         scope,
         "Sources down",
         "Brokers and controllers that the exporter cannot read: clients that are throttled there are missing on this page.",
         "short",
-        scope.or_zero(scope.by("count", sources_down(scope))),
+        count_of_sources_down(scope),
         to_dashboard(Dashboard.EXPORTER, "Which, and why"),
+        *runbooks(scope.site, "KafkaQuotaSourceDown"),
         steps=steps.DOWN,
     )
-    panels = side_by_side(count, muted, longest, near, refused, down)
-    return Row(title="Right now", panels=panels, height=4)
+    panels = side_by_side(count, muted, longest, near, refusals, down)
+    return Row(title="Right now", panels=panels)
 
 
 def who_is_throttled(scope: Scope) -> Row:
     """The table that names them."""
-    chosen = top(_ROWS, throttled(scope))
+    chosen = top(scope, _ROWS, throttled(scope))
     found = table(
         "Throttled now, by which rule",
-        "Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is topic changes, the controller imposed it: raise that quota, not the one of request time.",
+        f"Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is topic changes, the controller imposed it: raise that quota, not the one of request time. {_AT_MOST}",
         map(
             row_key,
             (
@@ -149,18 +160,22 @@ def who_is_throttled(scope: Scope) -> Row:
         columns.cause(),
         columns.cluster(scope.site),
         sort="Delay",
-        links=runbooks(scope.site, "KafkaQuotaSystemUserThrottledByDefault"),
+        links=runbooks(
+            scope.site,
+            "KafkaQuotaSystemUserThrottledByDefault",
+            "KafkaQuotaThrottleBeyondClientTimeout",
+        ),
     )
-    return Row(title="Who is throttled", panels=side_by_side(found), height=9)
+    return Row(title="Who is throttled", panels=side_by_side(found))
 
 
 def who_is_next(scope: Scope) -> Row:
     """Those that will be throttled when they grow."""
     on = scope.keys(*ENTITY)
-    chosen = top(_ROWS, but_not(utilization(scope), throttled(scope), on))
+    chosen = top(scope, _ROWS, but_not(utilization(scope), throttled(scope), on))
     closest = table(
         "Closest to the limit, not throttled yet",
-        "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six, of which at least four are needed.",
+        f"Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six, of which at least four are needed. {_AT_MOST}",
         map(
             row_key,
             (
@@ -172,20 +187,13 @@ def who_is_next(scope: Scope) -> Row:
         columns.quota_type(),
         *columns.entity(scope.site),
         columns.used("A"),
-        columns.bar("In 3 hours", "C", steps.USED, 120),
-        *columns.rule()[:1],
+        columns.bar("In 3 hours", "C", steps.PREDICTED, 140),
+        *columns.rule(),
         columns.cluster(scope.site),
         sort="Used",
         links=runbooks(scope.site, "KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"),
     )
-    highest = graph(
-        f"The {_LINES} that use most of their limit",
-        "Share of the limit on the busiest broker, of those that are highest at the end of the chosen time.",
-        "percentunit",
-        Line(steady_top(scope, _LINES), "{{quota_type}} {{user}} / {{client_id}}"),
-        steps=steps.USED,
-    )
-    return Row(title="Who is next", panels=((14, closest), (10, highest)), height=9)
+    return Row(title="Who is next", panels=side_by_side(closest))
 
 
 def who_uses_most(scope: Scope) -> Row:
@@ -196,11 +204,11 @@ def who_uses_most(scope: Scope) -> Row:
     def biggest(
         kind: str, usage: catalog.Family, bound: catalog.Family, unit: str, *alerts: str
     ) -> Panel:
-        chosen = top(_ROWS, scope.by("max", scope.of(usage), *names))
+        chosen = top(scope, _ROWS, scope.by("max", scope.of(usage), *names))
         limits = scope.by("max", scope.of(bound), *names)
         return table(
             f"{kind}: most on one broker",
-            f"{usage.help} Each on its busiest broker. Nothing holds back clients without a limit.",
+            f"{usage.help} Each on its busiest broker. Nothing holds back clients without a limit. {_AT_MOST}",
             map(row_key, (chosen, both(limits, chosen, scope.keys(*names)))),
             *columns.entity(scope.site),
             columns.number("Usage", "A", unit, 100),
@@ -223,17 +231,34 @@ def who_uses_most(scope: Scope) -> Row:
     threads = biggest(
         "Request time", catalog.REQUEST_THREADS, catalog.REQUEST_LIMIT, "short"
     )
-    panels = side_by_side(produce, fetch, threads)
-    return Row(title="Who uses most", panels=panels, height=9)
+    nearest = graph(
+        scope,
+        f"The {_LINES} of each cluster that use most of their limit",
+        "Share of the limit on the busiest broker, of those that are highest at the end of the chosen time.",
+        "percentunit",
+        Line(steady_top(scope, _LINES), "{{quota_type}} {{user}} / {{client_id}}"),
+        steps=steps.USED,
+        links=runbooks(scope.site, "KafkaQuotaNearLimit"),
+    )
+    panels = ((12, each) for each in (produce, fetch, threads, nearest))
+    return Row(title="Who uses most", panels=panels)
 
 
 def over_time(scope: Scope) -> Row:
     """How it came to this."""
     entities = graph(
+        scope,
         "Throttled users and client-ids",
         "How many were throttled, by quota.",
         "short",
-        Line(scope.by("count", throttled(scope), "quota_type"), "{{quota_type}}"),
+        Line(
+            scope.or_zero(
+                scope.by("count", throttled(scope), "quota_type"),
+                "quota_type",
+                known=scope.of(catalog.DELAY_QUEUE_SIZE),
+            ),
+            "{{quota_type}}",
+        ),
         Line(
             count_by_callback(scope, "quota_type"),
             "{{quota_type}} of a custom callback",
@@ -242,6 +267,7 @@ def over_time(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaCallbackThrottled"),
     )
     connections = graph(
+        scope,
         "Connections waiting",
         "Connections that brokers have muted, by quota.",
         "short",
@@ -249,6 +275,7 @@ def over_time(scope: Scope) -> Row:
         stacked=True,
     )
     delays = graph(
+        scope,
         "Throttle time",
         "Seconds of delay per second, by request: about the number of connections that do nothing but wait. Every delay counts, however short.",
         "short",
@@ -284,11 +311,12 @@ def configured_rules(scope: Scope) -> Row:
         sort="Produce",
     )
     counts = graph(
+        scope,
         "Configured rules",
         "How many rules there are, by what they limit. A line goes up or down when a rule is added or removed.",
         "short",
         Line(scope.by("max", scope.of(catalog.RULES), "quota_key"), "{{quota_key}}"),
         links=runbooks(scope.site, "KafkaQuotaRuleChanged"),
     )
-    panels = ((16, found), (8, counts))
-    return Row(title="Configured rules", panels=panels, height=9, collapsed=True)
+    panels = ((24, found), (24, counts))
+    return Row(title="Configured rules", panels=panels, collapsed=True)

@@ -54,8 +54,8 @@ def board(scope: Scope) -> dict[str, Any]:
         description="How long Spark jobs wait for Kafka, what that costs them, and what the brokers measure for the same user and client-id.",
         variables=(
             *common(scope),
-            values(catalog.SPARK_LISTENER_EVENTS, "app", "Job"),
-            values(catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS, "query", "Query", APP),
+            values((catalog.SPARK_LISTENER_EVENTS,), "app", "Job"),
+            values((catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS,), "query", "Query", APP),
         ),
         rows=(
             clients_of_jobs(scope),
@@ -96,13 +96,14 @@ def clients_of_jobs(scope: Scope) -> Row:
         sort="Waiting",
         links=runbooks(scope.site, "KafkaQuotaSparkJobThrottled"),
     )
-    return Row(title="Jobs that wait", panels=side_by_side(found), height=9)
+    return Row(title="Jobs that wait", panels=side_by_side(found))
 
 
 def over_time(scope: Scope) -> Row:
     """How long jobs waited, beside what the brokers measured of the same clients."""
     legend = "{{quota_type}} {{user}} / {{client_id}}"
     by_job = graph(
+        scope,
         "Waiting, by job",
         "Throttle time of the clients of each job per second, over ten minutes: 1 means that one task does nothing but wait.",
         "short",
@@ -111,20 +112,25 @@ def over_time(scope: Scope) -> Row:
             "{{app}} {{query}} {{side}}",
         ),
         steps=steps.JOB_WAITS,
+        links=runbooks(scope.site, "KafkaQuotaSparkJobThrottled"),
     )
     delay = graph(
+        scope,
         "The brokers' view: delay",
         "Average delay that brokers report for the users and client-ids of these jobs. Depending on the rule, brokers measure users, client-ids or pairs.",
         "s",
         Line(of_jobs(partial(throttled, scope), APP, QUERY), legend),
         steps=steps.DELAY,
+        links=runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
     )
     share = graph(
+        scope,
         "The brokers' view: share of the limit",
         "How much of their limit the users and client-ids of these jobs use on the busiest broker.",
         "percentunit",
         Line(of_jobs(partial(utilization, scope), APP, QUERY), legend),
         steps=steps.USED,
+        links=runbooks(scope.site, "KafkaQuotaNearLimit"),
     )
     return Row(
         title="The same clients, as brokers see them",
@@ -143,6 +149,7 @@ def failures(scope: Scope) -> Row:
         )
 
     retries = graph(
+        scope,
         "Repeated task attempts, by cause",
         f"{catalog.SPARK_TASK_RETRIES.help} kafka_quota is a refusal (error 89), kafka_timeout_throttled a timeout while the client was throttled. Causes that never occurred are left out.",
         "short",
@@ -151,6 +158,7 @@ def failures(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaSparkRetries"),
     )
     failed = graph(
+        scope,
         "Failed task attempts, by cause",
         f"{catalog.SPARK_TASK_FAILURES.help} Causes that never occurred are left out.",
         "short",
@@ -158,6 +166,7 @@ def failures(scope: Scope) -> Row:
         stacked=True,
     )
     other = graph(
+        scope,
         "Repeated stages and Admin calls, lost executors",
         "Stages started again, Admin calls repeated after a refusal, and executors lost.",
         "short",
@@ -180,6 +189,7 @@ def queries(scope: Scope) -> Row:
 
     duration_of = catalog.SPARK_QUERY_BATCH_DURATION_SECONDS
     age = graph(
+        scope,
         "Time since the last progress",
         catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS.help,
         "s",
@@ -189,6 +199,7 @@ def queries(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaSparkQueryStalled"),
     )
     offsets = graph(
+        scope,
         "Offsets behind",
         "How far the worst partition, and all on average, are behind the newest offset.",
         "short",
@@ -196,6 +207,7 @@ def queries(scope: Scope) -> Row:
         worst_query(catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND, " average"),
     )
     duration = graph(
+        scope,
         "Duration of the last batch, by phase",
         duration_of.help,
         "s",
@@ -205,6 +217,7 @@ def queries(scope: Scope) -> Row:
         ),
     )
     restarts = graph(
+        scope,
         "Restarts",
         catalog.SPARK_QUERY_RESTARTS.help,
         "short",
@@ -248,13 +261,14 @@ def limits(scope: Scope) -> Row:
         BoardColumn(title="Job", source="app"),
         BoardColumn(title="Query", source="query"),
         columns.number("Backlog", "A", "short"),
-        columns.number("maxOffsetsPerTrigger/s", "B", "short", 190),
+        columns.number("maxOffsetsPerTrigger/s", "B", "short", 200),
         columns.number("Catch-up", "C", "s"),
         BoardColumn(title="Catches up", source="D", width=140, texts=CATCHES_UP),
         sort="Backlog",
         links=runbooks(scope.site, "KafkaQuotaSparkQueryStalled"),
     )
     saved = graph(
+        scope,
         "Saved without the quota, at most",
         "Share of the time of a job that its throttle times can be on the critical path: their sum, as if no two clients waited at the same time, and never more than all. "
         "`quotascope spark report` knows how the tasks ran.",
@@ -264,7 +278,7 @@ def limits(scope: Scope) -> Row:
             "{{app}}",
         ),
     )
-    return Row(title="Under the limit", panels=side_by_side(found, saved))
+    return Row(title="Under the limit", panels=((16, found), (8, saved)))
 
 
 def listener(scope: Scope) -> Row:
@@ -277,6 +291,7 @@ def listener(scope: Scope) -> Row:
         )
     )
     handled = graph(
+        scope,
         "Events of the listener",
         "Events handled, and those that could not be, per second.",
         "cps",
@@ -285,12 +300,14 @@ def listener(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaSparkEventsLost"),
     )
     lag = graph(
+        scope,
         "How far the listener is behind",
         catalog.SPARK_LISTENER_LAG_SECONDS.help,
         "s",
         Line(_worst(scope, catalog.SPARK_LISTENER_LAG_SECONDS, "app"), "{{app}}"),
     )
     holes = graph(
+        scope,
         "What is missing",
         "Task attempts that did not report their waits (their executor or Python process ended), and failures of parts of the listener.",
         "short",

@@ -33,6 +33,28 @@ PLACES: Final = (
     ('cluster="rome",instance="y:1"', 7),
 )
 OF_JOBS: Final = (("", 1),)
+_MUTATION_RULES: Final = 'kafka_quota_rules{quota_key="controller_mutation_rate"}'
+ELSEWHERE: Final[dict[str, dict[str, float]]] = {
+    "oslo": {
+        "quotascope_build_info": 1,
+        'quotascope_source_up{source="broker-1"}': 1,
+        "quotascope_limits_age_seconds": 5,
+        _MUTATION_RULES: 0,
+    },
+    "turku": {
+        "quotascope_build_info": 1,
+        'quotascope_source_up{source="broker-1"}': 1,
+    },
+    "bergen": {
+        "quotascope_build_info": 1,
+        'quotascope_source_up{source="broker-1"}': 0,
+        "quotascope_limits_age_seconds": 5,
+        _MUTATION_RULES: 1,
+    },
+    "kiel": {"quotascope_build_info": 1},
+}
+"""Clusters without a client: all is well; limits are not read; nothing but limits is read; the exporter ended an hour ago."""
+ENDED: Final = {"kiel": NOW - 3600}
 DEMO_START: Final = NOW + 30 * 24 * 3600
 DEMO_SCRAPE_SECONDS: Final = 15
 DEMO_SECONDS: Final = 15 * 60
@@ -45,7 +67,7 @@ def samples() -> Iterator[str]:
     """
     The data, as OpenMetrics: two exporters read the cluster paris; rome, which is not chosen, has seven times of everything.
 
-    Jobs know neither; in oslo all is well. What grows has its value at `NOW`, when it is a gauge, and grows from that value when it is a counter.
+    Jobs know neither. What grows has its value at `NOW`, when it is a gauge, and grows from that value when it is a counter.
     """
     for line in (KNOWN / "series.txt").read_text().splitlines():
         found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)(?: (\S+))?", line)
@@ -59,9 +81,13 @@ def samples() -> Iterator[str]:
             for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
                 number = factor * (float(value) + float(growth or 0) * (at - start))
                 yield f"{name}{{{inner}}} {number!r} {at}\n"
-    for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
-        yield f'quotascope_build_info{{cluster="oslo"}} 1 {at}\n'
-        yield f'quotascope_source_up{{cluster="oslo",source="broker-1"}} 1 {at}\n'
+    for cluster, series in ELSEWHERE.items():
+        for name, number in series.items():
+            family, _, labels = name.partition("{")
+            inner = ",".join(filter(None, (f'cluster="{cluster}"', labels.rstrip("}"))))
+            end = ENDED.get(cluster, NOW)
+            for at in range(NOW - HISTORY_SECONDS, end + 1, SCRAPE_SECONDS):
+                yield f"{family}{{{inner}}} {number} {at}\n"
     yield "# EOF\n"
 
 

@@ -201,44 +201,78 @@ def test_panels_show_what_is_known(
     assert asked.refused == []
 
 
-QUIET: Final = {
-    ("overview", "stat Throttled"),
-    ("overview", "stat Longest delay"),
-    ("overview", "stat Above 90% of the limit"),
-    ("overview", "stat Sources down"),
-    ("mutations", "stat Throttled"),
-    ("mutations", "stat Buckets empty"),
-    ("mutations", "stat Longest wait for the next change"),
-    ("exporter", "stat Sources down"),
+COUNTS: Final = {
+    "oslo": {
+        ("overview", "stat Throttled"): "0 green",
+        ("overview", "stat Longest delay"): "0 green",
+        ("overview", "stat Above 90% of the limit"): "0 green",
+        ("overview", "stat Topic changes refused"): "0 green",
+        ("overview", "stat Sources down"): "0 green",
+        ("mutations", "stat Throttled"): "0 green",
+        ("mutations", "stat Buckets empty"): "0 green",
+        ("mutations", "stat Longest wait for the next change"): "0 green",
+        ("mutations", "stat Refused per second"): "0 green",
+        ("exporter", "stat Exporters"): "1 green",
+        ("exporter", "stat Sources down"): "0 green",
+        ("exporter", "stat Age of the limits"): "5 green",
+        ("exporter", "stat Configured rules"): "0 blue",
+    },
+    "turku": {
+        ("overview", "stat Throttled"): "0 green",
+        ("overview", "stat Longest delay"): "0 green",
+        ("overview", "stat Topic changes refused"): "0 green",
+        ("overview", "stat Sources down"): "0 green",
+        ("mutations", "stat Refused per second"): "0 green",
+        ("exporter", "stat Exporters"): "1 green",
+        ("exporter", "stat Sources down"): "0 green",
+    },
+    "bergen": {
+        ("overview", "stat Sources down"): "1 red",
+        ("exporter", "stat Exporters"): "1 green",
+        ("exporter", "stat Sources down"): "1 red",
+        ("exporter", "stat Age of the limits"): "5 green",
+        ("exporter", "stat Configured rules"): "1 blue",
+    },
+    "kiel": {("exporter", "stat Exporters"): "0 red"},
+    "nowhere": {},
 }
-"""Numbers that are 0 where an exporter is read and nothing is wrong."""
+"""The numbers that are known of clusters without a client; there are no others."""
 
 
 @pytest.mark.real
-def test_nothing_wrong_is_zero_and_nothing_known_is_nothing(
-    prometheus: Prometheus, subtests: pytest.Subtests
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+def test_what_is_known_to_be_none_is_zero_and_what_is_unknown_is_no_number(
+    prometheus: Prometheus,
+    recorded: bool,  # noqa: FBT001 - a case
+    subtests: pytest.Subtests,
 ) -> None:
-    """A green 0 where all is well; no number where no exporter is read, nor where none could be counted."""
+    """A green 0 where all is well; no number where no exporter or source is read, nor where limits or buckets are unknown."""
     url = f"http://{prometheus.address}"
-    well = Asked(url, NOW, 60, {"cluster": "oslo"}, SCRAPE_SECONDS)
-    dark = Asked(url, NOW, 60, {"cluster": "nowhere"}, SCRAPE_SECONDS)
-    for key, panel in PANELS.items():
-        if panel["type"] == "stat":
-            with subtests.test(msg=str(key)):
-                numbers = Shown(well).lines(panel)[1:]
-                one = ["oslo: 1 green"] if key[1] == "stat Exporters" else []
-                assert numbers == (["oslo: 0 green"] if key in QUIET else one)
-                assert Shown(dark).lines(panel)[1:] == []
+    stats = [
+        each
+        for each in panels(Scope(recorded=recorded)).items()
+        if each[1]["type"] == "stat"
+    ]
+    for cluster, numbers in COUNTS.items():
+        asked = Asked(url, NOW, 60, {"cluster": cluster}, SCRAPE_SECONDS)
+        for key, panel in stats:
+            with subtests.test(msg=f"{cluster} {key}"):
+                shown = [f"{cluster}: {numbers[key]}"] if key in numbers else []
+                assert Shown(asked).lines(panel)[1:] == shown
 
 
 @pytest.mark.real
 def test_changes_of_limits_are_marked(prometheus: Prometheus) -> None:
-    """Only the limit that changed, on every dashboard: half a change a second, in four minutes."""
+    """Only the limit that changed, on every dashboard: half a change a second, in four minutes. The text names the cluster."""
     asked = Asked(f"http://{prometheus.address}", NOW, 60, CHOSEN, SCRAPE_SECONDS)
     for board in BOARDS.values():
         (mark,) = board["annotations"]["list"]
         found = asked.now(mark["expr"])
         assert [series["metric"] for series in found] == [
-            {"cluster": "paris", "quota_key": "request_percentage"}
+            {
+                "cluster": "paris",
+                "quota_key": "request_percentage",
+                "change": "paris request_percentage",
+            }
         ]
         assert float(found[0]["value"][1]) == pytest.approx(120)

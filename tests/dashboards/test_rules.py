@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from tests.dashboards.typescript import panels_of
+from tests.exporter.recorded import joined
 
 from quotascope.alerts import Dashboard, Site
 from quotascope.alerts.book import alert_groups
+from quotascope.alerts.thresholds import CLIENT_TIMEOUT, NEAR_LIMIT, SPARK_THROTTLED
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
+from quotascope.exporter.exposition import Renderer
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import families, job_families
 
 Dashboards = dict[str, dict[str, Any]]
@@ -65,12 +71,181 @@ def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
     queries = [each for each in _variables(dashboards) if each["type"] == "query"]
     assert queries
     for each in queries:
-        found = re.fullmatch(r"label_values\((\w+)(\{.*\})?, (\w+)\)", each["query"])
-        assert found is not None
-        assert found[1] in FAMILY_NAMES
+        assert {*_families_of(each)} <= FAMILY_NAMES
         assert each["refresh"] == ON_TIME_RANGE_CHANGE
         assert (each["multi"], each["includeAll"]) == (True, True)
         assert each["allValue"] == ".*"  # .+ would hide series without the label
+
+
+def _families_of(variable: dict[str, Any]) -> list[str]:
+    """The families whose label is asked for, each selected by its whole name."""
+    found = re.fullmatch(
+        r'label_values\((?:(\w+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)',
+        variable["query"],
+    )
+    assert found is not None
+    return [found[1]] if found[1] else found[2].split("|")
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "jolokia2.json",
+        "jmx_default.txt",
+        "msk.txt",
+        "strimzi.txt",
+        "kafka_2_0_0.txt",
+        "confluent.txt",
+    ],
+)
+def test_brokers_can_be_chosen_whatever_their_agent_reports(
+    dashboards: Dashboards, agent: str
+) -> None:
+    """A broker is in the list though its agent reports no delay queues."""
+    snapshot = joined([f"dialects/{agent}"], None)
+    shown = Renderer().render(snapshot, snapshot.taken_at).decode()
+    variables = dashboards["quotascope-brokers"]["templating"]["list"]
+    (broker,) = (each for each in variables if each["name"] == "broker")
+    listed = [
+        line
+        for name in _families_of(broker)
+        for line in shown.splitlines()
+        if line.startswith(f"{name}{{") and 'broker="1"' in line
+    ]
+    assert listed
+
+
+def test_every_legend_names_the_cluster(variant: Scope) -> None:
+    """All dashboards can show several clusters at once: without it, lines of two of them have one name."""
+    boards = grafana_dashboards(variant)
+    legends = [
+        (panel["title"], target["legendFormat"])
+        for panel in _panels(boards)
+        for target in panel["targets"]
+        if panel["type"] != "table"
+    ]
+    assert legends
+    for title, legend in legends:
+        assert legend.startswith(f"{{{{{variant.cluster}}}}}"), title
+    for board in boards.values():
+        (mark,) = board["annotations"]["list"]
+        (label,) = re.findall(r"\{\{(\w+)\}\}", mark["textFormat"])
+        # for a label that a series does not have, Grafana writes the label's name
+        joined_labels = re.findall(r'^  "(\w+| )"', mark["expr"], re.MULTILINE)
+        assert joined_labels == [label, " ", variant.cluster, "quota_key"]
+
+
+def test_tables_name_the_cluster(variant: Scope) -> None:
+    """Those of jobs do not, which need not report theirs."""
+    for uid, board in grafana_dashboards(variant).items():
+        for panel in _panels({uid: board}):
+            if panel["type"] == "table":
+                shown = panel["transformations"][1]["options"]["renameByName"]
+                of_jobs = "app" in shown
+                assert (variant.cluster in shown) is not of_jobs, panel["title"]
+
+
+def test_panels_say_how_many_of_each_cluster_they_show(variant: Scope) -> None:
+    """What a topk leaves out is not missed by surprise."""
+    cut = [
+        (f"{panel['title']} {panel['description']}", count)
+        for panel in _panels(grafana_dashboards(variant))
+        for target in panel["targets"]
+        for count in re.findall(r"topk by \(\w+\) \(\s*(\d+),", target["expr"])
+    ]
+    assert len(cut) > 10
+    for text, count in cut:
+        assert f"{count} of each cluster" in text
+
+
+RARE = {
+    catalog.BROKER_CONNECTIONS_PER_SECOND,
+    catalog.LISTENER_CONNECTIONS_PER_SECOND,
+    catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
+    catalog.CONTROLLER_EVENTS,
+    catalog.IP_CONNECTIONS_PER_SECOND,
+    catalog.IP_CONNECTION_THROTTLE_SECONDS,
+    catalog.REPLICATION_BYTES_PER_SECOND,
+    catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
+    catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
+    catalog.STALE_ENTITIES,
+    catalog.UTILIZATION_DISAGREEMENTS,
+    catalog.DISCOVERED_SOURCES,
+    catalog.DISCOVERY_ERRORS,
+    catalog.OTLP_EXPORTS,
+    catalog.SPARK_LISTENER_PROBLEMS,
+}
+"""Of interest, or there at all, only with an unusual limit, agent or configuration, or a defect."""
+
+
+def test_rows_of_what_is_rare_are_closed(dashboards: Dashboards) -> None:
+    """Open rows are not empty in most clusters."""
+    names = {family.name for family in RARE}
+    for dashboard in dashboards.values():
+        for panel in dashboard["panels"]:
+            for target in panel.get("targets", ()):
+                assert not names & {*re.findall(r"\w+", target["expr"])}, panel["title"]
+
+
+FOR_EACH = {"Sources down", "Exporters"}
+"""Numbers of which each one is an alert."""
+ALWAYS_AT = {"Share of the burst that is used up": 1.0}
+"""An alert on tokens below 0, which is a used share above 1."""
+
+
+def test_red_begins_where_an_alert_does() -> None:
+    """At a threshold of an alert to whose runbook the panel links."""
+    site = Site(runbook_url="https://wiki.example.com/{alert}")
+    thresholds = {
+        f"https://wiki.example.com/{rule.name}": [
+            each.value for each in getattr(rule, "thresholds", ())
+        ]
+        for group in alert_groups(site)
+        for rule in group.rules
+    }
+    red = 0
+    for panel in _panels(grafana_dashboards(Scope(site=site))):
+        steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        values = [step["value"] for step in steps if step["color"] == "red"]
+        if values and panel["type"] != "table" and panel["title"] not in FOR_EACH:
+            alerts = [each["url"] for each in panel["links"]]
+            allowed = [each for url in alerts for each in thresholds.get(url, ())]
+            allowed += [ALWAYS_AT.get(panel["title"], math.inf)]
+            assert values[0] in allowed, panel["title"]
+            assert any(url in thresholds for url in alerts), panel["title"]
+            red += 1
+    assert red > 10
+
+
+RED_CELLS = {
+    "Delay": CLIENT_TIMEOUT.value,
+    "Used": NEAR_LIMIT.value,
+    "Waiting": SPARK_THROTTLED.value,
+    "In 3 hours": 1.0,  # the alert is about a trend that reaches the limit
+    "Burst used": 1.0,  # and this one about tokens below 0
+}
+
+
+def test_cells_are_red_where_an_alert_begins_and_have_no_color_without_a_number(
+    dashboards: Dashboards,
+) -> None:
+    """Grafana gives a cell without a number the lowest color: nothing is throttled there."""
+    found = set()
+    for panel in _panels(dashboards):
+        if panel["type"] == "table":
+            for override in panel["fieldConfig"]["overrides"]:
+                title = override["matcher"]["options"]
+                looks = {one["id"]: one["value"] for one in override["properties"]}
+                steps = looks.get("thresholds", {}).get("steps", ())
+                if not steps or title == "State":  # which every source has
+                    continue
+                found.add(title)
+                (red,) = (step["value"] for step in steps if step["color"] == "red")
+                assert red == RED_CELLS[title]
+                if looks["custom.cellOptions"]["type"] == "color-background":
+                    assert steps[0]["color"] == "transparent", title
+                    assert 0 < steps[1]["value"] < 1e-6, title
+    assert found == {*RED_CELLS}
 
 
 def test_names_of_strangers_are_free_text(dashboards: Dashboards) -> None:

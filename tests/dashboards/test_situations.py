@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ OF_CALLBACKS = {
     'quotascope_build_info{cluster="paris",instance="x:1",version="1"}': "1x10",
     'kafka_quota_throttle_time_seconds{cluster="paris",broker="1",quota_type="produce",user="u",client_id=""}': "1x10",
 }
+PRODUCED = "kafka_quota_produce_bytes_per_second"
+THREADS = 'kafka_quota_request_threads{broker="1",user="",client_id=""}'
+CAPACITY = 'kafka_quota_request_capacity_threads{broker="1"}'
+SHARE = ("brokers", "timeseries Share of the request threads that is busy")
 SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, float]]] = {
     "Of two exporters with different caps, 100 entities are not 150.": (
         STATES,
@@ -61,6 +66,40 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
         OF_CALLBACKS,
         {'{cluster="paris",quota_type="fetch"}': 3},
     ),
+    "A quiet cluster has its own place beside a busy one with more than fifty clients.": (
+        ("overview", "table Produce: most on one broker"),
+        0,
+        {
+            f'{PRODUCED}{{cluster="{cluster}",broker="1",user="{user}"}}': f"{rate}x10"
+            for cluster, user, rate in (
+                ("quiet", "only", 1),
+                *(("busy", f"user {number}", 100 + number) for number in range(52)),
+            )
+        },
+        {
+            f'{{cluster="{cluster}",entity="{user} / ",user="{user}"}}': rate
+            for cluster, user, rate in (
+                ("quiet", "only", 1),
+                *(("busy", f"user {number}", 100 + number) for number in range(2, 52)),
+            )
+        },
+    ),
+    "Without exempt request time it is unknown how busy the threads are.": (
+        SHARE,
+        0,
+        {THREADS: "2x10", CAPACITY: "10x10"},
+        {},
+    ),
+    "Exempt request time counts beside an entity without user and client-id.": (
+        SHARE,
+        0,
+        {
+            THREADS: "2x10",
+            CAPACITY: "10x10",
+            'kafka_quota_exempt_request_threads{broker="1"}': "3x10",
+        },
+        {'{broker="1"}': 0.5},
+    ),
 }
 """Panel, number of its query, series, and what is shown after ten minutes."""
 
@@ -76,8 +115,11 @@ def test_panel_shows_what_is_true(
     """With and without recording rules."""
     key, query, series, shown = SITUATIONS[situation]
     panel = (RECORDED if recorded else PLAIN)[key]
+    expr = re.sub(
+        r"\$(cluster|\{broker:regex\})", ".*", panel["targets"][query]["expr"]
+    )
     look: dict[str, Any] = {
-        "expr": panel["targets"][query]["expr"].replace("$cluster", ".*"),
+        "expr": f"max without () ({expr})",  # without the name of a recorded series
         "eval_time": "10m",
         "exp_samples": [
             {"labels": labels, "value": value} for labels, value in shown.items()

@@ -163,7 +163,7 @@ function Graph({ data, timeRange, width, height, options, fieldConfig }) {
 
 function Marks({ plot, annotations = [] }) {
   React.useLayoutEffect(() => {
-    const marks = annotations.flatMap((frame) => [...new D.DataFrameView(frame)].map(({ time, color }) => ({ time, color })));
+    const marks = annotations.flatMap((frame) => new D.DataFrameView(frame).map(({ time, color }) => ({ time, color })));
     plot.addHook('draw', (u) => marks.forEach(({ time, color }) => {
       const x = u.valToPos(time, 'x', true);
       u.ctx.save();
@@ -307,7 +307,7 @@ function reportOf(scene, { panels }) {
     variables: scene.state.$variables.state.variables.map(({ state: { name, type, text, value, error, options } }) => (
       { name, type, text: String(text ?? value), error: error ? String(error) : null, options: options?.map((each) => each.value) ?? [] }
     )),
-    marks: layers.flatMap((data) => data.series.flatMap((frame) => [...new D.DataFrameView(frame)].map(({ text }) => text))),
+    marks: layers.flatMap((data) => data.series.flatMap((frame) => new D.DataFrameView(frame).map(({ text }) => text))),
     errors: layers.flatMap((data) => data.errors ?? []).map(({ message }) => message),
   };
 }
