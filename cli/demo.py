@@ -43,7 +43,7 @@ def demo(
     config = Config.model_validate(
         {
             "server": {"address": "127.0.0.1", "port": port},
-            "collection": {"max_age_seconds": 0.2},
+            "collection": {"max_age_seconds": 0.2, "sample_every_seconds": 1},
             "log": {"level": "warning"},
         }
     )

@@ -60,7 +60,9 @@ async def play(config: Config, duration_seconds: int | None) -> None:
     """
     clock = SteadyClock()
     simulation = Simulation(clock())
-    source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock)
+    source = EmbeddedSource(
+        "demo", simulation.registry, _NODE_ID, clock, simulation.broker.beans
+    )
     limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
     until = asyncio.Event()
     loop = asyncio.get_running_loop()

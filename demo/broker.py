@@ -1,5 +1,7 @@
 """A broker as far as its quotas can see: requests are charged and channels muted, nothing is stored."""
 
+from collections import Counter
+
 from quotascope.metrics import (
     BrokerQuotas,
     Channel,
@@ -52,6 +54,7 @@ class DemoConnection:
 
 
 _NANOS_PER_MS = 1_000_000
+_EVENTS = "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs"
 
 
 class Broker:
@@ -69,6 +72,40 @@ class Broker:
     def __init__(self, managers: QuotaManagers) -> None:
         self._managers = managers
         self._quotas = BrokerQuotas(managers)
+        self._answered = Counter[str]()
+        self._throttled_ms = Counter[str]()
+        self._refused = Counter[str]()
+        self._events = 0
+        self._event_queue_ms = 0.0
+        self._controller_free_ms = 0.0
+
+    def beans(self) -> dict[str, dict[str, float]]:
+        """
+        Return the attributes of the MBeans that Kafka has beside its quota metrics, by object name.
+
+        `RequestMetrics` by request: the throttle times in ms, and the topics refused with error 89; of the controller, how long its events wait.
+        """
+        beans = {
+            "kafka.controller:type=KafkaController,name=ActiveControllerCount": {
+                "Value": 1.0
+            },
+            _EVENTS: {
+                "Mean": self._event_queue_ms / max(self._events, 1),
+                "Count": float(self._events),
+            },
+        }
+        for request, count in self._answered.items():
+            of_request = f"kafka.network:type=RequestMetrics,name=%s,request={request}"
+            beans[of_request % "ThrottleTimeMs"] = {
+                "Mean": self._throttled_ms[request] / count,
+                "Count": float(count),
+            }
+            if request == "CreateTopics":
+                name = of_request % "ErrorsPerSec"
+                beans[f"{name},error=THROTTLING_QUOTA_EXCEEDED"] = {
+                    "Count": float(self._refused[request])
+                }
+        return beans
 
     def handle(
         self,
@@ -86,6 +123,8 @@ class Broker:
         charged = connection.charge(thread_ms)
         response = self._answer(charged, request, _instant(now_ms))
         connection.channel.response_sent()
+        self._answered[request.api] += 1
+        self._throttled_ms[request.api] += response.throttle_ms
         return response
 
     def reap(self, now_ms: int) -> None:
@@ -114,6 +153,11 @@ class Broker:
     def _create(
         self, charged: ClientRequest, request: CreateTopics, now: Instant
     ) -> Response:
+        # one thread handles the events of a controller one after the other
+        self._events += 1
+        self._event_queue_ms += max(self._controller_free_ms - now.ms, 0.0)
+        thread_ms = charged.thread_time_ns / _NANOS_PER_MS
+        self._controller_free_ms = max(self._controller_free_ms, now.ms) + thread_ms
         quota = self._managers.controller_mutation.quota_for(
             charged.principal,
             charged.client_id,
@@ -124,6 +168,7 @@ class Broker:
         refused = tuple(
             topic for topic in request.partitions if not _created(quota, topic, now)
         )
+        self._refused[request.api] += len(refused)
         again = CreateTopics(partitions=refused, version=request.version)
         decision = self._quotas.controller(charged, quota, now)
         return _response(decision, again if refused else None)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import ClassVar, Final
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -11,6 +11,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 class Produce:
     """Write data."""
 
+    api: ClassVar = "Produce"
     size: int
     """Header and body in bytes."""
 
@@ -19,6 +20,7 @@ class Produce:
 class Fetch:
     """Read data."""
 
+    api: ClassVar = "Fetch"
     size: int
     """Bytes that wait to be read."""
 
@@ -27,6 +29,7 @@ class Fetch:
 class CreateTopics:
     """Create topics."""
 
+    api: ClassVar = "CreateTopics"
     partitions: tuple[int, ...]
     """Partitions of each topic."""
     version: int = 7
@@ -35,7 +38,9 @@ class CreateTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Anything that takes the broker's time and moves no data, such as committing offsets."""
+    """Anything that takes the broker's time and moves no data, here committing offsets."""
+
+    api: ClassVar = "OffsetCommit"
 
 
 Request = Produce | Fetch | CreateTopics | Call
@@ -94,6 +99,8 @@ class Role:
     thread_ms: float
     """Time that one request keeps a thread of the broker busy."""
     rhythm: Rhythm
+    connections: int = 1
+    """How many connections do so, each with one request at a time."""
 
 
 NIGHTLY: Final = Role(
@@ -117,7 +124,7 @@ BACKFILL: Final = Role(
 ORDERS: Final = Role(
     user="orders",
     client_id="orders-api",
-    request=Produce(size=45_000),
+    request=Produce(size=46_000),
     thread_ms=3.0,
     rhythm=Rhythm(every_ms=50, first_ms=50),
 )
@@ -195,6 +202,56 @@ CONNECT: Final = Role(
 )
 """An old client that creates a topic now and then, within the default for clients."""
 
+_MINUTE_MS: Final = 60_000
+EVENING_MS: Final = 30 * _MINUTE_MS
+"""
+The evening repeats: quiet, from minute 2 the sale, from minute 9 the tests, from minute 17 all is quiet again.
+
+Alerts wait for five or ten minutes, and stay for ten: in a shorter evening none of them would end.
+"""
+
+SALE: Final = tuple(
+    Role(
+        user=user,
+        client_id="till",
+        request=Produce(size=100_000),
+        thread_ms=2.0,
+        rhythm=Rhythm(
+            every_ms=200,
+            busy_ms=7 * _MINUTE_MS,
+            pause_ms=EVENING_MS - 7 * _MINUTE_MS,
+            first_ms=2 * _MINUTE_MS,
+        ),
+        connections=12,
+    )
+    for user in (
+        "cellar",
+        "gifts",
+        "mail",
+        "prices",
+        "reviews",
+        "search",
+        "stock",
+        "tracking",
+    )
+)
+"""Eight services that write twelve times what the default allows: the spike. About 90 connections only wait."""
+
+TESTS: Final = Role(
+    user="ci",
+    client_id="topic-tests",
+    request=CreateTopics(partitions=(3,) * 10),
+    thread_ms=20.0,
+    rhythm=Rhythm(
+        every_ms=500,
+        busy_ms=8 * _MINUTE_MS,
+        pause_ms=EVENING_MS - 8 * _MINUTE_MS,
+        first_ms=9 * _MINUTE_MS,
+    ),
+    connections=4,
+)
+"""Tests that create topics as if there were no quota: refusals thirty times as many as usual."""
+
 CAST: Final = (
     NIGHTLY,
     BACKFILL,
@@ -207,6 +264,8 @@ CAST: Final = (
     CART,
     DEPLOY,
     CONNECT,
+    *SALE,
+    TESTS,
 )
 
 

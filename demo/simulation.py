@@ -17,16 +17,18 @@ class DemoClient:
     Args:
         role: who it is and what it does.
         start_ms: when the demo starts, in epoch ms.
+        number: which of the connections of the role this is.
 
     """
 
-    def __init__(self, role: Role, start_ms: int) -> None:
+    def __init__(self, role: Role, start_ms: int, number: int = 0) -> None:
         self.role = role
         self.due_ms: int = start_ms + role.rhythm.first_ms
         """When it sends its next request, in epoch ms."""
         self._start_ms = start_ms
         # Seeded by name, so that the picture is alike every time.
-        self._random = Random(f"{role.user}/{role.client_id}")  # noqa: S311 - not a secret
+        seed = f"{role.user}/{role.client_id}/{number}"
+        self._random = Random(seed)  # noqa: S311 - not a secret
         self._again: Request | None = None
 
     @property
@@ -73,18 +75,22 @@ class Simulation:
         for quota_type, bounds in rules.items():
             for entity, bound in bounds.items():
                 self.quotas.update_quota(quota_type, entity, bound)
-        self._broker = Broker(self.quotas)
+        self.broker = Broker(self.quotas)
         self._clients = [
-            (DemoClient(role, start_ms), DemoConnection(role.user, role.client_id))
+            (
+                DemoClient(role, start_ms, number),
+                DemoConnection(role.user, role.client_id),
+            )
             for role in cast
+            for number in range(role.connections)
         ]
 
     def advance(self, now_ms: int) -> int:
         """Let everything happen that is due at `now_ms`; return when something is due next. Both are epoch ms."""
-        self._broker.reap(now_ms)
+        self.broker.reap(now_ms)
         for client, connection in self._clients:
             if client.due_ms <= now_ms and connection.is_read:
-                response = self._broker.handle(
+                response = self.broker.handle(
                     connection, client.request, client.role.thread_ms, now_ms
                 )
                 client.answered(response, now_ms)

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Iterable, Mapping
 
-from quotascope.metrics import Clock, KafkaMetric, MetricName, QuotaManagers, Registry
+from quotascope.metrics import (
+    Clock,
+    KafkaMetric,
+    MetricName,
+    QuotaManagers,
+    Registry,
+    parse_object_name,
+)
 
 from .limits import Limits, NodeSettings
 from .mapping import SERVER, Bean, BeanColumn, BeanLayout, BeanTable, wanted
@@ -22,17 +30,25 @@ class EmbeddedSource:
         registry: What the engine records to.
         node_id: The label ``broker``.
         clock: The engine's clock, epoch ms.
+        beans: Gives the attributes of further MBeans, by object name: what a broker has beside its quota metrics.
 
     """
 
     dialect = "embedded"
 
     def __init__(
-        self, name: str, registry: Registry, node_id: str, clock: Clock
+        self,
+        name: str,
+        registry: Registry,
+        node_id: str,
+        clock: Clock,
+        beans: Callable[[], Mapping[str, Mapping[str, float]]] = dict,
     ) -> None:
         self.name, self.node_id = name, node_id
         self._registry = registry
         self._clock = clock
+        self._beans = beans
+        self._further: dict[tuple[str, str], BeanColumn] = {}
         self._seen: list[KafkaMetric] = []
         self._columns: dict[MetricName, BeanColumn | None] = {}
         self._shown: list[KafkaMetric] = []
@@ -41,19 +57,24 @@ class EmbeddedSource:
     async def read(self) -> BeanTable:
         """The quota metrics as they are now."""
         metrics = list(self._registry.metrics().values())
-        if metrics != self._seen:
-            self._learn(metrics)
+        beans = {
+            (name, attribute): value
+            for name, attributes in self._beans().items()
+            for attribute, value in attributes.items()
+        }
+        if metrics != self._seen or [*beans] != [*self._further]:
+            self._learn(metrics, beans)
         now_ms = self._clock()
-        return BeanTable(
-            node_id=self.node_id,
-            layout=self._layout,
-            values=array("d", [metric.peek(now_ms) for metric in self._shown]),
-        )
+        values = array("d", [metric.peek(now_ms) for metric in self._shown])
+        values.extend(beans.values())
+        return BeanTable(node_id=self.node_id, layout=self._layout, values=values)
 
     async def close(self) -> None:
         """Nothing to release: the registry belongs to the engine."""
 
-    def _learn(self, metrics: list[KafkaMetric]) -> None:
+    def _learn(
+        self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]
+    ) -> None:
         known, self._columns = self._columns, {}
         for name in (metric.name for metric in metrics if metric.stat is not None):
             if name not in known:
@@ -63,7 +84,12 @@ class EmbeddedSource:
             self._columns[name] = known[name]
         self._shown = [metric for metric in metrics if self._columns.get(metric.name)]
         columns = (self._columns[metric.name] for metric in self._shown)
-        self._layout = BeanLayout(tuple(filter(None, columns)))
+        self._further = {
+            (name, attribute): self._further.get((name, attribute))
+            or BeanColumn(Bean.of(*parse_object_name(name)), attribute)
+            for name, attribute in beans
+        }
+        self._layout = BeanLayout((*filter(None, columns), *self._further.values()))
         self._seen = metrics
 
 

@@ -107,3 +107,29 @@ def test_topics_over_the_quota_are_refused() -> None:
         throttle_ms=2_000, again=CreateTopics(partitions=(4,))
     )
     assert setup.value("ControllerMutation", "rejection-count") == 4.0
+
+
+def test_requests_and_refusals_are_counted_as_kafka_does() -> None:
+    """By request: throttle times in a histogram, each refused topic as an error; and how long events wait for the one before."""
+    setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
+    setup.ask(CreateTopics(partitions=(8, 5, 4, 4)), thread_ms=20.0)
+    for request, thread_ms in (
+        (CreateTopics(partitions=(4,)), 20.0),
+        (Fetch(size=10), 0.0),
+    ):
+        setup.connection = DemoConnection("alice", "app")
+        setup.ask(request, thread_ms)
+    of_request = "kafka.network:type=RequestMetrics,name=%s,request=%s"
+    errors = of_request % ("ErrorsPerSec", "CreateTopics")
+    assert setup.broker.beans() == {
+        of_request % ("ThrottleTimeMs", "CreateTopics"): {"Mean": 2_000, "Count": 2},
+        of_request % ("ThrottleTimeMs", "Fetch"): {"Mean": 0, "Count": 1},
+        f"{errors},error=THROTTLING_QUOTA_EXCEEDED": {"Count": 3},
+        "kafka.controller:type=KafkaController,name=ActiveControllerCount": {
+            "Value": 1
+        },
+        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs": {
+            "Mean": 10,
+            "Count": 2,
+        },
+    }

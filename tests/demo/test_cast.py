@@ -15,7 +15,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 _CAST = """
 etl                 spark-nightly          writes 600000  every 100   from 0    6 ms   busy 14000 pause 6000
 etl                 spark-backfill         writes 250000  every 240   from 300  5 ms   busy 0 pause 0
-orders              orders-api             writes 45000   every 50    from 50   3 ms   busy 0 pause 0
+orders              orders-api             writes 46000   every 50    from 50   3 ms   busy 0 pause 0
 CN=billing,O=Acme   invoice_writer_#2_"A/B"* writes 150000 every 200  from 120  4 ms   busy 0 pause 0
 alice               dashboard              reads 300000   every 400   from 80   4 ms   busy 0 pause 0
 bob                 dashboard              reads 300000   every 400   from 280  4 ms   busy 0 pause 0
@@ -24,8 +24,17 @@ mirror              mirror-maker           reads 400000   every 100   from 30   
 checkout            cart-svc               asks -         every 25    from 10   9 ms   busy 0 pause 0
 deploy              terraform              creates 3,3,3,3,3,3,3,3/7 every 12000 from 1000 20 ms busy 0 pause 0
 connect             connect-cluster        creates 3/5    every 2000  from 700  10 ms  busy 0 pause 0
+cellar              till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+gifts               till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+mail                till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+prices              till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+reviews             till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+search              till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+stock               till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+tracking            till                   writes 100000  every 200   from 120000 2 ms busy 420000 pause 1380000 on 12
+ci                  topic-tests            creates 3,3,3,3,3,3,3,3,3,3/7 every 500 from 540000 20 ms busy 480000 pause 1320000 on 4
 """
-"""User, client-id, what is asked for, how often (ms), the first time (ms), what it takes of a thread, bursts."""
+"""User, client-id, what is asked for, how often (ms), the first time (ms), what it takes of a thread, bursts, connections if several."""
 
 
 def _asked(role: Role) -> str:
@@ -45,6 +54,7 @@ def test_everybody_does_what_is_written_down() -> None:
     found = [
         f"{role.user} {role.client_id.replace(' ', '_')} {_asked(role)} every {role.rhythm.every_ms} from {role.rhythm.first_ms} "
         f"{role.thread_ms:g} ms busy {role.rhythm.busy_ms} pause {role.rhythm.pause_ms}"
+        + (f" on {role.connections}" if role.connections > 1 else "")
         for role in CAST
     ]
     assert found == [" ".join(line.split()) for line in _CAST.strip().splitlines()]

@@ -102,6 +102,24 @@ async def test_the_layout_stays_while_the_metrics_do(engine: Engine) -> None:
     assert set(map(id, first.layout.columns)) < set(map(id, third.layout.columns))
 
 
+async def test_further_beans_are_read(engine: Engine) -> None:
+    """What a program counts beside its quotas comes under Kafka's names, in columns that stay when another bean appears."""
+    throttle = "kafka.network:type=RequestMetrics,name=ThrottleTimeMs,request=%s"
+    beans = {throttle % "Fetch": {"Mean": 250.0, "Count": 4.0}}
+    source = EmbeddedSource("engine", engine.registry, "1", lambda: 0, lambda: beans)
+    first = await source.read()
+    beans[throttle % "Produce"] = {"Count": 1.0}
+    beans[throttle % "Fetch"]["Count"] = 5.0
+    second = await source.read()
+    assert [
+        (column.bean.get("request"), column.attribute, value)
+        for column, value in second.items()
+        if column.bean.get("type") == "RequestMetrics"
+    ] == [("Fetch", "Mean", 250.0), ("Fetch", "Count", 5.0), ("Produce", "Count", 1.0)]
+    assert set(map(id, first.layout.columns)) < set(map(id, second.layout.columns))
+    assert (await source.read()).layout is second.layout
+
+
 async def test_metrics_of_others_are_left_out(engine: Engine) -> None:
     """A registry may hold more than quotas, gauges among it."""
     (await engine.source.read())
