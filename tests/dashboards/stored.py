@@ -155,7 +155,9 @@ async def _scraped(seconds: int) -> AsyncIterator[str]:
     limits = LimitsRefresh(
         EmbeddedLimits(simulation.quotas, "1", lambda: now_ms, 11.0), 5.0
     )
-    source = EmbeddedSource("demo", simulation.registry, "1", lambda: now_ms)
+    source = EmbeddedSource(
+        "demo", simulation.registry, "1", lambda: now_ms, simulation.broker.beans
+    )
     collection = Collection(
         [source], limits, max_age_seconds=0.0, clock=lambda: now_ms / 1000
     )
