@@ -9,7 +9,7 @@ VECTORS ?= tests/conformance/kafka-vectors.json
 APART := conformance deploy differential fuzz integration/spark pipeline replay_check soak spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo demo-stack test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo demo-stack test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs pictures format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -107,6 +107,9 @@ mutation: .venv/ready-dev ## Small mistakes in the code, and which of them the u
 docs: .venv/ready-dev ## Write what is generated (pages in docs/, rules, dashboards), and the site of docs/ to build/site
 	$(BIN)/python tools/generate_docs.py
 	$(BIN)/mkdocs build --strict
+
+pictures: services ## Draw the dashboards of the documentation with Grafana's components; without a Spark job of eight minutes: ARGS=demo
+	$(BIN)/python -m tools.pictures $(ARGS)
 
 format: .venv/ready-dev ## Format the code
 	$(BIN)/ruff format .

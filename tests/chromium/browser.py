@@ -27,7 +27,7 @@ class Browser:
     """
     One tab of a browser.
 
-    `requests` holds the addresses of all that was asked for, `complaints` what the console says.
+    `requests` holds the addresses of all that was asked for, `complaints` the errors that the console shows.
     """
 
     def __init__(self, asks: io.BufferedWriter, answers: io.BufferedReader) -> None:
@@ -45,12 +45,16 @@ class Browser:
 
     def open(self, page: Path | str, width: int = 1280, height: int = 2_000) -> None:
         """Load a file or an address, and wait until it is there."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}  # fmt: skip
-        self._call("Emulation.setDeviceMetricsOverride", **size)
+        self.resize(width, height)
         url = page if isinstance(page, str) else page.absolute().as_uri()
         self._call("Page.navigate", url=url)
         while self._next().get("method") != "Page.loadEventFired":
             pass
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page this size in pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}  # fmt: skip
+        self._call("Emulation.setDeviceMetricsOverride", **size)
 
     def scripts(self, *, run: bool) -> None:
         """Whether scripts of pages run; what we evaluate always does."""
@@ -74,8 +78,8 @@ class Browser:
         self._call("Emulation.setEmulatedMedia", features=[feature])
 
     def evaluate(self, expression: str) -> Any:
-        """What JavaScript makes of an expression; the page's own policy does not keep us from asking."""
-        result = self._call("Runtime.evaluate", expression=expression, returnByValue=True)  # fmt: skip
+        """What JavaScript makes of an expression, or of its promise; the page's own policy does not keep us from asking."""
+        result = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)  # fmt: skip
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
@@ -110,9 +114,12 @@ class Browser:
         if method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
         elif method == "Log.entryAdded":
-            self.complaints.append(params["entry"]["text"])
+            entry = params["entry"]
+            self.complaints.append(f"{entry['text']} {entry.get('url', '')}".strip())
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(str(params["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and params["type"] == "error":
+            self.complaints.append(str(params["args"]))
 
 
 @contextmanager

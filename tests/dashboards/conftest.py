@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dashboards.provision import installed
+from tests.dashboards.drawn import Drawing, drawing
+from tests.dashboards.provision import installed, page
+from tests.dashboards.stored import (
+    DEMO_SECONDS,
+    demo,
+    fill,
+    recorded,
+    samples,
+    started,
+)
+from tests.integration.prometheus import Prometheus
 
 from quotascope.alerts import Site
 from quotascope.dashboards.files import grafana_dashboards
@@ -44,3 +55,26 @@ def grafana_code() -> Path:
     folder = installed()
     assert folder.exists(), f"{folder} is missing: run tools/setup services"
     return folder
+
+
+@pytest.fixture(scope="session")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A Prometheus that has the data, and what recording rules make of the known part."""
+    folder = tmp_path_factory.mktemp("stored")
+    fill(folder, samples())
+    for _ in ("from the data", "from what was recorded"):
+        with started(folder) as prometheus:
+            lines = [*recorded(prometheus)]
+        fill(folder, lines)
+    fill(folder, demo(DEMO_SECONDS))
+    with started(folder) as prometheus:
+        yield prometheus
+
+
+@pytest.fixture(scope="session")
+def drawer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawing]:
+    """A browser that draws dashboards."""
+    folder = page()
+    assert folder.exists(), f"{folder} is missing: run tools/setup services"
+    with drawing(folder, tmp_path_factory.mktemp("drawn")) as drawer:
+        yield drawer

@@ -9,152 +9,23 @@ a change of a dashboard is a change of theirs, made by a person who works out fr
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
+from tests.dashboards.stored import KNOWN, NOW, SCRAPE_SECONDS
 from tests.dashboards.typescript import panels_of
-from tests.integration import web
-from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
 from tools.pictures.prometheus import Prometheus as Asked
 
-from quotascope.alerts import Site
-from quotascope.alerts.book import records
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 
-KNOWN: Final = Path(__file__).parent / "known"
-NOW: Final = 1_800_000_000
-SCRAPE_SECONDS: Final = 60
-HISTORY_SECONDS: Final = 7 * 3600
-"""The trend of six hours is seen whole."""
 CHOSEN: Final = {"cluster": "paris", "user": "alice", "client_id": "app", "find": "BAT"}
 EVERYWHERE: Final = {**CHOSEN, "user": "", "client_id": ""}
 """Where the names are only searched for."""
-PLACES: Final = (
-    ('cluster="paris",instance="x:1"', 1),
-    ('cluster="paris",instance="x:2"', 1),
-    ('cluster="rome",instance="y:1"', 7),
-)
-OF_JOBS: Final = (("", 1),)
-_MUTATION_RULES: Final = 'kafka_quota_rules{quota_key="controller_mutation_rate"}'
-ELSEWHERE: Final[dict[str, dict[str, float]]] = {
-    "oslo": {
-        "quotascope_build_info": 1,
-        'quotascope_source_up{source="broker-1"}': 1,
-        "quotascope_limits_age_seconds": 5,
-        _MUTATION_RULES: 0,
-    },
-    "turku": {
-        "quotascope_build_info": 1,
-        'quotascope_source_up{source="broker-1"}': 1,
-    },
-    "bergen": {
-        "quotascope_build_info": 1,
-        'quotascope_source_up{source="broker-1"}': 0,
-        "quotascope_limits_age_seconds": 5,
-        _MUTATION_RULES: 1,
-    },
-    "kiel": {"quotascope_build_info": 1},
-}
-"""Clusters without a client: all is well; limits are not read; nothing but limits is read; the exporter ended an hour ago."""
-ENDED: Final = {"kiel": NOW - 3600}
 Panel = Mapping[str, Any]
 Row = dict[str, Any]
-
-
-def samples() -> Iterator[str]:
-    """
-    The data, as OpenMetrics: two exporters read the cluster paris; rome, which is not chosen, has seven times of everything.
-
-    Jobs know neither. What grows has its value at `NOW`, when it is a gauge, and grows from that value when it is a counter.
-    """
-    for line in (KNOWN / "series.txt").read_text().splitlines():
-        found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)(?: (\S+))?", line)
-        if found is None:
-            assert not line or line.startswith("#"), line
-            continue
-        name, labels, value, growth = found.groups()
-        for place, factor in OF_JOBS if name.startswith("spark_") else PLACES:
-            inner = ",".join(filter(None, (labels, place)))
-            start = NOW - HISTORY_SECONDS if name.endswith("_total") else NOW
-            for at in range(NOW - HISTORY_SECONDS, NOW + 1, SCRAPE_SECONDS):
-                number = factor * (float(value) + float(growth or 0) * (at - start))
-                yield f"{name}{{{inner}}} {number!r} {at}\n"
-    for cluster, series in ELSEWHERE.items():
-        for name, number in series.items():
-            family, _, labels = name.partition("{")
-            inner = ",".join(filter(None, (f'cluster="{cluster}"', labels.rstrip("}"))))
-            end = ENDED.get(cluster, NOW)
-            for at in range(NOW - HISTORY_SECONDS, end + 1, SCRAPE_SECONDS):
-                yield f"{family}{{{inner}}} {number} {at}\n"
-    yield "# EOF\n"
-
-
-def recorded(prometheus: Prometheus) -> Iterator[str]:
-    """What our recording rules have made of the data, as OpenMetrics; rules about recorded series see what is there by now."""
-    start, step = NOW - HISTORY_SECONDS, SCRAPE_SECONDS
-    for record in records(Site()):
-        found = prometheus.get(
-            "query_range",
-            query=record.expr,
-            start=f"{start}",
-            end=f"{NOW}",
-            step=f"{step}",
-        )
-        for series in found["result"]:
-            labels = ",".join(
-                f'{name}="{value}"'
-                for name, value in series["metric"].items()
-                if name != "__name__"
-            )
-            for at, value in series["values"]:
-                yield f"{record.name}{{{labels}}} {value} {at}\n"
-    yield "# EOF\n"
-
-
-def fill(folder: Path, lines: Iterable[str]) -> None:
-    """Put samples into the data of a Prometheus that is to start there."""
-    (folder / "series").write_text("".join(lines))
-    promtool = shutil.which("promtool")
-    assert promtool is not None, "no `promtool`: run `make services`"
-    filled = subprocess.run(
-        [promtool, "tsdb", "create-blocks-from", "openmetrics", "series", "data"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert filled.returncode == 0, filled.stderr
-
-
-@contextmanager
-def started(folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus that has data of any age and scrapes nothing."""
-    prometheus = Prometheus(folder, {}, "--storage.tsdb.retention.time=100y")
-    try:
-        eventually(lambda: web.ask(f"http://{prometheus.address}/-/ready"))
-        yield prometheus
-    finally:
-        prometheus.child.end()
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that has the data, and what recording rules make of it."""
-    folder = tmp_path_factory.mktemp("known")
-    fill(folder, samples())
-    for _ in ("from the data", "from what was recorded"):
-        with started(folder) as prometheus:
-            lines = [*recorded(prometheus)]
-        fill(folder, lines)
-    with started(folder) as prometheus:
-        yield prometheus
 
 
 class Shown:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from tests.dashboards.test_answers import KNOWN
+from tests.dashboards.stored import KNOWN
 from tests.dashboards.typescript import panels_of
 
 from quotascope.alerts import Site

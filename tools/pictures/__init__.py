@@ -1,1 +1,1 @@
-"""Draws our dashboards without a Grafana, from what a Prometheus answers; see ``__main__``."""
+"""Draws our dashboards for the documentation; see ``__main__``. ``prometheus`` asks what a panel asks."""

@@ -1,87 +1,99 @@
 """
-Pictures of the dashboards for the documentation, drawn without a Grafana.
+Pictures of the dashboards for the documentation, drawn by Grafana's own components: ``make pictures``.
 
-    python -m tools.pictures http://127.0.0.1:9090 build/pictures --minutes 30 \
-        --set entity:user=dana --set entity:client_id=notebook
-
-Every query of the committed JSON is asked of that Prometheus; HTML pages are drawn from the answers, and PNG
-pictures of them taken with Chromium when there is one. Looks like Grafana, is not Grafana.
+Overview and entity show a quarter of an hour of the demo, on a clock of its own. The dashboard of Spark jobs shows a real job that a real
+broker throttles, for eight minutes; ``ARGS='demo'`` leaves it out.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
-import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
-from .page import WIDTH, height_of, page
-from .prometheus import Prometheus
+from tests.cluster.cluster import Layout, running
+from tests.dashboards.drawn import View, drawing
+from tests.dashboards.provision import page
+from tests.dashboards.stored import (
+    DEMO_SCRAPE_SECONDS,
+    DEMO_SECONDS,
+    DEMO_START,
+    demo,
+    fill,
+    started,
+)
+from tests.integration.exporter import serving, settings_for
+from tests.integration.spark.night import APP, night
 
-GENERATED = Path(__file__).parents[2] / "dashboards" / "generated"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
+
+PICTURES: Final = Path(__file__).parents[2] / "docs" / "pictures"
+ENTITY: Final = {"user": "etl", "client_id": "spark-nightly"}
+_JOB_SECONDS: Final = 8 * 60
+
+
+@contextmanager
+def _of_demo(folder: Path) -> Iterator[dict[str, View]]:
+    fill(folder, demo(DEMO_SECONDS))
+    with started(folder) as prometheus:
+        view = View(
+            prometheus=f"http://{prometheus.address}",
+            start=DEMO_START,
+            end=DEMO_START + DEMO_SECONDS,
+            scrape_seconds=DEMO_SCRAPE_SECONDS,
+            variables=ENTITY,
+        )
+        yield {"overview": view, "entity": view}
+
+
+@contextmanager
+def _of_job(folder: Path) -> Iterator[dict[str, View]]:
+    with ExitStack() as stack:
+        kafka = stack.enter_context(running(Layout.COMBINED, folder / "kafka"))
+        settings = settings_for(kafka.brokers, kafka.admin)
+        exporter = stack.enter_context(serving(folder / "serve", settings))
+        job = stack.enter_context(night(kafka, exporter, folder / "night"))
+        time.sleep(_JOB_SECONDS)
+        now = time.time()
+        view = View(
+            prometheus=f"http://{job.prometheus.address}",
+            start=now - _JOB_SECONDS,
+            end=now,
+            scrape_seconds=1,
+            variables={"app": APP},
+        )
+        yield {"spark": view}
+
+
+SOURCES: Final = {"demo": _of_demo, "job": _of_job}
 
 
 def main() -> int:
-    """Draw all of them; 1 when the Prometheus refused a query."""
-    options = _options()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    refused: list[str] = []
-    for path in sorted(GENERATED.glob("*.json")):
-        refused += _draw(path, options)
-    for each in refused:
-        print(f"refused: {each}", file=sys.stderr)
-    return int(bool(refused))
-
-
-def _draw(path: Path, options: argparse.Namespace) -> list[str]:
-    """Draw one; gives what the Prometheus refused."""
-    dashboard = json.loads(path.read_text(encoding="utf-8"))
-    variables = _of(path.stem.removeprefix("quotascope-"), options.set)
-    prometheus = Prometheus(
-        options.url, end=time.time(), minutes=options.minutes, variables=variables
-    )
-    drawn = options.folder / f"{path.stem}.html"
-    drawn.write_text(page(dashboard, prometheus), encoding="utf-8")
-    print(drawn)
-    _picture(drawn, height_of(dashboard))
-    return prometheus.refused
-
-
-def _of(name: str, settings: list[str]) -> dict[str, str]:
-    """The values of the variables of one dashboard."""
-    own = (each.partition(":")[2] for each in settings if each.startswith(f"{name}:"))
-    return dict(each.split("=", 1) for each in own)
-
-
-def _options() -> argparse.Namespace:
+    """Draw all of them, or those of one source; 1 when there was an error."""
     parser = argparse.ArgumentParser(description="Draw the dashboards.")
-    parser.add_argument("url", help="of a Prometheus")
-    parser.add_argument("folder", type=Path, help="for the pictures")
-    parser.add_argument("--minutes", type=int, default=30, help="until now")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="DASHBOARD:VARIABLE=VALUE"
-    )
-    return parser.parse_args()
-
-
-def _picture(drawn: Path, height: int) -> None:
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        print(f"no {BROWSERS[0]}: {drawn.name} has no PNG", file=sys.stderr)
-        return
-    png = drawn.with_suffix(".png")
-    window = f"--window-size={WIDTH},{height}"
-    flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu", window]
-    subprocess.run(
-        [browser, *flags, f"--screenshot={png}", drawn.absolute().as_uri()],
-        check=True,
-        capture_output=True,
-    )
-    print(png)
+    parser.add_argument("sources", nargs="*", choices=SOURCES, default=[*SOURCES])
+    boards = grafana_dashboards(Scope())
+    complaints = []
+    for source in parser.parse_args().sources:
+        with TemporaryDirectory() as name, ExitStack() as stack:
+            drawer = stack.enter_context(drawing(page(), Path(name)))
+            views = stack.enter_context(SOURCES[source](Path(name)))
+            for board, view in views.items():
+                uid = f"quotascope-{board}"
+                drawn = drawer.draw(boards[uid], view, expanded=False)
+                complaints += drawn.complaints
+                path = PICTURES / f"dashboard-{board}.png"
+                drawn.picture.quantize(256).save(path, optimize=True)
+                print(path)
+    for each in complaints:
+        print(each, file=sys.stderr)
+    return int(bool(complaints))
 
 
 if __name__ == "__main__":

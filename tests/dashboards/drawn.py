@@ -1,0 +1,148 @@
+"""Dashboards in a browser, drawn by Grafana's own components from what a Prometheus answers (`grafana/board.jsx`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from PIL import Image
+from tests.chromium.browser import Browser, browser
+
+WIDTH: Final = 1600
+_HEIGHT: Final = 2000
+_UNRESOLVED: Final = ("${", "$__", "undefined", "NaN", "[object")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a dashboard looks at."""
+
+    prometheus: str
+    """URL."""
+    start: float
+    """Seconds since 1970, as `end`."""
+    end: float
+    scrape_seconds: int
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Values by name; others are *All*, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A dashboard as it is to be seen."""
+
+    report: Json
+    complaints: list[str]
+    """Errors of scripts, and what the console shows."""
+    picture: Image.Image
+
+    def empty(self) -> set[str]:
+        """The titles of graphs and tables without data."""
+        return {
+            each["title"]
+            for each in self.report["panels"]
+            if each["nothing"] is not None
+        }
+
+    def faults(self, boards: Mapping[str, Json]) -> list[str]:
+        """All that nobody meant; `boards` by uid are what links may lead to."""
+        found = [f"script: {each}" for each in self.complaints]
+        found += [f"marks: {each}" for each in self.report["errors"]]
+        for variable in self.report["variables"]:
+            if variable["error"]:
+                found.append(f"variable {variable['name']}: {variable['error']}")
+        for panel in self.report["panels"]:
+            found += [f"{panel['title']}: {each}" for each in _of_panel(panel, boards)]
+        return found
+
+    def choices(self) -> list[Json]:
+        """The variables whose values come from Prometheus."""
+        return [each for each in self.report["variables"] if each["type"] == "query"]
+
+
+def _of_panel(panel: Json, boards: Mapping[str, Json]) -> Iterator[str]:
+    yield from panel["errors"]
+    for text in panel["cut"]:
+        yield f"cut: {text}"
+    for each in panel["fields"]:
+        if not each["isUnitKnown"]:
+            yield f"unknown unit of {each['name']}"
+    clusters = {each["labels"].get("cluster", "") for each in panel["fields"]}
+    if panel["type"] == "timeseries" and len(clusters) > 1 and not all(map(_names_cluster, panel["fields"])):  # fmt: skip
+        yield "legend without the cluster"
+    for text in _UNRESOLVED:
+        if text in panel["text"]:
+            yield f"{text} in {panel['text']!r}"
+    links = [*panel["links"], *(link for each in panel["fields"] for link in each["links"])]  # fmt: skip
+    for link in dict.fromkeys(links):
+        yield from _of_link(link, boards)
+
+
+def _names_cluster(series: Json) -> bool:
+    return series["labels"].get("cluster", "") in series["name"]
+
+
+def _of_link(link: str, boards: Mapping[str, Json]) -> Iterator[str]:
+    parts = urlsplit(link)
+    query = parse_qs(parts.query, keep_blank_values=True)
+    board = boards.get(parts.path.removeprefix("/d/"))
+    if board is None:
+        yield f"link to no dashboard: {link}"
+        return
+    names = {each["name"] for each in board["templating"]["list"]}
+    chosen = {each.removeprefix("var-") for each in query if each.startswith("var-")}
+    if not {"datasource", "cluster"} <= chosen <= names or not {"from", "to"} <= {*query}:  # fmt: skip
+        yield f"link with other variables than the dashboard's: {link}"
+    if any(text in value.replace("$__all", "") for values in query.values() for value in values for text in _UNRESOLVED):  # fmt: skip
+        yield f"link with a variable left: {link}"
+
+
+class Drawing:
+    """A browser with the page that draws; several dashboards one after the other."""
+
+    def __init__(self, tab: Browser, address: str) -> None:
+        self._browser = tab
+        tab.open(f"{address}/board.html", WIDTH, _HEIGHT)
+
+    def draw(self, board: Json, view: View, *, expanded: bool = True) -> Drawn:
+        """Draw a dashboard; collapsed rows are open when `expanded`."""
+        self._browser.complaints.clear()
+        self._browser.resize(WIDTH, _HEIGHT)
+        wanted = {
+            "board": board,
+            "prometheus": view.prometheus,
+            "from": view.start,
+            "to": view.end,
+            "scrapeSeconds": view.scrape_seconds,
+            "variables": dict(view.variables),
+            "expanded": expanded,
+        }
+        report = self._browser.evaluate(f"draw({json.dumps(wanted)})")
+        self._browser.resize(WIDTH, report["height"])
+        picture = self._browser.picture()
+        return Drawn(report, [*self._browser.complaints], picture)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Requests are not worth a line."""
+
+
+@contextmanager
+def drawing(page: Path, folder: Path) -> Iterator[Drawing]:
+    """A browser that keeps its files in a folder, and a server of the page for the length of a `with` block."""
+    handler = partial(_Quiet, directory=page)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with browser(folder) as tab:
+            yield Drawing(tab, f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
