@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from tests.dashboards.test_answers import NOW, fill, started
+from tests.dashboards.stored import NOW, fill, started
 from tests.dashboards.typescript import panels_of
 from tests.integration.prometheus import Prometheus
 from tools.demo_stack import earlier, scrapes, usual
