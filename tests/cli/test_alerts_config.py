@@ -112,6 +112,8 @@ def test_a_threshold_takes_effect_wherever_it_stands(
         "KafkaQuotaProduceThrottled",
         "KafkaQuotaFetchThrottled",
         "KafkaQuotaRequestThrottled",
+        "KafkaQuotaMutationThrottled",
+        "KafkaQuotaThrottleStorm",
         "KafkaQuotaCallbackThrottled",
         "KafkaQuotaThrottleSpike",
         "KafkaQuotaThrottleBeyondClientTimeout",
