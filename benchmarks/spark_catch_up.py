@@ -35,8 +35,8 @@ from quotascope.spark_listener.report import read_application, tables
 
 LIMIT = 100_000.0
 """Bytes per second that brokers let each user read."""
-ROW = 1_015
-"""Bytes of a record of 1,000 in a batch of ten."""
+ROWS = 50.0
+"""Rows per second that a query reads at this limit, as measured: a fetch brings ten of a thousand bytes."""
 BACKLOGS = {"carol": 2, "bob": 5, "alice": 10}
 """Minutes that a user needs at its limit."""
 FED, SLOW = "mallory", "svc:team a"
@@ -129,7 +129,7 @@ def results(minutes: float, folder: Path) -> dict[str, Any]:
         with closing(Quotas(kafka.connection())) as quotas:
             for user in (*BACKLOGS, FED):
                 quotas.set(({"user": user}, {"consumer_byte_rate": LIMIT}))
-        ends = {user: int((60 * minutes * each + 60) * LIMIT / ROW) for user, each in BACKLOGS.items()}  # fmt: skip
+        ends = {user: int((60 * minutes * each + 60) * ROWS) for user, each in BACKLOGS.items()}  # fmt: skip
         longest = max(ends.values())
         topics = {user: filled(kafka, ends.get(user, 2_000 if user == FED else longest)) for user in (*BACKLOGS, FED, SLOW)}  # fmt: skip
         sources = {user: source(kafka, user, topic) for user, topic in topics.items()}

@@ -147,7 +147,7 @@ def _limit_cells(query: QuerySnapshot, share: float | None) -> tuple[str, ...]:
         catch_up = seconds(found.seconds) if math.isfinite(found.seconds) else "cannot catch up"  # fmt: skip
         allowed = f"{found.read_per_second:,.0f} per s" if limited else "unknown"
     return (
-        "unknown" if share is None else f"{share:.0%} of its time",
+        "unknown" if share is None else f"{share:.0%}",
         _count(None if found is None else found.backlog),
         _count(None if found is None else found.read_per_second),
         _count(None if found is None else found.added_per_second),

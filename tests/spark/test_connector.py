@@ -37,7 +37,7 @@ WRITE_RATE = 10_000.0
 READ_RATE = 20_000.0
 """A reader is held up for longer: its throttled fetches bring nothing."""
 ROWS = 160
-PART = 100
+PART = 50
 """Rows of a micro-batch that is one of many."""
 COUNTED = {"kafka.metric.reporters": REPORTER}
 SMALL = {"kafka.batch.size": "20000", "kafka.max.partition.fetch.bytes": "20000"}
@@ -175,9 +175,11 @@ def test_time_to_catch_up(
     windows = Plugin(settings={"quota.window.num": str(window)})
     with running(Layout.COMBINED, tmp_path / "kafka", plugin=windows) as kafka:
         with closing(Quotas(kafka.connection())) as quotas:
-            options = limited(kafka, quotas, "carol", 5 * READ_RATE)
-        topic, checkpoint = filled_topic(kafka, 24 * PART), str(tmp_path / "checkpoint")
-        reported = driver.call(jobs.stream_in_parts, options, topic, PART, checkpoint)
+            options = limited(kafka, quotas, "carol", 2 * READ_RATE)
+        warm_up = {"kafka.bootstrap.servers": kafka.admin}
+        for connect, parts in ((warm_up, 2), (options, 12)):
+            topic, checkpoint = filled_topic(kafka, parts * PART), str(tmp_path / str(parts))  # fmt: skip
+            reported = driver.call(jobs.stream_in_parts, connect, topic, PART, checkpoint)  # fmt: skip
     job = Job("catching up")
     predicted: list[tuple[float, float]] = []
     for progress in map(json.loads, reported):
