@@ -184,7 +184,7 @@ function Table({ data, timeRange, width, height, options, fieldConfig }) {
   React.useMemo(() => D.cacheFieldDisplayNames(data.series), [data.series]);
   if (!frame?.fields.length) return <Nothing fieldConfig={fieldConfig} height={height} />;
   return (
-    <TableNG data={frame} width={width} height={height} noHeader={!options.showHeader} initialSortBy={options.sortBy} cellHeight={options.cellHeight}
+    <TableNG data={frame} width={width} height={height} noHeader={!options.showHeader} sortBy={options.sortBy} cellHeight={options.cellHeight}
       enablePagination={options.enablePagination} fieldConfig={fieldConfig} timeRange={timeRange} getActions={() => []} structureRev={data.structureRev} />
   );
 }
