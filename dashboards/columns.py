@@ -12,7 +12,7 @@ from quotascope.alerts import Site
 from .links import Link, to_entity
 from .steps import DELAY_IF_ANY, JOB_WAITS_IF_ANY, USED, Steps
 
-BAR: Final = {"mode": "lcd", "type": "gauge", "valueDisplayMode": "text"}
+BAR: Final = {"mode": "lcd", "type": "gauge", "valueDisplayMode": "color"}
 COLORED: Final = {"mode": "basic", "type": "color-background"}
 LEVELS: Final = {
     "user_client": "1  user + client-id",

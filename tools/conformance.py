@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the suite is shared with the tests
 
-from tests.conformance.failures import Malformed  # noqa: E402 - needs the path
+from tests.conformance.fields import Malformed  # noqa: E402 - needs the path
 from tests.conformance.suite import load, outcomes  # noqa: E402
 
 from quotascope.metrics import NEWEST_RELEASE, KafkaRelease  # noqa: E402

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -181,8 +182,9 @@ def test_a_site_shows_in_all_rules() -> None:
 )
 def test_a_site_that_cannot_work_is_refused(field: str, value: str) -> None:
     """A mistake is told when the rules are written, not by Prometheus at night."""
+    wrong: dict[str, Any] = {field: value}
     with pytest.raises(InvalidSite, match=r"is not|cannot be"):
-        Site(**{field: value})
+        Site(**wrong)
 
 
 def test_the_operators_resource_has_the_same_groups() -> None:

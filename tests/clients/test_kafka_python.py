@@ -1,6 +1,10 @@
+"""The adapter over kafka-python, and what it needs of the library."""
+
+import importlib.metadata
 import inspect
 import logging
 import socket
+import sys
 import threading
 import traceback
 from collections.abc import Iterator
@@ -24,6 +28,7 @@ from quotascope.clients import (
     AdminTimeout,
     AdminUnreachable,
     Connection,
+    LibraryMissing,
     QuotaChange,
     Sasl,
     SaslMechanism,
@@ -31,13 +36,16 @@ from quotascope.clients import (
     SecurityProtocol,
     UnsupportedByLibrary,
     kafka_python,
+    open_quota_admin,
 )
+from quotascope.clients.accounting import ThrottleAccount
+from quotascope.clients.adapter import open_topic_admin
 from quotascope.clients.kafka_python import KafkaPythonAdmin, connect, private_send
 
 from .recorded import answer
 from .servers import server, silent
 
-CONNECTION = Connection(bootstrap_servers=("broker-1:9092",), timeout_seconds=3)
+IMPATIENT = Connection(bootstrap_servers=("broker-1:9092",), timeout_seconds=3)
 
 
 def _source(function: Any) -> str:
@@ -123,7 +131,7 @@ def test_each_request_is_read(libraries: list[Library]) -> None:
     names = ["quotas", "cluster", "cluster", "settings", "quorum", "quorum"]
     library = Library([answer(name) for name in names])
     libraries.append(library)
-    admin = KafkaPythonAdmin(CONNECTION)
+    admin = KafkaPythonAdmin(IMPATIENT)
     assert len(admin.describe_quotas()) == 7
     assert admin.describe_cluster().cluster_id == "cXVvdGFzY29wZS10ZXN0cw"
     assert [node.node_id for node in admin.describe_brokers().nodes] == [1]
@@ -145,7 +153,7 @@ def test_changes_are_sent_as_one_entry_per_entity(libraries: list[Library]) -> N
         QuotaChange(entity={"user": "a"}, key="producer_byte_rate", value=1.0),
         QuotaChange(entity={"user": "a"}, key="consumer_byte_rate", value=None),
     ]
-    KafkaPythonAdmin(CONNECTION).alter_quotas(changes)
+    KafkaPythonAdmin(IMPATIENT).alter_quotas(changes)
     (entry,) = library.sent[0][0].to_dict()["entries"]
     assert entry["entity"] == [{"entity_type": "user", "entity_name": "a"}]
     assert [(op["key"], op["value"], op["remove"]) for op in entry["ops"]] == [
@@ -156,7 +164,7 @@ def test_changes_are_sent_as_one_entry_per_entity(libraries: list[Library]) -> N
 
 def test_no_change_is_not_sent() -> None:
     """An empty list asks nothing of the cluster."""
-    KafkaPythonAdmin(CONNECTION).alter_quotas([])
+    KafkaPythonAdmin(IMPATIENT).alter_quotas([])
 
 
 @pytest.mark.parametrize(
@@ -168,7 +176,7 @@ def test_a_lost_connection_is_made_again(
     """A broker that restarted since the last call is asked once more, on a new connection."""
     stale = Library([lost])
     libraries += [stale, Library([answer("cluster")])]
-    assert KafkaPythonAdmin(CONNECTION).describe_cluster().nodes
+    assert KafkaPythonAdmin(IMPATIENT).describe_cluster().nodes
     assert stale.closed
 
 
@@ -179,7 +187,7 @@ def test_a_connection_that_is_lost_twice_is_given_up(libraries: list[Library]) -
         Library([KafkaConnectionError("reset again")]),
     ]
     libraries += both
-    admin = KafkaPythonAdmin(CONNECTION)
+    admin = KafkaPythonAdmin(IMPATIENT)
     with pytest.raises(
         AdminUnreachable, match="broker-1:9092: KafkaConnectionError: reset again"
     ):
@@ -195,7 +203,7 @@ def test_a_defect_of_the_library_is_no_reason_to_stay_with_it(
     """After an exception that the library does not promise, the next call starts afresh."""
     broken = Library([RuntimeError("event loop is closed")])
     libraries.append(broken)
-    admin = KafkaPythonAdmin(CONNECTION)
+    admin = KafkaPythonAdmin(IMPATIENT)
     with pytest.raises(RuntimeError):
         admin.describe_cluster()
     assert broken.closed
@@ -209,7 +217,7 @@ def test_no_answer_is_not_waited_for_twice(libraries: list[Library]) -> None:
     with pytest.raises(
         AdminTimeout, match="DescribeClientQuotas: no answer within 3 s"
     ):
-        KafkaPythonAdmin(CONNECTION).describe_quotas()
+        KafkaPythonAdmin(IMPATIENT).describe_quotas()
 
 
 def test_a_node_that_is_gone_is_told(libraries: list[Library]) -> None:
@@ -217,7 +225,7 @@ def test_a_node_that_is_gone_is_told(libraries: list[Library]) -> None:
     library = Library([UnknownBrokerIdError(7)])
     libraries.append(library)
     with pytest.raises(AdminRequestFailed, match="UnknownBrokerIdError: 7"):
-        KafkaPythonAdmin(CONNECTION).describe_settings(7)
+        KafkaPythonAdmin(IMPATIENT).describe_settings(7)
     assert not library.closed
 
 
@@ -225,7 +233,7 @@ def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:
     """A broker that does not know DescribeQuorum has no active controller to tell."""
     too_old = IncompatibleBrokerVersion("too old")
     libraries.append(Library([too_old, too_old]))
-    admin = KafkaPythonAdmin(CONNECTION)
+    admin = KafkaPythonAdmin(IMPATIENT)
     assert admin.describe_quorum_leader() is None
     assert admin.describe_voters().node_ids == ()
 
@@ -234,12 +242,12 @@ def test_other_failures_of_the_quorum_are_told(libraries: list[Library]) -> None
     """Only an unsupported request means that there is no quorum."""
     libraries.append(Library([answer("quorum") | {"error_code": 6}]))
     with pytest.raises(AdminRequestFailed, match=r"\(error 6\)"):
-        KafkaPythonAdmin(CONNECTION).describe_quorum_leader()
+        KafkaPythonAdmin(IMPATIENT).describe_quorum_leader()
 
 
 def test_a_closed_client_connects_no_more() -> None:
     """A call after `close` fails instead of opening a connection that nobody closes."""
-    admin = KafkaPythonAdmin(CONNECTION)
+    admin = KafkaPythonAdmin(IMPATIENT)
     admin.close()
     with pytest.raises(AdminUnreachable, match="this client was closed"):
         admin.describe_quotas()
@@ -309,3 +317,65 @@ def test_scram_names_are_escaped() -> None:
     ]:
         sasl = Sasl(mechanism=mechanism, username="a=b,c", password=Secret("x"))
         assert kafka_python._sasl_configs(sasl)["sasl_plain_username"] == sent
+
+
+CONNECTION = Connection(bootstrap_servers=("broker-1:9092",))
+ADAPTER = "quotascope.clients.kafka_python"
+TOPICS = "quotascope.clients.throttled_admin.topics"
+
+
+def without(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    """Make a module impossible to import, and the adapter not yet imported."""
+    monkeypatch.delitem(sys.modules, ADAPTER, raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+
+
+def test_nothing_connects_before_the_first_call() -> None:
+    """An adapter can be had for a cluster that is not there."""
+    admin = open_quota_admin(CONNECTION)
+    admin.close()
+    admin.close()
+
+
+def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing connects before the first call; without kafka-python the message says how to get it."""
+    open_topic_admin(CONNECTION, ThrottleAccount()).close()
+    without(monkeypatch, "kafka")
+    monkeypatch.delitem(sys.modules, TOPICS)
+    with pytest.raises(LibraryMissing):
+        open_topic_admin(CONNECTION, ThrottleAccount())
+
+
+@pytest.mark.parametrize(
+    ("module", "error", "words"),
+    [
+        ("kafka", LibraryMissing, r"pip install 'quotascope\[kafka\]'"),
+        (
+            "kafka.protocol.admin",
+            UnsupportedByLibrary,
+            r"kafka-python 3\.\d+\.\d+ lacks something of kafka\.protocol\.admin",
+        ),
+    ],
+    ids=["missing", "too old"],
+)
+def test_a_library_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, module: str, error: type[Exception], words: str
+) -> None:
+    """With the command that installs it, or its version."""
+    without(monkeypatch, module)
+    with pytest.raises(error, match=words):
+        open_quota_admin(CONNECTION)
+
+
+def test_a_library_of_unknown_version_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something else that calls itself kafka is no traceback either."""
+
+    def version(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    without(monkeypatch, "kafka.protocol.admin")
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(
+        UnsupportedByLibrary, match=r"kafka-python \(unknown version\) lacks"
+    ):
+        open_quota_admin(CONNECTION)

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable
 
-from tests.conformance.failures import Unmet
-from tests.conformance.fields import Fields
+from tests.conformance.fields import Fields, Unmet
 
 from quotascope.metrics import QuotaViolation
 

@@ -1,10 +1,23 @@
-"""Objects of a vectors file, read key by key, so that nothing in them is overlooked."""
+"""Objects of a vectors file, read key by key so that nothing in them is overlooked, and the runners of their steps."""
 
 import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from tests.conformance.failures import Malformed
+from quotascope.metrics import KafkaRelease
+
+
+class Failure(Exception):
+    """Any reason, in words."""
+
+
+class Unmet(Failure):
+    """The engine answered something else than expected."""
+
+
+class Malformed(Failure):
+    """The vector itself makes no sense: a missing or unknown key, a value of the wrong type, an unknown operation."""
+
 
 COMMENTS = frozenset({"basis", "basis_exact", "note", "provenance", "source_test"})
 """Keys that say where a figure comes from and expect nothing."""
@@ -113,3 +126,33 @@ def as_flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise Malformed(f"true or false was expected, not {value!r:.60}")
     return value
+
+
+class Runner:
+    """
+    Runs the steps of one vector.
+
+    A kind is a subclass: its constructor reads what it needs of the config, and each operation is a method named
+    `op_<operation>` that reads all of its step. Times are epoch ms: `clock_origin_ms` of the config plus `at_ms` of the step,
+    which is the last one's when it is left out.
+    """
+
+    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+        self._release = release
+        self._origin_ms = config.integer("clock_origin_ms", 0)
+        self._at_ms = 0
+
+    def now_ms(self, step: Fields) -> int:
+        """The time of a step."""
+        self._at_ms = step.integer("at_ms", self._at_ms)
+        return self._origin_ms + self._at_ms
+
+    def run(self, step: Fields) -> None:
+        """Run one step. Raises `Failure`."""
+        operation = step.text("op")
+        method = getattr(self, f"op_{operation}", None)
+        if method is None:
+            raise Malformed(f"unknown operation {operation!r:.60}")
+        self.now_ms(step)
+        method(step)
+        step.done()

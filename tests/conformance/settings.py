@@ -3,8 +3,7 @@
 from enum import Enum
 from typing import TypeVar
 
-from tests.conformance.failures import Malformed
-from tests.conformance.fields import Fields, as_number
+from tests.conformance.fields import Fields, Malformed, as_number
 
 from quotascope.metrics import (
     LONG_MAX,

@@ -6,30 +6,32 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.conformance.admin_retry import AdminRetryRunner
-from tests.conformance.byte_rates import ReplicationQuotaRunner, RLMQuotaRunner
-from tests.conformance.client_throttle import (
+from tests.conformance.clients import (
+    AdminRetryRunner,
     ClientThrottleMetricsRunner,
     ClientThrottleRunner,
+    SanitizeRunner,
     ShouldClientThrottleRunner,
+    TelemetryNameRunner,
 )
-from tests.conformance.connection_ip_quota import ConnectionIpQuotaRunner
-from tests.conformance.controller_quota import ControllerQuotaRunner
-from tests.conformance.failures import Failure, Malformed, Unmet
-from tests.conformance.fields import Fields
-from tests.conformance.histogram_bins import HistogramBinsRunner
-from tests.conformance.quota_manager import QuotaManagerRunner
-from tests.conformance.quota_validation import QuotaValidationRunner
-from tests.conformance.reaper import ReaperRunner, ThrottledChannelRunner
-from tests.conformance.recording_level import RecordingLevelRunner
-from tests.conformance.registry import RegistryRunner
-from tests.conformance.request_combination import RequestCombinationRunner
-from tests.conformance.runner import Runner
-from tests.conformance.sanitize import SanitizeRunner
-from tests.conformance.sensor import SensorRunner
-from tests.conformance.stat import StatRunner
-from tests.conformance.telemetry_name import TelemetryNameRunner
-from tests.conformance.throttle_formula import (
+from tests.conformance.fields import Failure, Fields, Malformed, Runner, Unmet
+from tests.conformance.quotas import (
+    ConnectionIpQuotaRunner,
+    ControllerQuotaRunner,
+    QuotaManagerRunner,
+    QuotaValidationRunner,
+    ReaperRunner,
+    ReplicationQuotaRunner,
+    RequestCombinationRunner,
+    RLMQuotaRunner,
+    ThrottledChannelRunner,
+)
+from tests.conformance.statistics import (
+    HistogramBinsRunner,
+    RecordingLevelRunner,
+    RegistryRunner,
+    SensorRunner,
+    StatRunner,
     ThrottleFormulaRunner,
     TokenThrottleRunner,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.failures import Failure, Malformed, Unmet
+from tests.conformance.fields import Failure, Malformed, Unmet
 from tests.conformance.suite import Vector, load, run
 
 from quotascope.metrics import KafkaRelease

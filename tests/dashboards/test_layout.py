@@ -156,7 +156,7 @@ FILTER_ICON: Final = 22
 PANEL_HEAD, TABLE_HEAD, TABLE_ROW = 40 + 8 + 2, 34, 36
 """Pixels of Grafana 13: title, padding and border; names of columns; a row."""
 CELLS: Final = {
-    "bar": {"mode": "lcd", "type": "gauge", "valueDisplayMode": "text"},
+    "bar": {"mode": "lcd", "type": "gauge", "valueDisplayMode": "color"},
     "colored": {"mode": "basic", "type": "color-background"},
 }
 """How cells look, by the word for it in `layout.txt`."""

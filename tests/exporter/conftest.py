@@ -1,8 +1,10 @@
-"""Snapshots of real nodes, and certificates."""
+"""Snapshots of real nodes, certificates, and logging as it was."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
 
 import pytest
+import structlog
 from tests.cluster.certificates import Certificates, make_certificates
 from tests.exporter.recorded import (
     COMBINED_RULES,
@@ -24,6 +26,17 @@ BOTH = ("1", "100")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     """An authority, a server and a client."""
     return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    """Leave logging as it was."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
 
 
 @pytest.fixture

@@ -57,12 +57,9 @@ SPLIT_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
         QuotaEntity(DEFAULT, DEFAULT): 500_000.0,
     },
     QuotaType.FETCH: {QuotaEntity(DEFAULT): 300_000.0, QuotaEntity("alice"): 60_000.0},
-    QuotaType.REQUEST: {
-        QuotaEntity(None, "bulk"): 1.0,
-        QuotaEntity(None, DEFAULT): 1_000.0,
-    },
+    QuotaType.REQUEST: {QuotaEntity(None, "bulk"): 1.0, QuotaEntity(None, DEFAULT): 1_000.0},
     QuotaType.CONTROLLER_MUTATION: {QuotaEntity("bob"): 2.0},
-}
+}  # fmt: skip
 FORWARDED_RULES: Mapping[QuotaType, Mapping[QuotaEntity, float]] = {
     QuotaType.CONTROLLER_MUTATION: {QuotaEntity("bob"): 2.0}
 }

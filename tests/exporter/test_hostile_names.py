@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import logging
-from collections.abc import Iterator
 from typing import Final
 
 import aiohttp
 import pytest
-import structlog
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,6 +22,8 @@ from quotascope.exporter.config import Config, LogConfig, LogFormat
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.sources.build import build_sources
 from quotascope.metrics import mbean_name, sanitize
+
+pytestmark = pytest.mark.usefixtures("logging_restored")
 
 NASTY: Final = (
     *HOSTILE[1:],
@@ -113,17 +112,6 @@ async def served(clients: list[str]) -> list[str]:
                     assert response.status == 200, await response.text()
                     texts.append(await response.text())
     return texts
-
-
-@pytest.fixture(autouse=True)
-def _restore() -> Iterator[None]:
-    """Leave logging as it was."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
 
 
 def checked(clients: list[str], log_format: LogFormat) -> Page:

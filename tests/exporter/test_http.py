@@ -22,7 +22,6 @@ from quotascope.exporter.http import (
     scrape_timeout,
 )
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.page.serving import MAX_AGE_SECONDS
 from quotascope.exporter.snapshot import Snapshot
 
 Client = TestClient[Request, Application]
@@ -54,24 +53,6 @@ async def serve() -> AsyncIterator[Serve]:
         await collection.close()
 
 
-async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
-    """An hour back, or the snapshot's time an hour ahead, does not make what is shown fresh for that long."""
-    now = NOW
-    source = ScriptedSource()
-    collection = Collection([source], LimitsRefresh(), 0, clock=lambda: now)
-    handlers = Handlers(collection, CONFIG, clock=lambda: now)
-    async with TestClient(TestServer(handlers.app())) as client:
-        await collection.snapshot(5.0)
-        now -= 3600
-        await client.get("/api/v1/entities")
-        assert source.reads == 1
-        collection.latest_began -= MAX_AGE_SECONDS + 1
-        told = await (await client.get("/api/v1/entities")).json()
-    await collection.close()
-    assert told["taken_at"] == now
-    assert source.reads == 2
-
-
 async def test_metrics_as_text(serve: Serve) -> None:
     """A plain request gets the classic text."""
     client = await serve(ScriptedSource())
@@ -99,25 +80,6 @@ async def test_metrics_as_openmetrics_and_gzip(serve: Serve) -> None:
     text = gzip.decompress(await answer.read()).decode()
     assert SERIES in text.splitlines()
     assert text.endswith("# EOF\n")
-
-
-async def test_cluster_label(serve: Serve) -> None:
-    """The configured cluster is on every series."""
-    client = await serve(ScriptedSource(), cluster="prod")
-    text = await (await client.get("/metrics")).read()
-    assert b'cluster="prod"' in gzip.decompress(text)
-
-
-async def test_failing_source_is_still_200(serve: Serve) -> None:
-    """A broker that is down is data, not an error of the scrape."""
-    broken = ScriptedSource("broken", "2")
-    broken.fail()
-    client = await serve(ScriptedSource(), broken)
-    answer = await client.get("/metrics", headers={"Accept-Encoding": ""})
-    assert answer.status == 200
-    lines = (await answer.text()).splitlines()
-    assert 'quotascope_source_up{source="broken"} 0.0' in lines
-    assert SERIES in lines
 
 
 async def test_deadline_comes_from_the_scraper(serve: Serve) -> None:
@@ -164,19 +126,6 @@ async def test_ready_after_the_first_collection(serve: Serve) -> None:
     assert (await client.get("/-/ready")).status == 200
 
 
-async def test_landing_page(serve: Serve) -> None:
-    """People get a page that runs nothing; it asks no broker before the first collection."""
-    source = ScriptedSource("b<1>")
-    client = await serve(source)
-    assert "under way" in await (await client.get("/")).text()
-    assert source.reads == 0
-    await client.get("/metrics")
-    answer = await client.get("/")
-    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
-    assert "b&lt;1&gt;" in await answer.text()
-
-
 async def test_unknown_paths_and_methods(serve: Serve) -> None:
     """Plain words and the right status; HEAD works where GET does."""
     client = await serve(ScriptedSource())
@@ -204,42 +153,6 @@ async def test_defect_is_a_500_without_details(
     assert answer.status == 500
     assert await answer.text() == "internal error: see the log\n"
     assert lines[-1]["event"] == "a request failed"
-
-
-async def test_scrapes_at_once_share_one_collection_and_one_text(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many servers scrape: the brokers are read once, and each format is written once."""
-    written: list[str] = []
-    write = Renderer.render
-
-    def noted(
-        self: Renderer, snapshot: Snapshot, now: float, chosen: TextFormat
-    ) -> bytes:
-        written.append(chosen.content_type)
-        return write(self, snapshot, now, chosen)
-
-    monkeypatch.setattr(Renderer, "render", noted)
-    source = ScriptedSource()
-    source.answers.clear()
-    client = await serve(source)
-    formats = ["text/plain", "application/openmetrics-text"]
-
-    async def scrape(number: int) -> bytes:
-        accept = {"Accept": formats[number % 2], "Accept-Encoding": "gzip"}
-        async with client.get("/metrics", headers=accept) as answer:
-            assert answer.status == 200
-            return await answer.read()
-
-    scrapes = [asyncio.create_task(scrape(number)) for number in range(20)]
-    await source.asked.wait()
-    while client.server.handler.requests_count < 20:  # noqa: ASYNC110 - it goes by itself
-        await asyncio.sleep(0)
-    source.answers.set()
-    bodies = await asyncio.gather(*scrapes)
-    assert source.reads == 1
-    assert len(set(bodies)) == 2
-    assert sorted(written) == [OPENMETRICS.content_type, TEXT.content_type]
 
 
 class Held(Renderer):

@@ -7,7 +7,6 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,6 +18,8 @@ from structlog.testing import capture_logs
 from quotascope.exporter.config import LogConfig, LogFormat, LogLevel
 from quotascope.exporter.logs import RateLimitedLog, configure_logs
 
+pytestmark = pytest.mark.usefixtures("logging_restored")
+
 HOSTILE = 'a"b\\c\nlevel=error msg=forged \x1b[31m\r\u2028 = \U0001f600'
 
 
@@ -28,17 +29,6 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         """It does."""
         return True
-
-
-@pytest.fixture(autouse=True)
-def _restore() -> Iterator[None]:
-    """Leave logging as it was."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
 
 
 def written(log_format: LogFormat, text: str, **values: object) -> str:

@@ -22,17 +22,9 @@ from quotascope.metrics import QuotaType, catalog
 CLIENT_QUOTAS = {
     "Produce": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
     "Fetch": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
-    "Request": {
-        "request-time": "percent",
-        "quota-utilization": "percent",
-        "exempt-request-time": "percent",
-    },
-    "ControllerMutation": {
-        "mutation-rate": "mutations/s",
-        "tokens": "mutations",
-        "rejection-count": "count",
-    },
-}
+    "Request": {"request-time": "percent", "quota-utilization": "percent", "exempt-request-time": "percent"},
+    "ControllerMutation": {"mutation-rate": "mutations/s", "tokens": "mutations", "rejection-count": "count"},
+}  # fmt: skip
 EVERY_QUOTA = {
     "throttle-time": "ms",
     "throttle-time-total": "ms",
@@ -40,16 +32,9 @@ EVERY_QUOTA = {
     "queue-size": "count",
 }
 OTHERS = {
-    "RequestMetrics": {
-        "ThrottleTimeMs Mean": "ms",
-        "ThrottleTimeMs Count": "count",
-        "ErrorsPerSec Count": "count",
-    },
+    "RequestMetrics": {"ThrottleTimeMs Mean": "ms", "ThrottleTimeMs Count": "count", "ErrorsPerSec Count": "count"},
     "KafkaController": {"ActiveControllerCount Value": "count"},
-    "ControllerEventManager": {
-        "EventQueueTimeMs Mean": "ms",
-        "EventQueueTimeMs Count": "count",
-    },
+    "ControllerEventManager": {"EventQueueTimeMs Mean": "ms", "EventQueueTimeMs Count": "count"},
     "app-info": {"StartTimeMs": "ms"},
     "socket-server-metrics": {
         "broker-connection-accept-rate": "connections/s",
@@ -57,10 +42,7 @@ OTHERS = {
         "connection-accept-throttle-time": "ms",
         "ip-connection-accept-throttle-time": "ms",
     },
-    "RemoteLogManager": {
-        "remote-copy-throttle-time-avg": "ms",
-        "remote-fetch-throttle-time-avg": "ms",
-    },
+    "RemoteLogManager": {"remote-copy-throttle-time-avg": "ms", "remote-fetch-throttle-time-avg": "ms"},
     **{
         kind: {"byte-rate": "bytes/s"}
         for kind in ("LeaderReplication", "FollowerReplication", "AlterLogDirsReplication", "RLMCopy", "RLMFetch")
@@ -97,17 +79,10 @@ def column(domain: str, attribute: str, **properties: str) -> BeanColumn:
         column("kafka.server", "tokens", type="Fetch", user="a"),
         column("kafka.server", "StartTimeMs", type="app-info"),
         column("kafka.server", "byte-rate"),
-        column(
-            "kafka.network",
-            "Count",
-            type="RequestMetrics",
-            name="ErrorsPerSec",
-            request="Fetch",
-            error="NONE",
-        ),
+        column("kafka.network", "Count", type="RequestMetrics", name="ErrorsPerSec", request="Fetch", error="NONE"),
         column("kafka.network", "Count", type="RequestMetrics", name="ThrottleTimeMs"),
     ],
-)
+)  # fmt: skip
 def test_what_only_looks_similar_means_nothing(useless: BeanColumn) -> None:
     """Beans with further key properties are something else."""
     assert attribute_of(useless) is None

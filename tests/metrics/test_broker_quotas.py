@@ -1,6 +1,8 @@
-"""What a broker does for each response, through real managers and channels."""
+"""What a broker does for each response, and which quota throttles it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quotascope.metrics import (
     INT_MAX,
@@ -20,7 +22,13 @@ from quotascope.metrics import (
     QuotaManagers,
     QuotaType,
     Registry,
+    RequestQuotaManager,
     ThrottlingQuotaExceeded,
+    combine_controller,
+    combine_fetch,
+    combine_forwarded_response,
+    combine_produce,
+    combine_request,
 )
 
 T0 = 1_600_000_000_000
@@ -232,3 +240,133 @@ class TestController:
         broker = Broker()
         decision = broker.quotas.controller(broker.request(), UNBOUNDED, NOW)
         assert muted(decision) == (None, 0, 0)
+
+
+PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
+MUTATION = QuotaType.CONTROLLER_MUTATION
+times = st.integers(-INT_MAX - 1, INT_MAX)
+
+
+def mute(by: QuotaType, ms: int, *, unrecord: bool = False) -> Decision:
+    """A response that carries the time for which its channel is muted."""
+    return Decision(
+        throttled_by=by, throttle_time_ms=ms, response_ms=ms, unrecord_fetch=unrecord
+    )
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "request_ms", "acks", "expected"),
+    [
+        (-1_294_977_296, 0, 1, Decision()),
+        (-1_294_977_296, 7, 1, mute(REQUEST, 7)),
+    ],
+)
+def test_produce(
+    bandwidth: int, request_ms: int, acks: int, expected: Decision
+) -> None:
+    """A time that wrapped around is none; tests/conformance has the others."""
+    assert combine_produce(bandwidth, request_ms, acks=acks) == expected
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "request_ms", "expected"),
+    [
+        (0, 0, Decision()),
+        (10, 5, mute(FETCH, 10, unrecord=True)),
+        (5, 10, mute(REQUEST, 10, unrecord=True)),
+        (0, 10, mute(REQUEST, 10, unrecord=True)),
+        (10, 10, mute(REQUEST, 10, unrecord=True)),
+    ],
+)
+def test_fetch(bandwidth: int, request_ms: int, expected: Decision) -> None:
+    """Any throttle holds the data back and gives its bytes back."""
+    assert combine_fetch(bandwidth, request_ms) == expected
+
+
+@pytest.mark.parametrize(
+    ("request_ms", "forwarded", "unauthorized", "expected"),
+    [
+        (0, False, False, Decision()),
+        (9, False, False, mute(REQUEST, 9)),
+        (9, True, False, Decision(response_ms=9)),
+        (9, True, True, mute(REQUEST, 9)),
+        (0, True, True, Decision()),
+    ],
+)
+def test_request(
+    request_ms: int, *, forwarded: bool, unauthorized: bool, expected: Decision
+) -> None:
+    """A forwarded request is only reported, unless the cluster authorization failed."""
+    decision = combine_request(
+        request_ms, forwarded=forwarded, cluster_authorization_failed=unauthorized
+    )
+    assert decision == expected
+
+
+@given(own=times, request_ms=times, forwarded=st.booleans())
+def test_no_manager_without_a_positive_time(
+    *, own: int, request_ms: int, forwarded: bool
+) -> None:
+    """A channel is muted exactly for a positive time, and the response says so."""
+    for decision in (
+        combine_produce(own, request_ms, acks=1),
+        combine_fetch(own, request_ms),
+        combine_request(request_ms, forwarded=forwarded),
+        combine_controller(own, request_ms, forwarded=forwarded),
+        combine_forwarded_response(own, request_ms),
+    ):
+        muted = decision.throttled_by is not None
+        assert muted == (decision.throttle_time_ms > 0)
+        assert not muted or decision.response_ms == decision.throttle_time_ms
+
+
+EPOCH_MS = 1_600_000_000_000
+
+
+def exempt_percent(registry: Registry) -> float:
+    """The value of exempt-request-time."""
+    name = registry.metric_name("exempt-request-time", "Request")
+    metric = registry.metric(name)
+    assert metric is not None
+    return metric.value(EPOCH_MS)
+
+
+@pytest.mark.parametrize("seconds", [1, 3])
+def test_never_longer_than_a_window(registry: Registry, seconds: int) -> None:
+    """Whatever a request cost, its client is read again after one window."""
+    config = ManagerConfig(window_seconds=seconds)
+    manager = RequestQuotaManager(registry, EPOCH_MS, config)
+    manager.update_quota(QuotaEntity("alice"), 0.01)
+    hour_ns = 3_600_000 * MS
+    throttle = manager.maybe_record_request(ALICE, "c", hour_ns, EPOCH_MS)
+    assert throttle == seconds * 1000
+
+
+def test_one_busy_thread_is_100_percent(registry: Registry) -> None:
+    """Thread time is measured in percent of one thread, the network thread's included."""
+    manager = RequestQuotaManager(registry, EPOCH_MS)
+    manager.update_quota(QuotaEntity("alice"), 1e6)
+    manager.maybe_record_request(ALICE, "c", 6_000 * MS, EPOCH_MS)
+    manager.record_network_thread_time(ALICE, "c", 4_000 * MS, EPOCH_MS)
+    metric = manager.sensors_for(ALICE, "c", EPOCH_MS).quota.metrics()[0]
+    assert metric.name.name == "request-time"
+    assert metric.name.description == "Tracking request-time per user/client-id"
+    assert metric.value(EPOCH_MS) == 100.0
+
+
+def test_without_rules(registry: Registry) -> None:
+    """Neither requests nor exempt ones are recorded as long as no rule exists."""
+    manager = RequestQuotaManager(registry, EPOCH_MS)
+    assert manager.maybe_record_request(ALICE, "c", 9_999 * MS, EPOCH_MS) == 0
+    manager.maybe_record_exempt(9_999 * MS, EPOCH_MS)
+    assert exempt_percent(registry) == 0.0
+    assert set(registry.sensors()) == {"Request-delayQueue", "exempt-Request"}
+
+
+def test_exempt_requests(registry: Registry) -> None:
+    """What no quota applies to is measured over the registry's 2 x 30 s, and never expires."""
+    manager = RequestQuotaManager(registry, EPOCH_MS)
+    manager.update_quota(QuotaEntity("alice"), 1)
+    manager.maybe_record_exempt(3_000 * MS, EPOCH_MS)
+    assert exempt_percent(registry) == 10.0
+    assert registry.expire_sensors(EPOCH_MS * 2) == ()

@@ -1,9 +1,13 @@
-"""The catalog keeps Prometheus's conventions."""
+"""The catalog keeps Prometheus's conventions and OpenTelemetry's."""
+
+from __future__ import annotations
 
 import re
 
 import pytest
+from tests.exporter.otlp.messages import translated
 
+from quotascope.metrics import catalog
 from quotascope.metrics.catalog import (
     Family,
     FamilyType,
@@ -11,6 +15,7 @@ from quotascope.metrics.catalog import (
     families,
     job_families,
 )
+from quotascope.metrics.catalog.otel_names import UCUM, otel_name, ucum
 
 FAMILIES = [*families(), *client_families(), *job_families()]
 
@@ -47,3 +52,49 @@ class TestFamily:
     def test_source_is_named(self, family: Family) -> None:
         """A reader can look the value up where it comes from."""
         assert family.source
+
+
+def test_every_family_has_a_unit() -> None:
+    """Whoever writes a new word into the catalog says what it is in UCUM."""
+    words = {family.unit for family in FAMILIES}
+    assert words - UCUM.keys() == set()
+
+
+def test_no_unit_is_a_leftover() -> None:
+    """The table holds what the catalog uses, and nothing else."""
+    words = {family.unit for family in FAMILIES}
+    assert UCUM.keys() - words == set()
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        (catalog.PRODUCE_BYTES_PER_SECOND, "kafka.quota.produce"),
+        (catalog.PRODUCE_LIMIT, "kafka.quota.produce_limit"),
+        (catalog.REQUEST_THREADS, "kafka.quota.request_threads"),
+        (catalog.CONTROLLER_MUTATION_LIMIT, "kafka.quota.controller_mutation_limit"),
+        (catalog.THROTTLED_SECONDS, "kafka.quota.throttled"),
+        (catalog.UTILIZATION, "kafka.quota.utilization"),
+        (catalog.SOURCE_UP, "quotascope.source_up"),
+        (catalog.CLIENT_THROTTLED_SECONDS, "kafka.client.throttled"),
+        (catalog.SPARK_TASK_RETRIES, "spark.task_retries"),
+    ],
+)
+def test_names(family: Family, name: str) -> None:
+    """The namespace has dots; type and unit are left to themselves."""
+    assert otel_name(family) == name
+
+
+def test_prometheus_makes_our_names_of_them() -> None:
+    """For every family, the translation of OTLP gives the name that /metrics has."""
+    for family in FAMILIES:
+        counts = family.type is FamilyType.COUNTER
+        name = translated(otel_name(family), ucum(family), counts=counts)
+        assert name == family.name
+
+
+def test_they_are_names_and_differ() -> None:
+    """OpenTelemetry allows them, and no two families become one."""
+    names = [otel_name(family) for family in FAMILIES]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_.]{1,254}", name) for name in names)

@@ -1,4 +1,4 @@
-"""Quotas on the rate of new connections."""
+"""Quotas on new connections, and how many there may be."""
 
 import pytest
 from tests.strategies import EPOCH_MS
@@ -8,10 +8,12 @@ from quotascope.metrics import (
     ConnectionCounts,
     ConnectionQuotas,
     ConnectionThrottled,
+    DelayedClose,
     KafkaMetric,
     MalformedName,
     Registry,
     TooManyConnections,
+    UnknownConnection,
     WindowConfig,
     mbean_name,
 )
@@ -234,3 +236,118 @@ def test_mbeans_are_kafkas(registry: Registry) -> None:
     }
     later = EPOCH_MS + 10**12
     assert registry.expire_sensors(later) == ("Connection-Accept-Rate-0:0:0:0:0:0:0:1",)
+
+
+def test_counts_by_address_and_in_total() -> None:
+    """An address without connections is forgotten."""
+    counts = ConnectionCounts()
+    counts.add("CLIENT", "::1")
+    counts.add("CLIENT", "0:0:0:0:0:0:0:1")
+    counts.add("CLIENT", "10.0.0.1")
+    assert (counts.count("::1"), counts.count("10.0.0.2"), counts.total) == (2, 0, 3)
+    counts.remove("CLIENT", "10.0.0.1")
+    with pytest.raises(UnknownConnection, match="no connection"):
+        counts.remove("CLIENT", "10.0.0.1")
+    assert counts.total == 2
+
+
+def test_an_address_has_a_limit_or_one_of_its_own() -> None:
+    """A connection too many is counted until it is closed."""
+    counts = ConnectionCounts(max_per_ip=1, overrides={"10.0.0.2": 2})
+    counts.add("CLIENT", "10.0.0.1")
+    with pytest.raises(TooManyConnections, match="more than 1"):
+        counts.add("CLIENT", "10.0.0.1")
+    assert counts.count("10.0.0.1") == 2
+    for _ in range(2):
+        counts.add("CLIENT", "10.0.0.2")
+    with pytest.raises(TooManyConnections, match="more than 2"):
+        counts.add("CLIENT", "10.0.0.2")
+    counts.update_overrides({})
+    with pytest.raises(TooManyConnections, match="more than 1"):
+        counts.add("CLIENT", "10.0.0.2")
+
+
+def test_a_listener_has_slots() -> None:
+    """When they are taken, the acceptor waits."""
+    counts = ConnectionCounts()
+    counts.set_listener("CLIENT", 1)
+    assert counts.has_slot("CLIENT")
+    counts.add("CLIENT", "10.0.0.1")
+    assert not counts.has_slot("CLIENT")
+    counts.set_listener("CLIENT", 2)
+    assert counts.has_slot("CLIENT")
+    counts.set_listener("CLIENT", 1)
+    counts.remove("CLIENT", "10.0.0.1")
+    assert counts.has_slot("CLIENT")
+
+
+def test_brokers_reach_each_other_when_clients_took_all_slots() -> None:
+    """Their listener is protected as soon as there is another."""
+    counts = ConnectionCounts(max_connections=1, inter_broker_listener="BROKER")
+    counts.set_listener("BROKER")
+    assert not counts.is_protected("BROKER")
+    counts.set_listener("CLIENT")
+    assert counts.is_protected("BROKER")
+    for _ in range(2):
+        counts.add("CLIENT", "10.0.0.1")
+    assert (counts.has_slot("CLIENT"), counts.has_slot("BROKER")) == (False, True)
+    assert counts.is_exceeded("CLIENT")
+    assert not counts.is_exceeded("BROKER")
+
+
+def test_a_removed_listener_is_forgotten() -> None:
+    """Its connections count for the broker until they are closed."""
+    counts = ConnectionCounts(inter_broker_listener="BROKER")
+    for listener in ("BROKER", "CLIENT"):
+        counts.set_listener(listener)
+    counts.add("CLIENT", "10.0.0.1")
+    counts.remove_listener("CLIENT")
+    counts.remove_listener("CLIENT")
+    assert not counts.is_protected("BROKER")
+    assert counts.total == 1
+    counts.remove("CLIENT", "10.0.0.1")
+    assert counts.total == 0
+
+
+def test_nothing_is_closed_before_the_latest_is_due() -> None:
+    """Kafka's queue looks at the latest deadline first."""
+    sockets: DelayedClose[str] = DelayedClose()
+    for connection, end_ms in (("a", 100), ("c", 300), ("b", 200)):
+        sockets.add(connection, end_ms)
+    assert sockets.due(299) == []
+    assert sockets.due(301) == ["c", "b", "a"]
+    assert len(sockets) == 0
+
+
+def test_each_can_be_closed_when_it_is_due() -> None:
+    """For those who do not want to keep refused connections."""
+    sockets: DelayedClose[str] = DelayedClose(earliest_first=True)
+    for connection, end_ms in (("c", 300), ("a", 100), ("b", 200)):
+        sockets.add(connection, end_ms)
+    assert sockets.due(201) == ["a", "b"]
+    assert len(sockets) == 1
+
+
+def test_is_due_after_the_deadline() -> None:
+    """Not at it."""
+    sockets: DelayedClose[str] = DelayedClose()
+    sockets.add("a", 100)
+    assert sockets.due(100) == []
+    assert sockets.due(101) == ["a"]
+
+
+def test_connections_need_no_order() -> None:
+    """Those with the same deadline come in the order of their refusal."""
+    sockets: DelayedClose[object] = DelayedClose()
+    first, second = object(), object()
+    sockets.add(first, 100)
+    sockets.add(second, 100)
+    assert sockets.due(101) == [first, second]
+
+
+def test_an_acceptor_that_stops_closes_all() -> None:
+    """Due or not."""
+    sockets: DelayedClose[str] = DelayedClose()
+    sockets.add("a", 100)
+    assert sockets.clear() == ["a"]
+    assert sockets.clear() == []

@@ -10,8 +10,10 @@ from quotascope.metrics import (
     Measurable,
     MetricConfig,
     MetricName,
+    MetricsReporter,
     NotMeasurable,
     Quota,
+    Registry,
     WindowedSum,
 )
 from quotascope.metrics.locks import Lock
@@ -85,3 +87,12 @@ def test_a_gauge_has_no_violation() -> None:
 def test_repr_has_the_name() -> None:
     """A log line tells which metric it is."""
     assert repr(metric_of(CumulativeSum())) == "KafkaMetric(MetricName('n', 'g', {}))"
+
+
+def test_need_not_listen_to_anything(caplog: object) -> None:
+    """Every event is optional."""
+    registry = Registry(reporters=[MetricsReporter()])
+    registry.sensor("s", EPOCH_MS).add(MetricName("m", "g"), CumulativeSum())
+    registry.remove_sensor("s")
+    registry.close()
+    assert getattr(caplog, "records", None) == []

@@ -1,4 +1,4 @@
-"""Quotas on the traffic among brokers, set by configs."""
+"""Quotas on what brokers move for themselves: replicas, and data of tiered storage."""
 
 from contextlib import suppress
 
@@ -10,16 +10,158 @@ from tests.strategies import EPOCH_MS
 from quotascope.metrics import (
     ALL_REPLICAS,
     LONG_MAX,
+    ByteRateQuota,
     InvalidConfig,
     Quota,
     Registry,
     ReplicationQuotaManager,
     ReplicationQuotas,
     ReplicationQuotaType,
+    RLMQuotaManager,
+    RLMQuotaType,
+    TieredStorageQuotas,
     WindowConfig,
     parse_throttled_replicas,
 )
 from quotascope.metrics.replication_quotas import FOLLOWER_REPLICAS, LEADER_REPLICAS
+
+
+def make_quota(registry: Registry, quota: Quota | None = None) -> ByteRateQuota:
+    """Return a quota over ten windows."""
+    return ByteRateQuota(registry, "RLMCopy", "about", WindowConfig(samples=10), quota)
+
+
+def test_a_first_value_counts_for_one_window(registry: Registry) -> None:
+    """It is not spread over windows to come."""
+    quota = make_quota(registry, Quota(100))
+    quota.record(150, EPOCH_MS)
+    violation = quota.violation(EPOCH_MS)
+    assert violation is not None
+    assert (violation.value, violation.bound) == (150.0, 100.0)
+    assert quota.violation(EPOCH_MS + 1_500) is None
+
+
+def test_recording_never_refuses(registry: Registry) -> None:
+    """Whatever the bound, the bytes were moved."""
+    quota = make_quota(registry, Quota(0))
+    for _ in range(3):
+        quota.record(1e9, EPOCH_MS)
+    metric = registry.metric(quota.metric_name)
+    assert metric is not None
+    assert metric.value(EPOCH_MS) == 3e9
+
+
+def test_without_a_bound_nothing_is_in_violation(registry: Registry) -> None:
+    """Before one was set, and after it was taken away."""
+    quota = make_quota(registry)
+    quota.record(1e18, EPOCH_MS)
+    assert quota.violation(EPOCH_MS) is None
+    quota.update_quota(Quota(1))
+    assert quota.violation(EPOCH_MS) is not None
+    quota.update_quota(None)
+    assert quota.violation(EPOCH_MS) is None
+
+
+def test_a_new_bound_keeps_what_was_recorded(registry: Registry) -> None:
+    """It takes effect at once, also on a sensor that comes later."""
+    quota = make_quota(registry)
+    quota.update_quota(Quota(5))
+    quota.record(10, EPOCH_MS)
+    assert quota.violation(EPOCH_MS) is not None
+    quota.update_quota(Quota(10))
+    assert quota.quota == Quota(10)
+    assert quota.violation(EPOCH_MS) is None
+
+
+def test_the_sensor_lives_an_hour(registry: Registry) -> None:
+    """Asking does not keep it, and a new one starts without history."""
+    quota = make_quota(registry, Quota(5))
+    quota.record(10, EPOCH_MS)
+    assert registry.expire_sensors(EPOCH_MS + 3_600_000) == ()
+    quota.violation(EPOCH_MS + 3_600_001)
+    assert registry.expire_sensors(EPOCH_MS + 3_600_001) == ("RLMCopy",)
+    assert registry.metric(quota.metric_name) is None
+    assert quota.violation(EPOCH_MS + 3_600_002) is None
+    assert registry.metric(quota.metric_name) is not None
+
+
+def test_the_wait_is_not_clamped() -> None:
+    """Neither to a window nor to 32 bits; a bound of 0 waits forever."""
+    manager = RLMQuotaManager(Registry(), RLMQuotaType.FETCH, 1)
+    manager.record(3e9, EPOCH_MS)
+    assert manager.throttle_time_ms(EPOCH_MS) == 2_999_999_999_000
+    manager.update_quota(Quota(0))
+    assert manager.throttle_time_ms(EPOCH_MS) == LONG_MAX
+
+
+@pytest.mark.parametrize("quota_type", RLMQuotaType)
+def test_names_are_kafkas(quota_type: RLMQuotaType) -> None:
+    """Of the metric and of the config."""
+    name = RLMQuotaManager(Registry(), quota_type).metric_name
+    what = quota_type.name.lower()
+    assert (name.name, name.group) == ("byte-rate", quota_type.value)
+    assert name.description == f"Tracking {what} byte-rate for Remote Log Manager"
+    key = f"remote.log.manager.{what}.max.bytes.per.second"
+    assert quota_type.rate_key == key
+
+
+def waits(registry: Registry) -> dict[str, float]:
+    """Return the metrics of waits."""
+    return {
+        name.name: metric.value(EPOCH_MS)
+        for name, metric in registry.metrics().items()
+        if name.group == "RemoteLogManager"
+    }
+
+
+def test_waits_are_measured(registry: Registry) -> None:
+    """Average and maximum of each direction, from its first wait on."""
+    quotas = TieredStorageQuotas(registry, (100, WindowConfig()), (10, WindowConfig()))
+    assert quotas.wait_ms(RLMQuotaType.FETCH, EPOCH_MS) == 0
+    assert waits(registry) == {}
+    quotas.fetch.record(20, EPOCH_MS)
+    assert quotas.wait_ms(RLMQuotaType.FETCH, EPOCH_MS) == 1_000
+    quotas.fetch.record(20, EPOCH_MS)
+    assert quotas.wait_ms(RLMQuotaType.FETCH, EPOCH_MS) == 3_000
+    assert waits(registry) == {
+        "remote-fetch-throttle-time-avg": 2_000.0,
+        "remote-fetch-throttle-time-max": 3_000.0,
+    }
+
+
+def test_directions_are_apart(registry: Registry) -> None:
+    """What is copied does not keep anybody from fetching."""
+    quotas = TieredStorageQuotas(registry, (10, WindowConfig()))
+    quotas.copy.record(20, EPOCH_MS)
+    assert quotas.wait_ms(RLMQuotaType.FETCH, EPOCH_MS) == 0
+    assert quotas.wait_ms(RLMQuotaType.COPY, EPOCH_MS) == 1_000
+    assert set(waits(registry)) == {
+        "remote-copy-throttle-time-avg",
+        "remote-copy-throttle-time-max",
+    }
+
+
+def test_descriptions_are_kafkas(registry: Registry) -> None:
+    """Word by word."""
+    quotas = TieredStorageQuotas(registry, (10, WindowConfig()), (10, WindowConfig()))
+    for quota_type in RLMQuotaType:
+        quotas.of(quota_type).record(20, EPOCH_MS)
+        quotas.wait_ms(quota_type, EPOCH_MS)
+    about = {name.name: name.description for name in registry.metrics()}
+    end = "was throttled by a broker"
+    fetch, copy = "remote-fetch-throttle-time", "remote-copy-throttle-time"
+    assert about[f"{fetch}-avg"] == f"The average time in millis remote fetches {end}"
+    assert about[f"{copy}-max"] == f"The maximum time in millis remote copies {end}"
+
+
+def test_closing_removes_the_metrics_of_waits(registry: Registry) -> None:
+    """The rates stay until they expire."""
+    quotas = TieredStorageQuotas(registry, (10, WindowConfig()))
+    quotas.copy.record(20, EPOCH_MS)
+    quotas.wait_ms(RLMQuotaType.COPY, EPOCH_MS)
+    quotas.close()
+    assert waits(registry) == {}
+    assert registry.metric(quotas.copy.metric_name) is not None
 
 
 @pytest.mark.parametrize(

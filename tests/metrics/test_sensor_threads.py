@@ -1,23 +1,33 @@
-"""
-Many threads at one sensor.
-
-Values whose arithmetic calls back, or lets other threads run, put the worst moment of an interleaving where it
-hurts: between reading a total and writing it back. The tests that take the locks away show that it would.
-"""
+"""Many threads at one sensor."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.metrics.threads import NAME, TEN_TOKENS, Interrupting, only_metric
+from tests.metrics.threads import (
+    EACH,
+    NAME,
+    TEN_TOKENS,
+    THREADS,
+    Interrupting,
+    only_metric,
+    together,
+    yielding,
+)
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
     CumulativeSum,
+    MetricConfig,
+    MetricName,
+    Quota,
     QuotaViolation,
+    Rate,
     Registry,
     Sensor,
+    Stat,
     TokenBucket,
 )
 
@@ -153,3 +163,149 @@ class TestOneAtATime:
         changing.join(60)
         assert seen == [before]
         assert metric.config is TEN_TOKENS
+
+
+class Total(Stat):
+    """A program's own statistic, which lets other threads run at the worst moment."""
+
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def record(self, config: MetricConfig, value: float, now_ms: int) -> None:  # noqa: ARG002 - timeless
+        """Read the total, wait, and write it back."""
+        before = self.total
+        time.sleep(0)
+        self.total = before + value
+
+
+class TestContention:
+    """Many at once."""
+
+    def test_totals_are_exact(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """No value of any thread is lost, in a sampled statistic, a cumulative one, and the parent's."""
+        parent = registry.sensor("parent", EPOCH_MS)
+        parent.add(MetricName("parent", "g"), CumulativeSum())
+        sensor = registry.sensor("s", EPOCH_MS, parents=(parent,))
+        sensor.add(NAME, CumulativeSum())
+        sensor.add(
+            MetricName("rate", "g"), Rate(), MetricConfig(1, 1_000_000, event_window=7)
+        )
+
+        def work(_number: int) -> None:
+            for _ in range(EACH):
+                sensor.record(yielding(1.0), EPOCH_MS)
+
+        together(pool, work)
+        assert only_metric(sensor).value(EPOCH_MS) == THREADS * EACH
+        assert only_metric(parent).value(EPOCH_MS) == THREADS * EACH
+
+    def test_statistics_of_a_program_are_guarded_too(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Whatever a statistic does while it records, no other thread records to its sensor meanwhile."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        stat = Total()
+        sensor.add(NAME, stat)
+
+        def work(_number: int) -> None:
+            for _ in range(EACH):
+                sensor.record(1.0, EPOCH_MS)
+
+        together(pool, work)
+        assert stat.total == THREADS * EACH
+
+    def test_each_violation_sees_its_own_value(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Record and check are one step: every total above the bound is reported once."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        bound = 100
+        sensor.add(NAME, CumulativeSum(), MetricConfig(quota=Quota(bound)))
+
+        def work(_number: int) -> list[float]:
+            seen = []
+            for _ in range(EACH):
+                try:
+                    sensor.record(yielding(1.0), EPOCH_MS)
+                except QuotaViolation as violation:
+                    seen.append(violation.value)
+            return seen
+
+        seen = sorted(value for values in together(pool, work) for value in values)
+        assert seen == [float(value) for value in range(bound + 1, THREADS * EACH + 1)]
+
+    def test_strict_use_never_exceeds_the_burst(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Ten tokens and one overdraft: eleven are accepted, whoever comes first, and none is lost."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, TokenBucket(), TEN_TOKENS)
+
+        def work(_number: int) -> int:
+            accepted = 0
+            for _ in range(EACH):
+                try:
+                    sensor.record_if_within_quota(yielding(1.0), EPOCH_MS)
+                except QuotaViolation:
+                    continue
+                accepted += 1
+            return accepted
+
+        assert sum(together(pool, work)) == 11
+        assert only_metric(sensor).value(EPOCH_MS) == -1.0
+
+    def test_new_configs_lose_nothing(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Quotas may be changed and metrics read while values come in."""
+        sensor = registry.sensor("s", EPOCH_MS)
+        sensor.add(NAME, CumulativeSum())
+        metric = only_metric(sensor)
+
+        def work(number: int) -> None:
+            for turn in range(EACH):
+                if number == 0:
+                    metric.config = MetricConfig(quota=Quota(1e9 + turn))
+                    metric.value(EPOCH_MS)
+                else:
+                    sensor.record(yielding(1.0), EPOCH_MS)
+
+        together(pool, work)
+        assert metric.value(EPOCH_MS) == (THREADS - 1) * EACH
+
+    def test_one_sensor_for_all(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Whoever asks first makes the sensor and its metric, and everybody records to these."""
+
+        def work(_number: int) -> Sensor:
+            sensor = registry.sensor("shared", EPOCH_MS)
+            assert sensor.add(NAME, CumulativeSum())
+            sensor.record(yielding(1.0), EPOCH_MS)
+            return sensor
+
+        sensors = together(pool, work)
+        assert len(set(sensors)) == 1
+        assert only_metric(sensors[0]).value(EPOCH_MS) == THREADS
+
+    def test_sensors_come_and_go(
+        self, registry: Registry, pool: ThreadPoolExecutor
+    ) -> None:
+        """Expiry beside recording, reading and registration: in the end nothing is left over."""
+
+        def work(number: int) -> None:
+            for turn in range(EACH):
+                name = f"s{(number + turn) % 3}"
+                sensor = registry.sensor(name, turn, inactive_seconds=0)
+                sensor.add(MetricName(name, f"{number}-{turn}"), CumulativeSum())
+                sensor.record(1.0, turn)
+                registry.metrics()
+                registry.expire_sensors(turn + 1)
+
+        together(pool, work)
+        registry.expire_sensors(EACH + 1)
+        assert registry.sensors() == {}

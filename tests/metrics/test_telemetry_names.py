@@ -24,11 +24,7 @@ from quotascope.metrics import (
 @pytest.mark.parametrize(
     ("group", "name", "expected"),
     [
-        (
-            "producer-metrics",
-            "produce-throttle-time-max",
-            "producer.produce.throttle.time.max",
-        ),
+        ("producer-metrics", "produce-throttle-time-max", "producer.produce.throttle.time.max"),
         (
             "consumer-fetch-manager-metrics",
             "fetch-throttle-time-avg",
@@ -39,7 +35,7 @@ from quotascope.metrics import (
         ("grouP_&", "Name-1.$", "group_&.name.1.$"),
         ("", "", "."),
     ],
-)
+)  # fmt: skip
 def test_names(group: str, name: str, expected: str) -> None:
     """Lower case with dots, behind a prefix."""
     assert telemetry_name(MetricName(name, group)) == f"org.apache.kafka.{expected}"

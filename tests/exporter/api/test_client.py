@@ -113,20 +113,12 @@ def test_a_half_of_a_surrogate_pair_hides_no_other_name() -> None:
     ("shown", "state"),
     [
         (snapshot(usage(usage=1.0, limit=1000.0, of=limits())), LimitState.LIMITED),
-        (
-            snapshot(usage(QuotaType.FETCH, usage=1.0, of=limits())),
-            LimitState.UNLIMITED,
-        ),
+        (snapshot(usage(QuotaType.FETCH, usage=1.0, of=limits())), LimitState.UNLIMITED),
         (snapshot(usage(usage=1.0), limits=None), LimitState.UNKNOWN),
-        (
-            snapshot(
-                usage(usage=1.0), nodes=(NodeUsage(broker="1", quota_callback=True),)
-            ),
-            LimitState.UNKNOWN,
-        ),
+        (snapshot(usage(usage=1.0), nodes=(NodeUsage(broker="1", quota_callback=True),)), LimitState.UNKNOWN),
     ],
     ids=["limited", "unlimited", "no Admin API", "a callback decides"],
-)
+)  # fmt: skip
 def test_unknown_stays_unknown(shown: Snapshot, state: LimitState) -> None:
     """Also where rules are configured, but a callback decides."""
     found = read_back(shown)

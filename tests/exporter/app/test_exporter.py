@@ -72,27 +72,6 @@ async def test_from_start_to_end() -> None:
         await get(f"{exporter.url}/-/healthy")
 
 
-async def test_the_first_collection_waits_for_the_limits() -> None:
-    """A first answer without limits would look like a cluster that has none."""
-    limits_source = ScriptedLimits()
-    limits_source.answers.clear()
-    async with exporter_of(config(), [ScriptedSource()], limits_source) as exporter:
-        first = asyncio.create_task(exporter.snapshot())
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert not first.done()
-        limits_source.answers.set()
-        assert (await first).limits is not None
-
-
-async def test_without_admin_api() -> None:
-    """Usage alone can be served."""
-    async with exporter_of(config(), [ScriptedSource()], None) as exporter:
-        shown = await exporter.snapshot()
-    assert shown.limits is None
-    assert not shown.limits_health.configured
-
-
 async def test_requests_under_way_are_answered_before_the_end() -> None:
     """A scrape that came before the signal gets its numbers; one that comes later finds nobody."""
     source = ScriptedSource()

@@ -13,14 +13,11 @@ from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits.admin import connection_of
 
 BASE: dict[str, Any] = {
-    "sources": [
-        {"name": "a", "url": "http://a:1/jolokia"},
-        {"name": "b", "url": "http://b:1/jolokia"},
-    ],
+    "sources": [{"name": "a", "url": "http://a:1/jolokia"}, {"name": "b", "url": "http://b:1/jolokia"}],
     "discovery": {"kafka": {"url": "http://{host}:8778/jolokia"}},
     "kafka": {"bootstrap_servers": ["a:9092"]},
     "otlp": {"endpoint": "http://c:4318"},
-}
+}  # fmt: skip
 
 
 def admin(kafka: KafkaConfig) -> Any:
@@ -57,29 +54,15 @@ ALL = {"sources", "finders", "limits", "push", "found"}
         ({"collection": {"max_age_seconds": 5}}, set()),
         ({"sources": BASE["sources"][:1]}, {"sources"}),
         ({"sources": []}, {"sources"}),
-        (
-            {"kafka": {"bootstrap_servers": ["b:9092"]}},
-            {"limits", "finders"},
-        ),
-        (
-            {
-                "kafka": {
-                    "bootstrap_servers": ["a:9092"],
-                    "refresh_interval_seconds": 5,
-                }
-            },
-            set(),
-        ),
+        ({"kafka": {"bootstrap_servers": ["b:9092"]}}, {"limits", "finders"}),
+        ({"kafka": {"bootstrap_servers": ["a:9092"], "refresh_interval_seconds": 5}}, set()),
         ({"kafka": None, "discovery": {}}, {"limits", "finders"}),
-        (
-            {"discovery": {**BASE["discovery"], "source": {"timeout_seconds": 1}}},
-            {"found"},
-        ),
+        ({"discovery": {**BASE["discovery"], "source": {"timeout_seconds": 1}}}, {"found"}),
         ({"otlp": {"endpoint": "http://d:4318"}}, {"push"}),
         ({"otlp": None}, {"push"}),
         ({"cluster": "prod"}, {"push"}),
     ],
-)
+)  # fmt: skip
 def test_only_what_changed_is_made_anew(changes: dict[str, Any], new: set[str]) -> None:
     """Connections, and what was learned on them, outlive a change of something else."""
     before = built()

@@ -13,6 +13,7 @@ from quotascope.exporter.collection import Collection
 from quotascope.exporter.collection.reads import STALE_AFTER_SECONDS
 from quotascope.exporter.config import CardinalityConfig
 from quotascope.exporter.diagnosis import diagnose
+from quotascope.exporter.errors import SourceUnreachable
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.snapshot import (
@@ -280,35 +281,6 @@ async def test_source_that_took_long_once_is_waited_for_when_nothing_else_can_be
         assert up(await second) == {"broker-1": True}
 
 
-async def test_impatient_scrape_takes_nothing_from_others(make: Make) -> None:
-    """Whoever has little time gets what is there; those who have more get the rest, of the same read."""
-    slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
-    slow.answers.clear()
-    collection = make(slow, quick)
-    await collection.snapshot(0.001)  # on a busy machine too little to ask anybody
-    patient = asyncio.create_task(collection.snapshot(LONG))
-    await turn()
-    hasty = await collection.snapshot(0.001)
-    assert up(hasty) == {"slow": False, "quick": True}
-    slow.answers.set()
-    assert up(await patient) == {"slow": True, "quick": True}
-    assert (slow.reads, quick.reads, slow.canceled) == (1, 1, 0)
-
-
-async def test_late_answer_is_there_for_the_next(make: Make) -> None:
-    """What comes after an impatient scrape has gone is the next one's, and no state of a source was told in between."""
-    slow = ScriptedSource("slow")
-    slow.answers.clear()
-    collection = make(slow)
-    with capture_logs() as lines:
-        await collection.snapshot(0.001)
-        slow.answers.set()
-        await turn()
-        assert up(await collection.snapshot(LONG)) == {"slow": True}
-    assert slow.reads == 1
-    assert [line["event"] for line in lines] == ["source is up"]
-
-
 async def test_impatient_scrapes_are_no_news_of_a_source(make: Make) -> None:
     """However many cut collections short: a source that may still answer in time is no other than before, and the patient get all of it."""
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
@@ -361,13 +333,22 @@ async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
     assert (slow.reads, quick.reads, slow.canceled) == (1, 2, 0)
 
 
-async def test_failing_source_costs_only_itself(make: Make) -> None:
-    """Partial data at 3 a.m. beats an empty page."""
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (SourceUnreachable("connection refused"), "connection refused"),
+        (ZeroDivisionError("oops"), "unexpected ZeroDivisionError: oops"),
+    ],
+)
+async def test_failing_source_costs_only_itself(
+    make: Make, error: Exception, told: str
+) -> None:
+    """Partial data at 3 a.m. beats an empty page; an exception that no source may raise is told like a failure."""
     broken, fine = ScriptedSource("broken", "1"), ScriptedSource("fine", "2")
-    broken.fail("connection refused")
+    broken.error = error
     shown = await make(broken, fine).snapshot(LONG)
     assert up(shown) == {"broken": False, "fine": True}
-    assert shown.sources[0].error == "connection refused"
+    assert shown.sources[0].error == told
 
 
 async def test_what_a_source_noticed_is_told(make: Make) -> None:
@@ -376,15 +357,6 @@ async def test_what_a_source_noticed_is_told(make: Make) -> None:
     source.table = replace(source.table, remark="odd", hint="look there")
     (health,) = (await make(source).snapshot(LONG)).sources
     assert (health.up, health.remark, health.hint) == (True, "odd", "look there")
-
-
-async def test_defect_of_a_source_costs_only_itself(make: Make) -> None:
-    """An exception that no source may raise is told like a failure."""
-    broken, fine = ScriptedSource("broken", "1"), ScriptedSource("fine", "2")
-    broken.error = ZeroDivisionError("oops")
-    shown = await make(broken, fine).snapshot(LONG)
-    assert up(shown) == {"broken": False, "fine": True}
-    assert shown.sources[0].error == "unexpected ZeroDivisionError: oops"
 
 
 async def test_one_log_line_for_each_change_of_state(make: Make) -> None:

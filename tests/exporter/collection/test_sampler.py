@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 from structlog.testing import capture_logs
-from tests.exporter.examples import ScriptedSource, snapshot
+from tests.exporter.examples import snapshot
 
-from quotascope.exporter.collection import Collection, Sampler
-from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.snapshot import OwnHealth, Sampling, Snapshot
+from quotascope.exporter.collection import Sampler
+from quotascope.exporter.snapshot import Sampling, Snapshot
 
 
 class Timed:
@@ -65,24 +64,6 @@ async def test_failure_is_told_and_does_not_count() -> None:
     with capture_logs() as lines:
         assert await sampled(collection) == Sampling(samples=0, missed=0)
     assert [line["event"] for line in lines] == ["a sample failed"] * 2
-
-
-async def test_scrapes_see_what_samples_saw() -> None:
-    """From the source to the scraper: with sampling there are maxima."""
-    source = ScriptedSource()
-    samplers: list[Sampler] = []
-    collection = Collection(
-        [source],
-        LimitsRefresh(),
-        max_age_seconds=0,
-        own=lambda: OwnHealth(sampling=samplers[0].sampling if samplers else None),
-    )
-    assert (await collection.snapshot(60)).peaks is None
-    samplers.append(Sampler(collection.snapshot, 5.0, 9.0))
-    taken = await collection.snapshot(60)
-    assert taken.peaks is not None
-    assert taken.sampling == Sampling()
-    await collection.close()
 
 
 async def test_another_pace_counts_on() -> None:

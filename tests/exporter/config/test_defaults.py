@@ -18,17 +18,10 @@ from quotascope.exporter.errors import ConfigError
 URL: Final = "http://broker-1:8778/jolokia"
 LEAST: Final[dict[str, Any]] = {
     "sources": [{"url": URL}],
-    "kafka": {
-        "bootstrap_servers": "kafka:9092",
-        "tls": {},
-        "sasl": {"username": "u", "password": "p"},
-    },
-    "discovery": {
-        "kafka": {"url": "http://{host}:8778/jolokia"},
-        "file_sd": {"files": ["/targets/*.json"]},
-    },
+    "kafka": {"bootstrap_servers": "kafka:9092", "tls": {}, "sasl": {"username": "u", "password": "p"}},
+    "discovery": {"kafka": {"url": "http://{host}:8778/jolokia"}, "file_sd": {"files": ["/targets/*.json"]}},
     "otlp": {},
-}
+}  # fmt: skip
 """Every section, with nothing in it that need not be."""
 WHOLE: Final = {
     **LEAST,

@@ -187,10 +187,7 @@ def test_sources_in_short_form() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL}",
-            "kafka SASL_SSL needs sasl",
-        ),
+        ("kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL}", "kafka SASL_SSL needs sasl"),
         (
             "kafka: {bootstrap_servers: a:1, sasl: {username: u, password: p}}",
             "kafka sasl has no effect with PLAINTEXT: set security_protocol",
@@ -261,7 +258,7 @@ def test_sources_in_short_form() -> None:
             )
         ),
     ],
-)
+)  # fmt: skip
 def test_contradictions_are_told(text: str, expected: str) -> None:
     """What cannot work together is found before anything is connected."""
     assert problems(text) == [f"line 1: {expected}"]

@@ -234,32 +234,6 @@ def one_of_many(user: str) -> Entity:
     return usage(user=user).entity
 
 
-def test_crowd_in_which_little_changes() -> None:
-    """Of two nodes in any sequence clients come, go, and change numbers or details, while most usages stay as they are."""
-    renderer = Renderer()
-    crowd = [
-        usage(broker=str(at % 2), user=f"user-{at * 7 % 60:02}") for at in range(60)
-    ]
-    for step in range(12):
-        at = step * 5
-        crowd[at] = replace(crowd[at], usage=step / 7)
-        crowd[at + 1] = replace(crowd[at + 1], detailed=step % 2 == 0)
-        crowd[at + 2] = usage(broker="1", user=f"new-{step}", usage=1.5)
-        crowd = [
-            *crowd[: at + 3],
-            usage(broker="0", user=f"user-{step}x"),
-            *crowd[at + 4 :],
-        ]
-        if step % 3 == 0:
-            del crowd[-1]
-        else:
-            crowd.append(usage(broker="1", user=f"last-{step}", usage=2.0))
-        for text_format in FORMATS:
-            shown = snapshot(*crowd)
-            expected = page(shown, NOW, text_format)
-            assert renderer.render(shown, NOW, text_format) == expected
-
-
 @pytest.mark.parametrize("strange", ["zoe", "\ud800"])
 def test_only_what_came_is_looked_at(
     strange: str, monkeypatch: pytest.MonkeyPatch

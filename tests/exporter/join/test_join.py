@@ -1,16 +1,12 @@
 """What one snapshot is made of, when sources fail or say odd things."""
 
-import pytest
-from tests.exporter import examples
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
-from quotascope.exporter.join import Join
-from quotascope.exporter.limits import Limits, NodeSettings
+from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import (
     LimitsHealth,
-    LimitState,
     SourceHealth,
     SourceRead,
 )
@@ -45,13 +41,6 @@ def test_a_source_that_comes_back_is_compared_with_its_last_read() -> None:
     world.collect_one(entity(PRODUCE, "", "c", usage=10.0))
     world.collect({})
     assert world.collect_one(entity(PRODUCE, "", "c", usage=10.0)).entities == ()
-
-
-def test_nothing_read_is_a_snapshot_too() -> None:
-    """Without a source there is something to say about limits."""
-    snapshot = World(limits(RULES)).collect({})
-    assert not snapshot.entities
-    assert not [*snapshot.nodes, *snapshot.sources]
 
 
 def test_a_number_that_is_none_stays_away_from_the_node() -> None:
@@ -92,21 +81,3 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     assert kept._placing._layout.entities.size == 2
     for totals in (kept._read_at, kept._nodes.sums):
         assert set(totals) == {"stays", *map(str, range(44, 50))}
-
-
-@pytest.mark.parametrize(
-    ("known", "state"),
-    [
-        (examples.limits(), LimitState.LIMITED),
-        (examples.limits(rules=OTHERS), LimitState.UNLIMITED),
-        (None, LimitState.UNKNOWN),
-        (examples.limits(nodes={"1": CALLBACK}), LimitState.UNKNOWN),
-    ],
-)
-def test_a_missing_limit_is_unlimited_or_unknown(
-    known: Limits | None, state: LimitState
-) -> None:
-    """Unknown without the configured quotas, and where a callback decides instead of them."""
-    alice = SourceRead(health=examples.health(), table=examples.table(alice=1.0))
-    joined = Join().snapshot([alice], known, LimitsHealth(), examples.NOW)
-    assert [each.entity.limit_state for each in joined.entities] == [state]

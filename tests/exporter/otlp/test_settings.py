@@ -49,21 +49,11 @@ def test_endpoints(protocol: OtlpProtocol, url: str, endpoint: str) -> None:
     [
         ({f"{OTLP}ENDPOINT": "http://c:4318/base/"}, "http://c:4318/base/v1/metrics"),
         ({f"{OTLP}METRICS_ENDPOINT": "http://c:4318/x"}, "http://c:4318/x"),
-        (
-            {f"{OTLP}ENDPOINT": "http://a", f"{OTLP}METRICS_ENDPOINT": "http://b/m"},
-            "http://b/m",
-        ),
+        ({f"{OTLP}ENDPOINT": "http://a", f"{OTLP}METRICS_ENDPOINT": "http://b/m"}, "http://b/m"),
         ({f"{OTLP}ENDPOINT": "c:4317", f"{OTLP}PROTOCOL": "grpc"}, "https://c:4317"),
-        (
-            {
-                f"{OTLP}ENDPOINT": "c:4317",
-                f"{OTLP}PROTOCOL": "grpc",
-                f"{OTLP}INSECURE": "true",
-            },
-            "http://c:4317",
-        ),
+        ({f"{OTLP}ENDPOINT": "c:4317", f"{OTLP}PROTOCOL": "grpc", f"{OTLP}INSECURE": "true"}, "http://c:4317"),
     ],
-)
+)  # fmt: skip
 def test_endpoints_of_the_environment(environ: dict[str, str], endpoint: str) -> None:
     """OpenTelemetry's variables mean what its specification says."""
     assert resolved(environ).endpoint == endpoint

@@ -7,7 +7,7 @@ from tests.exporter.examples import health, limits, snapshot, usage
 
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.page.page import entity_page
-from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
+from quotascope.exporter.page.query import find_entities, read_query
 from quotascope.exporter.snapshot import (
     Folds,
     LimitsHealth,
@@ -81,22 +81,10 @@ def test_all_about_an_entity() -> None:
 NOTHING = limits(rules={})
 """Known: nobody is limited."""
 CASES = {
-    "limited": (
-        usage(usage=0.0, limit=500.0, of=limits()),
-        "produceuser alice0.00 B/s500 B/s0%0 s-user user alice",
-    ),
-    "unlimited": (
-        usage(usage=7.0, of=NOTHING),
-        "produceuser alice7.00 B/sunlimited--0 s-no rule",
-    ),
-    "unknown": (
-        usage(usage=7.0),
-        "produceuser alice7.00 B/sunknownunknownunknown0 s-unknown",
-    ),
-    "no usage": (
-        usage(limit=500.0, of=limits()),
-        "produceuser aliceunknown500 B/sunknownunknown0 s-user user alice",
-    ),
+    "limited": (usage(usage=0.0, limit=500.0, of=limits()), "produceuser alice0.00 B/s500 B/s0%0 s-user user alice"),
+    "unlimited": (usage(usage=7.0, of=NOTHING), "produceuser alice7.00 B/sunlimited--0 s-no rule"),
+    "unknown": (usage(usage=7.0), "produceuser alice7.00 B/sunknownunknownunknown0 s-unknown"),
+    "no usage": (usage(limit=500.0, of=limits()), "produceuser aliceunknown500 B/sunknownunknown0 s-user user alice"),
     "unlimited mutations": (
         usage(QuotaType.CONTROLLER_MUTATION, usage=0.0, of=NOTHING),
         "mutationuser alice0.00 mut/sunlimited--0 s-no rule",
@@ -105,7 +93,7 @@ CASES = {
         usage(QuotaType.CONTROLLER_MUTATION, usage=0.0),
         "mutationuser alice0.00 mut/sunknownunknownunknown0 sunknownunknown",
     ),
-}
+}  # fmt: skip
 """A row of the table for each: quota, who, usage, limit, used, trail, throttle, tokens, rule."""
 
 
@@ -272,11 +260,6 @@ def test_hostile_query() -> None:
     assert not any("<" in link for link in shown.values("a", "href"))
 
 
-def test_before_the_first_collection() -> None:
-    """There is a page at once."""
-    assert "under way" in Page(entity_page(None, None)).text
-
-
 def test_a_page_stays_small() -> None:
     """However many entities, sources, nodes and limits there are."""
     crowd = [usage(user=f"u{n}", limit=1.0, usage=1.0) for n in range(3_000)]
@@ -294,15 +277,6 @@ def test_a_page_stays_small() -> None:
     assert shown.tags.count("tr") < 700
     assert "Agents of nodes: 3000; the first 200" in shown.text
     assert "1 to 50 of 3000" in shown.text
-
-
-def test_problem_of_a_query_is_told() -> None:
-    """With the entities that are shown without one."""
-    many = snapshot(usage(limit=1.0))
-    view = find_entities(many, Trails(), EntityQuery())
-    shown = Page(entity_page(view, None, "sort=<b> is not known"))
-    assert "sort=<b> is not known" in shown.text
-    assert "1 to 1 of 1" in shown.text
 
 
 def test_unknown_throttle_times_are_counted() -> None:

@@ -146,18 +146,6 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
         assert answer.headers["Cache-Control"] == "no-store"
 
 
-async def test_same_choice_for_page_and_json(served: Served) -> None:
-    """One set of parameters."""
-    served.source.table.values[0] = 900.0
-    await served.collection.snapshot(5.0)
-    found = await served.json("?q=ALI&type=produce&show=near")
-    assert [entity["utilization"] for entity in found["entities"]] == [0.9]
-    assert (await served.json("?q=bob"))["total"] == 0
-    text = await (await served.client.get("/?q=ALI&type=produce&show=near")).text()
-    assert "user alice" in text
-    assert "No entity matches" in await (await served.client.get("/?q=bob")).text()
-
-
 async def test_query_that_cannot_be_read(served: Served) -> None:
     """A program is refused; people see why, and everybody."""
     await served.collection.snapshot(5.0)

@@ -249,15 +249,11 @@ def test_a_factor_makes_a_number_kafkas() -> None:
 @pytest.mark.parametrize(
     ("name", "forced", "told"),
     [
-        (
-            "kafka_2_0_0.txt",
-            STRIMZI,
-            "says dialect strimzi, but the answer is in kafka_2_0_0",
-        ),
+        ("kafka_2_0_0.txt", STRIMZI, "says dialect strimzi, but the answer is in kafka_2_0_0"),
         ("confluent.txt", CONFLUENT, "configure node_id for this source"),
         ("confluent.txt", None, "configure node_id for this source"),
     ],
-)
+)  # fmt: skip
 async def test_a_wrong_dialect_is_the_first_thing_to_mend(
     name: str, forced: TextDialect | None, told: str
 ) -> None:

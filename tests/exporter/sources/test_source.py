@@ -104,30 +104,6 @@ def test_a_missing_number_is_nan() -> None:
     assert isnan(values[1])
 
 
-@given(st.lists(st.lists(st.sampled_from("abcABC12"), max_size=8), max_size=6))
-def test_every_number_is_in_the_place_of_its_column(reads: list[list[str]]) -> None:
-    """Whatever comes and goes, a table says what its read said."""
-    tracker = LayoutTracker(column)
-    for number, keys in enumerate(reads):
-        values = [float(10 * number + index) for index in range(len(keys))]
-        layout, placed = tracker.place(keys, values)
-        expected = {
-            found: value
-            for key, value in zip(keys, values, strict=True)
-            if (found := column(key))
-        }
-        assert set(layout.columns) == set(expected)
-        assert len(layout.columns) == len(expected)
-        last = {
-            column(key): value
-            for key, value in zip(keys, values, strict=True)
-            if keys.count(key) == 1 and key.swapcase() not in keys
-        }
-        for found, value in zip(layout.columns, placed, strict=True):
-            if found in last:
-                assert value == last[found]
-
-
 CROWD = [f"name-{at}" for at in range(60)]
 
 

@@ -37,15 +37,7 @@ TARGET = Target(
     refuses=(SourceError,),
     seeds=_seeds,
     words=(
-        b'"quota_type": "produce"',
-        b'"level": "user"',
-        b'"broker": ""',
-        b'"user": "',
-        b'"limit_state": "unlimited"',
-        b'"rule": null',
-        b"NaN",
-        b"1e999",
-        b"-1",
-        b'"\\ud800"',
+        b'"quota_type": "produce"', b'"level": "user"', b'"broker": ""', b'"user": "',
+        b'"limit_state": "unlimited"', b'"rule": null', b"NaN", b"1e999", b"-1", b'"\\ud800"',
     ),
-)
+)  # fmt: skip

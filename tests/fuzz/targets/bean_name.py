@@ -45,12 +45,6 @@ TARGET = Target(
     refuses=(MalformedName,),
     seeds=_seeds,
     words=(
-        b"kafka.server:",
-        b"type=",
-        b',client-id="',
-        b'\\"',
-        b"\\*",
-        b"\\\\",
-        b"\\n",
+        b"kafka.server:", b"type=", b',client-id="', b'\\"', b"\\*", b"\\\\", b"\\n",
     ),
-)
+)  # fmt: skip

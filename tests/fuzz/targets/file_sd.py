@@ -38,17 +38,7 @@ TARGET = Target(
     refuses=(ValueError,),
     seeds=_seeds,
     words=(
-        b"- targets: ",
-        b"labels:",
-        b'"targets": [',
-        b'"labels": {',
-        b"!!timestamp ",
-        b"!!int ",
-        b"!!float ",
-        b"!!set ",
-        b"<<: ",
-        b"? ",
-        b"[::1]:1",
-        b"@",
+        b"- targets: ", b"labels:", b'"targets": [', b'"labels": {', b"!!timestamp ", b"!!int ",
+        b"!!float ", b"!!set ", b"<<: ", b"? ", b"[::1]:1", b"@",
     ),
-)
+)  # fmt: skip

@@ -29,15 +29,7 @@ TARGET = Target(
     refuses=(InvalidQuery,),
     seeds=_seeds,
     words=(
-        b"sort=",
-        b"reverse=",
-        b"show=",
-        b"type=",
-        b"q=",
-        b"broker=",
-        b"offset=",
-        b"size=",
-        b"%ED%A0%80",
+        b"sort=", b"reverse=", b"show=", b"type=", b"q=", b"broker=", b"offset=", b"size=", b"%ED%A0%80",
         b"throttled",
     ),
-)
+)  # fmt: skip

@@ -47,20 +47,7 @@ TARGET = Target(
     refuses=(InvalidQuotas,),
     seeds=_seeds,
     words=(
-        b"quotas:",
-        b"user:",
-        b"client-id:",
-        b"ip:",
-        b"<default>",
-        b"name:",
-        b"producer_byte_rate:",
-        b"<<: *a",
-        b"&a ",
-        b"*a",
-        b"!!int ",
-        b"!!float ",
-        b"!!timestamp ",
-        b"0x",
-        b"1e309",
+        b"quotas:", b"user:", b"client-id:", b"ip:", b"<default>", b"name:", b"producer_byte_rate:",
+        b"<<: *a", b"&a ", b"*a", b"!!int ", b"!!float ", b"!!timestamp ", b"0x", b"1e309",
     ),
-)
+)  # fmt: skip

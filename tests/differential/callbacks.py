@@ -1,0 +1,239 @@
+"""
+Kafka's quota managers with a custom callback against ours.
+
+The same tags, sensors, bounds and throttle times when a program decides on them, also behind the managers' backs.
+
+What a changed cluster does is not driven: a broker's metadata publisher does it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.differential.choice import HOSTILE, Choice
+from tests.differential.drive import Subject
+from tests.differential.figures import NodeTwin
+from tests.differential.operation import Operation
+from tests.differential.shapes import (
+    EPOCH_MS,
+    Settings,
+    Temper,
+    amount,
+    step_ms,
+    temper,
+)
+from tests.differential.wire import Argument, Word, bits
+
+from quotascope.metrics import (
+    DEFAULT,
+    ClientQuotaManager,
+    ControllerMutationQuotaManager,
+    DefaultType,
+    KafkaRelease,
+    ManagerConfig,
+    Principal,
+    QuotaCallback,
+    QuotaEntity,
+    QuotaType,
+)
+
+TYPES = (Word("PRODUCE"), Word("CONTROLLER_MUTATION"))
+GROUPS = (Word("0"), Word("1"), Word("2"))
+BOUNDS = (10.0, 1.0, 2.5, 100.0, 0.0)
+DEFAULT_WORD = Word("*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What stays the same: the windows, who there is, how bad it gets."""
+
+    samples: int
+    window_s: int
+    users: tuple[str, ...]
+    clients: tuple[str, ...]
+    temper: Temper
+
+    @property
+    def settings(self) -> Settings:
+        """The windows as a config with the commonest bound."""
+        return Settings(
+            samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0]
+        )
+
+
+class Lengths(QuotaCallback):
+    """Measures users by the length of their names, as the callback of `java/CallbackSession.java` does."""
+
+    def __init__(self) -> None:
+        self.limits: dict[str, float] = {}
+        self.stale: set[str] = set()
+
+    def quota_metric_tags(
+        self,
+        quota_type: QuotaType,  # noqa: ARG002 - the same for all
+        principal: Principal,
+        client_id: str,
+    ) -> Mapping[str, str]:
+        """Name the group and the client-id; nobody has no tags."""
+        if not principal.name:
+            return {}
+        return {"group": _group(principal.name), "client-id": client_id}
+
+    def quota_limit(
+        self, quota_type: QuotaType, metric_tags: Mapping[str, str]
+    ) -> float | None:
+        """Look up the group."""
+        return self.limits.get(f"{quota_type.name}/{metric_tags.get('group', '')}")
+
+    def update_quota(
+        self, quota_type: QuotaType, entity: QuotaEntity, bound: float
+    ) -> None:
+        """Limit the group that the entity would be in."""
+        self.limits[_key(quota_type, entity)] = bound
+
+    def remove_quota(self, quota_type: QuotaType, entity: QuotaEntity) -> None:
+        """Limit that group no longer."""
+        self.limits.pop(_key(quota_type, entity), None)
+
+    def quota_reset_required(self, quota_type: QuotaType) -> bool:
+        """Say so once."""
+        required = quota_type.name in self.stale
+        self.stale.discard(quota_type.name)
+        return required
+
+
+def _group(name: str) -> str:
+    return str(len(name.encode()) % 3)
+
+
+def _key(quota_type: QuotaType, entity: QuotaEntity) -> str:
+    name = entity.client_id if entity.user is None else entity.user
+    return f"{quota_type.name}/{_group(name if isinstance(name, str) else '<default>')}"
+
+
+class CallbackTwin(NodeTwin):
+    """Our managers behind the operations of `java/CallbackSession.java`."""
+
+    def __init__(self, shape: Shape, release: KafkaRelease) -> None:
+        super().__init__()
+        self._callback = Lengths()
+        # Ours count more than Kafka's unless told not to.
+        config = ManagerConfig(
+            samples=shape.samples,
+            window_seconds=shape.window_s,
+            extra_counters=False,
+            release=release,
+        )
+        produce = ClientQuotaManager(
+            self._registry, QuotaType.PRODUCE, EPOCH_MS, config, self._callback
+        )
+        mutation = ControllerMutationQuotaManager(
+            self._registry, EPOCH_MS, config, self._callback
+        )
+        self._managers = dict(zip(TYPES, (produce, mutation), strict=True))
+
+    def reset(self, quota_type: Word) -> None:
+        """Let the callback ask for a reset at the next request."""
+        self._callback.stale.add(quota_type)
+
+    def change(self, quota_type: Word, group: Word, bound: float) -> None:
+        """Change a bound behind the managers' backs."""
+        self._callback.limits[f"{quota_type}/{group}"] = bound
+
+    def update(
+        self,
+        quota_type: Word,
+        user: str | None,
+        client_id: str | None,
+        bound: float | None,
+    ) -> str:
+        """Set or remove a quota; answer the level flags."""
+        manager = self._managers[quota_type]
+        manager.update_quota(QuotaEntity(_name(user), _name(client_id)), bound)
+        return str(manager.rules().flags)
+
+    def record(self, quota_type: Word, user: str, client_id: str, value: float) -> str:
+        """Record and answer the throttle time."""
+        return str(
+            self._managers[quota_type].maybe_record_and_get_throttle_time(
+                Principal(user), client_id, value, self._now_ms
+            )
+        )
+
+    def limit(self, quota_type: Word, user: str, client_id: str) -> str:
+        """Ask for the bound."""
+        return bits(self._managers[quota_type].quota(Principal(user), client_id).bound)
+
+    def most(self, quota_type: Word, user: str, client_id: str) -> str:
+        """Ask for the most that one fetch may return."""
+        manager = self._managers[quota_type]
+        return bits(
+            manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms)
+        )
+
+
+def _name(token: str | None) -> str | DefaultType | None:
+    return DEFAULT if isinstance(token, Word) else token
+
+
+def shape(choice: Choice) -> Shape:
+    """Draw what stays the same."""
+    samples, window_s = choice.of(((11, 1), (11, 1), (2, 1), (1, 1), (3, 30)))
+    return Shape(
+        samples=samples,
+        window_s=window_s,
+        users=("alice", "bob", "", choice.of(HOSTILE)),
+        clients=("app", "", choice.of(HOSTILE)),
+        temper=temper(choice),
+    )
+
+
+def opening(shape: Shape) -> str:
+    """The line that creates Kafka's side."""
+    return f"new callbacks {EPOCH_MS} {shape.samples} {shape.window_s}"
+
+
+def operation(choice: Choice, shape: Shape) -> Operation:
+    """Draw what happens next."""
+    step = step_ms(choice, shape.settings, shape.temper)
+    happening = choice.integer(0, 99)
+    quota_type = choice.of(TYPES)
+    if happening < 45:
+        value = amount(choice, shape.settings, shape.temper)
+        return Operation("record", step, (quota_type, *_who(choice, shape), value))
+    if happening < 65:
+        return _change(choice, shape, step, quota_type)
+    if happening < 80:
+        verb = choice.of(("limit", "most"))
+        return Operation(verb, step, (quota_type, *_who(choice, shape)))
+    if happening < 97:
+        return Operation("dump", step)
+    return Operation("expire", choice.of((step, 3_600_000, 3_600_001)))
+
+
+def _change(choice: Choice, shape: Shape, step: int, quota_type: Word) -> Operation:
+    match choice.of(("update", "change", "reset")):
+        case "reset":
+            return Operation("reset", step, (quota_type,))
+        case "change":
+            group, bound = choice.of(GROUPS), choice.of(BOUNDS)
+            return Operation("change", step, (quota_type, group, bound))
+        case _:
+            user: str | None = choice.of((*shape.users, DEFAULT_WORD, None))
+            client = choice.of((*shape.clients, DEFAULT_WORD))
+            entity = (user, choice.of((client, client, None)) if user else client)
+            bounds: Argument = choice.of((*BOUNDS, None))
+            return Operation("update", step, (quota_type, *entity, bounds))
+
+
+def _who(choice: Choice, shape: Shape) -> tuple[Argument, Argument]:
+    return choice.of(shape.users), choice.of(shape.clients)
+
+
+SUBJECT = Subject(
+    name="callbacks",
+    share=0.05,
+    shape=shape,
+    opening=opening,
+    twin=CallbackTwin,
+    operation=operation,
+)

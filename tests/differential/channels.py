@@ -1,0 +1,63 @@
+"""
+The mute states of Kafka's channels against ours.
+
+Whatever happens to a channel, possible or not, it is in the same of the five states.
+"""
+
+from tests.differential.choice import Choice
+from tests.differential.drive import Subject, nothing
+from tests.differential.operation import Operation
+from tests.differential.wire import Word
+
+from quotascope.metrics import Channel, IllegalMuteTransition, MuteEvent
+
+
+class ChannelTwin:
+    """Our channel behind the operations of `java/ChannelSession.java`."""
+
+    def __init__(self) -> None:
+        self._channel = Channel()
+
+    def step(self, ms: int) -> None:
+        """Channels know no time."""
+
+    def mute(self) -> str:
+        """Mute."""
+        self._channel.mute()
+        return self._state("null")
+
+    def unmute(self) -> str:
+        """Unmute if nothing is pending."""
+        return self._state(str(self._channel.maybe_unmute()).lower())
+
+    def event(self, name: str) -> str:
+        """Take in an event."""
+        try:
+            self._channel.handle(MuteEvent[name])
+        except IllegalMuteTransition:
+            return self._state("impossible")
+        return self._state("ok")
+
+    def _state(self, answer: str) -> str:
+        return f"{answer} {self._channel.state.name}"
+
+
+def operation(choice: Choice, _shape: None) -> Operation:
+    """Draw what happens next."""
+    match choice.integer(0, 6):
+        case 0:
+            return Operation("mute", 0)
+        case 1:
+            return Operation("unmute", 0)
+        case _:
+            return Operation("event", 0, (Word(choice.of(tuple(MuteEvent)).name),))
+
+
+SUBJECT = Subject(
+    name="channels",
+    share=0.05,
+    shape=nothing,
+    opening=lambda _: "new channel",
+    twin=lambda _, __: ChannelTwin(),
+    operation=operation,
+)

@@ -1,0 +1,199 @@
+"""
+Kafka's percentiles and frequencies against ours.
+
+Percentiles, shares, bins and their edges are the same to the last bit, whatever is recorded.
+
+Left out: NaN as a recorded value, and linear bins up to a negative or an extreme maximum, which we refuse at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.differential import statistics
+from tests.differential.choice import Choice
+from tests.differential.drive import Subject
+from tests.differential.operation import Operation
+from tests.differential.shapes import (
+    EPOCH_MS,
+    Settings,
+    Temper,
+    amount,
+    settings,
+    step_ms,
+    temper,
+)
+from tests.differential.wire import Word, bits, tokens
+
+from quotascope.metrics import (
+    BinScheme,
+    BucketSizing,
+    ConstantBins,
+    Frequencies,
+    Frequency,
+    InvalidConfig,
+    LinearBins,
+    Measurable,
+    MetricName,
+    Percentile,
+    Percentiles,
+)
+
+FREQUENCIES = "FREQUENCIES"
+PERCENTS = (
+    *(50.0, 0.0, 25.0, 75.0, 90.0, 99.0, 99.9, 100.0, 1e-9, -1.0, 101.0),
+    *(100 / 3 * (1 + 1e-12), 200 / 3 * (1 - 1e-12), 100 / 7 * (1 + 1e-12)),
+)
+"""The last ones are shares of few events in 32 bits and not in 64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What stays the same: the statistic and its range, its first config, the clock."""
+
+    kind: str
+    bins: int
+    low: float
+    high: float
+    settings: Settings
+    of: tuple[float, ...]
+    """The percentiles, or the centers."""
+    temper: Temper
+
+
+class HistogramTwin:
+    """One of our statistics behind the operations of `java/HistogramSession.java`."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._now_ms = EPOCH_MS
+        self._config = statistics.config(shape.settings)
+        self._stat = _stat(shape)
+        self._bins = _bins(shape)
+        self._measurables: list[Measurable] = [
+            self._stat,
+            *(part.measurable for part in self._stat.stats()),
+        ]
+
+    def step(self, ms: int) -> None:
+        """Move the clock."""
+        self._now_ms += ms
+
+    def record(self, value: float) -> None:
+        """Record a value."""
+        self._stat.record(self._config, value, self._now_ms)
+
+    def config(self, settings: Settings) -> None:
+        """Go on with another config."""
+        self._config = statistics.config(settings)
+
+    def measure(self) -> str:
+        """Read the statistic and its parts; a peek before must show the same and leave no trace in what follows."""
+        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._each()]
+        read = [bits(each.measure(self._config, self._now_ms)) for each in self._each()]
+        if peeked != read:
+            return f"peeked {peeked}, measured {read}"
+        return f"[{','.join(read)}]"
+
+    def bin(self, value: float) -> str:
+        """Ask for a value's bin."""
+        try:
+            return str(self._bins.bin_of(value))
+        except InvalidConfig:
+            return "refused"
+
+    def edge(self, number: int) -> str:
+        """Ask where a bin begins."""
+        return bits(self._bins.edge(number))
+
+    def _each(self) -> Sequence[Measurable]:
+        return self._measurables
+
+
+def _stat(shape: Shape) -> Percentiles | Frequencies:
+    if shape.kind == FREQUENCIES:
+        parts = [Frequency(MetricName(str(each), ""), each) for each in shape.of]
+        return Frequencies(shape.bins, shape.low, shape.high, parts)
+    percentiles = [Percentile(MetricName(str(each), ""), each) for each in shape.of]
+    sizing = BucketSizing[shape.kind]
+    size = 4 * shape.bins + 3
+    return Percentiles(size, shape.high, sizing, percentiles, shape.low)
+
+
+def _bins(shape: Shape) -> BinScheme:
+    if shape.kind == BucketSizing.LINEAR.name:
+        return LinearBins(shape.bins, shape.high)
+    return ConstantBins(shape.bins, shape.low, shape.high)
+
+
+def shape(choice: Choice) -> Shape:
+    """Draw what stays the same; a range may be empty, and of constant bins upside down."""
+    kind = choice.of((*BucketSizing.__members__, FREQUENCIES))
+    low = choice.of((0.0, 0.0, 1.0, -5.0, 0.1))
+    width = choice.of((100.0, 1.0, 3.0, 1e6, 0.7, 0.0))
+    bins = choice.of((2, 3, 4, 10, 100, choice.integer(2, 50)))
+    if kind == BucketSizing.LINEAR.name:
+        low = 0.0
+    high = low + width
+    upside_down = kind == BucketSizing.CONSTANT.name and choice.integer(0, 9) == 9
+    return Shape(
+        kind=kind,
+        bins=bins,
+        low=high if upside_down else low,
+        high=low if upside_down else high,
+        settings=settings(choice),
+        of=_centers(choice, bins, low, high) if kind == FREQUENCIES else PERCENTS,
+        temper=temper(choice),
+    )
+
+
+def _centers(choice: Choice, bins: int, low: float, high: float) -> tuple[float, ...]:
+    count = choice.integer(0, min(bins, 5))
+    shares = (choice.integer(0, bins) / bins for _ in range(count))
+    return tuple(min(high, low + share * (high - low)) for share in shares)
+
+
+def opening(shape: Shape) -> str:
+    """The line that creates Kafka's side."""
+    arguments = tokens(
+        EPOCH_MS,
+        Word(shape.kind),
+        shape.bins,
+        shape.low,
+        shape.high,
+        shape.settings,
+        shape.of,
+    )
+    return " ".join(("new histogram", *arguments))
+
+
+def operation(choice: Choice, shape: Shape) -> Operation:
+    """Draw what happens next."""
+    step = step_ms(choice, shape.settings, shape.temper)
+    happening = choice.integer(0, 99)
+    if happening < 60:
+        return Operation("record", step, (_value(choice, shape),))
+    if happening < 63:
+        return Operation("config", step, (settings(choice),))
+    if happening < 75:
+        return Operation("bin", step, (_value(choice, shape),))
+    if happening < 80:
+        return Operation("edge", step, (choice.integer(-1, shape.bins + 1),))
+    return Operation("measure", step)
+
+
+def _value(choice: Choice, shape: Shape) -> float:
+    """A value within the range, on a boundary, beside it, or anything."""
+    parts = choice.of((shape.bins, 7, 1000))
+    inside = shape.low + (shape.high - shape.low) * choice.integer(0, parts) / parts
+    return choice.of(
+        (inside, inside, inside, amount(choice, shape.settings, shape.temper))
+    )
+
+
+SUBJECT = Subject(
+    name="histograms",
+    share=0.05,
+    shape=shape,
+    opening=opening,
+    twin=lambda shape, _: HistogramTwin(shape),
+    operation=operation,
+)

@@ -1,0 +1,129 @@
+"""
+Kafka's statistics against ours, one at a time.
+
+Whatever is recorded, read and reconfigured in whatever order, a statistic reads the same to the last bit.
+
+Left out: NaN as a recorded value, windows of no length, and clocks so far off that 64 bits overflow.
+"""
+
+from dataclasses import dataclass
+
+from tests.differential import statistics
+from tests.differential.choice import Choice
+from tests.differential.drive import Subject
+from tests.differential.operation import Operation
+from tests.differential.shapes import (
+    EPOCH_MS,
+    Settings,
+    Temper,
+    amount,
+    settings,
+    step_ms,
+    temper,
+)
+from tests.differential.statistics import Kind, MeterKind
+from tests.differential.wire import bits, tokens
+
+from quotascope.metrics import Measurable, MetricName, Rate, Stat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What stays the same: the statistic, its first config, the clock."""
+
+    origin_ms: int
+    kind: Kind | MeterKind
+    settings: Settings
+    temper: Temper
+
+
+class StatisticTwin:
+    """One of our statistics behind the operations of `java/StatSession.java`."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._now_ms = shape.origin_ms
+        self._config = statistics.config(shape.settings)
+        self._stat, self._measurables = _made(shape.kind)
+
+    def step(self, ms: int) -> None:
+        """Move the clock."""
+        self._now_ms += ms
+
+    def record(self, value: float) -> None:
+        """Record a value."""
+        self._stat.record(self._config, value, self._now_ms)
+
+    def config(self, settings: Settings) -> None:
+        """Go on with another config."""
+        self._config = statistics.config(settings)
+
+    def measure(self) -> str:
+        """Read what the statistic offers; a peek before must show the same and leave no trace in what follows."""
+        peeked = [
+            bits(each.peek(self._config, self._now_ms)) for each in self._measurables
+        ]
+        measured = [
+            bits(each.measure(self._config, self._now_ms)) for each in self._measurables
+        ]
+        if peeked != measured:
+            return f"peeked {peeked}, measured {measured}"
+        return f"[{','.join(measured)}]"
+
+    def window(self) -> str:
+        """Ask a rate for its divisor."""
+        assert isinstance(self._stat, Rate)
+        return str(self._stat.window_size(self._config, self._now_ms))
+
+
+def _made(kind: Kind | MeterKind) -> tuple[Stat, list[Measurable]]:
+    if isinstance(kind, Kind):
+        stat = kind.make()
+        return stat, [stat]
+    meter = kind.make(MetricName("rate", ""), MetricName("total", ""))
+    return meter, [part.measurable for part in meter.stats()]
+
+
+def shape(choice: Choice) -> Shape:
+    """Draw what stays the same."""
+    kinds: list[Kind | MeterKind] = [statistics.kind(choice)] * 7
+    return Shape(
+        origin_ms=choice.of((EPOCH_MS, EPOCH_MS, EPOCH_MS, 0, 1)),
+        kind=choice.of([*kinds, statistics.meter_kind(choice)]),
+        settings=settings(choice),
+        temper=temper(choice),
+    )
+
+
+def opening(shape: Shape) -> str:
+    """The line that creates Kafka's side."""
+    metered = isinstance(shape.kind, MeterKind)
+    arguments = tokens(shape.origin_ms, metered, shape.kind, shape.settings)
+    return " ".join(("new stat", *arguments))
+
+
+def operation(choice: Choice, shape: Shape) -> Operation:
+    """Draw what happens next."""
+    step = step_ms(choice, shape.settings, shape.temper)
+    happening = choice.integer(0, 99)
+    if happening < 60:
+        value = amount(choice, shape.settings, shape.temper)
+        return Operation("record", step, (value,))
+    if happening < 63:
+        return Operation("config", step, (settings(choice),))
+    if happening < 75 and _is_rate(shape.kind):
+        return Operation("window", step)
+    return Operation("measure", step)
+
+
+def _is_rate(kind: Kind | MeterKind) -> bool:
+    return isinstance(kind, Kind) and kind.name in ("Rate", "SimpleRate")
+
+
+SUBJECT = Subject(
+    name="statistics",
+    share=0.2,
+    shape=shape,
+    opening=opening,
+    twin=lambda shape, _: StatisticTwin(shape),
+    operation=operation,
+)

@@ -1,0 +1,298 @@
+"""Names of users, MBeans, metrics and addresses."""
+
+import random
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import HOSTILE, broken_texts, tag_maps, texts
+
+from quotascope.metrics import (
+    ANONYMOUS,
+    MalformedName,
+    MetricName,
+    Principal,
+    desanitize,
+    host_address,
+    mbean_name,
+    parse_object_name,
+    quote_tag_value,
+    sanitize,
+    unquote_tag_value,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "sanitized"),
+    [
+        ("a b", "a%20b"),
+        ("😀", "%F0%9F%98%80"),
+        ("\ud83d\ude00", "%F0%9F%98%80"),
+        ("\ud83d", "%3F"),
+        ("\ude00\ud83d", "%3F%3F"),
+        ("\n\x00", "%0A%00"),
+        ("٣", "%D9%A3"),
+    ],
+)
+def test_as_kafka_writes_it(name: str, sanitized: str) -> None:
+    """Figures of Kafka's own class on Java 17."""
+    assert sanitize(name) == sanitized
+
+
+@given(name=texts)
+def test_desanitize_inverts(name: str) -> None:
+    """Every name that is text comes back."""
+    assert desanitize(sanitize(name)) == name
+
+
+@given(name=broken_texts)
+def test_any_name_can_be_sanitized(name: str) -> None:
+    """Halves of surrogate pairs are lost, but do no harm; what results is plain ASCII."""
+    sanitized = sanitize(name)
+    assert sanitized.isascii()
+    assert sanitize(desanitize(sanitized)) == sanitized
+
+
+def test_what_other_encoders_write_is_decoded() -> None:
+    """A plus is a space; a name that was no text is shown as far as it can be."""
+    assert desanitize("a+b%2bc") == "a b+c"
+    assert desanitize("%FFa%E2%82") == "\ufffda\ufffd"
+
+
+@pytest.mark.parametrize("text", ["%", "a%4", "%zz", "%%41", "% 1"])
+def test_refuses_half_an_escape(text: str) -> None:
+    """A percent sign needs two hexadecimal digits."""
+    with pytest.raises(MalformedName) as caught:
+        desanitize(text)
+    assert caught.value.text == text
+
+
+def test_both_spellings() -> None:
+    """A principal has a name for people and one for tags."""
+    principal = Principal("CN=app,O=Org")
+    assert (principal.name, principal.sanitized) == (
+        "CN=app,O=Org",
+        "CN%3Dapp%2CO%3DOrg",
+    )
+    assert ANONYMOUS.sanitized == "ANONYMOUS"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_round_trip(name: str) -> None:
+    """Every name is found again from its tag."""
+    principal = Principal(name)
+    again = Principal.from_sanitized(principal.sanitized)
+    assert again == principal
+    assert hash(again) == hash(principal)
+
+
+def test_a_given_tag_is_kept() -> None:
+    """A tag that Kafka would have written otherwise stays as it was given."""
+    principal = Principal.from_sanitized("a%3db")
+    assert (principal.name, principal.sanitized) == ("a=b", "a%3db")
+    assert principal != Principal("a=b")
+    assert principal != "a=b"
+
+
+def test_malformed() -> None:
+    """Text with a lone percent sign is no sanitized name."""
+    with pytest.raises(MalformedName):
+        Principal.from_sanitized("100%")
+
+
+def test_repr_is_one_line() -> None:
+    """A hostile name cannot break a log line."""
+    assert repr(Principal("a\nb")) == "Principal('a\\nb')"
+
+
+any_text = texts | broken_texts
+
+
+@pytest.mark.parametrize(
+    ("value", "quoted"),
+    [
+        ("plain-1_2.3% \t", "plain-1_2.3% \t"),
+        ("", ""),
+        ("a:b*", '"a:b\\*"'),
+        ('q"\\?', '"q\\"\\\\\\?"'),
+        ("line\nbreak", '"line\\nbreak"'),
+        ("return\r", '"return\r"'),
+        ("é", '"é"'),
+        ("a+b", '"a+b"'),
+        ("a,b=c", '"a,b=c"'),
+        ("\ud83d", '"\ud83d"'),
+    ],
+)
+def test_quotes_as_kafka_does(value: str, quoted: str) -> None:
+    """Figures of Kafka's and Java's own classes."""
+    assert quote_tag_value(value) == quoted
+
+
+def test_68_characters_need_no_quotes() -> None:
+    """ASCII letters, digits and six others, alone and together."""
+    plain = string.ascii_letters + string.digits + "_-%. \t"
+    unquoted = [
+        chr(code) for code in range(0x3000) if quote_tag_value(chr(code)) == chr(code)
+    ]
+    assert sorted(unquoted) == sorted(plain)
+    assert quote_tag_value(plain) == plain
+
+
+@given(value=any_text)
+def test_unquote_inverts(value: str) -> None:
+    """Every value comes back, with quotes or without."""
+    assert unquote_tag_value(quote_tag_value(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text", ['"', '"a', '"a"b"', '"a*"', '"a\\b"', '"a\n"', '"a\\"', '"a"\n']
+)
+def test_refuses_bad_quotes(text: str) -> None:
+    """What `ObjectName.quote` would not have written cannot be unquoted."""
+    with pytest.raises(MalformedName):
+        unquote_tag_value(text)
+
+
+@pytest.mark.parametrize(
+    ("group", "tags", "name"),
+    [
+        ("Produce", {"user": "", "client-id": "clientA"}, "kafka.server:type=Produce,client-id=clientA"),
+        ("Produce", {"user": "alice", "client-id": ""}, "kafka.server:type=Produce,user=alice"),
+        ("Produce", {"user": "", "client-id": ""}, "kafka.server:type=Produce"),
+        ("Request", {}, "kafka.server:type=Request"),
+        ("Produce", {"": "x", "client-id": "a:b*"}, 'kafka.server:type=Produce,client-id="a:b\\*"'),
+    ],
+)  # fmt: skip
+def test_mbean_names(group: str, tags: dict[str, str], name: str) -> None:
+    """Tags keep their order, and empty ones are left out."""
+    assert mbean_name("kafka.server", group, tags) == name
+
+
+@given(tags=tag_maps, seed=st.randoms(use_true_random=False))
+def test_parsing_inverts_in_any_order(
+    tags: dict[str, str], seed: random.Random
+) -> None:
+    """Agents may sort the keys: the tags come back all the same."""
+    domain, colon, properties = mbean_name("kafka.server", "Produce", tags).partition(
+        ":"
+    )
+    parts = [
+        f"{key}={quote_tag_value(value)}" for key, value in tags.items() if value
+    ] + ["type=Produce"]
+    seed.shuffle(parts)
+    expected = {
+        "type": "Produce",
+        **{key: value for key, value in tags.items() if value},
+    }
+    assert parse_object_name(domain + colon + properties) == ("kafka.server", expected)
+    assert parse_object_name(domain + colon + ",".join(parts)) == (
+        "kafka.server",
+        expected,
+    )
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_values_come_back(value: str) -> None:
+    """Each name that would break a naive parser survives the way there and back."""
+    name = mbean_name("kafka.server", "Fetch", {"user": value, "client-id": value})
+    given_back = {"user": value, "client-id": value} if value else {}
+    assert parse_object_name(name)[1] == {"type": "Fetch", **given_back}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "kafka.server",
+        "kafka.server:",
+        "kafka.server:type",
+        "kafka.server:=x",
+        "kafka.server:type=a,",
+        "kafka.server:type=a,type=b",
+        "kafka.server:type=a,*",
+        "kafka.*:type=a",
+        "kafka.server:type=*",
+        'kafka.server:type="a',
+        'kafka.server:type="a"b',
+        "kafka.server:type=a:b",
+        "kafka.server:type=a=b",
+        "kafka.server:type=a\n",
+    ],
+)
+def test_refuses_what_names_no_mbean(text: str) -> None:
+    """Patterns, repeated and unfinished properties are refused, as by Java's `ObjectName`."""
+    with pytest.raises(MalformedName) as caught:
+        parse_object_name(text)
+    assert caught.value.text == text
+
+
+def test_other_peoples_names() -> None:
+    """Names that Kafka's other library writes are read too."""
+    name = "kafka.network:type=RequestMetrics,name=ThrottleTimeMs,request=Produce"
+    assert parse_object_name(name) == (
+        "kafka.network",
+        {"type": "RequestMetrics", "name": "ThrottleTimeMs", "request": "Produce"},
+    )
+    assert parse_object_name(":type=") == ("", {"type": ""})
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("2001:0DB8::00ff", "2001:db8:0:0:0:0:0:ff"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("fe80::1%eth0", "fe80:0:0:0:0:0:0:1%eth0"),
+    ],
+)
+def test_spells_each_address_in_one_way(text: str, spelled: str) -> None:
+    """IPv6 in full, mapped IPv4 as what it is."""
+    assert host_address(text) == spelled
+
+
+@pytest.mark.parametrize("text", ["", "localhost", "1.2.3", "1.2.3.4\n", ":" * 9_999])
+def test_refuses_what_is_no_address(text: str) -> None:
+    """Names are not looked up."""
+    with pytest.raises(MalformedName, match="not an IP address"):
+        host_address(text)
+
+
+@given(tags=tag_maps)
+def test_the_order_of_tags_is_kept_but_does_not_count(tags: dict[str, str]) -> None:
+    """Names with the same tags in another order are equal, and each keeps its own order."""
+    backwards = dict(reversed(tags.items()))
+    name, other = MetricName("n", "g", tags), MetricName("n", "g", backwards)
+    assert name == other
+    assert hash(name) == hash(other)
+    assert list(other.tags) == list(backwards)
+
+
+def test_all_but_the_description_counts() -> None:
+    """Name, group and tags tell metrics apart."""
+    name = MetricName("n", "g", {"a": "b"}, "one")
+    assert name == MetricName("n", "g", [("a", "b")], "two")
+    others = (
+        MetricName("m", "g", {"a": "b"}),
+        MetricName("n", "h", {"a": "b"}),
+        MetricName("n", "g"),
+        "n",
+    )
+    assert all(name != other for other in others)
+
+
+def test_does_not_change_with_the_tags_it_was_made_of() -> None:
+    """A caller may go on using the mapping it gave."""
+    tags = {"a": "b"}
+    name = MetricName("n", "g", tags)
+    tags["a"] = "c"
+    assert name.tags == {"a": "b"}
+
+
+def test_repr_cannot_break_a_line() -> None:
+    """Hostile tags are shown escaped."""
+    assert (
+        repr(MetricName("n", "g", {"user": "a\nb"}))
+        == "MetricName('n', 'g', {'user': 'a\\nb'})"
+    )

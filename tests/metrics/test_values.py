@@ -1,0 +1,356 @@
+"""Settings, bounds, releases, Java's arithmetic, and the texts of errors."""
+
+import math
+import pickle
+from collections.abc import Callable, Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotascope.metrics import (
+    INT_MAX,
+    LONG_MAX,
+    NEWEST_RELEASE,
+    ConnectionThrottled,
+    DuplicateMetric,
+    InvalidConfig,
+    InvalidHierarchy,
+    KafkaRelease,
+    MalformedName,
+    ManagerConfig,
+    MetricConfig,
+    MetricName,
+    MetricsError,
+    NotMeasurable,
+    Quota,
+    QuotaViolation,
+    RecordingLevel,
+    ThrottlingQuotaExceeded,
+    TooManyConnections,
+    UnknownConnection,
+    WindowConfig,
+    jround,
+    tdiv,
+    to_i32,
+)
+from quotascope.metrics.numbers import (
+    INT_MIN,
+    LONG_MIN,
+    is_whole,
+    jdiv,
+    jmax,
+    jmin,
+    to_f32,
+    trunc_i32,
+    trunc_i64,
+)
+
+
+def test_kafkas_defaults() -> None:
+    """2 x 30 s, no end by events, no quota, INFO."""
+    config = MetricConfig()
+    assert (config.samples, config.time_window_ms, config.event_window) == (
+        2,
+        30_000,
+        LONG_MAX,
+    )
+    assert (config.quota, config.tags, config.recording_level) == (
+        None,
+        (),
+        RecordingLevel.INFO,
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "window_ms"), [(0, 1_000), (-1, 1_000), (1, 0), (2, LONG_MAX)]
+)
+def test_refuses_what_cannot_be_measured(samples: int, window_ms: int) -> None:
+    """The message shows the setting."""
+    with pytest.raises(InvalidConfig, match=str(samples)):
+        MetricConfig(samples, window_ms)
+
+
+def test_equal_by_all_settings() -> None:
+    """Two configs are equal when every setting is."""
+    config = MetricConfig(3, 10, 5, Quota(1.0), {"a": "b"}, RecordingLevel.DEBUG)
+    assert config == MetricConfig(
+        3, 10, 5, Quota(1.0), [("a", "b")], RecordingLevel.DEBUG
+    )
+    assert hash(config) == hash(config.with_quota(Quota(1.0)))
+    assert config != config.with_quota(Quota(2.0))
+    assert config != "config"
+
+
+def test_with_quota_keeps_the_rest() -> None:
+    """Another bound, and nothing else, is different."""
+    config = MetricConfig(3, 10, 5, None, {"a": "b"}, RecordingLevel.TRACE).with_quota(
+        Quota(1.0)
+    )
+    assert repr(config) == (
+        "MetricConfig(samples=3, time_window_ms=10, event_window=5, quota=Quota(1.0, upper),"
+        " tags=(('a', 'b'),), recording_level=TRACE)"
+    )
+
+
+def test_with_defaults_adds_tags() -> None:
+    """Given tags come after the config's, or replace them in their place."""
+    config = MetricConfig(tags={"a": "1", "b": "2"})
+    merged = config.with_defaults({"c": "3", "a": "0"}, RecordingLevel.DEBUG)
+    assert merged.tags == (("a", "0"), ("b", "2"), ("c", "3"))
+    assert merged.recording_level is RecordingLevel.DEBUG
+
+
+@pytest.mark.parametrize("level", RecordingLevel)
+@pytest.mark.parametrize("configured", RecordingLevel)
+def test_a_level_records_at_its_own_and_finer_detail(
+    level: RecordingLevel, configured: RecordingLevel
+) -> None:
+    """INFO always records, DEBUG unless INFO is configured, TRACE only with TRACE."""
+    order = ["INFO", "DEBUG", "TRACE"]
+    assert level.should_record(configured) == (
+        order.index(level.name) <= order.index(configured.name)
+    )
+
+
+finite = st.floats(allow_nan=False)
+
+
+@given(bound=finite, value=finite)
+def test_bounds_are_inclusive(bound: float, value: float) -> None:
+    """A value may reach its bound from either side."""
+    assert Quota(bound).acceptable(value) == (value <= bound)
+    assert Quota(bound, upper=False).acceptable(value) == (value >= bound)
+    assert Quota(bound).acceptable(bound)
+
+
+def test_nan_is_never_acceptable() -> None:
+    """What is not known does not keep to a bound."""
+    assert not Quota(5.0).acceptable(math.nan)
+    assert not Quota(5.0, upper=False).acceptable(math.nan)
+
+
+def test_equal_by_bound_and_direction() -> None:
+    """Two quotas of the same bound and direction are the same quota."""
+    assert Quota(5) == Quota(5.0)
+    assert hash(Quota(5)) == hash(Quota(5.0))
+    assert Quota(5.0) != Quota(5.0, upper=False)
+    assert Quota(5.0) != Quota(6.0)
+    assert Quota(5.0) != 5.0
+
+
+def test_repr_tells_the_direction() -> None:
+    """A reader of a log can tell an upper from a lower bound."""
+    assert (repr(Quota(5.0)), repr(Quota(1.0, upper=False))) == (
+        "Quota(5.0, upper)",
+        "Quota(1.0, lower)",
+    )
+
+
+def test_defaults_are_ten_whole_seconds_and_the_current_one() -> None:
+    """As all of Kafka's kinds of quota have them."""
+    config = WindowConfig()
+    assert (config.samples, config.window_ms) == (11, 1000)
+    assert config.metric_config(Quota(5)) == MetricConfig(11, 1000, quota=Quota(5))
+
+
+@pytest.mark.parametrize("config", [WindowConfig, ManagerConfig])
+@pytest.mark.parametrize(("samples", "seconds"), [(0, 1), (1, 0), (-1, 1)])
+def test_refuses_windows_of_no_length(
+    config: type[WindowConfig], samples: int, seconds: int
+) -> None:
+    """No broker starts with them either."""
+    with pytest.raises(InvalidConfig, match="at least 1 window of at least 1 s"):
+        config(samples=samples, window_seconds=seconds)
+
+
+def test_defaults_of_a_manager_are_kafkas() -> None:
+    """The same windows, the newest release, and none of the departures."""
+    config = ManagerConfig()
+    assert (config.samples, config.window_ms) == (11, 1000)
+    assert config.release == NEWEST_RELEASE
+    assert config.charge_validate_only
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("4.4", KafkaRelease(4, 4)),
+        ("4.4.0", KafkaRelease(4, 4)),
+        ("4.3.1", KafkaRelease(4, 3)),
+        ("3.10.0-SNAPSHOT", KafkaRelease(3, 10)),
+        ("2.8.2.1-ccs", KafkaRelease(2, 8)),
+    ],
+)
+def test_versions(text: str, release: KafkaRelease) -> None:
+    """A version belongs to its release, whatever its patch level."""
+    assert KafkaRelease.parse(text) == release
+
+
+@pytest.mark.parametrize("text", ["", "4", "4.", ".4", "4.x", "v4.4", "4.4 ", "4.4\n", "٤.٤", "4.4" + "0" * 9_999])  # fmt: skip
+def test_no_versions(text: str) -> None:
+    """Anything else is refused in a short message."""
+    with pytest.raises(MalformedName, match="no version of Kafka") as caught:
+        KafkaRelease.parse(text)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("versions", "longest_ms"),
+    [(("2.8", "3.9", "4.0", "4.3"), LONG_MAX), (("4.4", "4.10", "5.0"), INT_MAX)],
+    ids=["up to 4.3", "since 4.4"],
+)
+def test_throttle_times_of_rates_stop_since_4_4(
+    versions: tuple[str, ...], longest_ms: int
+) -> None:
+    """Where 32 bits do; before, nothing stops them."""
+    found = {KafkaRelease.parse(version).longest_rate_ms for version in versions}
+    assert found == {longest_ms}
+
+
+def test_newest() -> None:
+    """The newest release is what is followed by default."""
+    assert str(NEWEST_RELEASE) == "4.4"
+
+
+longs = st.integers(LONG_MIN, LONG_MAX)
+
+
+@pytest.mark.parametrize(
+    ("convert", "values"),
+    [
+        # halves go up, what cannot be a long saturates (`Math.round`)
+        (jround, {2.5: 3, -2.5: -2, 0.49999999999999994: 0, -0.5: 0}),
+        (jround, {4503599627370497.5: 4503599627370498}),
+        (jround, {9007199254740993.0: 9007199254740992}),
+        (jround, {math.nan: 0, math.inf: LONG_MAX, -math.inf: LONG_MIN}),
+        (jround, {1e19: LONG_MAX, -1e19: LONG_MIN}),
+        # a long throttle wraps to a negative one, which is no throttle (`(int) long`)
+        (to_i32, {0: 0, -1: -1, INT_MAX: INT_MAX, INT_MAX + 1: INT_MIN}),
+        (to_i32, {2_999_990_000: -1_294_977_296, 2**32: 0}),
+        # a double becomes an int or a long as by Java's cast
+        (trunc_i32, {2.9: 2, -2.9: -2, 1e300: INT_MAX, math.nan: 0}),
+        (trunc_i32, {-math.inf: -INT_MAX - 1}),
+        (trunc_i64, {2.9: 2, -2.9: -2, 1e300: LONG_MAX, math.nan: 0}),
+        # the nearest float, out of range an infinity with its sign (`(float) double`)
+        (to_f32, {0.5: 0.5, 1 / 3: 0.3333333432674408, 1e-300: 0.0}),
+        (to_f32, {16_777_217.0: 16_777_216.0, 1e300: math.inf}),
+        (to_f32, {-1e300: -math.inf, math.inf: math.inf, -math.inf: -math.inf}),
+    ],
+)
+def test_conversions(
+    convert: Callable[[float], float], values: Mapping[float, float]
+) -> None:
+    """Java's rounding and casts."""
+    assert {value: convert(value) for value in values} == values
+
+
+@given(a=longs, b=longs.filter(bool))
+def test_tdiv_truncates_toward_zero(a: int, b: int) -> None:
+    """The remainder has the sign of what is divided, as Java defines its `%`, or is 0."""
+    remainder = a - tdiv(a, b) * b
+    assert abs(remainder) < abs(b)
+    assert remainder == 0 or (remainder < 0) == (a < 0)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "quotient"),
+    [
+        (1.0, 4.0, 0.25),
+        (1.0, 0.0, math.inf),
+        (-1.0, 0.0, -math.inf),
+        (1.0, -0.0, -math.inf),
+        (math.inf, 0.0, math.inf),
+    ],
+)
+def test_jdiv(a: float, b: float, quotient: float) -> None:
+    """Dividing by zero is an infinity with the product of the signs."""
+    assert jdiv(a, b) == quotient
+
+
+@pytest.mark.parametrize("a", [0.0, -0.0, math.nan])
+def test_jdiv_without_a_value(a: float) -> None:
+    """0/0 and NaN/0 are NaN."""
+    assert math.isnan(jdiv(a, 0.0))
+
+
+@given(a=st.floats(), b=st.floats())
+def test_jmin_and_jmax(a: float, b: float) -> None:
+    """NaN wins, zeros have an order, and otherwise they are min and max."""
+    smaller, larger = jmin(a, b), jmax(a, b)
+    if math.isnan(a) or math.isnan(b):
+        assert math.isnan(smaller)
+        assert math.isnan(larger)
+    else:
+        assert {smaller, larger} == {a, b}
+        assert smaller <= larger
+
+
+def test_zeros_have_an_order() -> None:
+    """-0.0 is below 0.0, whichever comes first."""
+    signs = [
+        math.copysign(1.0, zero)
+        for zero in (jmin(0.0, -0.0), jmin(-0.0, 0.0), jmax(0.0, -0.0), jmax(-0.0, 0.0))
+    ]
+    assert signs == [-1.0, -1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("x", "whole"),
+    [
+        (0.0, True),
+        (-0.0, True),
+        (3.0, True),
+        (-3.0, True),
+        (2.0**51 - 1, True),
+        (0.5, False),
+        (2.0**50 + 0.5, False),
+        (-(2.0**50) - 0.25, False),
+        (5e-324, False),
+        (2.0**51, False),
+        (-(2.0**51), False),
+        (math.inf, False),
+        (math.nan, False),
+    ],
+)
+def test_is_whole(x: float, whole: bool) -> None:  # noqa: FBT001 - a parameter
+    """Only what adds up exactly counts as whole."""
+    assert is_whole(x) == whole
+
+
+NAME = MetricName("byte-rate", "Produce", {"user": "a\nb"})
+ERRORS = [
+    (InvalidConfig("no samples"), "no samples"),
+    (InvalidHierarchy("s\n"), "a sensor meets 's\\n' twice among its parents and theirs"),
+    (DuplicateMetric(NAME), f"a metric named {NAME} already exists"),
+    (NotMeasurable(NAME), f"the metric {NAME} is a gauge, not a measurable"),
+    (MalformedName("x\n" * 5_000, "bad"), "bad: " + repr("x\n" * 100)),
+    (QuotaViolation(NAME, 6.0, 5.0), f"{NAME} has value 6.0, its bound is 5.0"),
+    (ThrottlingQuotaExceeded(1_500), "the throttling quota has been exceeded, wait 1500 ms"),
+    (ConnectionThrottled("10.0.0.1", 5, 7), "10.0.0.1 opens connections too fast, throttled for 7 ms"),
+    (TooManyConnections("10.0.0.1", 3), "10.0.0.1 may not have more than 3 connections"),
+    (UnknownConnection("10.0.0.1"), "10.0.0.1 has no connection that could be closed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "text"), ERRORS, ids=lambda value: type(value).__name__
+)
+def test_says_what_is_wrong_in_one_line(error: MetricsError, text: str) -> None:
+    """Hostile names are escaped and cut."""
+    assert str(error) == text
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "error", [error for error, _ in ERRORS], ids=lambda error: type(error).__name__
+)
+def test_survives_pickling(error: MetricsError) -> None:
+    """An error of a worker process arrives with its fields."""
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (type(copy), str(copy)) == (type(error), str(error))
+
+
+def test_a_violation_need_not_know_its_metric() -> None:
+    """Its statistic is only there where the sensor that checks gives it."""
+    assert QuotaViolation(NAME, 6.0, 5.0).metric is None
