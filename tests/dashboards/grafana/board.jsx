@@ -184,7 +184,7 @@ function Table({ data, timeRange, width, height, options, fieldConfig }) {
   React.useMemo(() => D.cacheFieldDisplayNames(data.series), [data.series]);
   if (!frame?.fields.length) return <Nothing fieldConfig={fieldConfig} height={height} />;
   return (
-    <TableNG data={frame} width={width} height={height} noHeader={!options.showHeader} initialSortBy={options.sortBy} cellHeight={options.cellHeight}
+    <TableNG data={frame} width={width} height={height} noHeader={!options.showHeader} sortBy={options.sortBy} cellHeight={options.cellHeight}
       enablePagination={options.enablePagination} fieldConfig={fieldConfig} timeRange={timeRange} getActions={() => []} structureRev={data.structureRev} />
   );
 }
@@ -268,7 +268,7 @@ function isDone(scene) {
 /** Texts that end in dots, and tables wider than their panel. */
 function cutIn(element) {
   const narrow = (each) => each.scrollWidth > each.clientWidth + 1;
-  const texts = [...element.querySelectorAll('*')].filter((each) => narrow(each) && getComputedStyle(each).textOverflow === 'ellipsis');
+  const texts = [...element.querySelectorAll('*')].filter((each) => narrow(each) && each.innerText?.trim() && getComputedStyle(each).textOverflow === 'ellipsis');
   const tables = [...element.querySelectorAll('[role=grid]')].filter(narrow);
   return [...texts.map((each) => each.innerText), ...tables.map((each) => `columns, by ${each.scrollWidth - each.clientWidth} px`)];
 }
