@@ -64,12 +64,6 @@ def split_throttled() -> Snapshot:
 
 
 @pytest.fixture
-def split_idle() -> Snapshot:
-    """The same 14 s later, when nobody sends any more."""
-    return _split("idle", SPLIT_RULES)
-
-
-@pytest.fixture
 def split_removed() -> Snapshot:
     """The same after all rules were removed: every bean is stale."""
     return _split("removed", {})

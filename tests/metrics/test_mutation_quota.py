@@ -86,6 +86,18 @@ class TestStrict:
         assert not quota.is_exceeded
         assert quota.throttle_time_ms(T0) == 0
 
+    def test_without_the_counter(self) -> None:
+        """Refusals are refused also where nobody counts them."""
+        config = ManagerConfig(samples=10, extra_counters=False)
+        controller = Controller(10, config)
+        quota = controller.strict()
+        quota.record(110, T0)
+        with pytest.raises(ThrottlingQuotaExceeded):
+            quota.record(1, T0)
+        assert not any(
+            name.name == "rejection-count" for name in controller.registry.metrics()
+        )
+
 
 class TestPermissive:
     """Accepts and throttles afterwards."""

@@ -3,19 +3,16 @@
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
-from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import (
     LimitsHealth,
     SourceHealth,
     SourceRead,
 )
-from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import QuotaEntity, QuotaType
 
 PRODUCE = QuotaType.PRODUCE
 RULES: Rules = {PRODUCE: {QuotaEntity("a"): 10.0}}
-OTHERS = {PRODUCE: QuotaRules({QuotaEntity("bob"): 10.0})}
-CALLBACK = NodeSettings(quota_callback_class="org.acme.Quotas")
 
 
 def test_a_failed_source_leaves_the_others() -> None:

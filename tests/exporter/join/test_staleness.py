@@ -61,6 +61,23 @@ def test_what_rose_is_shown_for_a_minute() -> None:
     assert not shown(world.collect_one(entity(PRODUCE, "", "c", usage=18.0), after=1))
 
 
+def test_what_rose_is_remembered_while_its_bean_is_away() -> None:
+    """A bean that comes back within the minute is as recent as before, though it is idle now."""
+    world = World(limits(ALICE))
+    alice = entity(PRODUCE, "alice", usage=50.0)
+    world.collect_one(alice, entity(PRODUCE, "", "c", usage=10.0))
+    seen = [
+        shown(world.collect_one(alice, *beans, after=after))
+        for beans, after in (
+            ([entity(PRODUCE, "", "c", usage=20.0)], 15),
+            ([], 15),
+            ([entity(PRODUCE, "", "c", usage=0.0)], 15),
+            ([entity(PRODUCE, "", "c", usage=0.0)], 31),
+        )
+    ]
+    assert seen == [["", "alice"], ["alice"], ["", "alice"], ["alice"]]
+
+
 def test_a_throttle_that_rises_is_in_use() -> None:
     """A starved consumer has no rate, but its throttle grows."""
     world = World(limits(ALICE))
