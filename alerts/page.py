@@ -117,9 +117,14 @@ The file has each threshold with its reason and other values, each alert with se
 objectives. Delete what you do not change. Alerts, recording rules, the runbooks of `--runbooks` and, with `quotascope dashboards --config alerts.yaml`, the colors
 of dashboards follow it. Runbooks that the exporter serves name the defaults.
 
+**Owners**: alerts on an entity get the label `owner` of the first entry that matches; the dashboard *Overview* filters by it, the example for Alertmanager routes by it.
+
+**Objectives** promise a client a share of 30 days without throttles. `KafkaQuotaBudgetBurns` alerts fire when the rest, its budget, is spent too fast on its worst
+broker. They are written only if there are objectives.
+
 ## Before you use them
 
-- **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know.
+- **Severity**: critical means that many clients suffer now, or one with an objective, warning is a task for the day, info is good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute.
   See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
 - **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stay
@@ -163,16 +168,11 @@ def _gaps() -> Iterator[str]:
 
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
-    yield "| threshold | value | compared with | alerts |"
-    yield "|---|---|---|---|"
+    yield "| threshold | value | compared with |"
+    yield "|---|---|---|"
     for name, threshold in thresholds():
-        users = [
-            alert.name.removeprefix("KafkaQuota")
-            for alert in alerts(Site())
-            if threshold in alert.thresholds
-        ]
         value = f"{threshold.value:g} {threshold.unit}"
-        yield _row(f"`{name}`", value, threshold.meaning, ", ".join(users))
+        yield _row(f"`{name}`", value, threshold.meaning)
 
 
 def _records() -> Iterator[str]:
