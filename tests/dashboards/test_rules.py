@@ -81,7 +81,7 @@ def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
 def _families_of(variable: dict[str, Any]) -> list[str]:
     """The families whose label is asked for, each selected by its whole name."""
     found = re.fullmatch(
-        r'label_values\((?:(\w+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)',
+        r'label_values\((?:([\w:]+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)',
         variable["query"],
     )
     assert found is not None
