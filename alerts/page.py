@@ -113,11 +113,10 @@ quotascope alerts config > alerts.yaml
 quotascope alerts write DIR --config alerts.yaml
 ```
 
-The file has each threshold with its reason and other values, each alert with severity, `for`, `keep_firing_for`, labels and `enabled`, and links, owners and
-objectives. Delete what you do not change. Alerts, recording rules, the runbooks of `--runbooks` and, with `quotascope dashboards --config alerts.yaml`, the colors
-of dashboards follow it. Runbooks that the exporter serves name the defaults.
+The file explains each key; delete what you do not change. Rules, the runbooks of `--runbooks` and, with `quotascope dashboards write --config alerts.yaml`,
+colors of dashboards follow it. Runbooks that the exporter serves name the defaults.
 
-**Owners**: alerts on an entity get the label `owner` of the first entry that matches; the dashboard *Overview* filters by it, the example for Alertmanager routes by it.
+**Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
 **Objectives** promise a client a share of 30 days without throttles. `KafkaQuotaBudgetBurns` alerts fire when the rest, its budget, is spent too fast on its worst
 broker. They are written only if there are objectives.

@@ -193,7 +193,12 @@ def who_is_next(scope: Scope) -> Row:
         *columns.rule(),
         columns.cluster(scope.site),
         sort="Used",
-        links=runbooks(scope.site, "KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"),
+        links=runbooks(
+            scope.site,
+            "KafkaQuotaNearLimit",
+            "KafkaQuotaManyNearLimit",
+            "KafkaQuotaLimitPredicted",
+        ),
     )
     return Row(title="Who is next", panels=side_by_side(closest))
 
