@@ -119,7 +119,7 @@ colors of dashboards follow it. Runbooks that the exporter serves name the defau
 **Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
 **Objectives** promise a client a share of 30 days without throttles. `KafkaQuotaBudgetBurns` alerts fire when the rest, its budget, is spent too fast on its worst
-broker. They are written only if there are objectives.
+broker. Without objectives they are not written.
 
 ## Before you use them
 
