@@ -17,6 +17,7 @@ from tests.integration.prometheus import Prometheus, running
 
 from quotascope.alerts.files import Extras, write
 from quotascope.cli.alerts_config import read_alerts_config
+from quotascope.dashboards.scope import Scope
 
 pytestmark = pytest.mark.real
 
@@ -130,3 +131,26 @@ def test_the_recorded_owner_is_the_same(watch: Watch) -> None:
 def _client(message: Message) -> tuple[str, str]:
     labels = message.labels
     return labels.get("user", ""), labels.get("client_id", "")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown"),
+    [("payments", {("alice", "")}), (".*", {*CLIENTS})],
+)
+def test_a_dashboard_shows_the_chosen_owners_clients(
+    watch: Watch, chosen: str, shown: set[tuple[str, str]]
+) -> None:
+    """The filter of the variable *Owner*, as Grafana fills it in; All leaves nothing out."""
+    _, prometheus = watch
+    every = "max by (cluster, user, client_id) (kafka_quota_throttle_time_seconds)"
+    query = Scope(by_owner=True).of_owners(every)
+    query = query.replace("$cluster", ".*").replace("${owner:regex}", chosen)
+
+    def filtered() -> None:
+        found = {
+            (labels["user"], labels["client_id"])
+            for labels, _ in prometheus.query(query)
+        }
+        assert found == shown
+
+    eventually(filtered, seconds=30)
