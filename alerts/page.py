@@ -113,13 +113,17 @@ quotascope alerts config > alerts.yaml
 quotascope alerts write DIR --config alerts.yaml
 ```
 
-The file has each threshold with its reason and other values, each alert with severity, `for`, `keep_firing_for`, labels and `enabled`, and links, owners and
-objectives. Delete what you do not change. Alerts, recording rules, the runbooks of `--runbooks` and, with `quotascope dashboards --config alerts.yaml`, the colors
-of dashboards follow it. Runbooks that the exporter serves name the defaults.
+The file explains each key; delete what you do not change. Rules, the runbooks of `--runbooks` and, with `quotascope dashboards write --config alerts.yaml`,
+colors of dashboards follow it. Runbooks that the exporter serves name the defaults.
+
+**Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
+
+**Objectives** promise a client a share of 30 days without throttles. `KafkaQuotaBudgetBurns` alerts fire when the rest, its budget, is spent too fast on its worst
+broker. Without objectives they are not written.
 
 ## Before you use them
 
-- **Severity**: critical means that many clients suffer now, warning is a task for the day, info is good to know.
+- **Severity**: critical means that many clients suffer now, or one with an objective, warning is a task for the day, info is good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute.
   See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
 - **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stay
@@ -163,16 +167,11 @@ def _gaps() -> Iterator[str]:
 
 def _thresholds() -> Iterator[str]:
     yield "## Thresholds\n"
-    yield "| threshold | value | compared with | alerts |"
-    yield "|---|---|---|---|"
+    yield "| threshold | value | compared with |"
+    yield "|---|---|---|"
     for name, threshold in thresholds():
-        users = [
-            alert.name.removeprefix("KafkaQuota")
-            for alert in alerts(Site())
-            if threshold in alert.thresholds
-        ]
         value = f"{threshold.value:g} {threshold.unit}"
-        yield _row(f"`{name}`", value, threshold.meaning, ", ".join(users))
+        yield _row(f"`{name}`", value, threshold.meaning)
 
 
 def _records() -> Iterator[str]:

@@ -93,7 +93,7 @@ class Clients:
         As in a selector of PromQL.
 
         >>> Clients(user='a"b', client_id_pattern="app-.*").matchers()
-        ('user="a\\"b"', 'client_id=~"app-.*"')
+        ('user="a\\"b"', 'client_id=~"(?s:app-.*)"')
         """
         return tuple(
             f"{label}{operator}{quoted(text)}"
@@ -112,7 +112,7 @@ class Clients:
         found = [
             f"eq $labels.{label} {go_text(text)}"
             if operator == "="
-            else f"match {go_text(f'^(?s:{text})$')} $labels.{label}"
+            else f"match {go_text(f'^{text}$')} $labels.{label}"
             for label, operator, text in self._given()
         ]
         if len(found) == 1:
@@ -120,11 +120,16 @@ class Clients:
         return f"and {' '.join(f'({each})' for each in found)}"
 
     def _given(self) -> list[tuple[str, str, str]]:
+        # a name may have several lines, which a dot matches in Prometheus 3, but not in Prometheus 2 and in templates
+        patterns = [
+            text and f"(?s:{text})"
+            for text in (self.user_pattern, self.client_id_pattern)
+        ]
         every = (
             ("user", "=", self.user),
-            ("user", "=~", self.user_pattern),
+            ("user", "=~", patterns[0]),
             ("client_id", "=", self.client_id),
-            ("client_id", "=~", self.client_id_pattern),
+            ("client_id", "=~", patterns[1]),
         )
         return [
             (label, operator, text)

@@ -202,7 +202,7 @@ class AlertsConfig(Section):
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),
-        description="Whose an entity is: alerts on it have the label `owner`, by which Alertmanager routes them. The first that matches counts. The same list in the exporter's configuration lets dashboards and page filter by owner.",
+        description="Whose an entity is: alerts on it have the label `owner`, by which Alertmanager routes them. The first that matches counts. The dashboard Overview filters by it.",
     )
     default_owner: str | None = Field(
         default=None,

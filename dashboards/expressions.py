@@ -40,9 +40,10 @@ RULE = ("level", "rule_user", "rule_client_id")
 def throttled(scope: Scope, *matchers: str) -> str:
     """Throttle time of entities on their worst broker, above 0."""
     if scope.recorded:
-        return _without_name(scope, scope.recorded_of(ENTITY_THROTTLE, *matchers))
+        recorded = scope.recorded_of(ENTITY_THROTTLE, *matchers)
+        return scope.of_owners(_without_name(scope, recorded))
     delayed = above(scope.of(THROTTLE_TIME_SECONDS, *matchers), 0)
-    return scope.by("max", delayed, *ENTITY)
+    return scope.of_owners(scope.by("max", delayed, *ENTITY))
 
 
 def throttled_by_callback(scope: Scope) -> str:
@@ -62,8 +63,9 @@ def utilization(scope: Scope, *matchers: str, at: str = "") -> str:
     """Utilization of entities on their busiest broker; ``at`` is a modifier such as ``@ end()``."""
     if scope.recorded:
         recorded = _at(scope.recorded_of(ENTITY_UTILIZATION, *matchers), at)
-        return _without_name(scope, recorded)
-    return scope.by("max", _at(scope.of(UTILIZATION, *matchers), at), *ENTITY)
+        return scope.of_owners(_without_name(scope, recorded))
+    each = scope.by("max", _at(scope.of(UTILIZATION, *matchers), at), *ENTITY)
+    return scope.of_owners(each)
 
 
 def predicted(scope: Scope) -> str:

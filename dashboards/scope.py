@@ -8,11 +8,13 @@ from quotascope.alerts import Site
 from quotascope.alerts.promql import (
     above,
     aggregate,
+    but_not,
     grouped,
     operation,
     select,
     series,
 )
+from quotascope.alerts.recorded import ENTITY_OWNER
 from quotascope.metrics.catalog import SOURCE_UP, Family
 
 RATE_INTERVAL = "$__rate_interval"
@@ -25,6 +27,9 @@ class Scope:
     site: Site = field(default_factory=Site)
     recorded: bool = False
     """Whether figures of all entities come from our recording rules: needed beyond some thousand entities."""
+
+    by_owner: bool = False
+    """Whether viewers choose owners of entities: a dashboard with the variable of `owner`."""
 
     @property
     def cluster(self) -> str:
@@ -58,6 +63,22 @@ class Scope:
     def keys(self, *labels: str) -> tuple[str, ...]:
         """Labels to aggregate by or to match on: the cluster's and these."""
         return (self.cluster, *labels)
+
+    def of_owners(self, expression: str) -> str:
+        """
+        Of a dashboard with owners, only entities of the chosen ones. Without configured owners nothing is left out.
+
+        >>> print(Scope(by_owner=True).of_owners("up"))
+        (
+          (up)
+          unless on (cluster, user, client_id)
+          (entity:kafka_quota_owner:info{cluster=~"$cluster",owner!~`${owner:regex}`})
+        )
+        """
+        if not self.by_owner:
+            return expression
+        others = self.recorded_of(ENTITY_OWNER, "owner!~`${owner:regex}`")
+        return grouped(but_not(expression, others, self.keys("user", "client_id")))
 
     def by(self, operator: str, expression: str, *labels: str) -> str:
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from quotascope.alerts.recorded import ENTITY_OWNER
 from quotascope.metrics.catalog import BUILD_INFO, Family
 
 from .scope import Scope
@@ -26,6 +27,11 @@ def common(scope: Scope) -> tuple[Variable, ...]:
         _variable("datasource", "Data source", "datasource", **source),
         _choice("cluster", "Cluster", BUILD_INFO.name, scope.cluster),
     )
+
+
+def owners() -> Variable:
+    """Whose clients are shown; values are there where owners are configured for the alerts."""
+    return _choice("owner", "Owner", ENTITY_OWNER, "owner")
 
 
 def values(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from quotascope.alerts import Dashboard
@@ -31,7 +32,7 @@ from ..expressions import (
 from ..links import runbooks, to_dashboard
 from ..panels import Line, Panel, Row, dashboard, graph, side_by_side, stat, table
 from ..scope import Scope
-from ..variables import common
+from ..variables import common, owners
 
 _ROWS = 50
 _LINES = 10
@@ -40,12 +41,13 @@ _AT_MOST = f"At most {_ROWS} of each cluster."
 
 def board(scope: Scope) -> dict[str, Any]:
     """The dashboard to open first."""
+    scope = replace(scope, by_owner=True)
     return dashboard(
         scope,
         Dashboard.OVERVIEW,
         title="Kafka quotas / Overview",
         description="Who is throttled now and by which rule, who is next, and what was changed.",
-        variables=common(scope),
+        variables=(*common(scope), owners()),
         rows=(
             right_now(scope),
             who_is_throttled(scope),
@@ -191,7 +193,12 @@ def who_is_next(scope: Scope) -> Row:
         *columns.rule(),
         columns.cluster(scope.site),
         sort="Used",
-        links=runbooks(scope.site, "KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"),
+        links=runbooks(
+            scope.site,
+            "KafkaQuotaNearLimit",
+            "KafkaQuotaManyNearLimit",
+            "KafkaQuotaLimitPredicted",
+        ),
     )
     return Row(title="Who is next", panels=side_by_side(closest))
 

@@ -160,6 +160,7 @@ EACH_MINUTE: Final = {"objectives", "budgets-burning"}
 SLOW: Final = {"near-limit", "replication", "trends", "baselines", "budgets"}
 """Groups that are evaluated every two minutes, as they look back far or at every client; the others as often as all of Prometheus' rules."""
 ENTITY: Final = ("cluster", "quota_type", "user", "client_id")
+BUDGET: Final = ("cluster", "slo", "user", "client_id")
 CLUSTER: Final = ("cluster",)
 
 
@@ -238,9 +239,16 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     "KafkaQuotaThrottleBeyondClientTimeout": {
         ENTITY: _NEAR | {"KafkaQuotaProduceThrottled", "KafkaQuotaFetchThrottled"}
     },
+    # one budget
+    "KafkaQuotaBudgetBurnsFast": {
+        BUDGET: frozenset({"KafkaQuotaBudgetBurns", "KafkaQuotaBudgetBurnsSlowly"})
+    },
+    "KafkaQuotaBudgetBurns": {BUDGET: frozenset({"KafkaQuotaBudgetBurnsSlowly"})},
     # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
     "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
-    "KafkaQuotaSnapshotStale": {CLUSTER: _OF_CLUSTERS - _ON_CALL},
+    "KafkaQuotaSnapshotStale": {
+        CLUSTER: _OF_CLUSTERS - _ON_CALL - {"KafkaQuotaBudgetBurnsFast"}
+    },
     # limits that are not known
     "KafkaQuotaLimitsStale": {CLUSTER: _BY_LIMIT},
 }

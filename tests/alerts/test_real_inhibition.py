@@ -21,7 +21,12 @@ from quotascope.alerts.files import alertmanager_file
 pytestmark = pytest.mark.real
 
 Labels = Mapping[str, str]
-ENTITY_LABELS: Labels = {"quota_type": "produce", "user": "alice", "client_id": "app"}
+ENTITY_LABELS: Labels = {
+    "quota_type": "produce",
+    "user": "alice",
+    "client_id": "app",
+    "slo": "billing",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tests.exporter.recorded import joined
 
 from quotascope.alerts import Dashboard, Site
 from quotascope.alerts.book import alert_groups
+from quotascope.alerts.recorded import ENTITY_OWNER
 from quotascope.alerts.thresholds import CLIENT_TIMEOUT, NEAR_LIMIT, SPARK_THROTTLED
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
@@ -71,7 +72,7 @@ def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
     queries = [each for each in _variables(dashboards) if each["type"] == "query"]
     assert queries
     for each in queries:
-        assert {*_families_of(each)} <= FAMILY_NAMES
+        assert {*_families_of(each)} <= {*FAMILY_NAMES, ENTITY_OWNER}
         assert each["refresh"] == ON_TIME_RANGE_CHANGE
         assert (each["multi"], each["includeAll"]) == (True, True)
         assert each["allValue"] == ".*"  # .+ would hide series without the label
@@ -80,7 +81,7 @@ def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
 def _families_of(variable: dict[str, Any]) -> list[str]:
     """The families whose label is asked for, each selected by its whole name."""
     found = re.fullmatch(
-        r'label_values\((?:(\w+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)',
+        r'label_values\((?:([\w:]+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)',
         variable["query"],
     )
     assert found is not None

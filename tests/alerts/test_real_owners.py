@@ -1,0 +1,156 @@
+"""Alerts on a team's clients reach that team: a real Prometheus fills in the owner, a real Alertmanager routes by it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from tests.integration.alerting.alertmanager import alerting
+from tests.integration.alerting.hurry import hurried
+from tests.integration.alerting.pager import Message, Pager, paged
+from tests.integration.eventually import eventually, some
+from tests.integration.prometheus import Prometheus, running
+
+from quotascope.alerts.files import Extras, write
+from quotascope.cli.alerts_config import read_alerts_config
+from quotascope.dashboards.scope import Scope
+
+pytestmark = pytest.mark.real
+
+ALERT = "KafkaQuotaThrottleBeyondClientTimeout"
+HOSTILE = 'a"b\\c\n{{ $x }} `d` 中$1'
+TEAM = 'the "team" {{ $1 }} of \\d'
+OWNERS = [
+    {"team": "payments", "user": "alice"},
+    {"team": "etl", "user_pattern": "(?i)ETL-.*", "client_id_pattern": "load[0-9]+"},
+    {"team": TEAM, "client_id": HOSTILE},
+    {"team": "late", "user_pattern": ".*alice"},
+]
+CLIENTS = {
+    ("alice", ""): "payments",
+    ("malice", ""): "late",
+    ("alice2", ""): "platform",
+    ("etl-eu", "load7"): "etl",
+    ("etl-eu", "load"): "platform",
+    ("", HOSTILE): TEAM,
+    ("line\nalice", "x"): "late",
+}
+"""User and client-id, and whose alert it is."""
+Watch = tuple[Pager, Prometheus]
+
+
+def exposition() -> str:
+    """What an exporter shows: all of them wait for 40 s."""
+    lines = ['quotascope_build_info{version="1"} 1']
+    for user, client_id in CLIENTS:
+        names = ",".join(
+            f"{label}={json.dumps(text, ensure_ascii=False)}"
+            for label, text in {"user": user, "client_id": client_id}.items()
+        )
+        entity = f'quota_type="produce",broker="1",{names}'
+        lines.append(f"kafka_quota_throttle_time_seconds{{{entity}}} 40")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
+    """Prometheus with the rules, Alertmanager with the example, and where its messages arrive."""
+    folder = tmp_path_factory.mktemp("owners")
+    (folder / "metrics").write_text(exposition(), encoding="utf-8")
+    config = folder / "alerts.yaml"
+    settings = {
+        "owners": OWNERS,
+        "default_owner": "platform",
+        "alerts": {ALERT: {"for": "0s"}},
+    }
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    example = folder / "alertmanager.yaml"
+    rules = write(
+        folder / "rules", read_alerts_config(config), Extras(alertmanager=example)
+    )[:2]
+    with paged(folder) as pager:
+        routes = yaml.safe_load(example.read_text(encoding="utf-8"))
+        for receiver in routes["receivers"]:
+            receiver["webhook_configs"] = [{"url": pager.url}]
+        with alerting(folder / "alertmanager", hurried(routes)) as alertmanager:
+            scraped = {"targets": [pager.url.removeprefix("http://")]}
+            document: dict[str, Any] = {
+                "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+                "rule_files": list(map(str, rules)),
+                "alerting": {
+                    "alertmanagers": [
+                        {"static_configs": [{"targets": [alertmanager.address]}]}
+                    ]
+                },
+                "scrape_configs": [
+                    {
+                        "job_name": "quotascope",
+                        "metrics_path": "/files/metrics",
+                        "static_configs": [scraped],
+                    }
+                ],
+            }
+            with running(folder / "prometheus", document) as prometheus:
+                yield pager, prometheus
+
+
+def test_an_alert_arrives_at_its_owner(watch: Watch) -> None:
+    """The first owner that matches a name as a whole, whatever characters it holds, else the default."""
+    pager, _ = watch
+
+    def arrived() -> list[Message]:
+        told = some(pager.told("firing", alertname=ALERT))
+        assert len({_client(message) for message in told}) == len(CLIENTS)
+        return told
+
+    messages = eventually(arrived, seconds=60)
+    owners = {_client(each): each.labels["owner"] for each in messages}
+    assert owners == CLIENTS
+    # a webhook has the name of its receiver as a regular expression
+    assert all(re.fullmatch(each.receiver, each.labels["owner"]) for each in messages)
+
+
+def test_the_recorded_owner_is_the_same(watch: Watch) -> None:
+    """Dashboards filter by the owner that alerts have."""
+    _, prometheus = watch
+
+    def recorded() -> None:
+        found = {
+            (labels["user"], labels["client_id"]): labels["owner"]
+            for labels, _ in prometheus.query("entity:kafka_quota_owner:info")
+        }
+        assert found == CLIENTS
+
+    eventually(recorded, seconds=30)
+
+
+def _client(message: Message) -> tuple[str, str]:
+    labels = message.labels
+    return labels.get("user", ""), labels.get("client_id", "")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown"),
+    [("payments", {("alice", "")}), (".*", {*CLIENTS})],
+)
+def test_a_dashboard_shows_the_chosen_owners_clients(
+    watch: Watch, chosen: str, shown: set[tuple[str, str]]
+) -> None:
+    """The filter of the variable *Owner*, as Grafana fills it in; All leaves nothing out."""
+    _, prometheus = watch
+    every = "max by (cluster, user, client_id) (kafka_quota_throttle_time_seconds)"
+    query = Scope(by_owner=True).of_owners(every)
+    query = query.replace("$cluster", ".*").replace("${owner:regex}", chosen)
+
+    def filtered() -> None:
+        found = {
+            (labels["user"], labels["client_id"])
+            for labels, _ in prometheus.query(query)
+        }
+        assert found == shown
+
+    eventually(filtered, seconds=30)
