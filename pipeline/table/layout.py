@@ -14,16 +14,11 @@ import pyarrow.compute as pc
 
 DAY_MS: Final = 86_400_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-FIRST_DAY: Final = date.min.toordinal() - _EPOCH
-LAST_DAY: Final = date.max.toordinal() - _EPOCH
+DAYS: Final = range(date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH + 1)
 """Days since 1970 that are dates; a partition could hold others, an int32."""
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
 Numbers: TypeAlias = npt.NDArray[np.int64]
-
-
-class NoCalendar(Exception):
-    """A time that is of no day of a calendar; private to this package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +72,6 @@ class File:
         return self.path.rpartition("/")[2]
 
 
-def reading_order(file: File) -> tuple[int, int, str]:
-    """Sort files by bucket, then by day, then by when they were appended."""
-    return file.bucket, file.day, file.name
-
-
 def bucket_of(name: str, buckets: int) -> int:
     """Return the bucket of a name, the same in every process and release."""
     return crc32(name.encode("utf-8", "surrogatepass")) % buckets
@@ -109,23 +99,10 @@ def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
 def by_partition(
     rows: pa.Table, layout: TableLayout
 ) -> Iterator[tuple[int, int, pa.Table]]:
-    """
-    Yield day, bucket and rows of each file that rows belong to; they stay in their order.
-
-    Raises:
-        NoCalendar: a time is of no day of a calendar.
-
-    """
+    """Yield day, bucket and rows of each file that rows belong to; they stay in their order."""
     partitions = partitions_of(rows, layout)
     order = np.argsort(partitions, kind="stable")
     numbers, starts = np.unique(partitions[order], return_index=True)
-    for number in numbers[[0, -1]].tolist() if len(numbers) else ():
-        if (
-            not FIRST_DAY <= number // layout.buckets <= LAST_DAY
-        ):  # no reader could make a date of it
-            raise NoCalendar(
-                f"day {number // layout.buckets} since 1970 is in no calendar"
-            )
     ends = [*starts[1:].tolist(), len(order)]
     for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
         chosen: Column = pa.array(order[start:end])

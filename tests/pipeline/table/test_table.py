@@ -137,7 +137,7 @@ def test_a_bucket_of_files_without_rows_has_no_users(
 ) -> None:
     """Other programs may commit such files."""
     empty = written(table.storage, table.layout, (3, 1), table.schema, [])
-    assert table.commit("empty", [empty]) == 0
+    assert table.advance("empty", [empty], after=None, epoch=0) == 0
     (held,) = table.whole_users(table.files(), ["user", "amount"], together=together)
     assert (len(held), held.column_names) == (0, ["user", "amount"])
 
