@@ -61,26 +61,9 @@ def log_files(
 
 
 def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) -> None:
-    files: list[Path] = []
-    for path, out in _below(root, found, follow_links=follow_links):
-        named = fnmatch(path.name, names)
-        if out and not follow_links:
-            if named or path.is_dir():
-                found.left_out[str(path.absolute())] = LINK_OUT
-        elif named and path.is_file():
-            files.append(path)
-    if not files:
-        reasons = "".join(f"; {path}: {why}" for path, why in found.left_out.items())
-        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")  # fmt: skip
-    found.files += [str(file.absolute()) for file in sorted(files)]
-
-
-def _below(
-    root: Path, found: LogFiles, *, follow_links: bool
-) -> Iterator[tuple[Path, bool]]:
-    """The entries of a folder and below, and whether each is a link out of the folder; each folder once, wherever links lead."""
+    """Add the files below a folder, each folder once, wherever links lead."""
     home = Path(os.path.realpath(root))
-    folders, seen = [root], {home}
+    folders, seen, files = [root], {home}, list[Path]()
     while folders:
         folder = folders.pop()
         try:
@@ -89,14 +72,21 @@ def _below(
             found.left_out[str(folder.absolute())] = str(error.strerror)
             continue
         for path in entries:
-            place = Path(os.path.realpath(path))
+            place, named = Path(os.path.realpath(path)), fnmatch(path.name, names)
             link = path.is_symlink()
             out = link and not place.is_relative_to(home)
-            if place.exists():
-                yield path, out
-            if place.is_dir() and place not in seen and (not link or (out and follow_links)):  # fmt: skip
+            if out and not follow_links:
+                if place.is_dir() or (named and place.exists()):
+                    found.left_out[str(path.absolute())] = LINK_OUT
+            elif named and place.is_file():
+                files.append(path)
+            elif place.is_dir() and place not in seen and (out or not link):
                 seen.add(place)
                 folders.append(path)
+    if not files:
+        reasons = "".join(f"; {path}: {why}" for path, why in found.left_out.items())
+        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")  # fmt: skip
+    found.files += [str(file.absolute()) for file in sorted(files)]
 
 
 def path_here(path: str) -> str:

@@ -1,10 +1,9 @@
 """Where the rows of a table lie: its layout and files, the bucket and the day of a row."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -35,16 +34,6 @@ class TableLayout:
     """How many buckets there are; fixed when the table is made."""
     day_of: str | None = None
     """Column with ms since 1970: a file belongs to a UTC day; None for a table of one day."""
-
-    def to_json(self) -> str:
-        """Write it as the table's log keeps it."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote, in an earlier release as well: there it had an order of rows, which counts no more."""
-        fields = json.loads(text)
-        return cls(**{name: fields[name] for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

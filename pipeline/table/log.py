@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -84,7 +84,7 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
             _with_partitions(schema),
             mode="ignore",
             partition_by=[name for name, _ in _PARTITIONS],
-            configuration={_LAYOUT: layout.to_json(), **_statistics(layout)},
+            configuration={_LAYOUT: json.dumps(asdict(layout)), **_statistics(layout)},
             storage_options=dict(storage.options),
             commit_properties=CommitProperties(max_commit_retries=0),
             raise_if_key_not_exists=False,
@@ -105,8 +105,9 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
 
 
 def layout_of(log: DeltaTable) -> TableLayout:
-    """How rows are spread over files."""
-    return TableLayout.from_json(log.metadata().configuration[_LAYOUT])
+    """How rows are spread over files; an earlier release had an order of rows there, which counts no more."""
+    held = json.loads(log.metadata().configuration[_LAYOUT])
+    return TableLayout(**{each.name: held[each.name] for each in fields(TableLayout)})
 
 
 def schema_of(log: DeltaTable) -> pa.Schema:

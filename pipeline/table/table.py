@@ -14,8 +14,7 @@ from deltalake import DeltaTable
 from ..errors import LostCommit, NotWritten, OtherSchema, TableError
 from . import log
 from .layout import DAYS, File, TableLayout, buckets_of, by_partition
-from .storage import Storage, names_of
-from .writing import CHUNK_BYTES, gathered, written
+from .storage import Storage, gathered, names_of
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -71,6 +70,8 @@ def retried(attempt: Callable[[], Result]) -> Result:
 
 CHUNK: Final = 1_000_000
 """Rows that are written, or made into others, at once, if they have no more than `CHUNK_BYTES`."""
+CHUNK_BYTES: Final = 64 << 20
+"""Of these rows; what is done with them takes several times as much."""
 PORTION: Final = 4_000_000
 """About as many rows of a bucket are one piece of work for what follows."""
 SHARE: Final = 1 << 23
@@ -301,7 +302,7 @@ class Table:
                 for day, bucket, part in by_partition(chunk, self.layout):
                     if day not in DAYS:  # no reader could make a date of it
                         raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")  # fmt: skip
-                    files.append(self._written(day, bucket, part.to_batches()))
+                    files.append(self.storage.write(self.layout, (day, bucket), self.schema, part.to_batches()))  # fmt: skip
         return files
 
     def advance(
@@ -413,7 +414,8 @@ class Table:
 
     def _merge(self, files: Sequence[File]) -> File:
         """Write one file with the rows of files of one bucket and day, readable by users who may read all of them."""
-        file = self._written(files[0].day, files[0].bucket, self.batches(files))
+        partition = files[0].day, files[0].bucket
+        file = self.storage.write(self.layout, partition, self.schema, self.batches(files))  # fmt: skip
         self.storage.restrict(file, files)
         return file
 
@@ -477,11 +479,6 @@ class Table:
         if columns is None:
             return self.schema
         return pa.schema([self.schema.field(name) for name in columns])
-
-    def _written(
-        self, day: int, bucket: int, batches: Iterable[pa.RecordBatch]
-    ) -> File:
-        return written(self.storage, self.layout, (day, bucket), self.schema, batches)
 
 
 def _paths(files: Iterable[File]) -> set[str]:

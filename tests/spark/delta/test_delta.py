@@ -31,7 +31,7 @@ from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.replay import RESULTS, Mode, replay
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.spark.session import SMALL_TABLES
+from quotascope.pipeline.spark.run import SMALL_TABLES
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
 
