@@ -116,7 +116,17 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
     The group keeps its permissions only where the new files have the same group. The process's umask is changed, as the libraries that write
     the files take no mode: other threads' files are as private meanwhile, and of several threads in here one waits for the other.
     """
-    hidden = _hidden(files)
+    hidden = 0
+    for file in files:
+        about = os.fstat(0) if file == STANDARD_INPUT else _stat(file)
+        if about is None:  # what takes its place may be private
+            hidden = 0o077
+        elif stat.S_ISREG(about.st_mode):  # a pipe says nothing of what is in it
+            for_all = about.st_mode & stat.S_IROTH
+            same_group = about.st_gid == os.getegid()
+            hidden |= 0 if for_all else stat.S_IRWXO
+            if not for_all and not (same_group and about.st_mode & stat.S_IRGRP):
+                hidden |= stat.S_IRWXG
     with _UMASK:
         before = os.umask(0o077)
         os.umask(before | hidden)
@@ -124,20 +134,3 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
             yield
         finally:
             os.umask(before)
-
-
-def _hidden(files: Iterable[str]) -> int:
-    """The bits of a mode that what is made of files must not have."""
-    hidden = 0
-    for file in files:
-        about = os.fstat(0) if file == STANDARD_INPUT else _stat(file)
-        if about is None:  # what takes its place may be private
-            return 0o077
-        if not stat.S_ISREG(about.st_mode):  # a pipe says nothing of what is in it
-            continue
-        for_all = about.st_mode & stat.S_IROTH
-        same_group = about.st_gid == os.getegid()
-        hidden |= 0 if for_all else stat.S_IRWXO
-        if not for_all and not (same_group and about.st_mode & stat.S_IRGRP):
-            hidden |= stat.S_IRWXG
-    return hidden

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -21,17 +21,15 @@ from ..errors import PipelineError, SparkFailed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
+Answer = TypeVar("Answer")
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
+ANSWER: Final = "answer binary"
 _RAISED: Final = "quotascope error: "
 """In front of an error of ours, as JSON, in the text of what a worker raises: Spark brings home nothing else of an exception."""
 _SECRET: Final = re.compile(r"(?i)(password\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s;,]+)")
 _MOST: Final = 500
 """Characters of a reason of Spark's."""
-
-
-ANSWER: Final = "answer binary"
-"""A column of what `answers_of` gives, pickled."""
 
 
 def ddl(schema: pa.Schema) -> str:
@@ -105,9 +103,16 @@ def collected(frame: "DataFrame") -> "list[Row]":
         raise error_of(str(error)) from error
 
 
-def answers_of(frame: "DataFrame") -> list[Any]:
-    """What is pickled in the column `answer` of a frame, by our own workers; raises what `collected` raises."""
-    return [pickle.loads(row.answer) for row in collected(frame)]  # noqa: S301 - as it says
+def answers_of(
+    frame: "DataFrame", work: Callable[[Iterator[pa.RecordBatch]], Answer]
+) -> list[Answer]:
+    """What the work answers to each partition's batches, pickled on the way; raises what `collected` raises."""
+
+    def answered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"answer": [pickle.dumps(work(batches))]})
+
+    rows = collected(map_in_arrow(frame, answered, ANSWER))
+    return [pickle.loads(row.answer) for row in rows]  # noqa: S301 - of our own workers
 
 
 def error_of(text: str) -> PipelineError:

@@ -5,7 +5,6 @@ Rows cross into Python twice: as `LINES`, which `parsed` reads where they come, 
 brings those of one part together, because only they can be the same line. The driver commits.
 """
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,7 +27,7 @@ from ..request_log.parsing import Parsed, parse
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table.layout import buckets_of
 from ..table.storage import bounded, gathered
-from .arrow import ANSWER, answers_of, ddl, error_of, map_in_arrow
+from .arrow import answers_of, ddl, error_of, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -213,19 +212,11 @@ def staged_lines(
     rows = map_in_arrow(lines.select(*LINES.names), partial(parsed, options), ddl(ROWS))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
     together = rows.repartition("part").sortWithinPartitions("part", "position")
-    parts = map_in_arrow(together, partial(_answered, tables), ANSWER)
     whole = Staged()
     with _small_batches(lines.sparkSession):
-        for part in answers_of(parts):
+        for part in answers_of(together, partial(staged, tables)):
             whole.add(part)
     return whole
-
-
-def _answered(
-    tables: IngestTables, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    answer = pickle.dumps(staged(tables, batches))
-    yield pa.RecordBatch.from_pydict({"answer": [answer]})
 
 
 def parsed(

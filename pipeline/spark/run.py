@@ -6,12 +6,12 @@ without the JVM. Every worker needs this package with its extra `pipeline`, and 
 """
 
 import os
-import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -19,7 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from ..table.table import Answer, Item, Progress
-from .arrow import ANSWER, answers_of, map_in_arrow
+from .arrow import answers_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -83,9 +83,9 @@ class SparkRun:
         if not count:
             return []
         tasks = self.spark.range(0, count, 1, count)
-        rows = map_in_arrow(tasks, partial(_worked, work, items), ANSWER)
         with shown(self.spark, f"{self.doing} 1 to {count}", progress):
-            numbered = dict(answers_of(rows))
+            answers = answers_of(tasks, partial(_worked, work, items))
+        numbered = dict(chain.from_iterable(answers))
         return [numbered[number] for number in range(count)]
 
 
@@ -173,9 +173,6 @@ def _worked(
     work: Callable[[Item], Answer],
     items: Sequence[Item],
     batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        numbers: list[Any] = batch.column("id").to_pylist()
-        for number in numbers:
-            answer = pickle.dumps((number, work(items[number])))
-            yield pa.RecordBatch.from_pydict({"answer": [answer]})
+) -> list[tuple[int, Answer]]:
+    numbers = [number for batch in batches for number in batch["id"].to_numpy().tolist()]  # fmt: skip
+    return [(number, work(items[number])) for number in numbers]
