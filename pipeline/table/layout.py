@@ -90,6 +90,10 @@ def by_partition(
 ) -> Iterator[tuple[int, int, pa.Table]]:
     """Yield day, bucket and rows of each file that rows belong to; they stay in their order."""
     partitions = partitions_of(rows, layout)
+    if len(rows) and np.all(partitions == partitions[0]):
+        # as nearly always where rows come from a table of the same layout: nothing is copied
+        yield *divmod(int(partitions[0]), layout.buckets), rows
+        return
     order = np.argsort(partitions, kind="stable")
     numbers, starts = np.unique(partitions[order], return_index=True)
     ends = [*starts[1:].tolist(), len(order)]
