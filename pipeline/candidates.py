@@ -125,19 +125,15 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     if len(found) > _MOST:
         problems.add(document.line, f"more than {_MOST} candidates")
     else:
-        _check_names(found, problems)
+        lines: dict[str, int] = {}
+        for line, candidate in found:
+            name = candidate.name
+            if name in lines:
+                problems.add(line, f"the name {name[:60]!r} is there already in line {lines[name]}")  # fmt: skip
+            lines.setdefault(name, line)
     if problems.sentences:
         raise InvalidCandidates(named(Path(path)), problems.in_order())
     return tuple(candidate for _, candidate in found)
-
-
-def _check_names(found: list[tuple[int, Candidate]], problems: _Problems) -> None:
-    lines: dict[str, int] = {}
-    for line, candidate in found:
-        if candidate.name in lines:
-            first, shown = lines[candidate.name], candidate.name[:60]
-            problems.add(line, f"the name {shown!r} is there already in line {first}")
-        lines.setdefault(candidate.name, line)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,9 @@ def hours_of_week(times_ms: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64
     """
     quarters = np.clip(times_ms, 0, _FARTHEST_MS) // QUARTER_MS
     seen, places = np.unique(quarters, return_inverse=True)
-    hours = np.array([_hour(int(each), zone) for each in seen], np.int64)
+    ages = (timedelta(milliseconds=each * QUARTER_MS) for each in seen.tolist())
+    moments = [(_EPOCH + age).astimezone(zone) for age in ages]
+    hours = np.array([each.weekday() * 24 + each.hour for each in moments], np.int64)
     return hours[places] if hours.size else np.zeros(0, np.int64)
 
 
@@ -43,8 +45,3 @@ def seen_hours(times_ms: NDArray[np.int64], zone: tzinfo) -> NDArray[np.bool_]:
     seen = np.zeros(HOURS, np.bool_)
     seen[hours_of_week(times_ms, zone)] = True
     return seen
-
-
-def _hour(quarter: int, zone: tzinfo) -> int:
-    moment = (_EPOCH + timedelta(milliseconds=quarter * QUARTER_MS)).astimezone(zone)
-    return moment.weekday() * 24 + moment.hour

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from quotascope.pipeline.history import HISTORY
 from quotascope.pipeline.history.store import History
-from quotascope.pipeline.table import File
-from quotascope.pipeline.table.log import Log
+from quotascope.pipeline.table import File, Table
 
 FILES = 16
 OPENINGS = 5
@@ -37,18 +36,20 @@ def main(commits: int) -> None:
         _told("plain open", [_timed(lambda: _files(plain)) for _ in range(OPENINGS)])
         table = History.create(folder).detail
         assert table.schema == HISTORY
-        log = Log.open(table.storage)
-        costs = [_timed(partial(_add, log, number)) for number in range(commits)]
+        costs = [_timed(partial(_add, table, number)) for number in range(commits)]
         _told("deltalake commit", costs)
         _told("  the last tenth", costs[-commits // 10 :])
         _told(
             "deltalake open",
-            [_timed(lambda: Log.open(table.storage).files()) for _ in range(OPENINGS)],
+            [
+                _timed(lambda: Table.open(table.storage.uri).files())
+                for _ in range(OPENINGS)
+            ],
         )
 
 
-def _add(log: Log, number: int) -> None:
-    log.add(_named(number), {f"{number}": 0})
+def _add(table: Table, number: int) -> None:
+    table.advance(f"{number}", _named(number), after=None, epoch=0)
 
 
 def _named(number: int) -> list[File]:

@@ -74,19 +74,17 @@ class Side:
         return statistics.median(map(figure, self.runs))
 
 
-def in_turns(title: str, sides: Sequence[Side], rounds: int, warm_up: int = 0) -> None:
+def in_turns(title: str, sides: Sequence[Side], rounds: int) -> None:
     """
-    Let all do it so many times, in turns; the first rounds do not count.
+    Let all do it so many times, in turns.
 
     Every second round goes backwards: who comes after whom matters, as Spark's Python workers wait a minute for more to do.
     """
-    for turn in track(range(warm_up + rounds), title, console=STDERR):
+    for turn in track(range(rounds), title, console=STDERR):
         for side in reversed(sides) if turn % 2 else sides:
             side.run()
             done = side.runs[-1]
             STDERR.log(f"{side.name}: {done.seconds:.1f} s, CPU {done.cpu:.1f} s")
-    for side in sides:
-        del side.runs[:warm_up]
 
 
 def ratios(side: Side, sides: Sequence[Side]) -> list[float]:

@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import Final
 
 from benchmarks.pipeline import places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.options import BEFORE, ENTITIES, GIANTS, Options
-from benchmarks.pipeline.replay import REPLAY_GOAL, ROW_BYTES
+from benchmarks.pipeline.replay import LITTLE, REPLAY_GOAL, ROW_BYTES
 from benchmarks.pipeline.runs import Outcome, Side, in_turns
 from benchmarks.pipeline.sides import MANY
 from benchmarks.pipeline.space import room_for
-
-LITTLE: Final = 400_000
-"""Rows with which each driver gets to know its work before it counts: enough for its workers to load what is compiled."""
 
 
 def growth(options: Options) -> Iterator[Outcome]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.histories import history
 
-from quotascope.pipeline.history import History
+from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.replay.frame import NEEDED
 from quotascope.pipeline.table import Table
 
@@ -43,8 +43,7 @@ def main(rows: int) -> None:
         _timed("compact", rows, detail.compact)
         _timed("read compacted", rows, lambda: _read(detail))
         _size("history", detail, rows)
-        *_, follower = kept.followers(detail)
-        _timed("seconds", rows, follower.follow)
+        _timed("seconds", rows, partial(kept.seconds.follow, detail, rollup))
         _size("seconds", kept.seconds, rows)
 
 

@@ -6,13 +6,13 @@ appended there is taken over exactly once, late requests included.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Self
 
 from ..errors import NoTable
-from ..table import Follower, Run, Table, TableLayout, retried, run_here
+from ..table import Run, Table, TableLayout, retried, run_here
 from .charges import COLUMNS, history_of, rollup
 from .schema import HISTORY, ROLLUP
 
@@ -67,12 +67,6 @@ class History:
             seconds=Table.open(f"{folder}/seconds", options, ROLLUP),
         )
 
-    def followers(self, requests: Table) -> Iterator[Follower]:
-        """Yield what makes each table of the one before it, in the order in which they follow."""
-        detail, seconds = self.detail, self.seconds
-        yield Follower(source=requests, target=detail, make=history_of, columns=COLUMNS)
-        yield Follower(source=detail, target=seconds, make=rollup)
-
     def update(self, requests: Table, run: Run = run_here) -> int:
         """
         Take over what was appended to the table of requests since last time; return how many requests were new.
@@ -82,11 +76,13 @@ class History:
             run: where the work is done.
 
         Raises:
-            TableError: see `Follower.follow`; what was taken over before that stays, and the next update continues from there. While
-                another process updates the history, this tries again (`retried`).
+            TableError: see `Table.follow`; what was taken over before that stays, and the next update continues from there. While another
+                process updates the history, this tries again (`retried`).
 
         """
-        new, _ = [retried(partial(each.follow, run)) for each in self.followers(requests)]  # fmt: skip
+        detail, seconds = self.detail, self.seconds
+        new = retried(partial(detail.follow, requests, history_of, COLUMNS, run))
+        retried(partial(seconds.follow, detail, rollup, run=run))
         return new
 
 

@@ -260,19 +260,16 @@ class KnownTopics:
     def resolve(self, requests: pa.Table) -> ResolvedRequests:
         """Return `MutationLedger.resolve` of requests that the table does not hold."""
         if requests["topics"].null_count < len(requests):
-            for file in self._new_files():
-                for batch in self._table.batches([file], LEDGER_COLUMNS):
-                    rows = pa.Table.from_batches([batch])
-                    if rows["topics"].null_count < len(rows):
-                        self._ledger.remember(rows.filter(pc.is_valid(rows["topics"])))
+            try:
+                self._version, files = self._table.added_since(self._version)
+            except (UnreadableTable, ChangedRows):  # the log does not say what is new
+                self._version, files = self._table.added_since(None)
+            now = self._table.files()
+            # what was compacted may be deleted by now: then all is read once more, and learning it twice changes nothing
+            if not {file.path for file in files} <= {file.path for file in now}:
+                files = now
+            for batch in self._table.batches(files, LEDGER_COLUMNS):
+                named = batch.filter(pc.is_valid(batch["topics"]))
+                if len(named):
+                    self._ledger.remember(pa.Table.from_batches([named]))
         return self._ledger.resolve(requests)
-
-    def _new_files(self) -> Iterable[File]:
-        try:
-            self._version, files = self._table.added_since(self._version)
-        except (UnreadableTable, ChangedRows):  # the log does not say what is new
-            self._version, files = self._table.added_since(None)
-        now = self._table.files()
-        there = {file.path for file in now}
-        # what was compacted may be deleted by now: then all is read once more, and learning it twice changes nothing
-        return files if all(file.path in there for file in files) else now

@@ -61,26 +61,9 @@ def log_files(
 
 
 def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) -> None:
-    files: list[Path] = []
-    for path, out in _below(root, found, follow_links=follow_links):
-        named = fnmatch(path.name, names)
-        if out and not follow_links:
-            if named or path.is_dir():
-                found.left_out[str(path.absolute())] = LINK_OUT
-        elif named and path.is_file():
-            files.append(path)
-    if not files:
-        reasons = "".join(f"; {path}: {why}" for path, why in found.left_out.items())
-        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")  # fmt: skip
-    found.files += [str(file.absolute()) for file in sorted(files)]
-
-
-def _below(
-    root: Path, found: LogFiles, *, follow_links: bool
-) -> Iterator[tuple[Path, bool]]:
-    """The entries of a folder and below, and whether each is a link out of the folder; each folder once, wherever links lead."""
+    """Add the files below a folder, each folder once, wherever links lead."""
     home = Path(os.path.realpath(root))
-    folders, seen = [root], {home}
+    folders, seen, files = [root], {home}, list[Path]()
     while folders:
         folder = folders.pop()
         try:
@@ -89,14 +72,21 @@ def _below(
             found.left_out[str(folder.absolute())] = str(error.strerror)
             continue
         for path in entries:
-            place = Path(os.path.realpath(path))
+            place, named = Path(os.path.realpath(path)), fnmatch(path.name, names)
             link = path.is_symlink()
             out = link and not place.is_relative_to(home)
-            if place.exists():
-                yield path, out
-            if place.is_dir() and place not in seen and (not link or (out and follow_links)):  # fmt: skip
+            if out and not follow_links:
+                if place.is_dir() or (named and place.exists()):
+                    found.left_out[str(path.absolute())] = LINK_OUT
+            elif named and place.is_file():
+                files.append(path)
+            elif place.is_dir() and place not in seen and (out or not link):
                 seen.add(place)
                 folders.append(path)
+    if not files:
+        reasons = "".join(f"; {path}: {why}" for path, why in found.left_out.items())
+        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")  # fmt: skip
+    found.files += [str(file.absolute()) for file in sorted(files)]
 
 
 def path_here(path: str) -> str:
@@ -126,7 +116,17 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
     The group keeps its permissions only where the new files have the same group. The process's umask is changed, as the libraries that write
     the files take no mode: other threads' files are as private meanwhile, and of several threads in here one waits for the other.
     """
-    hidden = _hidden(files)
+    hidden = 0
+    for file in files:
+        about = os.fstat(0) if file == STANDARD_INPUT else _stat(file)
+        if about is None:  # what takes its place may be private
+            hidden = 0o077
+        elif stat.S_ISREG(about.st_mode):  # a pipe says nothing of what is in it
+            for_all = about.st_mode & stat.S_IROTH
+            same_group = about.st_gid == os.getegid()
+            hidden |= 0 if for_all else stat.S_IRWXO
+            if not for_all and not (same_group and about.st_mode & stat.S_IRGRP):
+                hidden |= stat.S_IRWXG
     with _UMASK:
         before = os.umask(0o077)
         os.umask(before | hidden)
@@ -134,20 +134,3 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
             yield
         finally:
             os.umask(before)
-
-
-def _hidden(files: Iterable[str]) -> int:
-    """The bits of a mode that what is made of files must not have."""
-    hidden = 0
-    for file in files:
-        about = os.fstat(0) if file == STANDARD_INPUT else _stat(file)
-        if about is None:  # what takes its place may be private
-            return 0o077
-        if not stat.S_ISREG(about.st_mode):  # a pipe says nothing of what is in it
-            continue
-        for_all = about.st_mode & stat.S_IROTH
-        same_group = about.st_gid == os.getegid()
-        hidden |= 0 if for_all else stat.S_IRWXO
-        if not for_all and not (same_group and about.st_mode & stat.S_IRGRP):
-            hidden |= stat.S_IRWXG
-    return hidden

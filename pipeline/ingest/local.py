@@ -7,7 +7,7 @@ A line of any length takes no more memory than the longest that is read.
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -125,8 +125,9 @@ def lines_of(
     """
     rest, skipping = b"", False
     try:
-        with _opened(file, at) as blocks:
-            for block in blocks:
+        piped = file == STANDARD_INPUT
+        with nullcontext(sys.stdin.buffer) if piped else Path(file).open("rb") as raw:
+            for block in _decompressed(raw):
                 first, *more = block.split(b"\n")
                 if not skipping:
                     rest += first[: LONGEST + 1 - len(rest)]
@@ -134,6 +135,8 @@ def lines_of(
                 if more:
                     yield [rest, *more[:-1]]
                     rest = more[-1]
+                if not piped:
+                    at(raw.tell())
     except (OSError, Broken) as error:
         if rest:
             yield [rest]
@@ -142,22 +145,6 @@ def lines_of(
         raise UnreadableLog(file, why) from error
     if rest:
         yield [rest]
-
-
-@contextmanager
-def _opened(file: str, at: Callable[[int], None]) -> Iterator[Iterator[bytes]]:
-    """The content of a file of any compression, a block at a time."""
-    if file == STANDARD_INPUT:
-        yield _decompressed(sys.stdin.buffer)
-        return
-    with Path(file).open("rb") as raw:
-
-        def noted() -> Iterator[bytes]:
-            for block in _decompressed(raw):
-                yield block
-                at(raw.tell())
-
-        yield noted()
 
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
@@ -219,17 +206,11 @@ def _decoded(member: Any, data: bytes, size: int) -> Iterator[bytes]:  # noqa: A
     try:
         yield member.decompress(data, size)
     except zlib.error as error:
-        yield b"".join(_byte_by_byte(before, data))
+        # byte by byte: what comes before the error zlib throws away when it is given all of it at once
+        with suppress(zlib.error):
+            for place in range(len(data)):
+                yield before.decompress(data[place : place + 1])
         raise Broken(str(error)) from error
-
-
-def _byte_by_byte(member: Any, data: bytes) -> Iterator[bytes]:  # noqa: ANN401 - as above
-    """What comes before the error, which zlib throws away when it is given all of it at once."""
-    for place in range(len(data)):
-        try:
-            yield member.decompress(data[place : place + 1])
-        except zlib.error:
-            return
 
 
 def _without_padding(data: bytes, raw: Any, size: int) -> bytes:  # noqa: ANN401 - a buffered reader

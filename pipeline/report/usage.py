@@ -118,13 +118,13 @@ def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch
     table, detail = history.seconds, history.detail
     begin, end = span
     for file in table.files():
-        for batch in table.read(columns=list(_COLUMNS), files=[file]).to_batches():
+        for batch in table.batches([file], _COLUMNS):
             starts = batch.column("start").to_numpy()
             yield batch.filter(pa.array((starts >= begin) & (starts < end)))
     kept = table.first_kept_day
     for file in detail.files():
         if kept and file.day < kept:
-            for batch in detail.read(files=[file]).to_batches():
+            for batch in detail.batches([file]):
                 sums = rollup(pa.Table.from_batches([batch]))
                 yield from sums.select(_COLUMNS).to_batches()
 

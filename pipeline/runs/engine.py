@@ -59,8 +59,7 @@ def run_of(engine: Engine, doing: str = "parts of tables") -> Run:
         return run_here
     if find_spec("pyspark") is None:
         raise NoSpark("--engine spark needs PySpark: pip install pyspark, or run this by spark-submit")  # fmt: skip
-    from ..spark.run import SparkRun  # noqa: PLC0415 - brings Spark in
-    from ..spark.session import session  # noqa: PLC0415 - as above
+    from ..spark.run import SparkRun, session  # noqa: PLC0415 - brings Spark in
 
     return SparkRun(session(), doing)
 

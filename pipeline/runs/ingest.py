@@ -55,8 +55,7 @@ def ingest_logs(
             report = ingest(here, into, options, progress)
         else:
             from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
-            from ..spark.run import shown  # noqa: PLC0415 - as above
-            from ..spark.session import session  # noqa: PLC0415 - as above
+            from ..spark.run import session, shown  # noqa: PLC0415 - as above
 
             with shown(session(), "reading of request logs", progress):
                 report = ingest_by_spark(session(), paths, into, options)
@@ -95,7 +94,7 @@ def ingest_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     """
     run = run_of(Engine.SPARK)
     from ..spark.ingest import lines_of_topic, staged_lines, stream  # noqa: PLC0415 - brings Spark in
-    from ..spark.session import session  # noqa: PLC0415 - as above
+    from ..spark.run import session  # noqa: PLC0415 - as above
 
     adding = Ingest(IngestTables.create(into), options.topics())
     history = History.create(into, buckets)

@@ -119,7 +119,7 @@ def _needs(
 ) -> Iterator[Need]:
     across_users = policy.shape is RuleShape.CLIENT
     if across_users and run is not run_here:
-        from ..spark.recommend import needs_of_clients  # noqa: PLC0415 - brings Spark in
+        from ..spark.shuffled import needs_of_clients  # noqa: PLC0415 - brings Spark in
 
         on_spark = cast("SparkRun", run)
         yield from needs_of_clients(on_spark, history, policy, windows, progress)

@@ -91,7 +91,7 @@ def replayed(
     """
     across_users = CandidateRules(candidates).across_users
     if across_users and run is not run_here:
-        from ..spark.whatif import replay_shared  # noqa: PLC0415 - brings Spark in
+        from ..spark.shuffled import replay_shared  # noqa: PLC0415 - brings Spark in
 
         on_spark = cast("SparkRun", run)
         return replay_shared(on_spark, history, candidates, mode, settings, progress)

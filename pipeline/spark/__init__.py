@@ -4,6 +4,6 @@ The pipeline on Spark: the same code as on one machine, run by Spark's workers. 
 `replay_frame` replays the requests of any DataFrame.
 """
 
-from .whatif import replay_frame
+from .shuffled import replay_frame
 
 __all__ = ["replay_frame"]

@@ -7,11 +7,12 @@ pandas is not installed the same plans are made here, by the calls that PySpark'
 """
 
 import json
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -20,8 +21,10 @@ from ..errors import PipelineError, SparkFailed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
+Answer = TypeVar("Answer")
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
+ANSWER: Final = "answer binary"
 _RAISED: Final = "quotascope error: "
 """In front of an error of ours, as JSON, in the text of what a worker raises: Spark brings home nothing else of an exception."""
 _SECRET: Final = re.compile(r"(?i)(password\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s;,]+)")
@@ -29,28 +32,12 @@ _MOST: Final = 500
 """Characters of a reason of Spark's."""
 
 
-_KINDS: Final = {
-    pa.int64(): "bigint",
-    pa.int32(): "int",
-    pa.int16(): "smallint",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.bool_(): "boolean",
-}
-
-
 def ddl(schema: pa.Schema) -> str:
     """A schema of Arrow as Spark's DDL."""
-    return ", ".join(f"`{column.name}` {_kind(column.type)}" for column in schema)
+    from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415 - workers do without
 
-
-def _kind(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return f"array<{_kind(kind.value_type)}>"
-    if pa.types.is_struct(kind):
-        return f"struct<{','.join(f'{part.name}:{_kind(part.type)}' for part in kind)}>"
-    return _KINDS[kind]
+    kinds = [(column.name, from_arrow_type(column.type)) for column in schema]
+    return ", ".join(f"`{name}` {kind.simpleString()}" for name, kind in kinds)
 
 
 def map_in_arrow(frame: "DataFrame", work: Work, schema: str) -> "DataFrame":
@@ -114,6 +101,18 @@ def collected(frame: "DataFrame") -> "list[Row]":
         return frame.collect()
     except (PySparkException, Py4JError) as error:
         raise error_of(str(error)) from error
+
+
+def answers_of(
+    frame: "DataFrame", work: Callable[[Iterator[pa.RecordBatch]], Answer]
+) -> list[Answer]:
+    """What the work answers to each partition's batches, pickled on the way; raises what `collected` raises."""
+
+    def answered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"answer": [pickle.dumps(work(batches))]})
+
+    rows = collected(map_in_arrow(frame, answered, ANSWER))
+    return [pickle.loads(row.answer) for row in rows]  # noqa: S301 - of our own workers
 
 
 def error_of(text: str) -> PipelineError:

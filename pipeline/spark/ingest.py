@@ -1,37 +1,69 @@
 """
 Request logs on Spark: lines of files, or of a Kafka topic as they come.
 
-Rows cross into Python twice, once as lines and once as requests; between the two Spark brings those of one part together, because only they
-can be the same line. Workers write them, and the driver commits.
+Rows cross into Python twice: as `LINES`, which `parsed` reads where they come, and as `ROWS`, which `staged` writes. Between the two Spark
+brings those of one part together, because only they can be the same line. The driver commits.
 """
 
-import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import PipelineError, SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
-from .arrow import collected, ddl, error_of, map_in_arrow
-from .lines import LINES, ROWS, parsed, staged
-from .run import answer_of, raised
+from ..ingest.options import BUCKETS
+from ..request_log.parsing import Parsed, parse
+from ..request_log.schema import QUARANTINE, REQUESTS
+from ..table.layout import buckets_of
+from ..table.storage import bounded, gathered
+from .arrow import answers_of, ddl, error_of, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_ANSWER: Final = "answer binary"
 _ROWS_AT_ONCE: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MOST_AT_ONCE: Final = 2_000
 _NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = ("FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD)  # fmt: skip
 """In Spark's errors about files that it cannot read to their end."""
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
+
+_LINE_COLUMNS: Final[list[Any]] = [
+    pa.field("line", pa.binary()),
+    pa.field("file", pa.string()),
+    pa.field("start", pa.int64()),
+    pa.field("number", pa.int64()),
+]
+LINES: Final = pa.schema(_LINE_COLUMNS)
+"""Lines in their order: text, file, the byte at which the piece of the file begins (null: unknown), and the line's number, if known."""
+PART: Final = pa.field("part", pa.int64())
+AGAIN: Final = pa.field("again", pa.int64())
+"""How many lines more a row stands for: texts that cannot be read and that come again have one row."""
+LEVEL: Final = pa.field("level", pa.int32())
+"""The newest `metadata.version` that an answer names; null for nearly all."""
+ROWS: Final = pa.schema([*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, AGAIN, LEVEL])  # fmt: skip
+"""Requests and quarantined lines in one; the latter have a reason."""
+SLICE_MS: Final = 600_000
+"""The requests of a bucket in so much time are one part: what one worker has to hold in memory."""
+PIECE: Final = 200_000
+"""Rows that a worker holds and writes at once, if they have no more than `PIECE_BYTES`."""
+PIECE_BYTES: Final = 64 << 20
+"""Of these rows; what is done with them takes several times as much."""
+READ: Final = 1 << 16
+"""Lines that are read at once, if they have no more than `READ_BYTES`."""
+READ_BYTES: Final = 8 << 20
+"""Of these lines."""
 
 
 def ingest(
@@ -180,20 +212,90 @@ def staged_lines(
     rows = map_in_arrow(lines.select(*LINES.names), partial(parsed, options), ddl(ROWS))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
     together = rows.repartition("part").sortWithinPartitions("part", "position")
-    parts = map_in_arrow(together, partial(_answered, tables), _ANSWER)
-    with _small_batches(lines.sparkSession):
-        answers = [pickle.loads(row.answer) for row in collected(parts)]  # noqa: S301 - of our own workers
     whole = Staged()
-    for answer in answers:
-        whole.add(raised(answer))
+    with _small_batches(lines.sparkSession):
+        for part in answers_of(together, partial(staged, tables)):
+            whole.add(part)
     return whole
 
 
-def _answered(
-    tables: IngestTables, batches: Iterator[pa.RecordBatch]
+def parsed(
+    options: IngestOptions, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    answer = answer_of(partial(staged, tables, batches))
-    yield pa.RecordBatch.from_pydict({"answer": [answer]})
+    """Turn lines in `LINES` into `ROWS`."""
+    counts: dict[tuple[str, int], int] = {}
+    for batch in batches:
+        for piece in _pieces(batch):
+            for few in bounded(piece, READ, READ_BYTES):
+                file, start = (few.column(name)[0].as_py() for name in ("file", "start"))  # fmt: skip
+                numbers = few.column("number")
+                if start is not None:
+                    # no line before it has a greater number: each has a byte
+                    first = counts.get((file, start), start) + 1
+                    counts[file, start] = first - 1 + few.num_rows
+                    numbers = pa.array(np.arange(first, first + few.num_rows))
+                if file.startswith("file:/"):
+                    # of this machine: its path, as one process names it
+                    file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
+                source = replace(options.source(file), numbered=not start)
+                found = parse(few.column("line"), numbers, source)
+                yield from _packed(found).to_batches()
+
+
+def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
+    """
+    Write the rows of parts that are new, in the memory of some rows and of the identities beside them.
+
+    Args:
+        tables: where they go.
+        batches: of `ROWS`; the rows of a part come together.
+
+    Raises:
+        TableError: the tables could not be read or written.
+
+    """
+    held = gathered(batches, PIECE, PIECE_BYTES)
+    pieces = (_unpacked(pa.Table.from_batches(rows, ROWS)) for rows in held)
+    return Ingest(tables).stage(pieces, of_many=True)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Stretches of lines of one piece of one file."""
+    if not batch.num_rows:
+        return
+    files: Any = batch.column("file")
+    known: Any = batch.column("start")
+    starts: Any = pc.fill_null(known, -1)
+    others: Any = pc.not_equal(files[1:], files[:-1])
+    pieces: Any = pc.not_equal(starts[1:], starts[:-1])
+    changed: Any = pc.or_(others, pieces)
+    edges = [0, *(np.flatnonzero(changed) + 1).tolist(), batch.num_rows]
+    for begin, end in pairwise(edges):
+        yield batch.slice(begin, end - begin)
+
+
+def _packed(found: Parsed) -> pa.Table:
+    requests, quarantine = found.requests, found.quarantine
+    slices = np.asarray(requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
+    parts = slices * BUCKETS + buckets_of(requests["user"], BUCKETS)
+    requests = requests.append_column(PART, pa.array(parts)).append_column(LEVEL, found.levels)  # fmt: skip
+    identities: list[Any] = quarantine["identity"].to_pylist()
+    beginnings = [-1 - (identity[0] << 8 | identity[1]) for identity in identities]
+    again = [found.again, *[0] * len(identities)][: len(identities)]
+    quarantine = quarantine.append_column(PART, pa.array(beginnings, pa.int64())).append_column(AGAIN, pa.array(again, pa.int64()))  # fmt: skip
+    return pa.concat_tables([ROWS.empty_table(), requests, quarantine], promote_options="default")  # fmt: skip
+
+
+def _unpacked(rows: pa.Table) -> Parsed:
+    refused = pc.is_valid(rows["reason"])
+    requests = rows.filter(pc.invert(refused))
+    again: int = pc.sum(rows[AGAIN.name]).as_py() or 0
+    return Parsed(
+        requests=requests.select(REQUESTS.names),
+        quarantine=rows.filter(refused).select(QUARANTINE.names),
+        levels=requests[LEVEL.name],
+        again=again,
+    )
 
 
 @contextmanager

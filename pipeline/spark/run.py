@@ -1,33 +1,60 @@
 """
-Work done by Spark's Python workers, and its name and progress in Spark.
+Work done by Spark's Python workers, and its name and progress in Spark; the session of commands that Spark does the work of.
 
 What is sent are functions of this package, paths, and the names of files; rows go straight between the workers and the tables' files,
 without the JVM. Every worker needs this package with its extra `pipeline`, and must reach the tables' paths.
 """
 
-import pickle
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
 
-from ..errors import PipelineError
 from ..table.table import Answer, Item, Progress
-from .arrow import collected, map_in_arrow
+from .arrow import answers_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_ANSWER: Final = "answer binary"
 _DESCRIPTION: Final = "spark.job.description"
 _LOOK_S: Final = 0.25
 """Between two looks at the tasks; Spark itself updates its figures ten times a second."""
+
+
+SMALL_TABLES: Final = {
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
+}
+"""With Delta's jar in the session: tasks to read a table's log (50 by default) and to list its folders for VACUUM (10,000)."""
+
+
+def session() -> "SparkSession":
+    """
+    The one that is there, as it is; else a new one, of local[*] unless Spark's own settings or spark-submit say otherwise.
+
+    A new one runs its workers by this interpreter unless PYSPARK_PYTHON names one, and has `SMALL_TABLES` where nothing else is set.
+    """
+    from pyspark import SparkContext  # noqa: PLC0415 - as late as can be
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - PySpark asks so itself
+        return SparkSession.builder.getOrCreate()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    made = SparkSession.builder.appName("quotascope").getOrCreate()
+    given = made.sparkContext.getConf()
+    for name, value in SMALL_TABLES.items():
+        if not given.contains(name):
+            made.conf.set(name, value)
+    return made
 
 
 @dataclass(frozen=True)
@@ -48,7 +75,7 @@ class SparkRun:
         Return the answers in the order of the items.
 
         Raises:
-            PipelineError: what the work raised; Spark does not try that again.
+            PipelineError: what the work raised.
             SparkFailed: Spark gave up for another reason.
 
         """
@@ -56,12 +83,10 @@ class SparkRun:
         if not count:
             return []
         tasks = self.spark.range(0, count, 1, count)
-        worked = partial(_worked, work, items)
-        rows = map_in_arrow(tasks, worked, f"number long, {_ANSWER}")
         with shown(self.spark, f"{self.doing} 1 to {count}", progress):
-            answers = collected(rows)
-        numbered = {row.number: pickle.loads(row.answer) for row in answers}  # noqa: S301 - of our own workers
-        return [raised(numbered[number]) for number in range(count)]
+            answers = answers_of(tasks, partial(_worked, work, items))
+        numbered = dict(chain.from_iterable(answers))
+        return [numbered[number] for number in range(count)]
 
 
 @contextmanager
@@ -148,24 +173,6 @@ def _worked(
     work: Callable[[Item], Answer],
     items: Sequence[Item],
     batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        numbers: list[Any] = batch.column("id").to_pylist()
-        for number in numbers:
-            answer = answer_of(partial(work, items[number]))
-            yield pa.RecordBatch.from_pydict({"number": [number], "answer": [answer]})
-
-
-def answer_of(work: Callable[[], Any]) -> bytes:
-    """What work on a worker answers, pickled: an error of ours, which would come again, too; others are Spark's to try again."""
-    try:
-        return pickle.dumps(work())
-    except PipelineError as error:
-        return pickle.dumps(error)
-
-
-def raised(answer: Any) -> Any:  # noqa: ANN401 - whatever the work answers
-    """The answer, unless it is an error: that is raised."""
-    if isinstance(answer, PipelineError):
-        raise answer
-    return answer
+) -> list[tuple[int, Answer]]:
+    numbers = [number for batch in batches for number in batch["id"].to_numpy().tolist()]  # fmt: skip
+    return [(number, work(items[number])) for number in numbers]

@@ -1,10 +1,9 @@
 """Where the rows of a table lie: its layout and files, the bucket and the day of a row."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -14,16 +13,11 @@ import pyarrow.compute as pc
 
 DAY_MS: Final = 86_400_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-FIRST_DAY: Final = date.min.toordinal() - _EPOCH
-LAST_DAY: Final = date.max.toordinal() - _EPOCH
+DAYS: Final = range(date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH + 1)
 """Days since 1970 that are dates; a partition could hold others, an int32."""
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
 Numbers: TypeAlias = npt.NDArray[np.int64]
-
-
-class NoCalendar(Exception):
-    """A time that is of no day of a calendar; private to this package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +34,6 @@ class TableLayout:
     """How many buckets there are; fixed when the table is made."""
     day_of: str | None = None
     """Column with ms since 1970: a file belongs to a UTC day; None for a table of one day."""
-
-    def to_json(self) -> str:
-        """Write it as the table's log keeps it."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote, in an earlier release as well: there it had an order of rows, which counts no more."""
-        fields = json.loads(text)
-        return cls(**{name: fields[name] for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +59,6 @@ class File:
     def name(self) -> str:
         """File name; those of later appends sort after those of earlier ones."""
         return self.path.rpartition("/")[2]
-
-
-def reading_order(file: File) -> tuple[int, int, str]:
-    """Sort files by bucket, then by day, then by when they were appended."""
-    return file.bucket, file.day, file.name
 
 
 def bucket_of(name: str, buckets: int) -> int:
@@ -109,23 +88,14 @@ def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
 def by_partition(
     rows: pa.Table, layout: TableLayout
 ) -> Iterator[tuple[int, int, pa.Table]]:
-    """
-    Yield day, bucket and rows of each file that rows belong to; they stay in their order.
-
-    Raises:
-        NoCalendar: a time is of no day of a calendar.
-
-    """
+    """Yield day, bucket and rows of each file that rows belong to; they stay in their order."""
     partitions = partitions_of(rows, layout)
+    if len(rows) and np.all(partitions == partitions[0]):
+        # as nearly always where rows come from a table of the same layout: nothing is copied
+        yield *divmod(int(partitions[0]), layout.buckets), rows
+        return
     order = np.argsort(partitions, kind="stable")
     numbers, starts = np.unique(partitions[order], return_index=True)
-    for number in numbers[[0, -1]].tolist() if len(numbers) else ():
-        if (
-            not FIRST_DAY <= number // layout.buckets <= LAST_DAY
-        ):  # no reader could make a date of it
-            raise NoCalendar(
-                f"day {number // layout.buckets} since 1970 is in no calendar"
-            )
     ends = [*starts[1:].tolist(), len(order)]
     for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
         chosen: Column = pa.array(order[start:end])

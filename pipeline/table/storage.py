@@ -1,5 +1,5 @@
 """
-Where a table's files lie, and how they are opened.
+Where a table's files lie, and how they are written and read.
 
 A local path needs nothing else. A URI such as `s3://bucket/table` is reached through deltalake's own object stores, in Spark's Python
 workers too; credentials come from its options or the environment.
@@ -7,7 +7,9 @@ workers too; credentials come from its options or the environment.
 
 import os
 import re
+import secrets
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,12 +26,16 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from ..errors import DamagedFile, MissingFile, NotWritten, TableError, UnreachableTable
-from .layout import Column, File
+from .layout import Column, File, TableLayout
 
 FORMERLY: Final = "formerly"
 """Key of a column's metadata: the name that it has in tables of earlier releases."""
 BATCH: Final = 65_536
 """Rows that are read at once, and of a row group that is written."""
+GROUP_BYTES: Final = 32 << 20
+"""Of a row group in memory, which a reader holds: a client id may have 32,767 bytes."""
+RISING: Final = ("timestamp", "completed", "line", "position")
+"""Columns that grow from row to row, as lines of a log do: their differences take a fifth of the room, and less time."""
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
@@ -68,11 +74,8 @@ class Storage:
 
     uri: str
     """A local path, or a URI that deltalake knows."""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Credentials and endpoints, as deltalake's `storage_options`; never shown."""
-
-    def __repr__(self) -> str:
-        return f"Storage({self.uri!r})"
 
     def __reduce__(self) -> tuple[type["Storage"], tuple[str, dict[str, str]]]:
         return Storage, (self.uri, dict(self.options))
@@ -93,10 +96,62 @@ class Storage:
 
         return fs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
 
-    def make_folder(self, path: str) -> None:
-        """Make the folder that a file is to be written to; object stores have none."""
-        if self.is_local:
-            self.filesystem.create_dir(path, recursive=True)
+    def write(
+        self,
+        layout: TableLayout,
+        partition: tuple[int, int],
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+    ) -> File:
+        """
+        Write rows of a day and a bucket into a new file that no commit lists yet, in the memory of a row group.
+
+        Raises:
+            NotWritten: the disk is full, or the folder cannot be written to. Nothing of it stays.
+
+        """
+        day, bucket = partition
+        folder = f"day={day}/bucket={bucket}"
+        path = f"{folder}/{time.time_ns():020d}-{secrets.token_hex(6)}.parquet"
+        rising = [name for name in RISING if name in schema.names]
+        others: Any = [name for name in schema.names if name not in rising]
+        rows, spans = 0, list[int]()
+        try:
+            if self.is_local:  # object stores have none
+                self.filesystem.create_dir(folder, recursive=True)
+            with (
+                self.filesystem.open_output_stream(path) as sink,
+                pq.ParquetWriter(
+                    sink,
+                    schema,
+                    compression="zstd",
+                    use_dictionary=others,
+                    column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+                ) as writer,
+            ):
+                # a group may become twice what it ends with
+                for held in gathered(batches, BATCH, GROUP_BYTES // 2):
+                    group = pa.Table.from_batches(held)
+                    writer.write_table(group, row_group_size=len(group))
+                    rows += len(group)
+                    if layout.day_of:
+                        times: Column = group.column(layout.day_of)
+                        spans += [pc.min(times).as_py(), pc.max(times).as_py()]
+            size = self.filesystem.get_file_info(path).size
+        except BaseException as error:
+            self.remove(path)
+            if isinstance(error, OSError):
+                raise NotWritten(self.uri, str(error)) from error
+            raise
+        return File(
+            path=path,
+            day=day,
+            bucket=bucket,
+            rows=rows,
+            size=size,
+            first=min(spans, default=None),
+            last=max(spans, default=None),
+        )
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
@@ -192,6 +247,36 @@ class Storage:
         except (OSError, pa.ArrowException) as damage:
             return DamagedFile(self.uri, file.path, plain(damage))
         return unreachable(self, f"its file {file.path}", error)
+
+
+def bounded(
+    batch: pa.RecordBatch, rows: int, most_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """Cut a batch into slices within a number of rows and bytes, or of one row; in order."""
+    for start in range(0, batch.num_rows, rows):
+        part = batch.slice(start, rows)
+        if part.nbytes <= most_bytes or part.num_rows == 1:
+            yield part
+        else:
+            yield from bounded(part, -(-part.num_rows // 2), most_bytes)
+
+
+def gathered(
+    batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int
+) -> Iterator[list[pa.RecordBatch]]:
+    """Batches, cut by ``bounded``, in groups that end with the one that reaches the number of rows or bytes; in order."""
+    held: list[pa.RecordBatch] = []
+    count = weight = 0
+    for batch in batches:
+        for piece in bounded(batch, rows, most_bytes):
+            held.append(piece)
+            count += piece.num_rows
+            weight += piece.nbytes
+            if count >= rows or weight >= most_bytes:
+                yield held
+                held, count, weight = [], 0, 0
+    if held:
+        yield held
 
 
 def is_elsewhere(path: str) -> bool:

@@ -3,23 +3,22 @@
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
-from itertools import groupby
+from functools import cached_property, partial
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from ..errors import LostCommit, NotWritten, OtherSchema, TableError
-from .layout import File, NoCalendar, TableLayout, buckets_of, by_partition
-from .log import Log
-from .storage import Storage, names_of
-from .writing import CHUNK_BYTES, gathered, written
+from . import log
+from .layout import DAYS, File, TableLayout, buckets_of, by_partition
+from .storage import Storage, gathered, names_of
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
-
-
+Result = TypeVar("Result")
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how much is done, and of how much (0 if that is unknown)."""
 
@@ -51,8 +50,6 @@ def run_here(
 ATTEMPTS: Final = 20
 """As many writers at once can each commit before the slowest of them gives up."""
 
-Result = TypeVar("Result")
-
 
 def retried(attempt: Callable[[], Result]) -> Result:
     """
@@ -72,13 +69,16 @@ def retried(attempt: Callable[[], Result]) -> Result:
 
 
 CHUNK: Final = 1_000_000
-"""Rows that an append holds in memory at once, if they have no more than `CHUNK_BYTES`."""
-
-NO_NOTES: Final[Mapping[str, int]] = MappingProxyType({})
-"""Where a commit keeps none."""
-
+"""Rows that are written, or made into others, at once, if they have no more than `CHUNK_BYTES`."""
+CHUNK_BYTES: Final = 64 << 20
+"""Of these rows; what is done with them takes several times as much."""
+PORTION: Final = 4_000_000
+"""About as many rows of a bucket are one piece of work for what follows."""
 SHARE: Final = 1 << 23
 """Rows of a bucket that a worker holds at once, if no user has more."""
+_NO_NOTES: Final[Mapping[str, int]] = MappingProxyType({})
+_DROPPED: Final = "quotascope.dropped"
+"""What the log counts as this is the first day that was kept when days were last dropped."""
 _ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
 _EPOCH: Final = dt.date(1970, 1, 1)
 
@@ -87,8 +87,8 @@ class Table:
     """
     A committed table: a Delta table of which each file is of one bucket and one day.
 
-    What an append or a compaction writes becomes visible by its one commit, as a whole. A table can be sent to other processes, which then
-    see what is committed when they look; the workers of Spark read and write its files themselves and leave the commit to the driver.
+    What is appended or compacted becomes visible by one commit, as a whole. A table can be sent to other processes, which then see what is
+    committed when they look; the workers of Spark read and write its files themselves and leave the commit to the driver.
 
     Args:
         storage: where it lies.
@@ -130,11 +130,11 @@ class Table:
 
         """
         storage = Storage(path, options or {})
-        log = Log.create(storage, schema, layout)
-        if differences := _differences(log.schema, schema):
+        made = log.made(storage, schema, layout)
+        if differences := _differences(log.schema_of(made), schema):
             raise OtherSchema(path, differences)
-        log.add_columns(schema)
-        return cls(storage, schema, log.layout)
+        log.add_columns(storage, made, schema)
+        return cls(storage, schema, log.layout_of(made))
 
     @classmethod
     def open(
@@ -157,32 +157,48 @@ class Table:
 
         """
         storage = Storage(path, options or {})
-        log = Log.open(storage)
-        return cls(storage, log.schema if schema is None else schema, log.layout)
+        opened = log.opened(storage)
+        return cls(storage, schema or log.schema_of(opened), log.layout_of(opened))
 
     @property
     def identity(self) -> str:
         """The table's id, which another one made later at the same place does not have."""
-        return self._log.identity
+        return str(self._log.metadata().id)
 
     @property
     def version(self) -> int:
         """Number of the last commit, from 0."""
-        return self._current().version
+        return self._current().version()
 
     @property
     def first_kept_day(self) -> int | None:
         """Days before this one (since 1970, UTC) were dropped when they had rows; None when none ever were."""
-        return self._current().first_kept_day
+        return self.last_epoch(_DROPPED)
+
+    def last_epoch(self, batch_id: str) -> int | None:
+        """Return the last epoch of a batch id that was added; None if none was."""
+        return self._current().transaction_version(batch_id)
 
     def holds(self, batch_id: str, epoch: int = 0) -> bool:
         """Whether a batch was committed: all epochs of an id up to the last one were."""
         last = self.last_epoch(batch_id)
         return last is not None and epoch <= last
 
-    def last_epoch(self, batch_id: str) -> int | None:
-        """Return the last epoch of a batch id that was added; None if none was."""
-        return self._current().epoch_of(batch_id)
+    def files(self) -> tuple[File, ...]:
+        """
+        Return what the last commit lists, by bucket, day and age.
+
+        Raises:
+            UnreadableTable: some rows are only marked as deleted.
+            MissingFile, DamagedFile, UnreachableTable: a file that another program committed without its number of rows cannot be read.
+
+        """
+        return log.files_of(self.storage, self._current(), self.layout)
+
+    def buckets(self) -> dict[int, tuple[File, ...]]:
+        """Return the files of each bucket; together they hold every row of each of its users."""
+        groups = groupby(self.files(), key=lambda file: file.bucket)
+        return {bucket: tuple(files) for bucket, files in groups}
 
     def added_since(self, version: int | None) -> tuple[int, tuple[File, ...]]:
         """
@@ -192,21 +208,15 @@ class Table:
 
         Raises:
             UnreadableTable: that is so long ago that the log has forgotten it (30 days).
+            ChangedRows: another program changed rows since.
 
         """
-        log = self._current()
+        last = self.version
         if version is None:
-            return log.version, log.files()
-        return log.version, log.added_since(version)
-
-    def files(self) -> tuple[File, ...]:
-        """Return what the last commit lists, by bucket, day and age."""
-        return self._current().files()
-
-    def buckets(self) -> dict[int, tuple[File, ...]]:
-        """Return the files of each bucket; together they hold every row of each of its users."""
-        groups = groupby(self.files(), key=lambda file: file.bucket)
-        return {bucket: tuple(files) for bucket, files in groups}
+            return last, log.files_of(self.storage, self._log, self.layout)
+        later = range(version + 1, last + 1)
+        brought = (log.brought_by(self.storage, self.layout, each) for each in later)
+        return last, tuple(chain.from_iterable(brought))
 
     def batches(
         self, files: Iterable[File], columns: Sequence[str] | None = None
@@ -268,72 +278,32 @@ class Table:
             yield pa.concat_tables(parts)
 
     def append(
-        self,
-        batch_id: str,
-        rows: pa.Table | Iterable[pa.RecordBatch],
-        epoch: int = 0,
-        notes: Mapping[str, int] = NO_NOTES,
+        self, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch], epoch: int = 0
     ) -> int:
-        """
-        Stage and commit rows in any order, unless their batch was added before; return how many were added.
-
-        Arguments and errors are those of `commit`.
-
-        """
-        if self.holds(batch_id, epoch):
+        """Stage rows in any order and `advance`, unless their batch was added before; return how many were added."""
+        last = self.last_epoch(batch_id)
+        if last is not None and epoch <= last:
             return 0
-        return self.commit(batch_id, self.stage(rows), epoch, notes=notes)
+        return self.advance(batch_id, self.stage(rows), after=last, epoch=epoch)
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
-        """Write rows as files that no reader sees until `commit`; a worker of Spark does this."""
+        """
+        Write rows as files that no reader sees until `advance`; a worker of Spark does this.
+
+        Raises:
+            NotWritten: no space, or no permission, or a time that is of no day of a calendar; the files are removed.
+
+        """
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         files: list[File] = []
-        try:
+        with self.discarded_unless_committed(files):
             for held in gathered(batches, CHUNK, CHUNK_BYTES):
                 chunk = pa.Table.from_batches(held).select(self.schema.names).cast(self.schema)  # fmt: skip
                 for day, bucket, part in by_partition(chunk, self.layout):
-                    files.append(self._written((day, bucket), part.to_batches()))
-        except BaseException as error:
-            self._discard(files)
-            if isinstance(error, NoCalendar):
-                raise NotWritten(self.storage.uri, str(error)) from error
-            raise
+                    if day not in DAYS:  # no reader could make a date of it
+                        raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")  # fmt: skip
+                    files.append(self.storage.write(self.layout, (day, bucket), self.schema, part.to_batches()))  # fmt: skip
         return files
-
-    def commit(
-        self,
-        batch_id: str,
-        files: Sequence[File],
-        epoch: int = 0,
-        notes: Mapping[str, int] = NO_NOTES,
-    ) -> int:
-        """
-        Add the rows of staged files at once, unless their batch was added before; return how many were added.
-
-        The files of a batch that was added before are removed.
-
-        Args:
-            batch_id: what makes them the same rows again.
-            files: as `stage` has written them.
-            epoch: number within the batch id.
-            notes: numbers that are kept with it by name, the largest of each, and read by `last_epoch`.
-
-        Raises:
-            LostCommit: another process added another epoch of the batch id meanwhile; nothing was added.
-            NotWritten: no space, or no permission; nothing was added.
-
-        """
-        last = self.last_epoch(batch_id)
-        if last is None or last < epoch:
-            try:
-                return self.advance(
-                    batch_id, files, after=last, epoch=epoch, notes=notes
-                )
-            except LostCommit:
-                if not self.holds(batch_id, epoch):
-                    raise
-        self._discard(files)
-        return 0
 
     def advance(
         self,
@@ -342,10 +312,17 @@ class Table:
         *,
         after: int | None,
         epoch: int,
-        notes: Mapping[str, int] = NO_NOTES,
+        notes: Mapping[str, int] = _NO_NOTES,
     ) -> int:
         """
-        Add the rows of staged files as what follows an epoch of a batch id, None for its begin; return how many were added.
+        Add the rows of staged files as what follows an epoch of a batch id; return how many were added.
+
+        Args:
+            batch_id: what makes them the same rows again.
+            files: as `stage` has written them.
+            after: the last epoch that is known, None for the begin.
+            epoch: number within the batch id.
+            notes: numbers that are kept with it by name, the largest of each, and read by `last_epoch`.
 
         Raises:
             LostCommit: that is not the last epoch any more; nothing was added.
@@ -353,12 +330,59 @@ class Table:
 
         """
         with self.discarded_unless_committed(files):
-            log = self._current()
-            if log.epoch_of(batch_id) != after:
+            if self.last_epoch(batch_id) != after:
                 raise LostCommit(self.storage.uri, f"{batch_id} went on")
-            kept = {name: max(number, log.epoch_of(name) or number) for name, number in notes.items()}  # fmt: skip
-            log.add(files, {**kept, batch_id: epoch})
+            counts = {name: max(number, self._log.transaction_version(name) or number) for name, number in notes.items()}  # fmt: skip
+            actions = [log.added(self.layout, file, new=True) for file in files]
+            log.commit(self.storage, self._log, actions, counts | {batch_id: epoch})
         return sum(file.rows for file in files)
+
+    def follow(
+        self,
+        source: "Table",
+        make: Callable[[pa.Table], pa.Table],
+        columns: Sequence[str] | None = None,
+        run: Run = run_here,
+    ) -> int:
+        """
+        Append what is made of the rows that came to another table since last time; return how many rows were made.
+
+        Args:
+            source: the other table; its commits are counted, so that each row is taken over exactly once.
+            make: makes rows of this table from rows of the source, each from one, so that it does not matter how they are cut. It is sent to
+                Spark's workers, so it must be a function of a module.
+            columns: what `make` needs of the source.
+            run: where the work is done, a few files at a time.
+
+        Raises:
+            LostCommit: another process did the same meanwhile; nothing was added.
+            NotWritten: no space, or no permission; nothing was added.
+            MissingFile, DamagedFile, UnreachableTable: a file of the source is gone, is not as it was committed, or could not be read.
+
+        """
+        batch_id = f"follows {source.identity}"
+        after = self.last_epoch(batch_id)
+        version, files = source.added_since(after)
+        if not files:
+            return 0
+        work = partial(self._stage_made, source, make, columns)
+        made = [file for few in run(work, _portions(files)) for file in few]
+        return self.advance(batch_id, made, after=after, epoch=version)
+
+    def _stage_made(
+        self,
+        source: "Table",
+        make: Callable[[pa.Table], pa.Table],
+        columns: Sequence[str] | None,
+        files: Sequence[File],
+    ) -> list[File]:
+        """Write what is made of files of the source, for those only who may read these: another run may have left them."""
+        rows = source.batches(files, columns)
+        chunks = gathered(rows, CHUNK, CHUNK_BYTES)
+        made = self.stage(batch for held in chunks for batch in make(pa.Table.from_batches(held)).to_batches())  # fmt: skip
+        for file in made:
+            self.storage.restrict(file, files, of=source.storage)
+        return made
 
     def compact(self, *, run: Run = run_here) -> int:
         """
@@ -372,44 +396,28 @@ class Table:
             NotWritten: no space, or no permission; nothing changed.
 
         """
-        parts = groupby(self.files(), key=lambda file: (file.day, file.bucket))
-        groups = [
-            files for files in (list(part) for _, part in parts) if len(files) > 1
-        ]
+        parts = groupby(self.files(), key=lambda file: (file.bucket, file.day))
+        groups = [files for _, part in parts if len(files := tuple(part)) > 1]
+        old = [file for files in groups for file in files]
+        if not old:
+            return 0
         merged: list[File] = []
-        try:
-            for file in run(self.merge, groups):
+        with self.discarded_unless_committed(merged):
+            for file in run(self._merge, groups):
                 merged.append(file)  # noqa: PERF402 - what was written before an error is removed
-        except BaseException:
-            self._discard(merged)
-            raise
-        return self.replace([file for group in groups for file in group], merged)
+            if not _paths(old) <= _paths(self.files()):
+                raise LostCommit(self.storage.uri, "files were compacted or dropped")
+            removed = [log.removed(self.storage, file, rows_stay=True) for file in old]
+            added = [log.added(self.layout, file, new=False) for file in merged]
+            log.commit(self.storage, self._log, [*removed, *added], {})
+        return len(old)
 
-    def merge(self, files: Sequence[File]) -> File:
-        """Write one file with the rows of files of one bucket and day, readable by users who may read all of them; no reader sees it until `replace`."""
-        file = self._written((files[0].day, files[0].bucket), self.batches(files))
+    def _merge(self, files: Sequence[File]) -> File:
+        """Write one file with the rows of files of one bucket and day, readable by users who may read all of them."""
+        partition = files[0].day, files[0].bucket
+        file = self.storage.write(self.layout, partition, self.schema, self.batches(files))  # fmt: skip
         self.storage.restrict(file, files)
         return file
-
-    def replace(self, old: Sequence[File], new: Sequence[File]) -> int:
-        """
-        Commit that new files, with the same rows, take the place of old ones; return how many were replaced.
-
-        Raises:
-            LostCommit: some of the old ones are not part of the table any more; nothing changed.
-            NotWritten: no space, or no permission; nothing changed.
-
-        """
-        if old:
-            with self.discarded_unless_committed(new):
-                if not {file.path for file in old} <= {
-                    file.path for file in self.files()
-                }:
-                    raise LostCommit(
-                        self.storage.uri, "files were compacted or dropped"
-                    )
-                self._log.replace(old, new)
-        return len(old)
 
     def drop_before(self, day: dt.date) -> int:
         """
@@ -423,9 +431,12 @@ class Table:
 
         """
         first = (day - _EPOCH).days
-        old = tuple(file for file in self.files() if file.day < first)
+        old = [file for file in self.files() if file.day < first]
         if old:
-            self._log.drop(old, first)
+            before = self._log.transaction_version(_DROPPED)
+            kept = first if before is None else max(before, first)
+            removed = [log.removed(self.storage, file, rows_stay=False) for file in old]
+            log.commit(self.storage, self._log, removed, {_DROPPED: kept})
         return sum(file.rows for file in old)
 
     def clean(self, older_than_hours: int = 24) -> list[str]:
@@ -435,28 +446,33 @@ class Table:
         Args:
             older_than_hours: longer than any append, compaction or read takes.
 
+        Raises:
+            UnreachableTable: the folder could not be read.
+
         """
-        return self._current().clean(older_than_hours)
+        return log.clean(self.storage, self._current(), older_than_hours)
 
     @contextmanager
     def discarded_unless_committed(self, files: Sequence[File]) -> Iterator[None]:
         """Remove staged files when their commit, or what it waits for, failed, but not when only what came after it did, such as a checkpoint of the log."""
         try:
             yield
-        except TableError:
-            paths = {file.path for file in files}
-            if paths and paths <= {file.path for file in self.files()}:
-                return
-            self._discard(files)
-            raise
+        except BaseException as error:
+            if not files or not _paths(files) <= _paths(self.files()):
+                for file in files:
+                    self.storage.remove(file.path)
+                raise
+            if not isinstance(error, TableError):
+                raise
 
     @cached_property
-    def _log(self) -> Log:
-        return Log.open(self.storage)
+    def _log(self) -> DeltaTable:
+        return log.opened(self.storage)
 
-    def _current(self) -> Log:
+    def _current(self) -> DeltaTable:
+        """The log with what was committed until now."""
         if "_log" in self.__dict__:
-            self._log.refresh()
+            log.refresh(self.storage, self._log)
         return self._log
 
     def _of(self, columns: Sequence[str] | None) -> pa.Schema:
@@ -464,29 +480,29 @@ class Table:
             return self.schema
         return pa.schema([self.schema.field(name) for name in columns])
 
-    def _written(
-        self, partition: tuple[int, int], batches: Iterable[pa.RecordBatch]
-    ) -> File:
-        return written(self.storage, self.layout, partition, self.schema, batches)
 
-    def _discard(self, files: Iterable[File]) -> None:
-        for file in files:
-            self.storage.remove(file.path)
+def _paths(files: Iterable[File]) -> set[str]:
+    return {file.path for file in files}
 
 
 def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
     kinds = {column.name: column.type for column in found}
-    missing = [
-        column.name
-        for column in wanted
-        if column.name not in kinds and not column.nullable
-    ]
-    other = [
-        column.name
-        for column in wanted
-        if kinds.get(column.name, column.type) != column.type
-    ]
+    missing = [column.name for column in wanted if column.name not in kinds and not column.nullable]  # fmt: skip
+    other = [column.name for column in wanted if kinds.get(column.name, column.type) != column.type]  # fmt: skip
     known = {name for column in wanted for name in names_of(column)}
     extra = [name for name in kinds if name not in known]
     words = (("without", missing), ("of another type", other), ("more", extra))
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in words if names)
+
+
+def _portions(files: Sequence[File]) -> list[list[File]]:
+    """Return files of one bucket together, but not more of them than give one worker enough to do."""
+    portions: list[list[File]] = []
+    rows = PORTION
+    for file in sorted(files, key=lambda file: (file.bucket, file.name)):
+        if rows >= PORTION or file.bucket != portions[-1][0].bucket:
+            portions.append([])
+            rows = 0
+        portions[-1].append(file)
+        rows += file.rows
+    return portions

@@ -72,7 +72,7 @@ def start(
 
 def ours() -> "SparkSession":
     """The session that the commands make; nothing says which Python the workers run."""
-    from quotascope.pipeline.spark.session import session  # noqa: PLC0415 - brings Spark in
+    from quotascope.pipeline.spark.run import session  # noqa: PLC0415 - brings Spark in
 
     os.environ.pop("PYSPARK_PYTHON", None)
     return session()

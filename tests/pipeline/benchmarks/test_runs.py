@@ -15,6 +15,6 @@ def test_each_side_comes_before_and_after_each_other() -> None:
         Side(name=name, rows=1, work=partial(done.append, name), pid=os.getpid())
         for name in "abc"
     ]
-    in_turns("turns", sides, rounds=3, warm_up=1)
+    in_turns("turns", sides, rounds=4)
     assert "".join(done) == "abc" + "cba" + "abc" + "cba"
-    assert [len(side.runs) for side in sides] == [3, 3, 3]
+    assert [len(side.runs) for side in sides] == [4, 4, 4]

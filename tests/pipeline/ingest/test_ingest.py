@@ -329,7 +329,7 @@ def test_chunks_are_bounded_by_bytes(
 ) -> None:
     """Client ids of 32,000 bytes: as many rows are held at once as have the bytes of a chunk, here and in the history, and so do readers of its files."""
     monkeypatch.setattr(local, "CHUNK_BYTES", 1 << 20)
-    for place in ("table.CHUNK_BYTES", "following.CHUNK_BYTES", "writing.GROUP_BYTES"):  # fmt: skip
+    for place in ("table.CHUNK_BYTES", "storage.GROUP_BYTES"):  # fmt: skip
         monkeypatch.setattr(f"quotascope.pipeline.table.{place}", 1 << 19)
     monkeypatch.setattr(local, "BLOCK", 1 << 18)
     held: list[int] = []

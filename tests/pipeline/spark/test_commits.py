@@ -22,7 +22,7 @@ from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest.committing import Batch, Ingest, Staged
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 from quotascope.pipeline.runs import ingest as runs
-from quotascope.pipeline.spark import arrow, ingest, session
+from quotascope.pipeline.spark import arrow, ingest, run
 from quotascope.pipeline.table import Table, run_here
 from quotascope.pipeline.table.table import ATTEMPTS
 
@@ -72,7 +72,7 @@ def streamed(
     monkeypatch.setattr(ingest, "lines_of_topic", lambda *_: FRAME)
     monkeypatch.setattr(ingest, "stream", once)
     monkeypatch.setattr(ingest, "staged_lines", staged)
-    monkeypatch.setattr(session, "session", lambda: FRAME)
+    monkeypatch.setattr(run, "session", lambda: FRAME)
     monkeypatch.setattr(runs, "run_of", lambda _: run_here)
     done: list[IngestReport] = []
     runs.ingest_topic({}, str(folder), "c", IngestOptions(), buckets=1, done=lambda _, report: done.append(report))  # fmt: skip

@@ -20,7 +20,7 @@ from quotascope.pipeline.ingest.committing import (
     Staged,
 )
 from quotascope.pipeline.request_log.mutations import MutationLedger
-from quotascope.pipeline.spark.lines import LINES, ROWS, parsed, staged
+from quotascope.pipeline.spark.ingest import LINES, ROWS, parsed, staged
 from quotascope.pipeline.table import File
 from quotascope.pipeline.table.storage import Storage
 
@@ -128,7 +128,7 @@ def test_a_worker_writes_part_after_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
-    monkeypatch.setattr("quotascope.pipeline.spark.lines.PIECE", 50)
+    monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE", 50)
     tables = IngestTables.create(str(tmp_path))
     held: list[int] = []
     fresh = Seen.fresh
@@ -170,8 +170,8 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(
     topics = mutation("create", [topic("t", 4)], number=999)
     lines = [*plain, *plain[:7], topics, topics, *plain[30:], b"junk", b"other", b"junk", b"other"]  # fmt: skip
     whole = added(tmp_path / "whole", *lines)
-    monkeypatch.setattr("quotascope.pipeline.spark.lines.PIECE_BYTES", 9_000)
-    monkeypatch.setattr("quotascope.pipeline.spark.lines.READ_BYTES", 5_000)
+    monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE_BYTES", 9_000)
+    monkeypatch.setattr("quotascope.pipeline.spark.ingest.READ_BYTES", 5_000)
     given = batch(*((text, "a", 0, None) for text in lines))
     assert max(len(each) for each in rows(given)) < 5
     held: list[int] = []

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,9 +25,8 @@ from quotascope.pipeline.errors import (
     UnreachableTable,
     UnreadableTable,
 )
-from quotascope.pipeline.table import File, Table
+from quotascope.pipeline.table import File, Table, log
 from quotascope.pipeline.table import storage as storage_module
-from quotascope.pipeline.table.log import Log
 from quotascope.pipeline.table.storage import Storage, plain
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def _committed_by_another_program(table: Table, held: pa.Table) -> None:
     path = Path(table.storage.uri, "part-0.parquet")
     pq.write_table(held, path, row_group_size=300)
     file = File(path=path.name, day=3, bucket=0, rows=len(held), size=path.stat().st_size)  # fmt: skip
-    table.commit("another", [file])
+    table.advance("another", [file], after=None, epoch=0)
 
 
 def test_rows_of_another_program(table: Table) -> None:
@@ -192,8 +192,8 @@ def test_permissions_that_cannot_be_set(
 def test_features_that_cannot_be_written(table: Table) -> None:
     """They are another program's: reading goes on, and no writer tries again and again, whether it adds rows or the columns of a newer release."""
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [], "writerFeatures": ["rowTracking", "domainMetadata"]}  # fmt: skip
-    log = Path(table.storage.uri, "_delta_log")
-    (log / f"{2:020d}.json").write_text(json.dumps({"protocol": protocol}))
+    commits = Path(table.storage.uri, "_delta_log")
+    (commits / f"{2:020d}.json").write_text(json.dumps({"protocol": protocol}))
     wider = SCHEMA.append(pa.field("new", pa.int64()))
     for write in (partial(table.append, "second", batch(1)), partial(Table.create, table.storage.uri, wider, LAYOUT)):  # fmt: skip
         with pytest.raises(NotWritten, match=r"RowTracking.*DROP FEATURE"):
@@ -342,13 +342,13 @@ def test_an_error_after_the_commit_keeps_its_files(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When only what follows a commit fails, such as a checkpoint of the log, the rows are there and are reported as added."""
-    add = Log.add
+    commit = log.commit
 
-    def failing(log: Log, *arguments: object) -> None:
-        add(log, *arguments)  # type: ignore[arg-type]
+    def failing(*arguments: Any) -> None:
+        commit(*arguments)
         raise NotWritten(table.storage.uri, "no space for a checkpoint")
 
-    monkeypatch.setattr(Log, "add", failing)
+    monkeypatch.setattr(log, "commit", failing)
     assert table.append("second", batch(1)) == 1_000
     assert amounts(table.read()) == list(range(2_000))
 

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,11 +12,22 @@ from deltalake import DeltaTable
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
 from quotascope.pipeline.errors import LostCommit, UnreadableTable
-from quotascope.pipeline.table import Follower, Table
+from quotascope.pipeline.table import Run, Table, run_here
 
 
 def _negated(rows: pa.Table) -> pa.Table:
     return rows.set_column(3, SCHEMA.field("amount"), pc.negate(rows["amount"]))
+
+
+class Follower(NamedTuple):
+    """Two tables, of which one follows the other."""
+
+    source: Table
+    target: Table
+
+    def follow(self, run: Run = run_here) -> int:
+        """Take over what is new."""
+        return self.target.follow(self.source, _negated, run=run)
 
 
 @pytest.fixture
@@ -24,7 +35,7 @@ def follower(tmp_path: Path) -> Follower:
     """A table that holds the negated amounts of another one."""
     source = Table.create(str(tmp_path / "source"), SCHEMA, LAYOUT)
     target = Table.create(str(tmp_path / "target"), SCHEMA, LAYOUT)
-    return Follower(source=source, target=target, make=_negated)
+    return Follower(source, target)
 
 
 def test_what_is_new_is_taken_over_once(follower: Follower) -> None:
@@ -67,8 +78,7 @@ def test_a_table_made_anew_is_another_source(
     follower.follow()
     again = Table.create(str(tmp_path / "again"), SCHEMA, LAYOUT)
     again.append("a", batch(1))
-    new = Follower(source=again, target=follower.target, make=_negated)
-    assert new.follow() == 1_000
+    assert Follower(again, follower.target).follow() == 1_000
 
 
 def test_two_followers_at_once(follower: Follower) -> None:
@@ -103,8 +113,8 @@ def test_a_large_bucket_is_several_pieces(
     follower: Follower, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files of a bucket are given out together until they are enough work, and never with another bucket's."""
-    monkeypatch.setattr("quotascope.pipeline.table.following.PORTION", 600)
-    monkeypatch.setattr("quotascope.pipeline.table.following.CHUNK", 100)
+    monkeypatch.setattr("quotascope.pipeline.table.table.PORTION", 600)
+    monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 100)
     for number in range(4):
         follower.source.append(f"{number}", batch(number))
     pieces: list[Any] = []

@@ -17,7 +17,7 @@ from tests.strategies import HOSTILE
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
 from quotascope.pipeline.table import Table, TableLayout
 from quotascope.pipeline.table import log as log_module
-from quotascope.pipeline.table.writing import gathered, written
+from quotascope.pipeline.table.storage import gathered
 
 
 @pytest.fixture
@@ -136,8 +136,8 @@ def test_a_bucket_of_files_without_rows_has_no_users(
     table: Table, *, together: bool
 ) -> None:
     """Other programs may commit such files."""
-    empty = written(table.storage, table.layout, (3, 1), table.schema, [])
-    assert table.commit("empty", [empty]) == 0
+    empty = table.storage.write(table.layout, (3, 1), table.schema, [])
+    assert table.advance("empty", [empty], after=None, epoch=0) == 0
     (held,) = table.whole_users(table.files(), ["user", "amount"], together=together)
     assert (len(held), held.column_names) == (0, ["user", "amount"])
 

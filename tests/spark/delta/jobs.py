@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from quotascope.pipeline.spark.session import session
+from quotascope.pipeline.spark.run import session
 
 PARTITIONS = "int(timestamp div 86400000) AS day", "int(crc32(user) % {}) AS bucket"
 """Of a row, as docs/history.md has them."""

@@ -26,12 +26,12 @@ from tests.spark.versions import CONNECTOR, ROOT
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import ChangedRows, NotWritten, UnreadableTable
-from quotascope.pipeline.history import History
+from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.replay import RESULTS, Mode, replay
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.pipeline.spark.session import SMALL_TABLES
+from quotascope.pipeline.spark.run import SMALL_TABLES
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
 
@@ -75,8 +75,7 @@ def _made(folder: Path, rows: list[Any]) -> str:
 
 def _follow(opened: History) -> int:
     """Let the sums follow, as each ingest does; return how many there are more."""
-    _, seconds = opened.followers(opened.detail)
-    return seconds.follow()
+    return opened.seconds.follow(opened.detail, rollup)
 
 
 @pytest.fixture

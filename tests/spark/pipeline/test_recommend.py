@@ -11,8 +11,8 @@ from tests.pipeline.recommend.rows import history, mutated
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.need import needs
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
-from quotascope.pipeline.spark.recommend import needs_of_clients
 from quotascope.pipeline.spark.run import SparkRun
+from quotascope.pipeline.spark.shuffled import needs_of_clients
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,7 @@ from tests.pipeline.table.rows import LAYOUT, SCHEMA, batch
 from tests.spark.settling import settle
 
 from quotascope.pipeline.errors import DamagedFile, SparkFailed
-from quotascope.pipeline.spark.run import SparkRun
-from quotascope.pipeline.spark.session import session
+from quotascope.pipeline.spark.run import SparkRun, session
 from quotascope.pipeline.table import File, Table
 
 if TYPE_CHECKING:

@@ -26,9 +26,8 @@ from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
 from quotascope.pipeline.runs.whatif import replayed
 from quotascope.pipeline.spark import replay_frame
 from quotascope.pipeline.spark.arrow import collected, ddl
-from quotascope.pipeline.spark.recommend import needs_of_clients
 from quotascope.pipeline.spark.run import SparkRun
-from quotascope.pipeline.spark.whatif import replay_shared, rows_of
+from quotascope.pipeline.spark.shuffled import needs_of_clients, replay_shared, rows_of
 from quotascope.pipeline.table import Table
 
 if TYPE_CHECKING:

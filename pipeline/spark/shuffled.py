@@ -1,10 +1,11 @@
 """
-What-if on Spark where rows have to be shuffled: those of any frame, and those of a history in which users share limits.
+Answers for which Spark has to shuffle rows: those of any frame, and those of a history in which users share limits.
 
-Else `runs.whatif` replays a history bucket by bucket: each worker reads the files of its bucket, and no row passes through the JVM, at a third of
-the CPU time.
+Else `runs` takes a history bucket by bucket: each worker reads the files of its bucket, and no row passes through the JVM, at a third of the
+CPU time.
 """
 
+import pickle
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -17,13 +18,21 @@ from ..candidates import Candidate
 from ..errors import PipelineError
 from ..history import HISTORY
 from ..history.schema import PLACE
+from ..recommend.need import Need, needs
+from ..recommend.policy import ClusterWindows, Policy
 from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
 from ..table.layout import Column
 from ..table.storage import names_of
-from .arrow import apply_in_arrow, collected, ddl, map_in_arrow
+from .arrow import (
+    ANSWER,
+    apply_in_arrow,
+    collected,
+    ddl,
+    map_in_arrow,
+)
 from .run import SparkRun, shown
 
 if TYPE_CHECKING:
@@ -72,6 +81,39 @@ def replay_shared(
     return pa.Table.from_pylist(rows, RESULTS)
 
 
+def needs_of_clients(
+    run: SparkRun,
+    history: Table,
+    policy: Policy,
+    windows: ClusterWindows,
+    progress: Progress | None = None,
+) -> list[Need]:
+    """
+    What each client-id needs, with all of its users. A worker holds a group of client-ids in memory (`grouped_by`).
+
+    Args:
+        run: of the session.
+        history: `History.detail`; workers must reach its path.
+        policy: with a shape for client-ids.
+        windows: of the quotas.
+        progress: called with the tasks that are done, and of how many.
+
+    Raises:
+        PipelineError: what keeps a worker from reading the table.
+
+    """
+    work = partial(_needs, policy, windows)
+    with shown(run.spark, "search for the limits of client-ids", progress):
+        grouped = grouped_by(rows_of(history, run.spark), "client_id")
+        rows = collected(apply_in_arrow(grouped, GROUP, work, ANSWER))
+    return [need for row in rows for need in pickle.loads(row.answer)]  # noqa: S301 - of our own workers
+
+
+def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> pa.Table:
+    found = list(needs(rows, policy, windows))
+    return pa.table({"answer": [pickle.dumps(found)]})
+
+
 def replay_frame(
     frame: "DataFrame",
     candidates: Sequence[Candidate],
@@ -115,7 +157,7 @@ def replay_frame(
     """
     chosen = tuple(candidates)
     grouped = _grouped(_requests(frame), CandidateRules(chosen))
-    work = partial(_replay_group, chosen, mode, settings)
+    work = partial(replay, candidates=chosen, mode=mode, settings=settings)
     return apply_in_arrow(grouped, GROUP, work, ddl(RESULTS))
 
 
@@ -167,15 +209,6 @@ def grouped_by(frame: "DataFrame", column: str) -> "DataFrame":
     partitions = frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or ""
     count = int(partitions) if partitions.isdigit() else _GROUPS
     return frame.withColumn(GROUP, sql.pmod(sql.xxhash64(column), sql.lit(count)))
-
-
-def _replay_group(
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    settings: ReplaySettings | None,
-    rows: pa.Table,
-) -> pa.Table:
-    return replay(rows, candidates, mode, settings)
 
 
 def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
