@@ -138,7 +138,7 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
     drawn = drawer.draw(broken, views["two clusters"])
     kinds = {
         "script: [": "TypeError",
-        "marks: ": "parse error",
+        "marks: ": "failed",
         "variable cluster: ": "parse error",
         "Throttled users and client-ids: unknown unit": "",
         "Throttled users and client-ids: legend without the cluster": "",

@@ -308,7 +308,8 @@ function reportOf(scene, { panels }) {
       { name, type, text: String(text ?? value), error: error ? String(error) : null, options: options?.map((each) => each.value) ?? [] }
     )),
     marks: layers.flatMap((data) => data.series.flatMap((frame) => new D.DataFrameView(frame).map(({ text }) => text))),
-    errors: layers.flatMap((data) => data.errors ?? []).map(({ message }) => message),
+    // scenes keeps of a failed query of marks only that it failed
+    errors: layers.filter(({ state }) => state === D.LoadingState.Error).map(() => 'the query failed'),
   };
 }
 
