@@ -43,6 +43,7 @@ COMMANDS = {
     "config check quotas.yaml": "exporter",
     "config example": "exporter",
     "alerts write alerts": "exporter",
+    "alerts config": "exporter",
     "rules jmx-exporter": "exporter",
     "ingest app-1 --into usage": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
