@@ -52,7 +52,7 @@ COMMANDS = {
     "history compact usage": "pipeline",
     "history drop usage --before 2026-01-01": "pipeline",
     "history clean usage": "pipeline",
-    "dashboards write dashboards": "dashboards",
+    "dashboards write dashboards --config quotas.yaml": "dashboards",
     "dashboards push --grafana-url http://127.0.0.1:9": "dashboards",
     "spark report app-1": "spark,cli",
     "spark py-files tasks.zip": "spark,cli",
