@@ -4,6 +4,7 @@ from typing import Final
 
 from .client_sensors import ClientSensors
 from .errors import QuotaViolation, ThrottlingQuotaExceeded
+from .numbers import to_i32
 from .throttle_time import narrow, token_throttle_time_ms
 from .window_config import ManagerConfig
 
@@ -73,8 +74,9 @@ class _BoundedQuota(MutationQuota):
         """Return the ms to throttle the request, counted from the last violation."""
         if self._throttle_time_ms == 0:
             return 0
+        # wraps around 64 bits first, which cutting off the high bits of 32 covers; `narrow` would stop at the largest long
         left_ms = self._throttle_time_ms - (now_ms - self._violated_at_ms)
-        return max(0, narrow(left_ms))
+        return max(0, to_i32(left_ms))
 
     def _charge(self, permits: float, now_ms: int) -> None:
         raise NotImplementedError

@@ -198,6 +198,16 @@ def test_throttles_are_not_clamped() -> None:
     assert rejection.metrics()[0].value(T0) == 1.0
 
 
+def test_what_is_left_of_the_largest_throttle_wraps_as_in_java() -> None:
+    """Under a clock that is set back by 4,949,886,161 ms, 2^63 - 1 ms become 654,918,864 (Kafka 4.4.0 and 4.3.1)."""
+    quotas = manager()
+    quotas.update_quota(QuotaEntity("alice"), 33.3)
+    quota = quotas.permissive_quota_for(ALICE, "c", T0)
+    quota.record(1e26, T0)
+    assert quota.throttle_time_ms(T0) == 0  # -1 as 32 bits
+    assert quota.throttle_time_ms(T0 - 4_949_886_161) == 654_918_864
+
+
 def test_refusals_without_the_counter() -> None:
     """Refusals are refused also where nobody counts them."""
     quotas = manager(ManagerConfig(extra_counters=False))
