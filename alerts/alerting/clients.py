@@ -179,7 +179,7 @@ def near_limit(site: Site) -> Iterator[Alert]:
     many = for_long = above(number, site.value(STORM))
     if window := _almost_for(site, _NEAR, _MANY_NEAR):
         # or a number around the threshold would start the `for` of both alerts again and again, as with `_storm`
-        lowest = call("min_over_time", f"{grouped(number)}[{window}:1m]")
+        lowest = call("min_over_time", f"{grouped(number)}[{window}:2m]")
         for_long = above(lowest, site.value(STORM))
     yield Alert(
         name=_NEAR,
