@@ -55,9 +55,12 @@ from ..thresholds import (
 _ONE_BY_ONE = f'user!="{OVERFLOW}"'
 """Leaves out the overflow entity, which stands for many clients."""
 _STORM = "KafkaQuotaThrottleStorm"
+_NEAR = "KafkaQuotaNearLimit"
 _MANY_NEAR = "KafkaQuotaManyNearLimit"
 _WAIT = "15m"
-"""The `for` of alerts on throttled entities, and of the one on too many of them."""
+"""The `for` of alerts on throttled entities and on those near their limits, and of those on too many of them."""
+_EVALUATED = 120
+"""Seconds in which each rule is evaluated at least once."""
 
 
 def throttled(site: Site) -> Iterator[Alert]:
@@ -120,15 +123,17 @@ def _storm(site: Site, alert: str) -> str:
     Where their number is around the threshold, a moment above it would start the `for` of each alert on an entity again, and a moment below it that of
     `KafkaQuotaThrottleStorm`: none would ever fire. No more entities than the threshold are throttled without a pause over a moment below it.
     """
-    waits = [site.wait(name, _WAIT) for name in (alert, _STORM)]
-    shorter = min(map(duration_seconds, waits)) - 60
     number = series(recorded.CLUSTER_THROTTLED_ENTITIES)
-    if shorter > 0:
-        window = series(
-            recorded.CLUSTER_THROTTLED_ENTITIES, window=duration_text(shorter)
-        )
-        number = call("min_over_time", window)
+    if window := _almost_for(site, alert, _STORM):
+        in_window = series(recorded.CLUSTER_THROTTLED_ENTITIES, window=window)
+        number = call("min_over_time", in_window)
     return recorded.storm(site, number)
+
+
+def _almost_for(site: Site, *alerts: str) -> str:
+    """A minute less than the shortest `for` of some alerts; empty if rules may not be evaluated within it."""
+    shortest = min(duration_seconds(site.wait(name, _WAIT)) for name in alerts) - 60
+    return duration_text(shortest) if shortest >= _EVALUATED else ""
 
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
@@ -170,10 +175,15 @@ def near_limit(site: Site) -> Iterator[Alert]:
         "present_over_time", series(recorded.ENTITY_THROTTLE, window="30m")
     )
     clients = but_not(near, throttled_lately, site.keys(*QUOTA_LABELS))
-    many = above(aggregate("count", site.keys(), clients), site.value(STORM))
+    number = aggregate("count", site.keys(), clients)
+    many = for_long = above(number, site.value(STORM))
+    if window := _almost_for(site, _NEAR, _MANY_NEAR):
+        # or a number around the threshold would start the `for` of both alerts again and again, as with `_storm`
+        lowest = call("min_over_time", f"{grouped(number)}[{window}:2m]")
+        for_long = above(lowest, site.value(STORM))
     yield Alert(
-        name="KafkaQuotaNearLimit",
-        expr=but_not(clients, many, site.keys())
+        name=_NEAR,
+        expr=but_not(clients, for_long, site.keys())
         if site.enabled(_MANY_NEAR)
         else clients,
         labels=QUOTA_LABELS,

@@ -49,17 +49,23 @@ class Positions:
     def __init__(self) -> None:
         self._began: float | None = None
         self._found: deque[_Position] = deque()
+        self._idle = False
 
-    def interrupted(self) -> None:
-        """The next micro-batch is of a new run, or the first after there was nothing to read."""
-        self._began = None
+    def restarted(self) -> None:
+        """The next micro-batch is of a new run."""
+        self._began, self._idle = None, False
+
+    def idle(self) -> None:
+        """There is nothing to read, however long the last micro-batch took; rates are measured again after that."""
+        self._began, self._idle = None, True
 
     def add(self, event: QueryProgressed) -> None:
         """A micro-batch ended; one without offsets makes the position unknown."""
         found, offsets = self._found, event.offsets
         if offsets is not None and not event.rows and offsets.read == offsets.newest:
-            self.interrupted()  # older versions report that a query is idle like this
+            self.idle()  # as older versions report it
             return
+        self._idle = False
         if self._began is None:
             self._began = event.began
             found.clear()
@@ -99,7 +105,9 @@ class Positions:
         took = last.ended - last.began
         behind = max(0, last.offsets.newest - last.offsets.read)
         backlog = behind + added * took
-        if behind > added * took:
+        if self._idle:
+            backlog = seconds = 0.0
+        elif behind > added * took:
             seconds = backlog / (read - added) if read > added else math.inf
         else:
             grows = took > max(2 * (first.ended - first.began), _QUOTA_WINDOW)

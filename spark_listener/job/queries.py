@@ -98,7 +98,7 @@ class QueryStates:
         """A query has nothing to do."""
         query = self._running(event.query, event.run)
         query.seen(event.time)
-        query.positions.interrupted()
+        query.positions.idle()
         query.measure_trigger(event.time, event.time)
 
     def terminated(self, event: QueryTerminated) -> None:
@@ -134,7 +134,7 @@ class QueryStates:
             known.active = True
             known.trigger_seconds = self._trigger(query)
             known.triggered = known.measured_seconds = None
-            known.positions.interrupted()
+            known.positions.restarted()
         known.runs[run] = None
         return known
 

@@ -104,7 +104,7 @@ ProduceThrottled         [15m]; [14m]
 FetchThrottled           [15m]; [14m]
 RequestThrottled         [15m]; [14m]
 MutationThrottled        [14m]
-NearLimit                [30m]
+NearLimit                [30m]; [14m:2m]
 ManyNearLimit            [30m]
 SourceDown               [15m]; [3m]
 MutationTokensExhausted  [15m:15s]; offset 15m

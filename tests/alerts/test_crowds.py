@@ -28,6 +28,47 @@ def test_neighbors_change_nothing(subject: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.real
+def test_a_number_around_the_threshold_silences_no_alert(tmp_path: Path) -> None:
+    """Where 50 clients are near their limits, and one more every few minutes, the 50 have their alerts."""
+    often = " ".join(["0.95x5 stale _x3"] * 20)
+    case = Case(
+        subject="KafkaQuotaNearLimit",
+        content={
+            "case": "One client comes and goes.",
+            "series": {
+                f'kafka_quota_utilization_ratio{{quota_type="produce",broker="1",user="u{user}",client_id="c"}}': "0.95x180"
+                if user < 50
+                else often
+                for user in range(51)
+            },
+            "fires": [
+                {
+                    "at": "2h",
+                    "labels": {
+                        "quota_type": "produce",
+                        "user": f"u{user}",
+                        "client_id": "c",
+                    },
+                    "description": f'In half an hour user "u{user}" with client-id "c" used 95% of its produce quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.',
+                    "dashboard": f"quotascope-entity?var-cluster=&var-user=u{user}&var-client_id=c",
+                }
+                for user in range(50)
+            ],
+            "records": [
+                {
+                    "eval_time": time,
+                    "expr": "count(entity:kafka_quota_utilization_ratio:avg30m and entity:kafka_quota_utilization_ratio:max) > 50",
+                    "exp_samples": [{"labels": "{}", "value": "51"}] if often else [],
+                }
+                for time, often in (("110m", True), ("118m", False))
+            ],
+        },
+    )
+    said = try_case(case, tmp_path)
+    assert said == "", said
+
+
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("subject", "label"),
     [

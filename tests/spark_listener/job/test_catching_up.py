@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from tests.spark_listener.recordings import query_started
 
-from quotascope.spark_listener.events import KafkaOffsets, QueryProgressed
+from quotascope.spark_listener.events import KafkaOffsets, QueryIdle, QueryProgressed
 from quotascope.spark_listener.job import CatchUp, Job
 from quotascope.spark_listener.job.catching_up import Positions
+from quotascope.spark_listener.job.queries import QueryStates
 
 RECORDED = Path(__file__).parent / "throttled_offsets.json"
 """A query that a broker with Kafka's default quota windows throttled for 3 minutes: when each micro-batch began and ended (s), and its offsets."""
@@ -133,6 +134,21 @@ def test_query_that_takes_all_there_is() -> None:
     slower = after((0, 20, 100, 100), (20, 60, 300, 300), (60, 140, 700, 700))
     assert slower is not None
     assert slower.seconds == math.inf
+
+
+def test_an_idle_query_has_no_backlog() -> None:
+    """One that took all there was in a long micro-batch, and has had nothing to read since, keeps up."""
+    queries = QueryStates()
+    for n in range(12):
+        queries.progressed(batch(5 * n, 5 * n + 5, 500 * n, 500 * n))
+    queries.progressed(batch(60, 100, 100_000, 100_000))
+    found = queries.snapshots(100.0)[0].catch_up
+    assert found is not None
+    assert found.seconds == math.inf
+    queries.idle(QueryIdle(query="id", run="run", time=110.0))
+    found = queries.snapshots(110.0)[0].catch_up
+    assert found is not None
+    assert (found.backlog, found.seconds) == (0, 0)
 
 
 def test_old_rates_are_forgotten() -> None:
