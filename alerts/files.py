@@ -163,15 +163,15 @@ def decorate(site: Site, alert: Alert) -> dict[str, Any]:
         "dashboard_url": dashboard_url(site, alert.dashboard, labels),
     }
     settings = site.alerts.get(alert.name)
-    of_entity = "user" in alert.labels
-    owner = owner_label(site.owners, site.default_owner) if of_entity else ""
+    ours = {**site.labels, **(settings.labels if settings else {})}
+    if "user" in alert.labels and site.has_owners:
+        default = site.default_owner or ours.get("owner")
+        ours["owner"] = owner_label(site.owners, default)
     return rule | {
         "labels": {
             "severity": alert.severity.value,
             "scope": alert.scope.value,
-            **site.labels,
-            **(settings.labels if settings else {}),
-            **({"owner": owner} if owner else {}),
+            **{name: text for name, text in ours.items() if text},
         },
         "annotations": {
             "summary": alert.summary,

@@ -72,6 +72,11 @@ class Site:
     """The owner of all other entities; None: no label."""
     objectives: tuple[Objective, ...] = ()
 
+    @property
+    def has_owners(self) -> bool:
+        """Whether alerts on an entity get the label ``owner`` from it."""
+        return bool(self.owners) or self.default_owner is not None
+
     def value(self, threshold: Threshold) -> float:
         """The value of a threshold here."""
         return self.thresholds.get(threshold, threshold.value)
@@ -96,6 +101,13 @@ class Site:
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         check_label(self.cluster_label)
+        every = [self.labels, *(each.labels for each in self.alerts.values())]
+        if any(self.cluster_label in labels for labels in every) or (
+            self.has_owners and self.cluster_label == "owner"
+        ):
+            raise InvalidSite(
+                f"{self.cluster_label!r} cannot be the label of clusters: labels or owners of the configuration set it"
+            )
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")
         if self.runbook_url is not None and (

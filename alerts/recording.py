@@ -91,7 +91,7 @@ def entities(site: Site) -> Iterator[Record]:
 def owners(site: Site) -> Iterator[Record]:
     """Whose each entity is, for the filter of dashboards; alerts have it from a template."""
     named = [(owner.clients.matchers(), owner.team) for owner in site.owners]
-    if named or site.default_owner is not None:
+    if site.has_owners:
         each = [*named, ((), site.default_owner)]
         entities = (_owned(site, *of_team) for of_team in each)
         # the first owner that matches counts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,12 +13,18 @@ from typing import Final
 from .errors import InvalidSite
 from .promql import quoted
 
-_NOT_RE2: Final = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=)|\\[1-9]|[*+?}]\+")
-"""Look-around, back-references and possessive repeats: Python knows them, Prometheus does not."""
+_NOT_RE2: Final = re.compile(
+    r"(?<!\\)(?:\\\\)*"  # not after a backslash of its own
+    r"(?:\(\?(?!:|P<|-?[ims])|\(\?[ims]*[aLux]|\\[1-9NuUZ]|[*+?}]\+|\{(?:\d*,)?(?:\d{5,}|[2-9]\d{3}|1(?!000)\d{3})\})"
+)
+"""Look-around, comments and other flags, back-references, escapes, possessive and long repeats: Python knows them, Prometheus does not."""
 
+_LONGEST: Final = 2**63 // 10**9
+"""Seconds; Prometheus counts nanoseconds in 63 bits."""
 _UNITS: Final = {"y": 31_536_000, "w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 _DURATION: Final = re.compile(
-    "".join(rf"(?:(\d+){unit})?" for unit in _UNITS) + r"(?:\d+ms)?", re.ASCII
+    "".join(rf"(?:(\d{{1,12}}){unit})?" for unit in _UNITS) + r"(?:\d{1,12}ms)?",
+    re.ASCII,
 )
 
 
@@ -34,7 +41,12 @@ def duration_seconds(text: str) -> int:
             f"{text!r} is not a duration of Prometheus such as 90s, 5m or 1h30m"
         )
     parts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
-    return sum(int(number) * unit for number, unit in parts)
+    seconds = sum(int(number) * unit for number, unit in parts)
+    if seconds >= _LONGEST:
+        raise InvalidSite(
+            f"{text!r} is longer than the 292 years that Prometheus knows"
+        )
+    return seconds
 
 
 def duration_text(seconds: int) -> str:
@@ -201,10 +213,11 @@ def check_pattern(pattern: str) -> str:
     """The pattern, which Prometheus can use. Raises ``InvalidSite`` when it cannot."""
     if not pattern or _NOT_RE2.search(pattern):
         raise InvalidSite(
-            f"{pattern!r} is not a regular expression of Prometheus: it must not be empty, and have no look-around and no back-references"
+            f"{pattern!r} is not a regular expression of Prometheus: it must not be empty, and have no look-around, no back-references and nothing else that RE2 lacks"
         )
     try:
-        re.compile(pattern)
+        with warnings.catch_warnings(action="ignore"):  # of [[:alpha:]]
+            re.compile(pattern)
     except re.error as error:
         raise InvalidSite(
             f"{pattern!r} is not a regular expression: {error}"

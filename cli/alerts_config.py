@@ -10,8 +10,9 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    ValidationInfo,
     create_model,
-    model_validator,
+    field_validator,
 )
 
 from quotascope.alerts import InvalidSite, Site, Threshold, thresholds
@@ -30,7 +31,7 @@ from quotascope.exporter.config import ClientsConfig, OwnerConfig
 from quotascope.exporter.config.file import read_document
 from quotascope.exporter.config.load import filled
 from quotascope.exporter.config.reference import reference
-from quotascope.exporter.config.section import Section, at_most_one, matching
+from quotascope.exporter.config.section import Section, matching
 from quotascope.quotas import named
 
 _HEAD: Final = """\
@@ -95,7 +96,7 @@ class PromiseConfig(Section):
     )
     objective_percent: float = Field(
         ge=50,
-        lt=100,
+        le=99.999,  # half a minute in 30 days; rules see one sample a minute
         allow_inf_nan=False,
         description="Share of 30 days in which no broker throttles the entity, in percent. Below 93, KafkaQuotaBudgetBurnsFast cannot fire: 14.4 times the budget is more than all of the time.",
         examples=[99.0],
@@ -223,17 +224,34 @@ class AlertsConfig(Section):
         description="Each alert. enabled: false leaves it out. severity: critical, warning or info. for: how long its condition holds before it fires. keep_firing_for: how long it fires after that. labels: more labels of this alert.",
     )
 
-    @model_validator(mode="after")
-    def _consistent(self) -> AlertsConfig:
-        at_most_one(self, "exporter_url", "runbook_url")
-        names = [each.name for each in self.objectives]
+    @field_validator("runbook_url")
+    @classmethod
+    def _one_place(cls, url: str | None, info: ValidationInfo) -> str | None:
+        if url is not None and info.data.get("exporter_url") is not None:
+            raise ValueError("and exporter_url exclude each other")
+        return url
+
+    @field_validator("labels", "alerts")
+    @classmethod
+    def _beside_the_cluster(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - labels or alerts
+        name = info.data.get("cluster_label")
+        every = (
+            [value] if isinstance(value, dict) else [each.labels for _, each in value]
+        )
+        if any(name in labels for labels in every):
+            raise ValueError(f"must not replace {name!r}, the label of clusters")
+        return value
+
+    @field_validator("objectives")
+    @classmethod
+    def _different(
+        cls, all_of_them: tuple[ObjectiveConfig, ...]
+    ) -> tuple[ObjectiveConfig, ...]:
+        names = [each.name for each in all_of_them]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two objectives are called {name!r}")
-        every = [self.labels, *(each.labels for _, each in self.alerts)]
-        if any(self.cluster_label in labels for labels in every):
-            raise ValueError(f"labels must not replace {self.cluster_label!r}, the label of clusters")  # fmt: skip
-        return self
+                raise ValueError(f"must differ in their names: two are called {name!r}")
+        return all_of_them
 
     def site(self) -> Site:
         """What rules, runbooks and dashboards are written for."""

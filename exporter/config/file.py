@@ -18,6 +18,8 @@ Place = tuple[str | int, ...]
 
 _DEEPEST = 20
 """More levels than any configuration has."""
+_HALF = re.compile("[\ud800-\udfff]")
+"""A surrogate without its pair, which no encoding can write."""
 _VARIABLE = re.compile(r"\$(\$\{|\{(\w+)\})", re.ASCII)
 
 
@@ -102,7 +104,16 @@ class _YamlReader:
                 for index, item in enumerate(node.value)
             ]
         scalar = self._loader.construct_object(node)
-        return self._filled(scalar, place) if isinstance(scalar, str) else scalar
+        if not isinstance(scalar, str):
+            return scalar
+        if _HALF.search(scalar):
+            text = (
+                f"{place[-1]} holds half a character" if place else "half a character"
+            )
+            self._problems.append((self._lines[place], text))
+            self._broken.add(place)
+            return ""
+        return self._filled(scalar, place)
 
     def _items(
         self, node: yaml.MappingNode, place: Place

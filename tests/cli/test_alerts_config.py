@@ -206,6 +206,17 @@ def test_a_storm_ends_single_alerts_before_they_fire(
     assert ("min_over_time" in rules[alert]["expr"]) == bool(window)
 
 
+def test_owners_and_a_label_owner_go_together(write: Write) -> None:
+    """The label is that of alerts on brokers, and of entities that no owner has."""
+    owners = [{"team": "payments", "user": "alice"}]
+    rules = write({"labels": {"owner": "platform"}, "owners": owners})
+    assert rules["KafkaQuotaDelayQueueGrowing"]["labels"]["owner"] == "platform"
+    assert (
+        rules["KafkaQuotaNearLimit"]["labels"]["owner"]
+        == '{{ if eq $labels.user "alice" }}{{ "payments" }}{{ else }}{{ "platform" }}{{ end }}'
+    )
+
+
 def test_options_override_the_file(write: Write) -> None:
     """As those of the exporter do."""
     config = {"exporter_url": "https://a.corp", "cluster_label": "kafka"}
