@@ -198,9 +198,10 @@ def check_free(port: int, option: str) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_HOST, port))
-        except OSError as error:
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", "the highest port is 65535")
             raise CannotStart(
-                f"cannot listen on {_HOST} port {port}: {error.strerror}; choose another one: make demo-stack ARGS='{option} PORT'"
+                f"cannot listen on {_HOST} port {port}: {reason}; choose another one: make demo-stack ARGS='{option} PORT'"
             ) from error
 
 

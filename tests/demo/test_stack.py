@@ -110,3 +110,12 @@ def test_a_busy_port_is_named(option: str, tmp_path: Path) -> None:
         f" choose another one: make demo-stack ARGS='{option} PORT'\n"
     )
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.real
+def test_a_port_that_cannot_be_is_named(tmp_path: Path) -> None:
+    """As a busy one."""
+    with stack(tmp_path, "--port", "99999") as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.startswith("demo-stack: cannot listen on 127.0.0.1 port 99999: ")
