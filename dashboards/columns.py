@@ -133,7 +133,7 @@ def rule() -> tuple[BoardColumn, ...]:
 
 def used(letter: str) -> BoardColumn:
     """Utilization as a bar that is full at the limit."""
-    return bar("Used", letter, USED, width=190)
+    return bar("Used", letter, USED, width=170)
 
 
 def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> BoardColumn:

@@ -17,7 +17,8 @@ from PIL import Image
 from tests.chromium.browser import Browser, browser
 
 WIDTH: Final = 1600
-_HEIGHT: Final = 2000
+_HEIGHT: Final = 8000
+"""More than any dashboard has: what is out of sight has no texts."""
 _UNRESOLVED: Final = ("${", "$__", "undefined", "NaN", "[object")
 Json = dict[str, Any]
 
@@ -57,6 +58,7 @@ class Drawn:
         """All that nobody meant; `boards` by uid are what links may lead to."""
         found = [f"script: {each}" for each in self.complaints]
         found += [f"marks: {each}" for each in self.report["errors"]]
+        found += [f"values of a variable: {each}" for each in self.report["refused"]]
         for variable in self.report["variables"]:
             if variable["error"]:
                 found.append(f"variable {variable['name']}: {variable['error']}")
@@ -73,6 +75,8 @@ def _of_panel(panel: Json, boards: Mapping[str, Json]) -> Iterator[str]:
     yield from panel["errors"]
     for text in panel["cut"]:
         yield f"cut: {text}"
+    for column in panel["unsorted"]:
+        yield f"not sorted by {column}"
     for each in panel["fields"]:
         if not each["isUnitKnown"]:
             yield f"unknown unit of {each['name']}"

@@ -27,7 +27,11 @@ _ESBUILD: Final = (
     *("--loader:.woff2=dataurl", "--alias:react-router-dom-v5-compat=react-router-dom"),
 )
 _ICONS: Final = "node_modules/@grafana/ui/dist/public/img/icons"
-_FONTS: Final = {"400": "Inter-Regular", "500": "Inter-Medium"}
+_FONTS: Final = {
+    "400-normal": "Inter-Regular",
+    "400-italic": "Inter-Italic",
+    "500-normal": "Inter-Medium",
+}
 
 
 def installed() -> Path:
@@ -64,8 +68,8 @@ def _bundle(folder: Path) -> None:
     shutil.copytree(folder / _ICONS, folder / "public" / "build" / "img" / "icons")
     fonts = folder / "public" / "fonts" / "inter"
     fonts.mkdir(parents=True)
-    for weight, name in _FONTS.items():
-        font = f"@fontsource/inter/files/inter-latin-{weight}-normal.woff2"
+    for style, name in _FONTS.items():
+        font = f"@fontsource/inter/files/inter-latin-{style}.woff2"
         shutil.copy(packages / font, fonts / f"{name}.woff2")
     packages.unlink()
 

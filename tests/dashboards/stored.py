@@ -94,7 +94,7 @@ def samples() -> Iterator[str]:
 def recorded(prometheus: Prometheus) -> Iterator[str]:
     """What our recording rules have made of the data, as OpenMetrics; rules about recorded series see what is there by now."""
     start, step = NOW - HISTORY_SECONDS, SCRAPE_SECONDS
-    for record in records(Site()):
+    for record in records(Site(default_owner="platform")):
         found = prometheus.get(
             "query_range",
             query=record.expr,

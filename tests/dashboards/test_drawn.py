@@ -132,14 +132,18 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
         override["properties"].append({"id": "custom.width", "value": width})
     _first(broken, "Throttle time")["targets"][0]["expr"] = "no_such_metric"
     _first(broken, "Longest delay")["type"] = "speedometer"
+    _first(broken, "Closest to the limit, not throttled yet")["options"]["sortBy"][0]["displayName"] = "Nosuch"  # fmt: skip
     broken["templating"]["list"][1]["query"] = "label_values(sum(, cluster)"
+    broken["templating"]["list"][2]["query"] = "query_result(sum()"
     broken["annotations"]["list"][0]["expr"] = "sum("
 
     drawn = drawer.draw(broken, views["two clusters"])
     kinds = {
         "script: [": "TypeError",
         "marks: ": "failed",
-        "variable cluster: ": "parse error",
+        "values of a variable: ": "label/cluster/values sum(: ",
+        "variable owner: ": "parse error",
+        "Closest to the limit, not throttled yet: not sorted by Nosuch": "",
         "Throttled users and client-ids: unknown unit": "",
         "Throttled users and client-ids: legend without the cluster": "",
         "Connections waiting: link to no dashboard": "nowhere",

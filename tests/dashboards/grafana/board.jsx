@@ -30,7 +30,7 @@ let theme, wanted, root, source;
 async function ask(path, parameters) {
   const answer = await fetch(`${wanted.prometheus}/${path}?${new URLSearchParams(parameters)}`);
   const text = await answer.text();
-  if (!answer.ok) throw new Error(`${path} ${parameters.query || ''}: ${text}`);
+  if (!answer.ok) throw new Error(`${path} ${parameters.query ?? parameters['match[]'] ?? ''}: ${text}`);
   return JSON.parse(text);
 }
 
@@ -77,10 +77,20 @@ function seriesName({ legendFormat, expr }, metric) {
   return name || inner ? `${name}{${inner}}` : expr;
 }
 
+/** What variables ask for; @grafana/prometheus makes no values of an error, and says no more of it. */
+async function valuesOf(path, parameters) {
+  try {
+    return await ask(path, parameters);
+  } catch (error) {
+    wanted.refused.push(String(error));
+    throw error;
+  }
+}
+
 const backend = {
   fetch: ({ url, data, params }) => from((async () => {
     const resource = url.match(/\/resources\/(.*)$/);
-    return { ok: true, status: 200, url, config: { url }, data: resource ? await ask(resource[1], params || data) : await answered(data) };
+    return { ok: true, status: 200, url, config: { url }, data: resource ? await valuesOf(resource[1], params || data) : await answered(data) };
   })()),
 };
 
@@ -273,6 +283,20 @@ function cutIn(element) {
   return [...texts.map((each) => each.innerText), ...tables.map((each) => `columns, by ${each.scrollWidth - each.clientWidth} px`)];
 }
 
+/** Columns that a table is to be sorted by, and is not: as the texts in the drawn rows show, which are not all rows. */
+function unsortedIn(element, { sortBy = [] }, [frame]) {
+  if (!element.querySelector('[role=grid]')) return [];
+  return sortBy.filter(({ displayName, desc }) => {
+    const header = [...element.querySelectorAll('[role=columnheader]')].find((each) => each.innerText.trim() === displayName);
+    const field = frame.fields.find((each) => D.getFieldDisplayName(each, frame) === displayName);
+    if (!header || !field) return true;
+    const cells = [...element.querySelectorAll(`[role=gridcell][aria-colindex="${header.ariaColIndex}"]`)];
+    const least = (value) => value ?? -Number.MAX_VALUE;
+    const due = [...field.values].sort((a, b) => (desc ? least(b) - least(a) : least(a) - least(b))).map((value) => D.formattedValueToString(field.display(value)));
+    return !cells.length || cells.some((each, row) => each.innerText.replace(/\s/g, '') !== due[row].replace(/\s/g, ''));
+  }).map(({ displayName }) => displayName);
+}
+
 const knownUnits = () => new Set(D.getValueFormats().flatMap(({ submenu }) => submenu.map(({ value }) => value)));
 
 const fieldsOf = (series) => series.flatMap((frame) => frame.fields.filter(({ type }) => type !== D.FieldType.time).map((field) => ({
@@ -295,6 +319,7 @@ function panelReport(each, links) {
     noValue: each.state.fieldConfig.defaults.noValue ?? null,
     nothing: element.querySelector('.nothing')?.innerText ?? null,
     cut: cutIn(element),
+    unsorted: unsortedIn(element, each.state.options, series),
     links: links.map(({ url }) => each.interpolate(url)),
   };
 }
@@ -308,6 +333,7 @@ function reportOf(scene, { panels }) {
       { name, type, text: String(text ?? value), error: error ? String(error) : null, options: options?.map((each) => each.value) ?? [] }
     )),
     marks: layers.flatMap((data) => data.series.flatMap((frame) => new D.DataFrameView(frame).map(({ text }) => text))),
+    refused: wanted.refused,
     // scenes keeps of a failed query of marks only that it failed
     errors: layers.filter(({ state }) => state === D.LoadingState.Error).map(() => 'the query failed'),
   };
@@ -322,7 +348,7 @@ const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
  * collapsed rows).
  */
 window.draw = async (asked) => {
-  wanted = { ...asked, scene: null };
+  wanted = { ...asked, scene: null, refused: [] };
   if (!theme) await started();
   source = new PrometheusDatasource({ ...SOURCE, jsonData: { timeInterval: `${wanted.scrapeSeconds}s`, httpMethod: 'GET', disableRecordingRules: true } });
   root?.unmount();
