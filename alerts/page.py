@@ -123,10 +123,10 @@ broker. Without objectives they are not written.
 
 ## Before you use them
 
-- **Severity**: critical means that many clients suffer now, or one with an objective, warning is a task for the day, info is good to know.
+- **Severity**: critical: many clients suffer now, or one with an objective; warning: a task for the day; info: good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute.
   See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
-- **Baselines** need data: critical alerts are silent in the first half hour and less exact in the first week. They stay
+- **Baselines** need data: alerts on them are silent in the first half hour and less exact in the first week. Baselines stay
   the same while their alert fires, for a week at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
