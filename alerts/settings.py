@@ -12,13 +12,18 @@ from typing import Final
 from .errors import InvalidSite
 from .promql import quoted
 
-_NOT_RE2: Final = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=)|\\[1-9]|[*+?}]\+")
-"""Look-around, back-references and possessive repeats: Python knows them, Prometheus does not."""
+_NOT_RE2: Final = re.compile(
+    r"\(\?(?:[=!>(#]|<[=!]|P=|[imsxLuU-]*[axLu])|\\[1-9NuUZ]|[*+?}]\+"
+)
+"""Look-around, back-references, possessive repeats, comments, and some flags and escapes: Python knows them, Prometheus does not."""
 
 _UNITS: Final = {"y": 31_536_000, "w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 _DURATION: Final = re.compile(
-    "".join(rf"(?:(\d+){unit})?" for unit in _UNITS) + r"(?:\d+ms)?", re.ASCII
+    "".join(rf"(?:(\d{{1,11}}){unit})?" for unit in _UNITS) + r"(?:\d{1,12}ms)?",
+    re.ASCII,
 )
+_LONGEST_YEARS: Final = 200
+"""Prometheus knows no 300: its durations are 64 bits of nanoseconds."""
 
 
 def duration_seconds(text: str) -> int:
@@ -34,7 +39,12 @@ def duration_seconds(text: str) -> int:
             f"{text!r} is not a duration of Prometheus such as 90s, 5m or 1h30m"
         )
     parts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
-    return sum(int(number) * unit for number, unit in parts)
+    seconds = sum(int(number) * unit for number, unit in parts)
+    if seconds > _LONGEST_YEARS * _UNITS["y"]:
+        raise InvalidSite(
+            f"{text!r} is not a duration of Prometheus: it is longer than {_LONGEST_YEARS}y"
+        )
+    return seconds
 
 
 def duration_text(seconds: int) -> str:
@@ -201,7 +211,7 @@ def check_pattern(pattern: str) -> str:
     """The pattern, which Prometheus can use. Raises ``InvalidSite`` when it cannot."""
     if not pattern or _NOT_RE2.search(pattern):
         raise InvalidSite(
-            f"{pattern!r} is not a regular expression of Prometheus: it must not be empty, and have no look-around and no back-references"
+            f"{pattern!r} is not a regular expression of Prometheus: it must not be empty, and hold only what RE2 knows: no look-around, back-references, comments or \\Z"
         )
     try:
         re.compile(pattern)
