@@ -96,6 +96,11 @@ class Site:
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
         check_label(self.cluster_label)
+        of_alerts = (each.labels for each in self.alerts.values())
+        if any(self.cluster_label in labels for labels in (self.labels, *of_alerts)):
+            raise InvalidSite(
+                f"labels cannot be {self.cluster_label!r}, the label of clusters"
+            )
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")
         if self.runbook_url is not None and (

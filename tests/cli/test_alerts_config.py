@@ -218,6 +218,18 @@ def test_options_override_the_file(write: Write) -> None:
     assert served == "https://a.corp/runbooks/KafkaQuotaNearLimit"
 
 
+def test_labels_of_alerts_leave_the_clusters_label_alone(
+    run: Run, tmp_path: Path
+) -> None:
+    """Also where an option names it: alerts of all clusters would look like those of one."""
+    config = tmp_path / "alerts.yaml"
+    config.write_text("labels: {kafka: ours}\n")
+    command = ("alerts", "write", str(tmp_path / "rules"), "--config", str(config))
+    code, _, errors = run(*command, "--cluster-label", "kafka")
+    assert (code, "labels cannot be 'kafka'" in errors) == (1, True), errors
+    assert not (tmp_path / "rules").exists()
+
+
 @pytest.mark.parametrize("wrong", ["soon", "300y", f"{10**20}s", "9" * 5_000 + "ms"])
 def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) -> None:
     """One message with the key and its line; earlier files stay as they are."""
