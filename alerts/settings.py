@@ -44,7 +44,7 @@ def duration_seconds(text: str) -> int:
     seconds = sum(int(number) * unit for number, unit in parts)
     if seconds >= _LONGEST:
         raise InvalidSite(
-            f"{text!r} is longer than the 292 years that Prometheus knows"
+            f"{text!r} is not a duration of Prometheus: it is longer than 292 years"
         )
     return seconds
 

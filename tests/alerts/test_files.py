@@ -177,6 +177,10 @@ def test_a_site_shows_in_all_rules() -> None:
         ("system_users", "(unclosed"),
         ("system_users", "(?!app).*"),
         ("system_users", r"(a)\1"),
+        ("system_users", r"ops\Z"),
+        ("system_users", r"\N{BULLET}"),
+        ("system_users", "(?x) ops"),
+        ("system_users", "(?im-s:ops)(?#all)"),
         ("system_users", ""),
     ],
 )

@@ -184,6 +184,7 @@ def test_without_the_alert_on_storms_each_client_has_its_own(write: Write) -> No
     [
         ("15m", "15m", "[14m]"),
         ("15m", "5m", "[4m]"),
+        ("3m", "15m", "[2m]"),
         ("90s", "15m", ""),
         ("15m", "1m", ""),
         ("1h", "2h", "[59m]"),
@@ -192,7 +193,7 @@ def test_without_the_alert_on_storms_each_client_has_its_own(write: Write) -> No
 def test_a_storm_ends_single_alerts_before_they_fire(
     write: Write, of_storm: str, of_alert: str, window: str
 ) -> None:
-    """The number of clients is looked at for almost the whole `for` of the two alerts, the shorter one."""
+    """The number of clients is looked at for almost the whole `for` of the two alerts, the shorter one, unless it may not be recorded within that."""
     alert = "KafkaQuotaMutationThrottled"
     rules = write(
         {
@@ -228,13 +229,26 @@ def test_options_override_the_file(write: Write) -> None:
     assert served == "https://a.corp/runbooks/KafkaQuotaNearLimit"
 
 
-def test_nothing_is_written_for_a_mistake(run: Run, tmp_path: Path) -> None:
+def test_labels_of_alerts_leave_the_clusters_label_alone(
+    run: Run, tmp_path: Path
+) -> None:
+    """Also where an option names it: alerts of all clusters would look like those of one."""
+    config = tmp_path / "alerts.yaml"
+    config.write_text("labels: {kafka: ours}\n")
+    command = ("alerts", "write", str(tmp_path / "rules"), "--config", str(config))
+    code, _, errors = run(*command, "--cluster-label", "kafka")
+    assert (code, "'kafka' cannot be the label of clusters" in errors) == (1, True), errors
+    assert not (tmp_path / "rules").exists()
+
+
+@pytest.mark.parametrize("wrong", ["soon", "300y", f"{10**20}s", "9" * 5_000 + "ms"])
+def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) -> None:
     """One message with the key and its line; earlier files stay as they are."""
     config, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
     config.write_text("thresholds:\n  STORM: 70\n")
     assert run("alerts", "write", str(folder), "--config", str(config))[0] == 0
     before = files(folder)
-    config.write_text("alerts:\n  KafkaQuotaNearLimit:\n    for: soon\n")
+    config.write_text(f"alerts:\n  KafkaQuotaNearLimit:\n    for: {wrong}\n")
     code, out, errors = run("alerts", "write", str(folder), "--config", str(config))
     assert (code, out) == (1, "")
     assert "line 3: alerts.KafkaQuotaNearLimit.for is not a duration" in errors
