@@ -237,7 +237,9 @@ def test_labels_of_alerts_leave_the_clusters_label_alone(
     config.write_text("labels: {kafka: ours}\n")
     command = ("alerts", "write", str(tmp_path / "rules"), "--config", str(config))
     code, _, errors = run(*command, "--cluster-label", "kafka")
-    assert (code, "'kafka' cannot be the label of clusters" in errors) == (1, True), errors
+    assert (code, "'kafka' cannot be the label of clusters" in errors) == (1, True), (
+        errors
+    )
     assert not (tmp_path / "rules").exists()
 
 
