@@ -483,6 +483,7 @@ def test_runbooks_come_after_the_other_links() -> None:
     }
     assert found["table", "Closest to the limit, not throttled yet"] == [
         "Runbook: KafkaQuotaNearLimit",
+        "Runbook: KafkaQuotaManyNearLimit",
         "Runbook: KafkaQuotaLimitPredicted",
     ]
     assert found["stat", "Throttled"] == [

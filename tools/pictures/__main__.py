@@ -45,7 +45,8 @@ def _of_demo(folder: Path) -> Iterator[dict[str, View]]:
         view = View(
             prometheus=f"http://{prometheus.address}",
             start=DEMO_START,
-            end=DEMO_START + DEMO_SECONDS,
+            # the label of the last minute would be cut at the edge of a graph
+            end=DEMO_START + DEMO_SECONDS - 2 * DEMO_SCRAPE_SECONDS,
             scrape_seconds=DEMO_SCRAPE_SECONDS,
             variables=ENTITY,
         )
