@@ -39,6 +39,7 @@ class Owners:
             for each in entries
         ]
         self._default = default
+        self._known: dict[tuple[str, str], str | None] = {}
         names = [each.team for each in entries]
         if default is not None:
             names.append(default)
@@ -54,14 +55,17 @@ class Owners:
 
     def own(self, usages: Usages, owner: str) -> Usages:
         """Those of the usages that are of this owner."""
-        columns, known = usages.columns, dict[tuple[str, str], bool]()
+        # the page asks every few seconds for the same: only new names are matched again
+        before, self._known = self._known, {}
 
         def wanted(entity: Entity) -> bool:
             name = entity.user, entity.client_id  # the same on all nodes
-            if name not in known:
-                known[name] = readable(self.of(entity) or "") == owner
-            return known[name]
+            if name not in self._known:
+                known = before[name] if name in before else self.of(entity)
+                self._known[name] = known
+            return readable(self._known[name] or "") == owner
 
+        columns = usages.columns
         entities = columns.layout.entities[usages.rows]
         return Usages(
             columns,
