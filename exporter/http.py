@@ -16,6 +16,7 @@ from .collection import Collection
 from .config import CollectionConfig
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
 from .page import Pages, Runbooks
+from .page.owners import Owners
 from .snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -41,21 +42,26 @@ class Handlers:
         cluster: str | None = None,
         clock: Callable[[], float] = time.time,
         *,
+        owners: Owners | None = None,
         runbooks: Mapping[str, str] | None = None,
     ) -> None:
         self._collection = collection
         self._config = config
-        self.pages = Pages(collection, config, cluster, runbooks=bool(runbooks))
+        self.pages = Pages(
+            collection, config, cluster, owners=owners, runbooks=bool(runbooks)
+        )
         """The page and its JSON."""
         self._runbooks = Runbooks(runbooks or {})
         self._cluster = cluster
         self._rendering = Rendering(Renderer(cluster), clock)
         self._clock = clock
 
-    def configure(self, config: CollectionConfig, cluster: str | None) -> None:
-        """Use another timeout and name of the cluster from the next request on."""
+    def configure(
+        self, config: CollectionConfig, cluster: str | None, owners: Owners
+    ) -> None:
+        """Use another timeout, name of the cluster and owners from the next request on."""
         self._config = config
-        self.pages.configure(config, cluster)
+        self.pages.configure(config, cluster, owners)
         if cluster != self._cluster:
             self._cluster = cluster
             self._rendering = Rendering(Renderer(cluster), self._clock)

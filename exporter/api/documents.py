@@ -177,13 +177,15 @@ def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
 
 
 def entities_answer(result: QueryResult) -> dict[str, Any]:
-    """The answer of ``/api/v1/entities``, with the utilization of the last minutes."""
+    """The answer of ``/api/v1/entities``, with owners and the utilization of the last minutes."""
     entities = list(_bounded(map(entity_document, result.rows)))
     rows = [
-        {**_ANY.dump_python(entity), "recent": list(map(_number, recent))}
-        for entity, recent in zip(
-            entities, map(result.trails.of, result.rows), strict=False
-        )
+        {
+            **_ANY.dump_python(entity),
+            "owner": result.owners.of(usage.entity),
+            "recent": list(map(_number, result.trails.of(usage))),
+        }
+        for entity, usage in zip(entities, result.rows, strict=False)
     ]
     return {
         **_part(result.snapshot, result.query, len(rows), result.total),

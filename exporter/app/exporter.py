@@ -19,6 +19,7 @@ from ..limits import LimitsSource
 from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
 from ..otlp import OtlpPush
+from ..page.owners import Owners
 from ..snapshot import OwnHealth, Snapshot
 from ..web import HttpServer
 from .parts import Parts
@@ -74,7 +75,11 @@ class Exporter:
             window_seconds=collection.sample_window_seconds,
         )
         self._handlers = Handlers(
-            self.collection, collection, config.cluster, runbooks=runbooks
+            self.collection,
+            collection,
+            config.cluster,
+            owners=Owners(config.owners, config.default_owner),
+            runbooks=runbooks,
         )
         self._server = HttpServer(config.server)
 
@@ -159,7 +164,8 @@ class Exporter:
             collection.timeout_seconds,
             collection.sample_window_seconds,
         )
-        self._handlers.configure(collection, config.cluster)
+        owners = Owners(config.owners, config.default_owner)
+        self._handlers.configure(collection, config.cluster, owners)
         if collection != before.collection:
             await self._background.stop("samples")
             self._start_sampler()

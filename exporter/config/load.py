@@ -279,14 +279,15 @@ def is_secret(place: Place, root: type[Section] = Config) -> bool:
 def value_places(
     section: type[Section] = Config, place: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, ...]]:
-    """The places of all values outside of ``sources`` that one text can give, in the order of declaration."""
+    """The places of all values outside of lists of sections that one text can give, in the order of declaration."""
     for key, each in section.model_fields.items():
         below = section_in(each.annotation)
-        if typing.get_origin(each.annotation) is dict:
+        kind = typing.get_origin(each.annotation)
+        if kind is dict:
             continue
         if below is None:
             yield (*place, key)
-        elif key != "sources":
+        elif kind is not tuple:
             yield from value_places(below, (*place, key))
 
 

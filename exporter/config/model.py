@@ -210,7 +210,7 @@ class TeamConfig(Section):
     """A team."""
 
     team: str = Field(
-        min_length=1, description="Value of the label `owner`.", examples=["payments"]
+        min_length=1, description="Name of the owner.", examples=["payments"]
     )
 
 
@@ -365,6 +365,16 @@ class Config(Section):
     cardinality: CardinalityConfig = Field(
         default=CardinalityConfig(),
         description="Bounds the number of series. Entities that are not shown are counted in quotascope_entities and quotascope_series_dropped.",
+    )
+    owners: tuple[OwnerConfig, ...] = Field(
+        default=(),
+        description="Whose an entity is: the page and /api/v1/entities show it, and filter by it. The first that matches counts. The same list as in the alerts' configuration.",
+    )
+    default_owner: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The owner of all other entities. Default: they have none.",
+        examples=["platform"],
     )
     otlp: OtlpConfig | None = Field(
         default=None,

@@ -39,7 +39,8 @@ from ..exposition import own_version
 from ..exposition.rows import rule_labels
 from ..snapshot import EntityUsage, LimitState, Snapshot, ThrottleCause
 from ..untrusted import one_line
-from .query import EntityQuery, QueryResult, address_of, parameters
+from .owners import Owners
+from .query import QueryResult, address_of, parameters
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -58,10 +59,12 @@ _TEMPLATES.filters["one_line"] = one_line
 _LONGEST_NAME: Final = 200
 _MOST: Final = 200
 """Rows of each table but that of the entities."""
+_OWNER: Final = "Owner"
 _COLUMNS: Final = (
     ("Node", Order.BROKER, ""),
     ("Quota", Order.TYPE, ""),
     ("User and client-id", Order.NAME, "name"),
+    (_OWNER, None, "name"),
     ("Usage", Order.USAGE, "number"),
     ("Limit", Order.LIMIT, "number"),
     ("Used", Order.USED, "number"),
@@ -123,11 +126,15 @@ def entity_page(
             "tagged": len(snapshot.shown.tagged),
             "findings": diagnose(snapshot),
             "given": dict(parameters(result.query)),
+            "owners": _owner_options(result),
             "types": _TYPES,
             "shows": _SHOWS,
             "caption": _caption(result),
-            "columns": list(_columns(result.query)),
-            "rows": [_row(each, result.trails.of(each)) for each in result.rows],
+            "columns": list(_columns(result)),
+            "rows": [
+                _row(each, result.trails.of(each), result.owners)
+                for each in result.rows
+            ],
             "sections": (_queues(snapshot), _sources(snapshot), _unused(snapshot)),
         }
     return render(
@@ -165,6 +172,9 @@ def _caption(result: QueryResult) -> str:
     unknown = ""
     if result.limits_unknown and result.query.selection.show is Show.NEAR:
         unknown = f" The limits of {result.limits_unknown} entities are unknown: they may be close to them or over."
+    owner = result.query.owner
+    if owner and owner not in result.owners.names:
+        return f"No entity matches: no owner is called {owner}."
     if not result.total:
         return f"No entity matches.{unknown}"
     first = result.query.offset + 1
@@ -174,10 +184,20 @@ def _caption(result: QueryResult) -> str:
     return f"{first} to {last} of {result.total}.{unknown}"
 
 
-def _columns(query: EntityQuery) -> Iterator[dict[str, str]]:
+def _owner_options(result: QueryResult) -> list[tuple[str, str]]:
+    """What the form offers where owners are configured, and an owner that the query names."""
+    names = dict.fromkeys(result.owners.names)
+    if result.query.owner:
+        names[result.query.owner] = None
+    return [("", "all"), *((each, each) for each in names)] if names else []
+
+
+def _columns(result: QueryResult) -> Iterator[dict[str, str]]:
     """The headers, which are links that sort; ``sorted`` is the direction of the one by which the table is sorted."""
-    selection = query.selection
+    query, selection = result.query, result.query.selection
     for header, order, kind in _COLUMNS:
+        if header == _OWNER and not result.owners.names:
+            continue
         if order is None:
             yield {"header": header, "kind": kind, "address": "", "sorted": ""}
             continue
@@ -194,7 +214,9 @@ def _columns(query: EntityQuery) -> Iterator[dict[str, str]]:
         }
 
 
-def _row(usage: EntityUsage, recent: Sequence[float | None]) -> dict[str, object]:
+def _row(
+    usage: EntityUsage, recent: Sequence[float | None], owners: Owners
+) -> dict[str, object]:
     """The texts of a row; ``bar`` is the utilization to draw in percent, None when there is none."""
     entity, used = usage.entity, used_part(usage)
     # for a number that an entity has only under a limit: without one it does not apply, else it is unknown
@@ -216,6 +238,7 @@ def _row(usage: EntityUsage, recent: Sequence[float | None]) -> dict[str, object
         "node": name(entity.broker),
         "quota": short_type(entity.quota_type),
         "entity": entity_name(name(entity.user), name(entity.client_id)),
+        "owner": name(owners.of(entity) or NOT_APPLICABLE),
         "usage": UNKNOWN
         if usage.usage is None
         else measured(entity.quota_type, usage.usage),

@@ -15,13 +15,12 @@ from ..diagnosis.units import limits_unknown
 from ..errors import InvalidQuery
 from ..snapshot import EntityUsage, Snapshot
 from ..untrusted import shown
+from .owners import Owners, readable
 
 _SIZE: Final = 50
 _MOST: Final = 500
 """Entities of one page or answer, by default and at most."""
 _FARTHEST: Final = 10_000_000
-_LONGEST: Final = 200
-"""Characters of a text to look for, and of the id of a node."""
 _ORDERS: Final = {each.value: each for each in Order}
 _SHOWS: Final = {each.value: each for each in Show}
 _TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
@@ -33,6 +32,8 @@ class EntityQuery:
     """Which entities are wanted, in which order, and which part of them."""
 
     selection: Selection = field(default_factory=Selection)
+    owner: str = ""
+    """Only entities of this owner; empty for all."""
     offset: int = 0
     """How many entities come before the first that is shown."""
     size: int = _SIZE
@@ -52,12 +53,15 @@ def read_query(given: Mapping[str, str]) -> EntityQuery:
         backwards=_one_of(given, "reverse", _FLAGS, usual=False),
         show=_one_of(given, "show", _SHOWS, Show.LIMITED),
         quota_type=_one_of(given, "type", _TYPES, None),
-        text=_text(given, "q"),
-        broker=_text(given, "broker"),
+        text=readable(given.get("q", "")),
+        broker=readable(given.get("broker", "")),
     )
     offset = _number(given, "offset", 0, 0, _FARTHEST)
     return EntityQuery(
-        selection=selection, offset=offset, size=_number(given, "size", _SIZE, 1, _MOST)
+        selection=selection,
+        owner=readable(given.get("owner", "")),
+        offset=offset,
+        size=_number(given, "size", _SIZE, 1, _MOST),
     )
 
 
@@ -76,6 +80,7 @@ def parameters(query: EntityQuery) -> Iterator[tuple[str, str]]:
         ("type", wanted.quota_type.label if wanted.quota_type else "", ""),
         ("q", wanted.text, ""),
         ("broker", wanted.broker, ""),
+        ("owner", query.owner, ""),
         ("offset", str(query.offset), "0"),
         ("size", str(query.size), str(_SIZE)),
     )
@@ -89,6 +94,7 @@ class QueryResult:
     snapshot: Snapshot
     trails: Trails
     """How full their limits were lately."""
+    owners: Owners
     query: EntityQuery
     total: int
     """How many entities match the query."""
@@ -115,16 +121,19 @@ class QueryResult:
 
 
 def find_entities(
-    snapshot: Snapshot, trails: Trails, query: EntityQuery
+    snapshot: Snapshot, trails: Trails, query: EntityQuery, owners: Owners
 ) -> QueryResult:
     """Run a query on a snapshot."""
     measured = snapshot.measured
     found = matching(measured, query.selection)
+    if query.owner:
+        found = owners.own(found, query.owner)
     end = query.offset + query.size
     rows = in_order(found, query.selection, min(end, len(found)))[query.offset :]
     return QueryResult(
         snapshot=snapshot,
         trails=trails,
+        owners=owners,
         query=query,
         total=len(found),
         limits_unknown=limits_unknown(measured),
@@ -154,11 +163,6 @@ def _number(
     if not least <= number <= most:
         raise _wrong(name, text, f"a whole number from {least} to {most}")
     return number
-
-
-def _text(given: Mapping[str, str], name: str) -> str:
-    """Without what cannot be printed, and so not be seen in the form either."""
-    return "".join(filter(str.isprintable, given.get(name, "")[:_LONGEST]))
 
 
 def _wrong(name: str, value: str, wanted: str) -> InvalidQuery:

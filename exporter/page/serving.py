@@ -16,6 +16,7 @@ from ..config import CollectionConfig
 from ..diagnosis.trails import STEP_SECONDS, Trails
 from ..errors import InvalidQuery
 from ..snapshot import Snapshot
+from .owners import Owners
 from .page import POLICY, entity_page
 from .query import EntityQuery, QueryResult, find_entities, read_query
 
@@ -42,21 +43,26 @@ class Pages:
         cluster: str | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
+        owners: Owners | None = None,
         runbooks: bool = False,
     ) -> None:
         self._collection = collection
         self._runbooks = runbooks
         self._timeout_seconds = config.timeout_seconds
         self._cluster = cluster
+        self._owners = owners or Owners()
         self._clock = clock
         self._trails = Trails()
         self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    def configure(self, config: CollectionConfig, cluster: str | None) -> None:
-        """Use another timeout and name of the cluster from the next request on."""
+    def configure(
+        self, config: CollectionConfig, cluster: str | None, owners: Owners
+    ) -> None:
+        """Use another timeout, name of the cluster and owners from the next request on."""
         self._timeout_seconds = config.timeout_seconds
         self._cluster = cluster
+        self._owners = owners
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add all paths."""
@@ -124,7 +130,7 @@ class Pages:
 
     def found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
         """The entities that a query selects, with their utilization of the last minutes."""
-        return find_entities(snapshot, self._trails, query)
+        return find_entities(snapshot, self._trails, query, self._owners)
 
 
 async def _asset(text: str, kind: str, _request: web.Request) -> web.Response:

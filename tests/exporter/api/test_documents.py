@@ -14,18 +14,24 @@ from quotascope.exporter.api.documents import (
     rules_answer,
     snapshot_document,
 )
+from quotascope.exporter.config import OwnerConfig
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.limits import Limits
+from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
+
+OWNERS = Owners([OwnerConfig(team="billing\n", client_id="app")])
 
 
 def answer(shown: Snapshot, **given: str) -> dict[str, Any]:
     """The entities for a query, parsed."""
     trails = Trails()
     trails.note(shown)
-    return parsed(entities_answer(find_entities(shown, trails, read_query(given))))
+    return parsed(
+        entities_answer(find_entities(shown, trails, read_query(given), OWNERS))
+    )
 
 
 def parsed(document: object) -> dict[str, Any]:
@@ -56,6 +62,7 @@ def test_an_entity() -> None:
         "burst_used": None,
         "throttle_time_seconds": 0.5,
         "cause": None,
+        "owner": None,
         "rule": {"level": "default_user", "user": "<default>", "client_id": ""},
     }
     assert recent == [None] * 19 + [1.2]
@@ -84,6 +91,17 @@ def test_a_missing_limit_is_unlimited_or_unknown(
     assert (entity["usage"], entity["limit"], entity["utilization"]) == numbers
     assert (entity["rule"] is None) == (state != "limited")
     assert answer(shown, show="throttled")["limits_unknown"] == (state == "unknown")
+
+
+def test_owners() -> None:
+    """Each row has its own, and a query finds an owner's, in parts as well."""
+    own = [usage(user=user, client_id="app", limit=1.0) for user in ("bob", "eve")]
+    shown = snapshot(usage(limit=1.0), *own)
+    rows = answer(shown, sort="name")["entities"]
+    assert [each["owner"] for each in rows] == [None, "billing\n", "billing\n"]
+    found = answer(shown, owner="billing", size="1")
+    assert (found["total"], found["next"]) == (2, "?owner=billing&offset=1&size=1")
+    assert answer(shown, owner="nobody")["entities"] == []
 
 
 def test_mutations() -> None:

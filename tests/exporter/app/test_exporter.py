@@ -223,6 +223,20 @@ async def test_switching_disturbs_only_what_changes() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+async def test_owners_change_with_the_configuration() -> None:
+    """From the next request on."""
+    world = Switching(collection={"max_age_seconds": 0})
+    first, second = world.parts("a"), world.parts("a", default_owner="platform")
+    async with world.exporter(first) as exporter:
+        await ready(exporter)
+        for parts, owner in ((first, "null"), (second, '"platform"'), (first, "null")):
+            await exporter.swap(parts)
+            _, text = await get(f"{exporter.url}/api/v1/entities?show=all")
+            assert f'"owner": {owner}' in text
+            _, text = await get(f"{exporter.url}/?show=all")
+            assert ("platform" in text) == (parts is second)
+
+
 async def test_scrape_under_way_outlives_its_source() -> None:
     """Whoever asked before the switch gets the numbers of the source that goes, which is closed after that."""
     world = Switching(collection={"max_age_seconds": 0})

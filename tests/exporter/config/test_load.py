@@ -238,6 +238,23 @@ def test_sources_in_short_form() -> None:
             "cardinality: {include_users: [a, '(']}",
             "cardinality.include_users[1] '(' is no RE2 expression: missing ): (",
         ),
+        ("owners: [{user: alice}]", "owners[0] lacks the key 'team'"),
+        (
+            "owners: [{team: a, user: b}, {team: a, user: b, user_pattern: c}]",
+            "owners[1] user and user_pattern exclude each other",
+        ),
+        (
+            "owners: [{team: a}]",
+            "owners[0] needs one of user, user_pattern, client_id, client_id_pattern",
+        ),
+        (
+            "owners: [{team: a, client_id_pattern: '('}]",
+            "owners[0].client_id_pattern '(' is no RE2 expression: missing ): (",
+        ),
+        (
+            "owners: [{team: a, users: b}]",
+            "unknown key 'users' under owners[0]; did you mean 'user'?",
+        ),
         *(
             (
                 f"kafka: {{bootstrap_servers: ['{server}']}}",

@@ -80,3 +80,4 @@ def test_variables_of_all_values_differ() -> None:
     places = list(value_places())
     assert len({"__".join(place).upper() for place in places}) == len(places)
     assert ("kafka", "sasl", "password_file") in places
+    assert {place[0] for place in places}.isdisjoint({"sources", "owners"})

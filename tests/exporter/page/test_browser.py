@@ -17,9 +17,10 @@ from tests.chromium.browser import Browser, browser
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.config import CollectionConfig
+from quotascope.exporter.config import CollectionConfig, OwnerConfig
 from quotascope.exporter.http import Handlers
 from quotascope.exporter.limits.refresh import LimitsRefresh
+from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaType
 
@@ -94,7 +95,13 @@ class Server:
 
     async def _serve(self) -> web.AppRunner:
         config = CollectionConfig(max_age_seconds=0)
-        handlers = Handlers(self.collection, config, HOSTILE, clock=lambda: NOW)
+        owners = [
+            OwnerConfig(team="ETL", user="bob"),
+            OwnerConfig(team=HOSTILE, user=HOSTILE),
+        ]
+        handlers = Handlers(
+            self.collection, config, HOSTILE, clock=lambda: NOW, owners=Owners(owners)
+        )
         runner = web.AppRunner(handlers.app(), access_log=None, shutdown_timeout=1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -194,6 +201,31 @@ def test_the_script_does_the_same_without_leaving(
     eventually(lambda: chromium.evaluate(SORTED) == ["User and client-idascending"])
     assert chromium.evaluate("document.activeElement.id") == "by-name"
     assert chromium.evaluate("window.stayed") is True
+    assert chromium.complaints == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize(("place", "name"), [(1, "bob / etl"), (2, "</title>")])
+def test_entities_of_an_owner(
+    place: int,
+    name: str,
+    scripts: bool,  # noqa: FBT001 - a case
+    chromium: Browser,
+    server: Server,
+) -> None:
+    """Chosen from the list, whatever the owner is called; headers keep it."""
+    chromium.scripts(run=scripts)
+    chromium.open(server.url)
+    chromium.evaluate(f"document.getElementById('owner').selectedIndex = {place}")
+    chromium.evaluate("document.querySelector('#selection button').focus()")
+    chromium.press("Enter", "\r")
+    eventually(lambda: len(chromium.evaluate(NAMES)) == 1)
+    assert chromium.evaluate(NAMES)[0].startswith(name)
+    chromium.evaluate("document.getElementById('by-name').focus()")
+    chromium.press("Enter", "\r")
+    eventually(lambda: chromium.evaluate(SORTED) == ["User and client-idascending"])
+    assert len(chromium.evaluate(NAMES)) == 1
+    assert "owner=" in chromium.evaluate("location.search")
     assert chromium.complaints == []
 
 

@@ -5,7 +5,9 @@ from html.parser import HTMLParser
 import pytest
 from tests.exporter.examples import health, limits, snapshot, usage
 
+from quotascope.exporter.config import OwnerConfig
 from quotascope.exporter.diagnosis.trails import Trails
+from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.page import entity_page
 from quotascope.exporter.page.query import find_entities, read_query
 from quotascope.exporter.snapshot import (
@@ -60,11 +62,16 @@ class Page(HTMLParser):
         return [value for *where, value in self.attributes if where == [tag, name]]
 
 
-def page(shown: Snapshot, cluster: str | None = None, **given: str) -> Page:
+def page(
+    shown: Snapshot,
+    cluster: str | None = None,
+    owners: Owners = Owners(),  # noqa: B008 - it never changes
+    **given: str,
+) -> Page:
     """The page of a snapshot for a query."""
     trails = Trails()
     trails.note(shown)
-    view = find_entities(shown, trails, read_query(given))
+    view = find_entities(shown, trails, read_query(given), owners)
     return Page(entity_page(view, cluster))
 
 
@@ -165,6 +172,74 @@ def test_form_shows_what_is_chosen() -> None:
     names = shown.values("input", "name")
     assert names == ["sort", "reverse", "size", "q", "broker"]
     assert "b" not in shown.tags
+
+
+OWNED = [
+    OwnerConfig(team="payments", user_pattern="pay.*", client_id="app"),
+    OwnerConfig(team="billing", user="payer"),
+    OwnerConfig(team="billing", client_id_pattern="etl|bill-.*"),
+]
+CROWD = {
+    ("payer", "app"): "payments",
+    ("payer\nx", "app"): "payments",
+    ("payer", "other"): "billing",
+    ("Payer", "bill-1"): "billing",
+    ("", "etl"): "billing",
+    ("xpay", "app"): None,
+    ("", "etl-x"): None,
+}
+
+
+@pytest.mark.parametrize("default", [None, "platform"])
+def test_the_first_owner_that_matches_whole_names(default: str | None) -> None:
+    """As in the rules of the alerts: all that is given must hold; the others have the default owner."""
+    owners = Owners(OWNED, default)
+    for (user, client_id), team in CROWD.items():
+        assert owners.of(usage(user=user, client_id=client_id).entity) == team or default  # fmt: skip
+    names = ("payments", "billing", *filter(None, [default]))
+    assert owners.names == names
+
+
+def test_entities_of_an_owner() -> None:
+    """A column, and a choice that links keep; without configured owners there is neither."""
+    crowd = [usage(user=u, client_id=c, limit=1.0, usage=1.0) for u, c in CROWD]
+    shown = page(snapshot(*crowd), owners=Owners(OWNED), owner="billing", size="2")
+    assert "User and client-idOwnerUsage" in shown.text
+    assert "1 to 2 of 3." in shown.text
+    assert shown.text.count("billing1.00 B/s") == 2
+    assert "?owner=billing&offset=2&size=2" in shown.values("a", "href")
+    assert "?sort=name&owner=billing&size=2" in shown.values("a", "href")
+    assert shown.values("option", "value")[-3:] == ["", "payments", "billing"]
+    assert shown.values("option", "selected") == ["selected"] * 3
+    every = page(snapshot(*crowd), owners=Owners(OWNED))
+    assert "xpay / app-1.00 B/s" in every.text
+    plain = page(snapshot(*crowd))
+    assert "Owner" not in plain.text
+    assert plain.values("select", "name") == ["type", "show"]
+
+
+@pytest.mark.parametrize("owners", [Owners(), Owners(OWNED)])
+def test_an_unknown_owner_has_nothing(owners: Owners) -> None:
+    """No entity of others is shown as if it were its own, and the form still says what was asked for."""
+    shown = page(snapshot(usage(limit=1.0)), owners=owners, owner="</b>pay\n")
+    assert "No entity matches: no owner is called </b>pay." in shown.text
+    assert "1produceuser alice" not in shown.text
+    assert shown.values("option", "value")[-1] == "</b>pay"
+
+
+def test_hostile_owners() -> None:
+    """Whatever an owner is called, its name is text, stays short, and finds its entities."""
+    bad = HOSTILE.replace("\ud800", "\u202e") * 500
+    owners = Owners([OwnerConfig(team=bad, user="alice")])
+    (query,) = owners.names
+    for given in (query, bad):
+        both = snapshot(usage(limit=1.0), usage(user="bob", limit=1.0))
+        shown = page(both, owners=owners, owner=given)
+        assert "1 to 1 of 1." in shown.text
+        assert shown.tags.count("script") == 1
+        assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
+        assert shown.values("option", "value")[-2:] == ["", query]
+        assert len(shown.text) < 10_000
 
 
 def test_parts_of_a_long_table() -> None:

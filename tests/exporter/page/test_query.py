@@ -6,6 +6,7 @@ from tests.exporter.examples import snapshot, usage
 from quotascope.exporter.diagnosis.selection import Order, Selection, Show
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
+from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import (
     EntityQuery,
     address_of,
@@ -23,6 +24,7 @@ EVERYTHING = EntityQuery(
         text="a&b=ü",
         broker="7",
     ),
+    owner="pay & co",
     offset=100,
     size=25,
 )
@@ -39,7 +41,7 @@ def test_everything_said() -> None:
     """An address says the same again."""
     address = address_of(EVERYTHING)
     assert address == (
-        "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&offset=100&size=25"
+        "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&owner=pay+%26+co&offset=100&size=25"
     )
     given = {
         "sort": "delay",
@@ -48,6 +50,7 @@ def test_everything_said() -> None:
         "type": "controller_mutation",
         "q": "a&b=ü",
         "broker": "7",
+        "owner": "pay & co\n",
         "offset": "100",
         "size": "25",
     }
@@ -105,7 +108,7 @@ def test_parts(
     """Of thirty; the first has none before it, the last none after it, and none begins before the first."""
     shown = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
     given = {"show": "all", "offset": str(offset), "size": str(size)}
-    view = find_entities(shown, Trails(), read_query(given))
+    view = find_entities(shown, Trails(), read_query(given), Owners())
     assert view.total == 30
     assert len(view.rows) == min(size, 30 - offset)
     assert (view.before, view.following) == (before, following)
