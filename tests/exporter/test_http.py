@@ -22,6 +22,7 @@ from quotascope.exporter.http import (
     scrape_timeout,
 )
 from quotascope.exporter.limits.refresh import LimitsRefresh
+from quotascope.exporter.page.serving import MAX_AGE_SECONDS
 from quotascope.exporter.snapshot import Snapshot
 
 Client = TestClient[Request, Application]
@@ -51,6 +52,24 @@ async def serve() -> AsyncIterator[Serve]:
         await client.close()
     for collection in collections:
         await collection.close()
+
+
+async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
+    """What is shown is as old as it is, though the snapshot's time is an hour ahead."""
+    now = NOW
+    source = ScriptedSource()
+    collection = Collection([source], LimitsRefresh(), 0, clock=lambda: now)
+    handlers = Handlers(collection, CONFIG, clock=lambda: now)
+    async with TestClient(TestServer(handlers.app())) as client:
+        await collection.snapshot(5.0)
+        now -= 3600
+        await client.get("/api/v1/entities")
+        assert source.reads == 1
+        collection.latest_began -= MAX_AGE_SECONDS + 1
+        shown = await (await client.get("/api/v1/entities")).json()
+    await collection.close()
+    assert shown["taken_at"] == now
+    assert source.reads == 2
 
 
 async def test_metrics_as_text(serve: Serve) -> None:
