@@ -86,6 +86,30 @@ def config() -> None:
     typer.echo(alerts_reference(), nl=False)
 
 
+@alerts.command(
+    epilog="Examples:\n\nquotascope alerts mixin > quotascope.libsonnet\n\nquotascope alerts mixin --config alerts.yaml > quotascope.libsonnet"
+)
+@grouped
+def mixin(
+    *,
+    installation: SiteOptions,
+    grafana_url: Annotated[str | None, options.GRAFANA_URL] = None,
+    system_users: SystemUsers = None,
+) -> None:
+    """
+    Print rules, alerts and dashboards as a monitoring mixin: a file of jsonnet.
+
+    What the options say is the default of its _config, which has thresholds, severities, times, labels and links. Owners and objectives are fixed.
+    """
+    from quotascope.alerts.mixin import mixin_file
+    from quotascope.dashboards.files import grafana_dashboards
+    from quotascope.dashboards.scope import Scope
+
+    ours = installation.site(grafana_url=grafana_url, system_users=system_users)
+    text = mixin_file(ours, lambda site: grafana_dashboards(Scope(site=site)))
+    typer.echo(text, nl=False)
+
+
 @alerts.command(epilog=_WRITE)
 @grouped
 def write(

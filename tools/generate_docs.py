@@ -12,6 +12,7 @@ from pathlib import Path
 
 from quotascope.alerts import Site
 from quotascope.alerts.files import alertmanager_file, operator_file, rule_files
+from quotascope.alerts.mixin import mixin_file
 from quotascope.alerts.page import alerts_page
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
@@ -63,6 +64,9 @@ def pages() -> dict[Path, str]:
             Site()
         ),
         ALERTS / "kubernetes" / "quotascope-prometheusrule.yaml": operator_file(Site()),
+        ALERTS / "mixin" / "mixin.libsonnet": mixin_file(
+            Site(), lambda site: grafana_dashboards(Scope(site=site))
+        ),
         **_dashboards(),
     }
 

@@ -21,7 +21,10 @@ from quotascope.alerts.files import (
     rule_files,
     write,
 )
+from quotascope.alerts.mixin import mixin_file
 from quotascope.alerts.runbook import runbooks
+from quotascope.dashboards.files import grafana_dashboards
+from quotascope.dashboards.scope import Scope
 
 SITE = Site(
     cluster_label="kafka_cluster",
@@ -44,6 +47,9 @@ def test_generated_files_are_current() -> None:
         **rule_files(Site()),
         "alertmanager/alertmanager-example.yaml": alertmanager_file(Site()),
         "kubernetes/quotascope-prometheusrule.yaml": operator_file(Site()),
+        "mixin/mixin.libsonnet": mixin_file(
+            Site(), lambda site: grafana_dashboards(Scope(site=site))
+        ),
     }
     found = {
         str(path.relative_to(GENERATED)): path.read_text(encoding="utf-8")

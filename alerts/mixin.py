@@ -1,0 +1,322 @@
+"""
+The rules and dashboards as a monitoring mixin: one file of jsonnet, whose ``_config`` has what a configuration of the alerts has.
+
+All is made as for `alerts write`, but for a site whose values are marks: where a mark comes out, jsonnet puts in what ``_config`` says then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib.resources import files
+from textwrap import wrap
+from typing import Any, Final
+
+from .book import alert_groups, alerts, recording_groups
+from .errors import InvalidSite
+from .files import decorate
+from .links import ALERT, Site
+from .promql import quoted
+from .rule import Alert, RuleGroup
+from .settings import AlertSettings
+from .thresholds import thresholds
+
+_STORM: Final = "KafkaQuotaThrottleStorm"
+_MANY_NEAR: Final = "KafkaQuotaManyNearLimit"
+_RUNBOOK: Final = "https://runbook.invalid/"
+_GRAFANA: Final = "https://grafana.invalid"
+_CLUSTER: Final = "zqclusz"
+_USERS: Final = "zqusers"
+_WINDOW: Final = "[98m]"
+"""What a `for` of 99 minutes becomes in `KafkaQuotaThrottleStorm` and the alerts that look at its number."""
+_FIRST: Final = 0xE000
+_FILL: Final = "\uf8ff"
+_WIDTH: Final = 110
+
+Boards = Callable[[Site], Mapping[str, Any]]
+"""Makes the dashboards of a site, by uid."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Characters for private use that stand for expressions of jsonnet."""
+
+    expressions: list[str] = field(default_factory=list)
+
+    def put(self, expression: str, length: int) -> str:
+        """A mark as long as the default's text, so that lines break where they do with it."""
+        if expression not in self.expressions:
+            self.expressions.append(expression)
+        mark = chr(_FIRST + self.expressions.index(expression))
+        return mark.ljust(length, _FILL)
+
+    def jsonnet(self, text: str) -> str:
+        """The text as an expression of jsonnet."""
+        parts = re.split(f"([\ue000-\uf8fe]){_FILL}*", text)
+        return " + ".join(
+            self.expressions[ord(part) - _FIRST] if number % 2 else _json(part)
+            for number, part in enumerate(parts)
+            if part or len(parts) == 1
+        )
+
+
+class _Marked(float):
+    """The value of a threshold that leaves a mark where it is written into a text."""
+
+    marks: _Marks
+    expression: str
+
+    @classmethod
+    def of(cls, value: float, marks: _Marks, expression: str) -> _Marked:
+        made = cls(value)
+        made.marks, made.expression = marks, expression
+        return made
+
+    def __format__(self, spec: str) -> str:
+        function = {".15g": "exact", "g": "short", ".0%": "percent"}[spec]
+        expression = f"{function}({self.expression})"
+        return self.marks.put(expression, len(format(float(self), spec)))
+
+    def __mul__(self, other: float) -> _Marked:
+        expression = f"{self.expression} * {other:.15g}"
+        return self.of(float(self) * other, self.marks, expression)
+
+
+def mixin_file(site: Site, boards: Boards) -> str:
+    """
+    The mixin. What the site sets is the default of its ``_config``; its owners and objectives are fixed.
+
+    With these defaults the rules are those of `rule_files`.
+
+    Raises:
+        InvalidSite: A name of an owner or objective has characters that mark places here.
+    """
+    fixed = [asdict(each) for each in (*site.owners, *site.objectives)]
+    if re.search(f"[\ue000-{_FILL}]", _json([fixed, site.default_owner])):
+        raise InvalidSite(
+            "a mixin cannot have owners and objectives with characters for private use (U+E000 to U+F8FF)"
+        )
+    marks = _Marks()
+    label = _CLUSTER.ljust(len(site.cluster_label), "z")
+    users = _USERS.ljust(len(quoted(site.system_users)) - 2, "z")
+    marked = replace(
+        site,
+        cluster_label=label,
+        system_users=users,
+        runbook_url=f"{_RUNBOOK}{ALERT}",
+        grafana_url=_GRAFANA,
+        thresholds={
+            one: _Marked.of(site.value(one), marks, f"c.thresholds.{name}")
+            for name, one in thresholds()
+        },
+        labels={},
+        alerts={alert.name: _settings(alert, "99m") for alert in alerts(site)},
+    )
+    texts = {
+        label: marks.put("label", len(site.cluster_label)),
+        users: marks.put("users", len(users)),
+        _GRAFANA: marks.put("grafana", 1),
+    }
+
+    def jsonnet(value: Any, indent: int = 0) -> str:  # noqa: ANN401 - JSON
+        if isinstance(value, str):
+            for text, mark in texts.items():
+                value = value.replace(text, mark)
+            value = re.sub(
+                rf"{_RUNBOOK}(\w+)",
+                lambda found: marks.put(f"runbook({_json(found[1])})", 1),
+                value,
+            )
+            return marks.jsonnet(value)
+        if isinstance(value, _Marked):
+            return value.expression
+        if isinstance(value, Mapping):
+            items = [
+                f"{_key(jsonnet(key), each)}: {jsonnet(each, indent + 2)},"
+                for key, each in value.items()
+            ]
+            return _block("{", items, "}", indent)
+        if not isinstance(value, list | tuple):
+            return _json(value)
+        items = [_item(each, jsonnet(each, indent + 2)) for each in value]
+        array = _block("[", items, "]", indent)
+        if _steps(value):
+            return f"std.sort({array}, value)"
+        return f"linked({array})" if any(map(_link_of, value)) else array
+
+    def expression(alert: Alert) -> str:
+        usual = jsonnet(_with_window(alert, alert.expr, marks), 12)
+        for condition, variant in variants:
+            other = jsonnet(_with_window(alert, variant[alert.name], marks), 12)
+            if other != usual:
+                usual = f"if {condition(alert.name)} then {other} else {usual}"
+        return usual
+
+    variants = [
+        (lambda name: f"window({_json(name)}) == null", _exprs(marked, "1m")),
+        (lambda _: f"!c.alerts.{_STORM}.enabled", _exprs(marked, "99m", _STORM)),
+        (
+            lambda _: f"!c.alerts.{_MANY_NEAR}.enabled",
+            _exprs(marked, "99m", _MANY_NEAR),
+        ),
+    ]
+
+    def group(each: RuleGroup) -> Iterator[str]:
+        yield f"      {{\n        name: {_json(each.name)},"
+        if each.interval is not None:
+            yield f"        interval: {_json(each.interval)},"
+        yield "        rules: ["
+        for rule in each.rules:
+            if isinstance(rule, Alert):
+                written = decorate(marked, rule)
+                labels = {n: t for n, t in written["labels"].items() if n != "severity"}
+                yield f"          alert({_json(rule.name)}, {{"
+                yield f"            expr: {expression(rule)},"
+                yield f"            labels: {jsonnet(labels, 12)},"
+                yield f"            annotations: {jsonnet(written['annotations'], 12)},"
+                yield "          }),"
+            else:
+                yield f"          {{ record: {_json(rule.name)}, expr: {jsonnet(rule.expr)} }},"
+        yield "        ],\n      },"
+
+    def groups(made: tuple[RuleGroup, ...]) -> str:
+        return "\n".join(line for each in made for line in group(each))
+
+    dashboards = "\n".join(
+        f"    {_json(f'{uid}.json')}: {jsonnet(board, 4)},"
+        for uid, board in boards(marked).items()
+    )
+    text = files(__package__).joinpath("mixin.libsonnet").read_text(encoding="utf-8")
+    every = alert_groups(marked)
+    used = [rule for each in every for rule in each.rules if isinstance(rule, Alert)]
+    named = {rule.name for rule in used}
+    parts = {
+        "CONFIG": "\n".join(_config(site, named)),
+        "RULES": groups(recording_groups(marked)),
+        "ALERTS": groups(every),
+        "DASHBOARDS": dashboards,
+    }
+    return re.sub(
+        r"^ *// @(\w+)$", lambda found: parts[found[1]], text, flags=re.MULTILINE
+    )
+
+
+def _settings(alert: Alert, wait: str, *, enabled: bool = True) -> AlertSettings:
+    return AlertSettings(
+        enabled=enabled, severity=alert.severity, wait=wait, keep=alert.keep
+    )
+
+
+def _exprs(marked: Site, wait: str, without: str = "") -> dict[str, str]:
+    """The expressions of all alerts where each has this `for`, and one is off."""
+    every = alerts(marked)
+    settings = {a.name: _settings(a, wait, enabled=a.name != without) for a in every}
+    return {a.name: a.expr for a in alerts(replace(marked, alerts=settings))}
+
+
+def _with_window(alert: Alert, expr: str, marks: _Marks) -> str:
+    window = marks.put(f"window({_json(alert.name)})", len(_WINDOW) - 2)
+    return expr.replace(_WINDOW, f"[{window}]")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _block(begin: str, items: list[str], end: str, indent: int) -> str:
+    if not items:
+        return begin + end
+    inner = "".join(f"{' ' * (indent + 2)}{item}\n" for item in items)
+    return f"{begin}\n{inner}{' ' * indent}{end}"
+
+
+def _is_link(value: object) -> str:
+    """Which address a text begins with."""
+    if isinstance(value, str):
+        for start, name in ((_RUNBOOK, "runbook_url"), (_GRAFANA, "grafana_url")):
+            if value.startswith(start):
+                return name
+    return ""
+
+
+def _key(name: str, value: object) -> str:
+    """A field's name, which is an expression of jsonnet; a link that leads nowhere has none."""
+    link = _is_link(value)
+    if link:
+        return f"[if c.{link} != null then {name}]"
+    return name if name.startswith('"') else f"[{name}]"
+
+
+def _link_of(value: object) -> str:
+    return _is_link(value.get("url")) if isinstance(value, Mapping) else ""
+
+
+def _item(value: object, text: str) -> str:
+    """An element of an array; a link that leads nowhere is null."""
+    link = _link_of(value)
+    return f"if c.{link} != null then {text}," if link else f"{text},"
+
+
+def _steps(value: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether these are colors with thresholds, which stand in the order of their values."""
+    return any(
+        isinstance(each, Mapping) and isinstance(each.get("value"), _Marked)
+        for each in value
+    )
+
+
+def _config(site: Site, named: set[str]) -> Iterator[str]:
+    """The lines of ``_config``."""
+
+    def said(indent: int, text: str) -> Iterator[str]:
+        for line in wrap(text, _WIDTH - indent, break_on_hyphens=False):
+            yield f"{' ' * indent}// {line}"
+
+    every = [alert for alert in alerts(site) if alert.name in named]
+    yield from said(
+        4, "Label that separates the clusters of one Prometheus; it need not exist."
+    )
+    yield f"    cluster_label: {_json(site.cluster_label)},"
+    yield from said(
+        4,
+        "Address of the runbooks, with {alert} for the alert's name, such as https://quotascope.corp/runbooks/{alert} of an exporter; null: no links.",
+    )
+    yield f"    runbook_url: {_json(site.runbook_url)},"
+    yield from said(
+        4, "Address of the Grafana that has the dashboards; null: no links."
+    )
+    yield f"    grafana_url: {_json(site.grafana_url)},"
+    yield from said(
+        4,
+        "Users and client-ids of the platform's own programs, which a default quota should not throttle.",
+    )
+    yield f"    system_users: {_json(site.system_users)},"
+    yield from said(4, "More labels of all alerts.")
+    yield f"    labels: {_json(dict(site.labels))},"
+    yield from said(4, "The numbers that decide whether an alert fires.")
+    yield "    thresholds: {"
+    for name, one in thresholds():
+        yield from said(
+            6,
+            f"{one.unit}: {one.meaning}. Reason: {one.reason}. Other values: {one.change}.",
+        )
+        yield f"      {name}: {site.value(one):.15g},"
+    yield "    },"
+    yield from said(
+        4,
+        "Each alert; severity: critical, warning or info; keep_firing_for may be null.",
+    )
+    yield "    alerts: {"
+    for alert in every:
+        found = site.alerts.get(alert.name)
+        yield from said(6, alert.summary)
+        yield f"      {alert.name}: {{"
+        yield f"        enabled: {_json(site.enabled(alert.name))},"
+        yield f"        severity: {_json(alert.severity.value)},"
+        yield f"        'for': {_json(alert.wait)},"
+        yield f"        keep_firing_for: {_json(alert.keep)},"
+        yield f"        labels: {_json(dict(found.labels) if found else {})},"
+        yield "      },"
+    yield "    },"
