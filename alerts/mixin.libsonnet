@@ -118,7 +118,5 @@ local duration(number) =
     ]),
   },
 
-  grafanaDashboards+:: {
-    // @DASHBOARDS
-  },
+  grafanaDashboards+:: @DASHBOARDS@,
 }

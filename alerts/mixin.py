@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from textwrap import wrap
@@ -31,35 +31,14 @@ _CLUSTER: Final = "zqclusz"
 _USERS: Final = "zqusers"
 _WINDOW: Final = "[98m]"
 """What a `for` of 99 minutes becomes in `KafkaQuotaThrottleStorm` and the alerts that look at its number."""
+_THIS: Final = "WINDOW"
+"""In a condition: what jsonnet makes of that `for`."""
 _FIRST: Final = 0xE000
 _FILL: Final = "\uf8ff"
 _WIDTH: Final = 110
 
 Boards = Callable[[Site], Mapping[str, Any]]
 """Makes the dashboards of a site, by uid."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """Characters for private use that stand for expressions of jsonnet."""
-
-    expressions: list[str] = field(default_factory=list)
-
-    def put(self, expression: str, length: int) -> str:
-        """A mark as long as the default's text, so that lines break where they do with it."""
-        if expression not in self.expressions:
-            self.expressions.append(expression)
-        mark = chr(_FIRST + self.expressions.index(expression))
-        return mark.ljust(length, _FILL)
-
-    def jsonnet(self, text: str) -> str:
-        """The text as an expression of jsonnet."""
-        parts = re.split(f"([\ue000-\uf8fe]){_FILL}*", text)
-        return " + ".join(
-            self.expressions[ord(part) - _FIRST] if number % 2 else _json(part)
-            for number, part in enumerate(parts)
-            if part or len(parts) == 1
-        )
 
 
 class _Marked(float):
@@ -84,6 +63,91 @@ class _Marked(float):
         return self.of(float(self) * other, self.marks, expression)
 
 
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Characters for private use that stand for expressions of jsonnet."""
+
+    expressions: list[str] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
+    """Marks of the values that must be labels, patterns or addresses, by what stands for them until a text is written."""
+
+    def put(self, expression: str, length: int) -> str:
+        """A mark as long as the default's text, so that lines break where they do with it."""
+        if expression not in self.expressions:
+            self.expressions.append(expression)
+        mark = chr(_FIRST + self.expressions.index(expression))
+        return mark.ljust(length, _FILL)
+
+    def site(self, site: Site) -> Site:
+        """The same site with a mark for each value of ``_config``."""
+        label = _CLUSTER.ljust(len(site.cluster_label), "z")
+        users = _USERS.ljust(len(quoted(site.system_users)) - 2, "z")
+        self.words[label] = self.put("label", len(site.cluster_label))
+        self.words[users] = self.put("users", len(users))
+        self.words[_GRAFANA] = self.put("grafana", 1)
+        return replace(
+            site,
+            cluster_label=label,
+            system_users=users,
+            runbook_url=f"{_RUNBOOK}{ALERT}",
+            grafana_url=_GRAFANA,
+            thresholds={
+                one: _Marked.of(site.value(one), self, f"c.thresholds.{name}")
+                for name, one in thresholds()
+            },
+            labels={},
+            alerts={alert.name: _settings(alert, "99m") for alert in alerts(site)},
+        )
+
+    def text(self, text: str) -> str:
+        """A text with marks as an expression of jsonnet."""
+        for word, mark in self.words.items():
+            text = text.replace(word, mark)
+        text = re.sub(
+            rf"{_RUNBOOK}(\w+)",
+            lambda found: self.put(f"runbook({_json(found[1])})", 1),
+            text,
+        )
+        parts = re.split(f"([\ue000-\uf8fe]){_FILL}*", text)
+        return " + ".join(
+            self.expressions[ord(part) - _FIRST] if number % 2 else _json(part)
+            for number, part in enumerate(parts)
+            if part or len(parts) == 1
+        )
+
+    def jsonnet(self, value: Any, indent: int = 0) -> str:  # noqa: ANN401 - JSON
+        """A document with marks as an expression of jsonnet."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, _Marked):
+            return value.expression
+        if isinstance(value, Mapping):
+            fields = [
+                f"{_key(self.text(key), each)}: {self.jsonnet(each, indent + 2)},"
+                for key, each in value.items()
+            ]
+            return _block("{", fields, "}", indent)
+        if isinstance(value, list | tuple):
+            items = [_item(each, self.jsonnet(each, indent + 2)) for each in value]
+            array = _block("[", items, "]", indent)
+            if _steps(value):
+                return f"std.sort({array}, value)"
+            return f"linked({array})" if any(map(_link_of, value)) else array
+        return _json(value)
+
+    def expression(self, alert: Alert, others: Mapping[str, Mapping[str, str]]) -> str:
+        """The expression of an alert, and the others that it has on conditions."""
+        window = f"window({_json(alert.name)})"
+        mark = f"[{self.put(window, len(_WINDOW) - 2)}]"
+        found = self.text(alert.expr.replace(_WINDOW, mark))
+        for condition, exprs in others.items():
+            other = self.text(exprs[alert.name].replace(_WINDOW, mark))
+            if other != found:
+                on = condition.replace(_THIS, window)
+                found = f"if {on} then {other} else {found}"
+        return found
+
+
 def mixin_file(site: Site, boards: Boards) -> str:
     """
     The mixin. What the site sets is the default of its ``_config``; its owners and objectives are fixed.
@@ -92,115 +156,57 @@ def mixin_file(site: Site, boards: Boards) -> str:
 
     Raises:
         InvalidSite: A name of an owner or objective has characters that mark places here.
+
     """
-    fixed = [asdict(each) for each in (*site.owners, *site.objectives)]
-    if re.search(f"[\ue000-{_FILL}]", _json([fixed, site.default_owner])):
+    fixed = [[*map(asdict, site.owners)], [*map(asdict, site.objectives)]]
+    if re.search(f"[\ue000-{_FILL}]", _json([*fixed, site.default_owner])):
         raise InvalidSite(
             "a mixin cannot have owners and objectives with characters for private use (U+E000 to U+F8FF)"
         )
     marks = _Marks()
-    label = _CLUSTER.ljust(len(site.cluster_label), "z")
-    users = _USERS.ljust(len(quoted(site.system_users)) - 2, "z")
-    marked = replace(
-        site,
-        cluster_label=label,
-        system_users=users,
-        runbook_url=f"{_RUNBOOK}{ALERT}",
-        grafana_url=_GRAFANA,
-        thresholds={
-            one: _Marked.of(site.value(one), marks, f"c.thresholds.{name}")
-            for name, one in thresholds()
-        },
-        labels={},
-        alerts={alert.name: _settings(alert, "99m") for alert in alerts(site)},
-    )
-    texts = {
-        label: marks.put("label", len(site.cluster_label)),
-        users: marks.put("users", len(users)),
-        _GRAFANA: marks.put("grafana", 1),
-    }
-
-    def jsonnet(value: Any, indent: int = 0) -> str:  # noqa: ANN401 - JSON
-        if isinstance(value, str):
-            for text, mark in texts.items():
-                value = value.replace(text, mark)
-            value = re.sub(
-                rf"{_RUNBOOK}(\w+)",
-                lambda found: marks.put(f"runbook({_json(found[1])})", 1),
-                value,
-            )
-            return marks.jsonnet(value)
-        if isinstance(value, _Marked):
-            return value.expression
-        if isinstance(value, Mapping):
-            items = [
-                f"{_key(jsonnet(key), each)}: {jsonnet(each, indent + 2)},"
-                for key, each in value.items()
-            ]
-            return _block("{", items, "}", indent)
-        if not isinstance(value, list | tuple):
-            return _json(value)
-        items = [_item(each, jsonnet(each, indent + 2)) for each in value]
-        array = _block("[", items, "]", indent)
-        if _steps(value):
-            return f"std.sort({array}, value)"
-        return f"linked({array})" if any(map(_link_of, value)) else array
-
-    def expression(alert: Alert) -> str:
-        usual = jsonnet(_with_window(alert, alert.expr, marks), 12)
-        for condition, variant in variants:
-            other = jsonnet(_with_window(alert, variant[alert.name], marks), 12)
-            if other != usual:
-                usual = f"if {condition(alert.name)} then {other} else {usual}"
-        return usual
-
-    variants = [
-        (lambda name: f"window({_json(name)}) == null", _exprs(marked, "1m")),
-        (lambda _: f"!c.alerts.{_STORM}.enabled", _exprs(marked, "99m", _STORM)),
-        (
-            lambda _: f"!c.alerts.{_MANY_NEAR}.enabled",
-            _exprs(marked, "99m", _MANY_NEAR),
-        ),
-    ]
-
-    def group(each: RuleGroup) -> Iterator[str]:
-        yield f"      {{\n        name: {_json(each.name)},"
-        if each.interval is not None:
-            yield f"        interval: {_json(each.interval)},"
-        yield "        rules: ["
-        for rule in each.rules:
-            if isinstance(rule, Alert):
-                written = decorate(marked, rule)
-                labels = {n: t for n, t in written["labels"].items() if n != "severity"}
-                yield f"          alert({_json(rule.name)}, {{"
-                yield f"            expr: {expression(rule)},"
-                yield f"            labels: {jsonnet(labels, 12)},"
-                yield f"            annotations: {jsonnet(written['annotations'], 12)},"
-                yield "          }),"
-            else:
-                yield f"          {{ record: {_json(rule.name)}, expr: {jsonnet(rule.expr)} }},"
-        yield "        ],\n      },"
-
-    def groups(made: tuple[RuleGroup, ...]) -> str:
-        return "\n".join(line for each in made for line in group(each))
-
-    dashboards = "\n".join(
-        f"    {_json(f'{uid}.json')}: {jsonnet(board, 4)},"
-        for uid, board in boards(marked).items()
-    )
-    text = files(__package__).joinpath("mixin.libsonnet").read_text(encoding="utf-8")
-    every = alert_groups(marked)
-    used = [rule for each in every for rule in each.rules if isinstance(rule, Alert)]
-    named = {rule.name for rule in used}
+    marked = marks.site(site)
+    groups = alert_groups(marked)
+    named = {rule.name for group in groups for rule in group.rules}
+    dashboards = {f"{uid}.json": board for uid, board in boards(marked).items()}
     parts = {
         "CONFIG": "\n".join(_config(site, named)),
-        "RULES": groups(recording_groups(marked)),
-        "ALERTS": groups(every),
-        "DASHBOARDS": dashboards,
+        "RULES": "\n".join(_groups(marked, marks, recording_groups(marked))),
+        "ALERTS": "\n".join(_groups(marked, marks, groups)),
+        "DASHBOARDS": marks.jsonnet(dashboards, 2),
     }
+    text = files(__package__).joinpath("mixin.libsonnet").read_text(encoding="utf-8")
     return re.sub(
-        r"^ *// @(\w+)$", lambda found: parts[found[1]], text, flags=re.MULTILINE
+        r"^ *// @(\w+)$|@(\w+)@",
+        lambda found: parts[found[1] or found[2]],
+        text,
+        flags=re.MULTILINE,
     )
+
+
+def _groups(marked: Site, marks: _Marks, groups: Iterable[RuleGroup]) -> Iterator[str]:
+    others = {
+        f"{_THIS} == null": _exprs(marked, "1m"),
+        f"!c.alerts.{_STORM}.enabled": _exprs(marked, "99m", _STORM),
+        f"!c.alerts.{_MANY_NEAR}.enabled": _exprs(marked, "99m", _MANY_NEAR),
+    }
+    for group in groups:
+        yield f"      {{\n        name: {_json(group.name)},"
+        if group.interval is not None:
+            yield f"        interval: {_json(group.interval)},"
+        yield "        rules: ["
+        for rule in group.rules:
+            if isinstance(rule, Alert):
+                made = decorate(marked, rule)
+                labels = {n: t for n, t in made["labels"].items() if n != "severity"}
+                yield f"          alert({_json(rule.name)}, {{"
+                yield f"            expr: {marks.expression(rule, others)},"
+                yield f"            labels: {marks.jsonnet(labels, 12)},"
+                yield f"            annotations: {marks.jsonnet(made['annotations'], 12)},"
+                yield "          }),"
+            else:
+                record, expr = _json(rule.name), marks.text(rule.expr)
+                yield f"          {{ record: {record}, expr: {expr} }},"
+        yield "        ],\n      },"
 
 
 def _settings(alert: Alert, wait: str, *, enabled: bool = True) -> AlertSettings:
@@ -214,11 +220,6 @@ def _exprs(marked: Site, wait: str, without: str = "") -> dict[str, str]:
     every = alerts(marked)
     settings = {a.name: _settings(a, wait, enabled=a.name != without) for a in every}
     return {a.name: a.expr for a in alerts(replace(marked, alerts=settings))}
-
-
-def _with_window(alert: Alert, expr: str, marks: _Marks) -> str:
-    window = marks.put(f"window({_json(alert.name)})", len(_WINDOW) - 2)
-    return expr.replace(_WINDOW, f"[{window}]")
 
 
 def _json(value: object) -> str:

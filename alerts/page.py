@@ -113,13 +113,16 @@ quotascope alerts config > alerts.yaml
 quotascope alerts write DIR --config alerts.yaml
 ```
 
-The file explains each key; delete what you do not change. Rules, the runbooks of `--runbooks` and, with `quotascope dashboards write --config alerts.yaml`,
-colors of dashboards follow it. Runbooks that the exporter serves name the defaults.
+The file explains each key; delete what you do not change. `quotascope dashboards write --config alerts.yaml` takes colors from it. Runbooks that the exporter
+serves name the defaults.
 
 **Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
 **Objectives** promise a client a share of 30 days without throttles. `KafkaQuotaBudgetBurns` alerts fire when the rest, its budget, is spent too fast on its worst
-broker. Without objectives they are not written.
+broker.
+
+**Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with [`_config`](../alerts/generated/mixin). Owners and objectives are read from
+`--config` instead.
 
 ## Before you use them
 

@@ -159,7 +159,7 @@ def _burned(site: Site, minutes: int) -> Record:
     return Record(
         name=name,
         expr=aggregate("max", site.keys("slo", *ENTITY_LABELS), spent),
-        meaning=f"How fast the budget of an objective was spent in {name.rpartition('rate')[2]}; at 1 it lasts 30 days.",
+        meaning=f"The same, average of {name.rpartition('rate')[2]}.",
     )
 
 

@@ -60,7 +60,8 @@ def written(run: Run, tmp_path: Path) -> Callable[[object], dict[str, Any]]:
 
     def of(config: object) -> dict[str, Any]:
         file, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
-        file.write_text(json.dumps(config), encoding="utf-8")
+        text = json.dumps(config, ensure_ascii=False)
+        file.write_text(text, encoding="utf-8")
         code, _, errors = run("alerts", "write", str(folder), "--config", str(file))
         assert code == 0, errors
         return {
@@ -210,7 +211,7 @@ def test_a_mistake_is_an_error_that_names_the_key(
 
 def test_a_lost_plus_is_found(render: Render) -> None:
     """In jsonnet it replaces all thresholds."""
-    with pytest.raises(RuntimeError, match=r"PERSISTENT is missing: write \+:"):
+    with pytest.raises(RuntimeError, match=r"thresholds.BURN is missing: write \+:"):
         render(
             None,
             shown="(m + { _config+:: { thresholds: { THROTTLED: 1 } } }).prometheusRules",
