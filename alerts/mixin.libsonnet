@@ -83,18 +83,22 @@ local duration(number) =
   local users = std.strReplace(std.strReplace(std.strReplace(c.system_users, '\\', '\\\\'), '"', '\\"'), '\n', '\\n'),
   local grafana = std.rstripChars(c.grafana_url, '/'),
   local runbook(alert) = std.strReplace(c.runbook_url, '{alert}', alert),
-  // Almost the whole `for` of an alert and of KafkaQuotaThrottleStorm, the shorter one.
+  // A minute less than the `for` of an alert and of the one on too many of them, the shorter one; null: rules may not be evaluated within it.
   local window(alert) =
-    local shorter = std.min(seconds(c.alerts[alert]['for']), seconds(c.alerts.KafkaQuotaThrottleStorm['for'])) - 60;
-    if shorter > 0 then duration(shorter) else null,
+    local many = if alert == 'KafkaQuotaNearLimit' then 'KafkaQuotaManyNearLimit' else 'KafkaQuotaThrottleStorm';
+    local shorter = std.min(seconds(c.alerts[alert]['for']), seconds(c.alerts[many]['for'])) - 60;
+    if shorter >= 120 then duration(shorter) else null,
   local alert(name, rule) =
     local own = c.alerts[name];
+    local set = c.labels + own.labels;
+    local owner = if std.objectHasAll(rule, 'owner') then { owner: rule.owner(std.get(set, 'owner', '')) } else {};
+    local labels = set + { severity: own.severity } + rule.labels + owner;
     {
       alert: name,
       expr: rule.expr,
       'for': own['for'],
       [if own.keep_firing_for != null then 'keep_firing_for']: own.keep_firing_for,
-      labels: { severity: own.severity } + c.labels + own.labels + rule.labels,
+      labels: { [key]: labels[key] for key in std.objectFields(labels) if labels[key] != '' },
       annotations: rule.annotations,
     },
   local written(groups) = std.filter(

@@ -20,7 +20,7 @@ from .files import decorate
 from .links import ALERT, Site
 from .promql import quoted
 from .rule import Alert, RuleGroup
-from .settings import AlertSettings
+from .settings import AlertSettings, owner_label
 from .thresholds import thresholds
 
 _STORM: Final = "KafkaQuotaThrottleStorm"
@@ -28,8 +28,9 @@ _MANY_NEAR: Final = "KafkaQuotaManyNearLimit"
 _RUNBOOK: Final = "https://runbook.invalid/"
 _GRAFANA: Final = "https://grafana.invalid"
 _CLUSTER: Final = "zqclusz"
+_OWNER: Final = "zqowner"
 _USERS: Final = "zqusers"
-_WINDOW: Final = "[98m]"
+_WINDOW: Final = "[98m"
 """What a `for` of 99 minutes becomes in `KafkaQuotaThrottleStorm` and the alerts that look at its number."""
 _THIS: Final = "WINDOW"
 """In a condition: what jsonnet makes of that `for`."""
@@ -138,7 +139,7 @@ class _Marks:
     def expression(self, alert: Alert, others: Mapping[str, Mapping[str, str]]) -> str:
         """The expression of an alert, and the others that it has on conditions."""
         window = f"window({_json(alert.name)})"
-        mark = f"[{self.put(window, len(_WINDOW) - 2)}]"
+        mark = f"[{self.put(window, len(_WINDOW) - 1)}"
         found = self.text(alert.expr.replace(_WINDOW, mark))
         for condition, exprs in others.items():
             other = self.text(exprs[alert.name].replace(_WINDOW, mark))
@@ -197,16 +198,28 @@ def _groups(marked: Site, marks: _Marks, groups: Iterable[RuleGroup]) -> Iterato
         for rule in group.rules:
             if isinstance(rule, Alert):
                 made = decorate(marked, rule)
-                labels = {n: t for n, t in made["labels"].items() if n != "severity"}
+                labels = {"scope": rule.scope.value}
                 yield f"          alert({_json(rule.name)}, {{"
                 yield f"            expr: {marks.expression(rule, others)},"
                 yield f"            labels: {marks.jsonnet(labels, 12)},"
+                if "owner" in made["labels"]:
+                    yield f"            owner(set): {_owner(marked, marks)},"
                 yield f"            annotations: {marks.jsonnet(made['annotations'], 12)},"
                 yield "          }),"
             else:
                 record, expr = _json(rule.name), marks.text(rule.expr)
                 yield f"          {{ record: {record}, expr: {expr} }},"
         yield "        ],\n      },"
+
+
+def _owner(site: Site, marks: _Marks) -> str:
+    """The label of owners; where none is the default, a label `owner` that is set takes its place."""
+    found = marks.text(owner_label(site.owners, site.default_owner))
+    if site.default_owner is not None:
+        return found
+    mark = marks.put("std.escapeStringJson(set)", len(_OWNER) + 2)
+    other = owner_label(site.owners, _OWNER).replace(f'"{_OWNER}"', mark)
+    return f"if set != '' then {marks.text(other)} else {found}"
 
 
 def _settings(alert: Alert, wait: str, *, enabled: bool = True) -> AlertSettings:

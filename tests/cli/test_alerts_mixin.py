@@ -83,7 +83,16 @@ def parsed(groups: dict[str, Any]) -> dict[str, Any]:
     return groups
 
 
-@pytest.mark.parametrize("config", [{}, OWNED, {"cluster_label": "k", **OWNED}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        OWNED,
+        {"cluster_label": "k", **OWNED},
+        {"owners": OWNED["owners"], "labels": {"owner": 'o"\n%s'}},
+        {"owners": OWNED["owners"]},
+    ],
+)
 def test_the_defaults_are_the_rules_that_are_written(
     render: Render,
     written: Callable[[object], dict[str, Any]],
@@ -152,7 +161,11 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
             {"alerts": {STORM: {"for": "1d1h"}, MUTATION: {"for": "1w500ms"}}},
             id="hours",
         ),
-        pytest.param({"alerts": {MUTATION: {"for": "1m"}}}, id="no window"),
+        pytest.param({"alerts": {MUTATION: {"for": "179s"}}}, id="no window"),
+        pytest.param(
+            {"alerts": {"KafkaQuotaManyNearLimit": {"for": "3m"}}}, id="near limits"
+        ),
+        pytest.param({"labels": {"owner": "a", "empty": ""}}, id="empty label"),
         pytest.param({"labels": {"component": HOSTILE, "scope_": "é😀"}}, id="labels"),
         pytest.param({"cluster_label": "kafka_cluster"}, id="cluster"),
         pytest.param({"system_users": HOSTILE.replace("[[", "x\\.y")[6:]}, id="users"),

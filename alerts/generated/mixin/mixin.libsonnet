@@ -541,18 +541,22 @@ local duration(number) =
   local users = std.strReplace(std.strReplace(std.strReplace(c.system_users, '\\', '\\\\'), '"', '\\"'), '\n', '\\n'),
   local grafana = std.rstripChars(c.grafana_url, '/'),
   local runbook(alert) = std.strReplace(c.runbook_url, '{alert}', alert),
-  // Almost the whole `for` of an alert and of KafkaQuotaThrottleStorm, the shorter one.
+  // A minute less than the `for` of an alert and of the one on too many of them, the shorter one; null: rules may not be evaluated within it.
   local window(alert) =
-    local shorter = std.min(seconds(c.alerts[alert]['for']), seconds(c.alerts.KafkaQuotaThrottleStorm['for'])) - 60;
-    if shorter > 0 then duration(shorter) else null,
+    local many = if alert == 'KafkaQuotaNearLimit' then 'KafkaQuotaManyNearLimit' else 'KafkaQuotaThrottleStorm';
+    local shorter = std.min(seconds(c.alerts[alert]['for']), seconds(c.alerts[many]['for'])) - 60;
+    if shorter >= 120 then duration(shorter) else null,
   local alert(name, rule) =
     local own = c.alerts[name];
+    local set = c.labels + own.labels;
+    local owner = if std.objectHasAll(rule, 'owner') then { owner: rule.owner(std.get(set, 'owner', '')) } else {};
+    local labels = set + { severity: own.severity } + rule.labels + owner;
     {
       alert: name,
       expr: rule.expr,
       'for': own['for'],
       [if own.keep_firing_for != null then 'keep_firing_for']: own.keep_firing_for,
-      labels: { severity: own.severity } + c.labels + own.labels + rule.labels,
+      labels: { [key]: labels[key] for key in std.objectFields(labels) if labels[key] != '' },
       annotations: rule.annotations,
     },
   local written(groups) = std.filter(
@@ -756,7 +760,7 @@ local duration(number) =
         interval: "2m",
         rules: [
           alert("KafkaQuotaNearLimit", {
-            expr: if !c.alerts.KafkaQuotaManyNearLimit.enabled then "(\n  (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n  and on (" + label + ", quota_type, user, client_id)\n  (entity:kafka_quota_utilization_ratio:max)\n)\nunless on (" + label + ", quota_type, user, client_id)\n(present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))" else "(\n  (\n    (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n    and on (" + label + ", quota_type, user, client_id)\n    (entity:kafka_quota_utilization_ratio:max)\n  )\n  unless on (" + label + ", quota_type, user, client_id)\n  (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n)\nunless on (" + label + ")\n(\n  count by (" + label + ") (\n    (\n      (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n      and on (" + label + ", quota_type, user, client_id)\n      (entity:kafka_quota_utilization_ratio:max)\n    )\n    unless on (" + label + ", quota_type, user, client_id)\n    (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n  )\n  >\n  " + exact(c.thresholds.STORM) + "\n)",
+            expr: if !c.alerts.KafkaQuotaManyNearLimit.enabled then "(\n  (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n  and on (" + label + ", quota_type, user, client_id)\n  (entity:kafka_quota_utilization_ratio:max)\n)\nunless on (" + label + ", quota_type, user, client_id)\n(present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))" else if !c.alerts.KafkaQuotaThrottleStorm.enabled then "(\n  (\n    (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n    and on (" + label + ", quota_type, user, client_id)\n    (entity:kafka_quota_utilization_ratio:max)\n  )\n  unless on (" + label + ", quota_type, user, client_id)\n  (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n)\nunless on (" + label + ")\n(\n  min_over_time(\n    (\n      count by (" + label + ") (\n        (\n          (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n          and on (" + label + ", quota_type, user, client_id)\n          (entity:kafka_quota_utilization_ratio:max)\n        )\n        unless on (" + label + ", quota_type, user, client_id)\n        (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n      )\n    )[" + window("KafkaQuotaNearLimit") + ":2m]\n  )\n  >\n  " + exact(c.thresholds.STORM) + "\n)" else if window("KafkaQuotaNearLimit") == null then "(\n  (\n    (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n    and on (" + label + ", quota_type, user, client_id)\n    (entity:kafka_quota_utilization_ratio:max)\n  )\n  unless on (" + label + ", quota_type, user, client_id)\n  (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n)\nunless on (" + label + ")\n(\n  count by (" + label + ") (\n    (\n      (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n      and on (" + label + ", quota_type, user, client_id)\n      (entity:kafka_quota_utilization_ratio:max)\n    )\n    unless on (" + label + ", quota_type, user, client_id)\n    (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n  )\n  >\n  " + exact(c.thresholds.STORM) + "\n)" else "(\n  (\n    (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n    and on (" + label + ", quota_type, user, client_id)\n    (entity:kafka_quota_utilization_ratio:max)\n  )\n  unless on (" + label + ", quota_type, user, client_id)\n  (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n)\nunless on (" + label + ")\n(\n  min_over_time(\n    (\n      count by (" + label + ") (\n        (\n          (entity:kafka_quota_utilization_ratio:avg30m > " + exact(c.thresholds.NEAR_LIMIT) + ")\n          and on (" + label + ", quota_type, user, client_id)\n          (entity:kafka_quota_utilization_ratio:max)\n        )\n        unless on (" + label + ", quota_type, user, client_id)\n        (present_over_time(entity:kafka_quota_throttle_time_seconds:max[30m]))\n      )\n    )[" + window("KafkaQuotaNearLimit") + ":2m]\n  )\n  >\n  " + exact(c.thresholds.STORM) + "\n)",
             labels: {
               "scope": "entity",
             },
@@ -2117,7 +2121,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 190,
+                    "value": 170,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -2561,7 +2565,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 190,
+                    "value": 170,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -4748,7 +4752,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 190,
+                    "value": 170,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -6468,7 +6472,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 190,
+                    "value": 170,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -6718,7 +6722,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 190,
+                    "value": 170,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -11036,7 +11040,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 190,
+                    "value": 170,
                   },
                   {
                     "id": "custom.cellOptions",
