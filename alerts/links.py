@@ -15,7 +15,7 @@ from .settings import AlertSettings, Objective, Owner, check_pattern
 from .thresholds import Threshold
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_TAKEN: Final = frozenset(
+TAKEN: Final = frozenset(
     {"instance", "severity", "scope", "alertname", "slo"}.union(
         *(family.labels for family in (*families(), *job_families()))
     )
@@ -126,7 +126,7 @@ def check_label(name: str) -> None:
         raise InvalidSite(
             f"{name!r} cannot be a label: letters, digits and underscores only"
         )
-    if name in _TAKEN:
+    if name in TAKEN:
         raise InvalidSite(
             f"{name!r} cannot be a label of its own: it means something else in these rules"
         )

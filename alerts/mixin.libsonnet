@@ -14,10 +14,12 @@ local short(number) = '%g' % number;
 local percent(number) = '%g%%' % std.round(number * 100);
 
 local every(check, values) = std.all(std.map(check, values));
+// These mean something else in the rules.
+local taken = @TAKEN@;
 local isName(text) =
   std.isString(text) && std.length(text) > 0
   && every(function(char) std.member('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_', char), std.stringChars(text))
-  && !std.member('0123456789', text[0]) && !std.startsWith(text, '__');
+  && !std.member('0123456789', text[0]) && !std.startsWith(text, '__') && !std.member(taken, text);
 local isAddress(text) =
   std.isString(text) && (std.startsWith(text, 'https://') || std.startsWith(text, 'http://'))
   && every(function(char) std.codepoint(char) > 32 && !std.member('{}', char), std.stringChars(text));
@@ -64,17 +66,17 @@ local duration(number) =
     && check(std.member(['critical', 'warning', 'info'], own.severity), key + '.severity', 'is not critical, warning or info')
     && check(seconds(own['for']) != null, key + '.for', 'is not a duration of Prometheus such as 90s, 5m or 1h30m')
     && check(own.keep_firing_for == null || seconds(own.keep_firing_for) != null, key + '.keep_firing_for', 'is not a duration of Prometheus such as 90s, 5m or 1h30m')
-    && check(isLabels(own.labels), key + '.labels', 'are not labels: names have letters, digits and underscores only, and texts no {{')
+    && check(isLabels(own.labels), key + '.labels', 'are not labels: names have letters, digits and underscores only and are not those of these rules, and texts have no {{')
     && check(!std.objectHas(own.labels, c.cluster_label), key + '.labels', 'must not replace the label of clusters'),
   local checkThreshold(name) =
     local value = c.thresholds[name];
     check(std.isNumber(value) && value >= 0, 'thresholds.' + name, 'is not a number of 0 or more'),
 
-  assert check(isName(c.cluster_label), 'cluster_label', 'cannot be a label: letters, digits and underscores only'),
+  assert check(isName(c.cluster_label) && !(@OWNED@ && c.cluster_label == 'owner'), 'cluster_label', 'cannot be a label: letters, digits and underscores only, and no label of these rules'),
   assert check(c.runbook_url == null || std.isString(c.runbook_url) && holds(c.runbook_url, '{alert}') && isAddress(std.strReplace(c.runbook_url, '{alert}', 'x')), 'runbook_url', 'is not an address of runbooks: it needs https:// or http://, and {alert}'),
   assert check(c.grafana_url == null || isAddress(c.grafana_url), 'grafana_url', 'is not the address of a Grafana: it begins with https:// or http://'),
   assert check(std.isString(c.system_users) && c.system_users != '', 'system_users', 'is not a regular expression'),
-  assert check(isLabels(c.labels), 'labels', 'are not labels: names have letters, digits and underscores only, and texts no {{'),
+  assert check(isLabels(c.labels), 'labels', 'are not labels: names have letters, digits and underscores only and are not those of these rules, and texts have no {{'),
   assert check(!std.objectHas(c.labels, c.cluster_label), 'labels', 'must not replace the label of clusters'),
   assert sameKeys(c.thresholds, known.thresholds, 'thresholds') && every(checkThreshold, std.objectFields(known.thresholds)),
   assert sameKeys(c.alerts, known.alerts, 'alerts') && every(checkAlert, std.objectFields(known.alerts)),

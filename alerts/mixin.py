@@ -17,7 +17,7 @@ from typing import Any, Final
 from .book import alert_groups, alerts, recording_groups
 from .errors import InvalidSite
 from .files import decorate
-from .links import ALERT, Site
+from .links import ALERT, TAKEN, Site
 from .promql import quoted
 from .rule import Alert, RuleGroup
 from .settings import AlertSettings, owner_label
@@ -171,6 +171,8 @@ def mixin_file(site: Site, boards: Boards) -> str:
     dashboards = {f"{uid}.json": board for uid, board in boards(marked).items()}
     parts = {
         "CONFIG": "\n".join(_config(site, named)),
+        "TAKEN": _json(sorted(TAKEN)),
+        "OWNED": _json(site.has_owners),
         "RULES": "\n".join(_groups(marked, marks, recording_groups(marked))),
         "ALERTS": "\n".join(_groups(marked, marks, groups)),
         "DASHBOARDS": marks.jsonnet(dashboards, 2),

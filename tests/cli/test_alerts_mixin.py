@@ -207,6 +207,8 @@ def test_a_setting_does_what_it_does_in_the_file(
         ),
         ({"alerts": {"Kafka": {}}}, "alerts.Kafka is not known"),
         ({"labels": {"a": "{{ query }}"}}, "labels are not"),
+        ({"labels": {"scope": "a"}}, "labels are not"),
+        ({"cluster_label": "user"}, "cluster_label cannot be a label"),
         ({"labels": {"cluster": "a"}}, "labels must not replace"),
         ({"cluster_label": "a) or (b"}, "cluster_label cannot be a label"),
         ({"runbook_url": "https://wiki/{{ x }}/{alert}"}, "runbook_url is not"),
@@ -220,6 +222,15 @@ def test_a_mistake_is_an_error_that_names_the_key(
     """Nothing is rendered."""
     with pytest.raises(RuntimeError, match=f"_config.{said}"):
         render(config)
+
+
+def test_characters_that_mark_places_are_refused(run: Run, tmp_path: Path) -> None:
+    """In owners they would become expressions."""
+    file = tmp_path / "alerts.yaml"
+    file.write_text(json.dumps({"owners": [{"team": "\ue000", "user": "a"}]}))
+    code, out, errors = run("alerts", "mixin", "--config", str(file))
+    assert (code, out) == (1, "")
+    assert "characters for private use" in errors
 
 
 def test_a_lost_plus_is_found(render: Render) -> None:
