@@ -29,7 +29,7 @@ clients/accounting/account.py __init__(most_clients) 1000
 clients/security.py Connection.timeout_seconds 10.0
 clients/throttling/mutation.py RetryOptions.timeout_ms 60000
 dashboards/columns.py number(width) 120
-dashboards/panels.py Row.height 8
+demo/cast.py Role.connections 1
 demo/cast.py CreateTopics.version 7
 demo/cast.py Rhythm.jitter 0.1
 exporter/api/client.py exporter_target(timeout_seconds) 10.0
