@@ -7,7 +7,11 @@ from typing import NoReturn
 
 from quotascope.clients.errors import LibraryMissing
 
-_EXTRAS = {"spark": "spark,cli", "dashboards": "dashboards"}
+_EXTRAS = {
+    "spark": "spark,cli",
+    "dashboards": "dashboards",
+    "alerts mixin": "dashboards",
+}
 _PIPELINE = ("ingest", "whatif", "recommend", "history")
 
 
@@ -19,8 +23,9 @@ def fail(message: str) -> NoReturn:
 
 def fail_without(library: str) -> NoReturn:
     """Say what to install for the command of this process, which lacks that library."""
-    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-    extra = _EXTRAS.get(command, "exporter")
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    command = " ".join(words[:1])
+    extra = _EXTRAS.get(" ".join(words[:2])) or _EXTRAS.get(command, "exporter")
     # with the command line, `check_extra` has found the others; what is left reads a cluster's quotas
     if command in _PIPELINE and library == "typer":
         extra = "pipeline"

@@ -44,6 +44,7 @@ COMMANDS = {
     "config example": "exporter",
     "alerts write alerts": "exporter",
     "alerts config": "exporter",
+    "alerts mixin": "dashboards",
     "rules jmx-exporter": "exporter",
     "ingest app-1 --into usage": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
