@@ -18,10 +18,10 @@ from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
 from tools.pictures.prometheus import Prometheus
 
-from quotascope.alerts import Site
 from quotascope.alerts.book import alerts, records
 from quotascope.alerts.recorded import ENTITY_UTILIZATION_PREDICTED
 from quotascope.alerts.runbook import blocks, runbooks
+from quotascope.cli.alerts_config import AlertsConfig
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.metrics import catalog
@@ -34,6 +34,11 @@ DYNAMIC: Final = {
     "leader.replication.throttled.rate": "1000000",
     "follower.replication.throttled.rate": "1000000",
 }
+CONFIG: Final = {
+    "default_owner": "platform",
+    "objectives": [{"name": "alice", "objective_percent": 99, "user": "alice"}],
+}
+"""Of the alerts: with owners and an objective there are all rules."""
 CHOICES: Final = (
     {"user": "alice", "client_id": "scene-app"},
     {"user": "carol", "client_id": ""},
@@ -81,7 +86,7 @@ def watch(
     with (
         closing(Quotas(kafka.connection())) as quotas,
         closing(Configs(kafka)) as configs,
-        watching(tmp_path_factory.mktemp("questions"), sampling) as watch,
+        watching(tmp_path_factory.mktemp("questions"), sampling, CONFIG) as watch,
         configs.with_broker(1, DYNAMIC),
     ):
         quotas.set(ADDRESS)
@@ -98,8 +103,9 @@ def models() -> Iterator[dict[str, Any]]:
 
 def written() -> Iterator[tuple[str, str]]:
     """Name and expression of every rule."""
-    yield from ((record.name, record.expr) for record in records(Site()))
-    yield from ((alert.name, alert.expr) for alert in alerts(Site()))
+    site = AlertsConfig.model_validate(CONFIG).site()
+    yield from ((record.name, record.expr) for record in records(site))
+    yield from ((alert.name, alert.expr) for alert in alerts(site))
 
 
 @pytest.mark.parametrize("model", [*models()], ids=lambda model: model["uid"])

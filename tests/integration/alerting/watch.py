@@ -29,25 +29,31 @@ class Watch:
 
 
 @contextmanager
-def watching(folder: Path, exporter: Exporter) -> Iterator[Watch]:
-    """All of it for the length of a `with` block."""
+def watching(
+    folder: Path, exporter: Exporter, config: Mapping[str, Any] | None = None
+) -> Iterator[Watch]:
+    """All of it for the length of a `with` block; the alerts are set by `config`."""
     written = folder / "written"
     with ExitStack() as stack:
         pager = stack.enter_context(paged(written))
-        _write(written, pager, exporter)
+        _write(written, pager, exporter, config or {})
         alertmanager = stack.enter_context(
             alerting(folder / "alertmanager", _to_pager(written, pager))
         )
         _hurry(written)
-        config = _config(exporter, alertmanager, written)
-        prometheus = stack.enter_context(running(folder / "prometheus", config))
+        scraped = _config(exporter, alertmanager, written)
+        prometheus = stack.enter_context(running(folder / "prometheus", scraped))
         yield Watch(prometheus=prometheus, alertmanager=alertmanager, pager=pager)
 
 
-def _write(folder: Path, pager: Pager, exporter: Exporter) -> None:
+def _write(
+    folder: Path, pager: Pager, exporter: Exporter, config: Mapping[str, Any]
+) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "alerts.yaml").write_text(yaml.safe_dump(dict(config)))
     links = ("--exporter-url", exporter.url, "--grafana-url", f"{pager.url}/grafana")
-    example = ("--alertmanager", folder / EXAMPLE)
-    done = run("alerts", "write", folder / "rules", *links, *example)
+    others = ("--config", folder / "alerts.yaml", "--alertmanager", folder / EXAMPLE)
+    done = run("alerts", "write", folder / "rules", *links, *others)
     assert done.returncode == 0, done.stderr
 
 
