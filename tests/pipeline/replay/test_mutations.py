@@ -76,15 +76,17 @@ def times_of(trace: list[Step]) -> list[int]:
 
 
 def by_engine(trace: list[Step], limit: float, config: ManagerConfig) -> list[Verdict]:
-    """What a quota manager says, whose idle sensors are removed as soon as they may be."""
-    registry = Registry()
-    manager = ControllerMutationQuotaManager(registry, EPOCH_MS, config)
-    for user in USERS:
+    """What a quota manager says, whose idle sensors are removed as soon as they may be: each user's by the times of the user's own steps."""
+    registries = [Registry() for _ in USERS]
+    managers = []
+    for user, registry in zip(USERS, registries, strict=True):
+        manager = ControllerMutationQuotaManager(registry, EPOCH_MS, config)
         manager.update_quota(QuotaEntity(user), limit)
+        managers.append(manager)
     verdicts = []
     for step, now_ms in zip(trace, times_of(trace), strict=True):
-        registry.expire_sensors(now_ms)
-        verdicts.append(_verdict(manager, step, now_ms))
+        registries[step.user].expire_sensors(now_ms)
+        verdicts.append(_verdict(managers[step.user], step, now_ms))
     return verdicts
 
 
@@ -151,6 +153,11 @@ def by_kernels(
     5.0,
     ManagerConfig(samples=100),
 )
+@example(  # another user's step is later than the clock that goes back
+    [Step(0, 0, 560, STRICT, 0), Step(HOUR_MS + 1, 1, 0, STRICT, 0), Step(-1, 0, 0, STRICT, 0)],
+    0.1,
+    ManagerConfig(samples=1),
+)  # fmt: skip
 @settings(max_examples=examples(100))
 def test_token_bucket(
     way: str, trace: list[Step], limit: float, config: ManagerConfig
