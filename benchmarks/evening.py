@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.integration.prometheus import Prometheus
-from tools.demo_stack import configuration, put_history, usual
+from tools.demo_stack import configuration, earlier, fill, usual
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import alerts
@@ -186,7 +186,7 @@ async def play(
             await stack.enter_async_context(each) for each in _pair(simulation, clock)
         ]
         targets = [exporter.url.removeprefix("http://") for exporter in urls]
-        put_history(folder, day)
+        fill(folder, earlier(day, time.time()))
         prometheus = Prometheus(folder, configuration(folder, targets, LOOK_SECONDS))
         stack.callback(prometheus.child.end)
         clients = asyncio.create_task(run(simulation, clock))

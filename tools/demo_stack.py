@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -62,10 +62,10 @@ class CannotStart(Exception):
 
 
 async def scrapes(
-    cast: Sequence[Role], seconds: int, every_seconds: int
+    cast: Sequence[Role], seconds: int, every_seconds: int, start_ms: int = 0
 ) -> AsyncIterator[dict[str, float]]:
     """Each scrape of so many seconds of the demo, on a clock of its own: numbers by series, the first one after one interval."""
-    now_ms = 0
+    now_ms = start_ms
     simulation = Simulation(now_ms, cast)
     limits = LimitsRefresh(
         EmbeddedLimits(simulation.quotas, "1", lambda: now_ms, 11.0), 5.0
@@ -81,9 +81,10 @@ async def scrapes(
         own=lambda: OwnHealth(sampling=Sampling()),
     )
     renderer = Renderer(CLUSTER)
-    for now_ms in range(0, seconds * 1_000 + 1, STEP_MS):
+    for past_ms in range(0, seconds * 1_000 + 1, STEP_MS):
+        now_ms = start_ms + past_ms
         simulation.advance(now_ms)
-        if now_ms and now_ms % (every_seconds * 1_000) == 0:
+        if past_ms and past_ms % (every_seconds * 1_000) == 0:
             await limits.refresh()
             snapshot = await collection.snapshot(5.0)
             text = renderer.render(snapshot, now_ms / 1_000, TEXT).decode()
@@ -143,10 +144,11 @@ def earlier(day: Mapping[str, float], now: float) -> Iterator[str]:
     yield "# EOF\n"
 
 
-def put_history(folder: Path, day: Mapping[str, float]) -> None:
-    """Make a day with these numbers the data of a Prometheus that is to start in this folder."""
+def fill(folder: Path, lines: Iterable[str]) -> None:
+    """Make samples, as OpenMetrics, the data of a Prometheus that is to start in this folder. Raises ``CannotStart``."""
+    check_programs()
     text = folder / "history.txt"
-    text.write_text("".join(earlier(day, time.time())))
+    text.write_text("".join(lines))
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
     done = subprocess.run(
         [*command, str(text), str(folder / "data")],
@@ -208,7 +210,7 @@ def check_free(port: int, option: str) -> None:
 def run(port: int, prometheus_port: int, folder: Path, ended: threading.Event) -> None:
     """Start all, print what there is to see, and wait for the end."""
     with ExitStack() as stack:
-        put_history(folder, usual())
+        fill(folder, earlier(usual(), time.time()))
         program = [Path(sys.executable).with_name("quotascope"), "demo"]
         demo = Child([*map(str, program), "--port", str(port)], folder / "demo.log")
         stack.callback(demo.end)

@@ -13,12 +13,12 @@ from tests.dashboards.provision import installed, page
 from tests.dashboards.stored import (
     DEMO_SECONDS,
     demo,
-    fill,
     recorded,
     samples,
     started,
 )
 from tests.integration.prometheus import Prometheus
+from tools.demo_stack import fill
 
 from quotascope.alerts import Site
 from quotascope.dashboards.files import grafana_dashboards

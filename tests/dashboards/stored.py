@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
-import subprocess
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from tests.integration.eventually import eventually
 from tests.integration.prometheus import Prometheus
+from tools.demo_stack import scrapes
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import records
-from quotascope.demo import Simulation
-from quotascope.exporter.collection import Collection
-from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
-from quotascope.exporter.exposition import TEXT, Renderer
-from quotascope.exporter.limits.refresh import LimitsRefresh
+from quotascope.demo import CAST
 
 KNOWN: Final = Path(__file__).parent / "known"
 NOW: Final = 1_800_000_000
@@ -58,7 +53,6 @@ ENDED: Final = {"kiel": NOW - 3600}
 DEMO_START: Final = NOW + 30 * 24 * 3600
 DEMO_SCRAPE_SECONDS: Final = 15
 DEMO_SECONDS: Final = 15 * 60
-_DEMO_STEP_MS: Final = 20
 NOTHING_AT: Final = NOW - 30 * 24 * 3600
 """When there is no sample of anything."""
 
@@ -113,21 +107,6 @@ def recorded(prometheus: Prometheus) -> Iterator[str]:
     yield "# EOF\n"
 
 
-def fill(folder: Path, lines: Iterable[str]) -> None:
-    """Put samples into the data of a Prometheus that is to start there."""
-    (folder / "series").write_text("".join(lines))
-    promtool = shutil.which("promtool")
-    assert promtool is not None, "no `promtool`: run `make services`"
-    filled = subprocess.run(
-        [promtool, "tsdb", "create-blocks-from", "openmetrics", "series", "data"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert filled.returncode == 0, filled.stderr
-
-
 @contextmanager
 def started(folder: Path) -> Iterator[Prometheus]:
     """A Prometheus that has data of any age and scrapes nothing."""
@@ -141,33 +120,13 @@ def started(folder: Path) -> Iterator[Prometheus]:
 
 def demo(seconds: int) -> Iterator[str]:
     """What Prometheus scrapes of the demo in so many seconds from `DEMO_START`, as OpenMetrics."""
-
-    async def all_of_it() -> list[str]:
-        return [line async for line in _scraped(seconds)]
-
-    yield from asyncio.run(all_of_it())
+    for number, scrape in enumerate(asyncio.run(_scraped(seconds)), 1):
+        at = DEMO_START + number * DEMO_SCRAPE_SECONDS
+        for series, value in scrape.items():
+            yield f"{series} {value!r} {at}\n"
     yield "# EOF\n"
 
 
-async def _scraped(seconds: int) -> AsyncIterator[str]:
-    start_ms = now_ms = DEMO_START * 1000
-    simulation = Simulation(start_ms)
-    limits = LimitsRefresh(
-        EmbeddedLimits(simulation.quotas, "1", lambda: now_ms, 11.0), 5.0
-    )
-    source = EmbeddedSource(
-        "demo", simulation.registry, "1", lambda: now_ms, simulation.broker.beans
-    )
-    collection = Collection(
-        [source], limits, max_age_seconds=0.0, clock=lambda: now_ms / 1000
-    )
-    renderer = Renderer("demo")
-    for now_ms in range(start_ms, start_ms + seconds * 1000 + 1, _DEMO_STEP_MS):
-        simulation.advance(now_ms)
-        if (now_ms - start_ms) % (DEMO_SCRAPE_SECONDS * 1000) == 0:
-            await limits.refresh()
-            snapshot = await collection.snapshot(5.0)
-            text = renderer.render(snapshot, now_ms / 1000, TEXT).decode()
-            for line in text.splitlines():
-                if not line.startswith("#"):
-                    yield f"{line} {now_ms // 1000}\n"
+async def _scraped(seconds: int) -> list[dict[str, float]]:
+    found = scrapes(CAST, seconds, DEMO_SCRAPE_SECONDS, DEMO_START * 1000)
+    return [each async for each in found]

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from tests.dashboards.stored import NOW, fill, started
+from tests.dashboards.stored import NOW, started
 from tests.dashboards.typescript import panels_of
 from tests.integration.prometheus import Prometheus
-from tools.demo_stack import earlier, scrapes, usual
+from tools.demo_stack import earlier, fill, scrapes, usual
 from tools.pictures.prometheus import Prometheus as Asked
 
 from quotascope.alerts import Site

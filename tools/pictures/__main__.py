@@ -24,11 +24,11 @@ from tests.dashboards.stored import (
     DEMO_SECONDS,
     DEMO_START,
     demo,
-    fill,
     started,
 )
 from tests.integration.exporter import serving, settings_for
 from tests.integration.spark.night import APP, night
+from tools.demo_stack import fill
 
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
