@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -112,7 +113,7 @@ class MicroBatch:
     rows: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: the shares are computed once
 class Application:
     """What an event log shows of an application."""
 
@@ -183,7 +184,7 @@ class Application:
             return None
         if not any(stage.slots.noted or stage.slots.other for stage in self.stages):
             return None if self.throttled_ms else 0.0
-        shares = self._shares()
+        shares = self._shares
         savings = (
             self._saving(
                 stage, stage.slots.saved(shares.get(stage.query, shares[None]))
@@ -219,6 +220,7 @@ class Application:
         began = self.ended if stage.began is None else stage.began
         return Saving(began, self.ended if stage.ended is None else stage.ended, saved)
 
+    @cached_property
     def _shares(self) -> dict[str | None, float]:
         """By query, the throttled share of attempts without a note; None is the key for queries without throttle times of their own."""
         queries = {stage.query for stage in self.stages}
