@@ -68,7 +68,7 @@ class Broker:
     def __init__(self, node_id: str, live: int, column: ColumnOf) -> None:
         self._node_id = node_id
         self._ids: deque[str] = deque(maxlen=live)
-        self._columns: LayoutTracker[Key] = LayoutTracker(column)
+        self._columns: LayoutTracker[Key] = LayoutTracker(lambda key: [column(key)])
         self._random = Random(node_id)  # noqa: S311 - made-up numbers
 
     def read(self, new: list[str]) -> SourceRead:

@@ -61,7 +61,7 @@ class Cluster:
         self._random = np.random.default_rng(seed)
         self._names = 0
         self._rules = {kind: rules.snapshot() for kind, rules in RULES.items()}
-        self._tables: TableColumns[Key] = TableColumns(_column)
+        self._tables: TableColumns[Key] = TableColumns(lambda key: [_column(key)])
         self._keys: list[Key] = []
         count = series // (SERIES_PER_ENTITY * len(TYPES))
         entities = (self._entity(kind) for kind in TYPES for _ in range(count))

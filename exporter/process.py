@@ -21,7 +21,7 @@ READY: Final = "READY=1"
 STOPPING: Final = "STOPPING=1"
 """The exporter answers the requests in progress, and no new ones."""
 _SOCKET: Final = "NOTIFY_SOCKET"
-_GC_THRESHOLDS: Final = (50_000, 20, 10)
+_GC_THRESHOLDS: Final = (250_000, 20, 10)
 _M_ARENA_MAX: Final = -8
 """Of glibc's <malloc.h>."""
 _MOST_ARENAS: Final = 2

@@ -7,14 +7,17 @@ import json
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import chain, repeat
+from functools import cache
+from itertools import chain
 from math import nan
 from reprlib import Repr
 from typing import Final
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 from yarl import URL
 
 from quotascope.metrics import MalformedName, parse_object_name
@@ -35,8 +38,8 @@ from ..untrusted import shown
 from .fetch import HttpFetch, HttpTarget
 from .source import LayoutTracker, NodeId
 
-Key = tuple[str, str]
-"""The name of an MBean as the agent writes it, and of an attribute."""
+Key = tuple[str, tuple[str, ...]]
+"""The name of an MBean as the agent writes it, and of its attributes in their order."""
 
 _HINT = "the usual path of a Jolokia agent is /jolokia, and its usual port 8778"
 _READS_BY_TYPE: Final = 20
@@ -115,9 +118,9 @@ def bulk_request(requests: Sequence[ReadRequest] = REQUESTS) -> bytes:
 
 def numbers_in(
     answer: bytes, requests: Sequence[ReadRequest]
-) -> tuple[list[Key], list[float]]:
+) -> tuple[list[Key], NDArray[np.float64]]:
     """
-    Which attributes of which MBeans are in an answer, and their numbers.
+    Which attributes of which MBeans are in an answer, and the numbers of all, one MBean after the other.
 
     A pattern that matches no MBean is nothing special: a broker has no controller's
     beans. Raises ``SourceUnreadable`` and ``SourceDenied``.
@@ -126,25 +129,24 @@ def numbers_in(
     values: list[object] = []
     for request, item in zip(requests, _items(answer, len(requests)), strict=True):
         beans = _beans(request, item)
-        sizes = map(len, beans.values())
-        names = chain.from_iterable(map(repeat, beans, sizes))
-        keys += zip(names, chain.from_iterable(beans.values()), strict=True)
+        keys += zip(beans, map(tuple, beans.values()), strict=True)
         values += chain.from_iterable(map(dict.values, beans.values()))
-    numbers = [
-        value if type(value) is float else nan if value is None else _number(value)
-        for value in values
-    ]
-    return keys, numbers
+    with suppress(TypeError, ValueError, OverflowError):
+        numbers = np.array(values, np.float64)  # in which null is NaN
+        if numbers.ndim == 1:  # lists of one length become a table
+            return keys, numbers
+    return keys, np.fromiter(map(_number, values), np.float64, len(values))
 
 
-def column_of(key: Key) -> BeanColumn | None:
-    """The column of a key, None for one that is not used."""
-    name, attribute = key
+def columns_of(key: Key) -> list[BeanColumn | None]:
+    """The column of each attribute of a key, None for one that is not used."""
+    name, attributes = key
     bean = _bean(name)
-    return None if bean is None else wanted(BeanColumn(bean, attribute))
+    if bean is None:
+        return [None] * len(attributes)
+    return [wanted(BeanColumn(bean, attribute)) for attribute in attributes]
 
 
-@lru_cache(maxsize=1)  # the attributes of a bean come one after the other
 def _bean(name: str) -> Bean | None:
     try:
         return Bean.of(*parse_object_name(name))
@@ -263,7 +265,7 @@ class JolokiaSource:
         self._url = agent.with_path(f"{agent.path.rstrip('/')}/").with_query(
             {**agent.query, **options}
         )
-        self._tracker = LayoutTracker(column_of)
+        self._tracker = LayoutTracker(columns_of)
         self._decoding = answer_thread()
         self._node_id = NodeId(target.node_id)
         self._reads_by_type = 0

@@ -105,7 +105,7 @@ class TextReader:
     def __init__(self, forced: TextDialect | None = None) -> None:
         self._forced = forced
         self._dialect = forced
-        self._tracker = LayoutTracker(self._column_of)
+        self._tracker = LayoutTracker(self._columns_of)
         self._layout = BeanLayout(())
         self._has_entities = False
         self._factors: list[float] | None = None
@@ -121,7 +121,7 @@ class TextReader:
         found = self._forced or detected(page)
         if found is not None and found is not self._dialect:
             self._dialect = found
-            self._tracker = LayoutTracker(self._column_of)
+            self._tracker = LayoutTracker(self._columns_of)
         prefixes = self._dialect.prefixes if self._dialect else ()
         keys, numbers = numbers_in(page, prefixes)
         if not keys and not has_line(page, ("kafka_",)):
@@ -171,12 +171,12 @@ class TextReader:
             raise SourceUnreadable(text)
         return text
 
-    def _column_of(self, key: SampleKey) -> BeanColumn | None:
+    def _columns_of(self, key: SampleKey) -> list[BeanColumn | None]:
         if self._dialect is None:
-            return None
+            return [None]
         key = text_of(key)
         try:
-            return self._dialect.column_of(*parse_series(key))
+            return [self._dialect.column_of(*parse_series(key))]
         except ValueError as error:
             raise SourceUnreadable(
                 f"the answer is not Prometheus text: {error} ({shown(key)})"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from math import nan
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -67,40 +68,49 @@ class LayoutTracker(Generic[Key]):
     the last answer.
 
     Args:
-        column_of: The column of a key, or None for a number that is not used.
+        columns_of: A column for each number of a key, or None for a number that is not used.
 
     """
 
-    def __init__(self, column_of: Callable[[Key], BeanColumn | None]) -> None:
-        self._column_of = column_of
+    def __init__(
+        self, columns_of: Callable[[Key], Sequence[BeanColumn | None]]
+    ) -> None:
+        self._columns_of = columns_of
         self._layout = BeanLayout(())
         self._order: list[Key] = []
         """The keys of the last answer."""
         self._targets: NDArray[np.intp] = np.empty(0, np.intp)
-        """The place of each of them in the layout."""
-        self._places: dict[Key, int] = {}
+        """The place of each of their numbers in the layout."""
+        self._places: dict[Key, list[int]] = {}
+        """A list of its own for each key: the places of its numbers."""
         self._columns: dict[BeanColumn, int] = {}
         """The place of each column; more than one key may have it."""
 
     def place(
-        self, keys: list[Key], values: Sequence[float]
+        self, keys: list[Key], values: Sequence[float] | NDArray[np.float64]
     ) -> tuple[BeanLayout, array[float]]:
-        """The layout of ``keys`` and their ``values`` in its order. Raises ``SourceUnreadable`` when there are too many."""
-        if len(keys) > MOST_NUMBERS:
+        """The layout of ``keys`` and the ``values`` of all of them, one key after the other, in its order. Raises ``SourceUnreadable`` when there are too many."""
+        if len(values) > MOST_NUMBERS:
             raise SourceUnreadable(
-                f"the answer holds {len(keys):,} numbers about quotas, more than the {MOST_NUMBERS:,} that are read of one node: "
+                f"the answer holds {len(values):,} numbers about quotas, more than the {MOST_NUMBERS:,} that are read of one node: "
                 "is this a metrics agent, and of one node?"
             )
         if keys != self._order:
-            left = self._places.copy()
-            found = [left.pop(key, None) for key in keys]
-            fresh = [k for k, at in zip(keys, found, strict=True) if at is None]
+            found = [*map(self._places.get, keys)]
             # a key that is malformed raises before anything is changed
-            came = {k: self._column_of(k) for k in fresh if k not in self._places}
+            came = {
+                key: self._columns_of(key)
+                for key, at in zip(keys, found, strict=True)
+                if at is None
+            }
+            known = len({*map(id, found)} - {id(None)})
+            left = self._places.keys() - {*keys} if known < len(self._places) else ()
             if left or came:
-                self._replace([*left], came)
-            places = map(self._places.__getitem__, keys)
-            self._targets = np.fromiter(places, np.intp, len(keys))
+                self._replace(left, came)
+                for number in (at for at, one in enumerate(found) if one is None):
+                    found[number] = self._places[keys[number]]
+            places = chain.from_iterable(filter(None, found))
+            self._targets = np.fromiter(places, np.intp, len(values))
             self._order = keys
         numbers = array("d", [nan]) * (len(self._layout.columns) + 1)
         np.frombuffer(numbers)[self._targets] = values
@@ -108,24 +118,28 @@ class LayoutTracker(Generic[Key]):
         return self._layout, numbers
 
     def _replace(
-        self, left: Sequence[Key], came: Mapping[Key, BeanColumn | None]
+        self,
+        left: Iterable[Key],
+        came: Mapping[Key, Sequence[BeanColumn | None]],
     ) -> None:
         """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
         columns: list[BeanColumn | None] = list(self._layout.columns)
-        gaps = {self._places.pop(key) for key in left} - {_NOWHERE}
-        gaps.difference_update(self._places.values() if gaps else ())
+        gaps = {at for key in left for at in self._places.pop(key)} - {_NOWHERE}
+        kept = chain.from_iterable(self._places.values() if gaps else ())
+        gaps.difference_update(kept)
         free = sorted(gaps, reverse=True)
         for gap in free:
             del self._columns[self._layout.columns[gap]]
             columns[gap] = None
-        for key, column in came.items():
-            self._places[key] = _NOWHERE
-            if column is not None:
-                if column not in self._columns:
-                    place = free.pop() if free else len(columns)
-                    columns[place : place + 1] = [column]
-                    self._columns[column] = place
-                self._places[key] = self._columns[column]
+        for column in dict.fromkeys(chain.from_iterable(came.values())):
+            if column is not None and column not in self._columns:
+                place = free.pop() if free else len(columns)
+                columns[place : place + 1] = [column]
+                self._columns[column] = place
+        for key, each in came.items():
+            self._places[key] = [
+                _NOWHERE if column is None else self._columns[column] for column in each
+            ]
         moved = {}
         for gap in reversed(free):
             while columns and columns[-1] is None:
@@ -134,7 +148,8 @@ class LayoutTracker(Generic[Key]):
                 columns[gap], self._columns[last] = last, gap
                 moved[len(columns)] = gap
         if moved:
-            self._places = {k: moved.get(at, at) for k, at in self._places.items()}
+            for places in self._places.values():
+                places[:] = [moved.get(at, at) for at in places]
         self._layout = BeanLayout(tuple(filter(None, columns)))
 
 

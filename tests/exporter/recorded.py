@@ -138,7 +138,7 @@ def table(name: str) -> BeanTable:
 def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:
     """The table in an answer of Jolokia."""
     keys, values = jolokia.numbers_in(answer, REQUESTS)
-    layout, numbers = LayoutTracker(jolokia.column_of).place(keys, values)
+    layout, numbers = LayoutTracker(jolokia.columns_of).place(keys, values)
     return BeanTable(node_id=NodeId(node_id).of(layout), layout=layout, values=numbers)
 
 

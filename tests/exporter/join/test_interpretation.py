@@ -18,7 +18,7 @@ from quotascope.exporter.mapping import (
     BeanTable,
     Meaning,
 )
-from quotascope.exporter.sources.jolokia import column_of
+from quotascope.exporter.sources.jolokia import columns_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
 
 names = texts.filter(bool)
@@ -31,7 +31,7 @@ def test_every_name_survives_from_the_broker_to_the_snapshot(
     """Sanitized and quoted by Kafka, unquoted and decoded by us: the name is what the client sent."""
     tags = [("user", sanitize(user)), ("client-id", client_id)]
     name = mbean_name("kafka.server", quota_type.group, tags)
-    column = column_of((name, "throttle-time"))
+    (column,) = columns_of((name, ("throttle-time",)))
     assert column is not None
     found = interpreted(column)
     assert found is not None
@@ -99,7 +99,7 @@ def test_what_a_source_looked_up_is_not_looked_up_again(
 ) -> None:
     """A column brings along what it means; others are looked up when they are interpreted."""
     name = mbean_name("kafka.server", "Fetch", [("user", "a")])
-    column = column_of((name, "byte-rate"))
+    (column,) = columns_of((name, ("byte-rate",)))
     assert column is not None
     plain = BeanColumn(column.bean, column.attribute)
     assert column == plain

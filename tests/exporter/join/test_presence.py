@@ -10,7 +10,7 @@ from tests.exporter.recorded import CAPTURES, limits, read
 from quotascope.exporter.join import Join
 from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.snapshot import LimitsHealth, Snapshot
-from quotascope.exporter.sources.jolokia import column_of
+from quotascope.exporter.sources.jolokia import columns_of
 from quotascope.exporter.sources.source import LayoutTracker
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -40,14 +40,14 @@ class Broker:
     """Collects the moments one after the other."""
 
     def __init__(self) -> None:
-        self._columns = LayoutTracker(column_of)
+        self._columns = LayoutTracker(columns_of)
         self._join = Join()
         self._at = 0.0
 
     def collect(self, beans: Beans, rules: Mapping[QuotaEntity, float]) -> Snapshot:
         """The snapshot at a moment, half a minute after the last."""
         self._at += 30
-        keys = [(name, attribute) for name in beans for attribute in beans[name]]
+        keys = [(name, tuple(attributes)) for name, attributes in beans.items()]
         values = [
             float("nan") if value is None else value
             for attributes in beans.values()

@@ -19,7 +19,7 @@ from quotascope.exporter.errors import SourceError
 from quotascope.exporter.sources.jolokia import (
     REQUESTS,
     Key,
-    column_of,
+    columns_of,
     numbers_in,
 )
 from quotascope.exporter.sources.prometheus_text import TextReader
@@ -43,7 +43,7 @@ def many(item: bytes, between: bytes = b",") -> bytes:
 
 def read_jolokia(answer: bytes) -> None:
     """Up to the columns."""
-    columns: LayoutTracker[Key] = LayoutTracker(column_of)
+    columns: LayoutTracker[Key] = LayoutTracker(columns_of)
     columns.place(*numbers_in(answer, REQUESTS))
 
 

@@ -18,16 +18,21 @@ def column(key: str) -> BeanColumn | None:
     return BeanColumn(Bean.of("d", {"type": key.lower()}), "a")
 
 
+def columns(key: str) -> list[BeanColumn | None]:
+    """Those of a key with a single number."""
+    return [column(key)]
+
+
 class Parser:
     """Counts how often it is asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, key: str) -> BeanColumn | None:
+    def __call__(self, key: str) -> list[BeanColumn | None]:
         """The column of a key."""
         self.asked.append(key)
-        return column(key)
+        return columns(key)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_a_name_is_parsed_when_it_is_first_seen(
 
 def test_two_names_for_one_column_are_one_number() -> None:
     """A layout never holds a column twice: the exposition would hold a series twice."""
-    tracker = LayoutTracker(column)
+    tracker = LayoutTracker(columns)
     for _ in range(2):
         layout, values = tracker.place(["a", "A"], [1.0, 2.0])
         assert len(layout.columns) == 1
@@ -70,10 +75,10 @@ def test_two_names_for_one_column_are_one_number() -> None:
 def test_a_malformed_name_spoils_no_later_answer() -> None:
     """An agent that once answers nonsense is read again as soon as it answers sense."""
 
-    def strict(key: str) -> BeanColumn | None:
+    def strict(key: str) -> list[BeanColumn | None]:
         if key == "?":
             raise ValueError(key)
-        return column(key)
+        return columns(key)
 
     tracker = LayoutTracker(strict)
     tracker.place(["a"], [1.0])
@@ -87,7 +92,7 @@ def test_a_malformed_name_spoils_no_later_answer() -> None:
 
 def test_nothing_read_is_an_empty_layout() -> None:
     """Nothing is an answer too, at first and later."""
-    tracker = LayoutTracker(column)
+    tracker = LayoutTracker(columns)
     assert tracker.place([], [])[0].columns == ()
     tracker.place(["a", "A"], [1.0, 1.0])
     layout, values = tracker.place([], [])
@@ -97,11 +102,27 @@ def test_nothing_read_is_an_empty_layout() -> None:
 
 def test_a_missing_number_is_nan() -> None:
     """A key that stands twice leaves no hole behind."""
-    tracker = LayoutTracker(column)
+    tracker = LayoutTracker(columns)
     tracker.place(["a", "b"], [1.0, 2.0])
     _, values = tracker.place(["a", "a", "b"], [1.0, 3.0, nan])
     assert values[0] == 3.0
     assert isnan(values[1])
+
+
+def test_a_key_of_several_numbers_keeps_each_in_its_place() -> None:
+    """Its attributes may come in another order, or fewer of them; those that are gone leave no column."""
+    tracker = LayoutTracker[str](lambda key: [*map(column, key)])
+    first, values = tracker.place(["ab", "1c"], [1.0, 2.0, 3.0, 4.0])
+    assert list(values) == [1.0, 2.0, 4.0]
+    layout, values = tracker.place(["c1", "ba"], [5.0, 6.0, 7.0, 8.0])
+    assert dict(zip(layout.columns, values, strict=True)) == {
+        column("a"): 8.0,
+        column("b"): 7.0,
+        column("c"): 5.0,
+    }
+    assert {*layout.columns} == {*first.columns}
+    layout, values = tracker.place(["b"], [9.0])
+    assert (layout.columns, [*values]) == ((column("b"),), [9.0])
 
 
 CROWD = [f"name-{at}" for at in range(60)]
@@ -118,7 +139,7 @@ CROWD = [f"name-{at}" for at in range(60)]
 )
 def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> None:
     """The others keep their columns, and most of them their places; each number is in the place of its column."""
-    tracker = LayoutTracker(column)
+    tracker = LayoutTracker(columns)
     before: dict[BeanColumn, BeanColumn] = {}
     for passing, absent in steps:
         keys = [*passing, *(name for name in CROWD if name not in absent)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 from tests.fuzz.target import Target
 
@@ -13,7 +15,7 @@ from quotascope.exporter.mapping import BeanColumn
 from quotascope.exporter.sources.jolokia import (
     REQUESTS,
     Key,
-    column_of,
+    columns_of,
     numbers_in,
 )
 from quotascope.exporter.sources.source import LayoutTracker, NodeId
@@ -23,7 +25,7 @@ _NEXT = b"\0"
 
 
 def _read(data: bytes) -> None:
-    columns: LayoutTracker[Key] = LayoutTracker(column_of)
+    columns: LayoutTracker[Key] = LayoutTracker(columns_of)
     *before, last = data.split(_NEXT)[:3]
     for answer in before:
         try:
@@ -33,13 +35,13 @@ def _read(data: bytes) -> None:
     keys, values = numbers_in(last, REQUESTS)
     layout, _ = columns.place(keys, values)
     assert _numbers(columns, keys, values) == _numbers(
-        LayoutTracker(column_of), keys, values
+        LayoutTracker(columns_of), keys, values
     )
     NodeId(None).of(layout)
 
 
 def _numbers(
-    columns: LayoutTracker[Key], keys: list[Key], values: list[float]
+    columns: LayoutTracker[Key], keys: list[Key], values: NDArray[np.float64]
 ) -> dict[BeanColumn, float | None]:
     layout, numbers = columns.place(keys, values)
     assert len(set(layout.columns)) == len(layout.columns) == len(numbers)
