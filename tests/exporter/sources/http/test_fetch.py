@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import socket
 import zlib
+from asyncio.trsock import TransportSocket
 from dataclasses import replace
 from typing import Any
 
@@ -197,6 +198,31 @@ async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
         assert await fetch.read() == b"ok"
         await fetch.close()
     assert requests == 2
+
+
+async def test_what_arrived_is_acknowledged_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server that waits for that, as the JDK's, would send the end of an answer 40 ms later."""
+    first = asyncio.Event()
+    real = TransportSocket.setsockopt
+
+    def recorded(self: TransportSocket, level: int, option: int, value: int) -> None:
+        real(self, level, option, value)
+        if option == socket.TCP_QUICKACK:
+            first.set()
+
+    monkeypatch.setattr(TransportSocket, "setsockopt", recorded)
+
+    async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"Content-Length: 2\r\n\r\na")
+        await first.wait()
+        writer.write(b"b")
+        await writer.drain()
+
+    async with serving(behave) as url:
+        target = HttpTarget(url=url, timeout_seconds=5)
+        assert await fetched(target) == b"ab"
 
 
 def unpacked(packed: bytes, size: int = 7, most: int = 1_000_000) -> bytes:
