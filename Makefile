@@ -99,7 +99,7 @@ thorough: .venv/ready-dev ## The random tests with 2,000 examples each, new ones
 requirements: .venv/ready-dev ## Write deploy/requirements.txt: what the exporter runs with, by hashes for all platforms, in the versions of constraints.txt
 	echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
 	  --custom-compile-command "make requirements" --constraint constraints.txt \
-	  --extra exporter --extra otlp --extra patterns --output-file deploy/requirements.txt pyproject.toml -
+	  --extra otlp --extra patterns --output-file deploy/requirements.txt pyproject.toml -
 
 mutation: .venv/ready-dev ## Small mistakes in the code, and which of them the unit tests notice; one room: make mutation ARGS='--room quotas --sample 50'
 	@$(BIN)/python -m tools.mutation $(ARGS)

@@ -5,14 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, NoReturn
 
-from .extras import fail, fail_without
-
-try:
-    import typer
-except ModuleNotFoundError:  # the driver of a Spark job needs no command line
-    fail_without("typer")
+import typer
 
 from . import (
     demo,
@@ -94,17 +89,22 @@ def main() -> None:
         app(prog_name="quotascope")
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):  # fmt: skip
-            fail_without(str(error.name))
+            _fail(f"{error.name} is missing: pip install --force-reinstall quotascope")  # fmt: skip
         if _expected(error):
-            fail(str(error))
+            _fail(str(error))
         if "QUOTASCOPE_TRACEBACK" in os.environ:
             raise
         from quotascope.exporter.untrusted import one_line
 
-        fail(
+        _fail(
             f"unexpected {type(error).__name__}: {one_line(str(error))}\n"
             "This is a defect of quotascope. QUOTASCOPE_TRACEBACK=1 shows where it is."
         )
+
+
+def _fail(message: str) -> NoReturn:
+    sys.stderr.write(f"quotascope: {message}\n")
+    sys.exit(1)
 
 
 def _expected(error: Exception) -> bool:

@@ -94,7 +94,7 @@ Html = Annotated[
 
 # Of the commands of the pipeline
 
-_PIPELINE = ("numpy", "pyarrow", "orjson", "msgspec", "deltalake", "yaml")
+_PIPELINE = ("pyarrow", "msgspec", "deltalake")
 """What the extra of that name installs."""
 
 

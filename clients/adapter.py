@@ -42,7 +42,7 @@ def _library() -> Iterator[None]:
         yield
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "kafka":
-            raise LibraryMissing("kafka-python", "kafka") from error
+            raise LibraryMissing("kafka-python") from error
         raise UnsupportedByLibrary(
             "kafka-python", _version(), f"something of {error.name}"
         ) from error

@@ -35,12 +35,11 @@ class InvalidConnection(ClientError):
 
 
 class LibraryMissing(ClientError):
-    """A Kafka client library is not installed."""
+    """A Kafka client library is not installed; without an extra, it is what pip installs."""
 
-    def __init__(self, library: str, extra: str) -> None:
-        super().__init__(
-            f"{library} is not installed: pip install 'quotascope[{extra}]'"
-        )
+    def __init__(self, library: str, extra: str = "") -> None:
+        wanted = f"'quotascope[{extra}]'" if extra else library
+        super().__init__(f"{library} is not installed: pip install {wanted}")
         self.library = library
         self.extra = extra
 

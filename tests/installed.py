@@ -1,4 +1,4 @@
-"""What pip installs with an extra, and a process that has nothing else."""
+"""What pip installs, and a process that has nothing else."""
 
 from __future__ import annotations
 
@@ -15,31 +15,35 @@ from packaging.utils import NormalizedName, canonicalize_name
 ROOT = Path(__file__).parents[1]
 
 
-def closure(name: str, extras: frozenset[str]) -> set[NormalizedName]:
-    """The packages that one needs on this machine, itself included, as its metadata and that of the others say."""
-    found, left = set[NormalizedName](), [(canonicalize_name(name), extras)]
+def closure(requirements: Iterable[str]) -> set[NormalizedName]:
+    """The packages that these need on this machine, themselves included, as their metadata and that of the others say."""
+    found, left = set[NormalizedName](), [(Requirement(each), {""}) for each in requirements]  # fmt: skip
     while left:
-        package, wanted = left.pop()
-        found.add(package)
-        for text in metadata.requires(package) or ():
-            each = Requirement(text)
-            if each.marker is None or any(
-                each.marker.evaluate({"extra": extra}) for extra in ("", *wanted)
-            ):
-                following = canonicalize_name(each.name)
-                if following not in found or each.extras:
-                    left.append((following, frozenset(each.extras)))
+        package, extras = left.pop()
+        name = canonicalize_name(package.name)
+        if package.marker is not None and not any(
+            package.marker.evaluate({"extra": extra}) for extra in extras
+        ):
+            continue
+        if name not in found or package.extras:
+            found.add(name)
+            wanted = {"", *package.extras}
+            needed = metadata.requires(name) or ()
+            left.extend((Requirement(each), wanted) for each in needed)
     return found
 
 
 class Installed:
-    """A folder with links to what `pip install quotascope[extras]` brings, and to these rooms of ours (all unless named)."""
+    """A folder with links to what these requirements bring, and to these rooms of ours (all unless named)."""
 
     def __init__(
-        self, folder: Path, extras: Iterable[str] = (), rooms: Iterable[str] = ("*",)
+        self,
+        folder: Path,
+        requirements: Iterable[str] = ("quotascope",),
+        rooms: Iterable[str] = ("*",),
     ) -> None:
         self._folder = folder
-        for package in closure("quotascope", frozenset(extras)) - {"quotascope"}:
+        for package in closure(requirements) - {"quotascope"}:
             for name in {file.parts[0] for file in metadata.files(package) or ()}:
                 source = metadata.distribution(package).locate_file(name)
                 if name not in {"..", "__pycache__"}:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SMALL = tomllib.loads((ROOT / "packaging" / "spark" / "pyproject.toml").read_text())
+SETUPTOOLS = WHOLE["tool"]["setuptools"]
 FOLDERS = sorted(SETUPTOOLS["package-dir"].values())
 
 
@@ -30,6 +32,22 @@ def test_every_package_is_declared() -> None:
         for init in (ROOT / folder).rglob("__init__.py")
     }
     assert found == set(SETUPTOOLS["packages"])
+
+
+def test_the_small_distribution_is_a_part_of_the_whole() -> None:
+    """Version, libraries, extra and the packages of its folders are those of the whole."""
+    small, whole = SMALL["project"], WHOLE["project"]
+    assert small["version"] == whole["version"]
+    assert set(small["dependencies"]) < set(whole["dependencies"])
+    for extra, needed in small["optional-dependencies"].items():
+        assert needed == whole["optional-dependencies"][extra]
+    ours = SMALL["tool"]["setuptools"]
+    folders = tuple(ours["package-dir"])
+    assert ours["packages"] == [
+        name
+        for name in SETUPTOOLS["packages"]
+        if name in folders or name.startswith(tuple(f"{each}." for each in folders))
+    ]
 
 
 def test_every_folder_has_its_link() -> None:

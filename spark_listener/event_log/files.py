@@ -136,10 +136,10 @@ def decoder(path: Path, suffix: str) -> Decode:
 
 def _zstd(path: Path) -> Decode:
     try:
-        import zstandard  # noqa: PLC0415 - the extra zstd
+        import zstandard  # noqa: PLC0415 - the extra spark
     except ImportError as error:
         raise CodecUnusable(
-            f"{path} is compressed with zstd: pip install 'quotascope[zstd]'"
+            f"{path} is compressed with zstd: pip install zstandard"
         ) from error
     decompress = (
         zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress

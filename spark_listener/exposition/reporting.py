@@ -89,7 +89,7 @@ def start_reporting(
             }:
                 raise
             raise SparkListenerError(
-                "this needs OpenTelemetry's packages: pip install 'quotascope[spark-otlp]'"
+                "this needs OpenTelemetry's packages: pip install 'quotascope-spark[spark-otlp]', or 'quotascope[spark-otlp]' if that is installed"
             ) from None
         reporting.on_close(JobPush(settings, snapshots, app_id=app_id).close)
 

@@ -17,8 +17,7 @@ def libraries() -> set[str]:
     """Names of the libraries of the extra `pipeline`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = project["optional-dependencies"]["pipeline"]
-    named = {re.split(r"[^\w-]", each)[0] for each in needed} - {"quotascope"}
-    return {{"PyYAML": "yaml"}.get(name, name) for name in named}
+    return {re.split(r"[^\w-]", each)[0] for each in needed}
 
 
 def test_each_library_of_the_extra_is_looked_for(

@@ -349,7 +349,7 @@ def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("module", "error", "words"),
     [
-        ("kafka", LibraryMissing, r"pip install 'quotascope\[kafka\]'"),
+        ("kafka", LibraryMissing, "pip install kafka-python"),
         (
             "kafka.protocol.admin",
             UnsupportedByLibrary,

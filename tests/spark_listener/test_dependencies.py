@@ -32,33 +32,34 @@ print(*reporting.problems)
 """
 
 
+SMALL = tomllib.loads((ROOT / "packaging/spark/pyproject.toml").read_text())["project"]
+
+
 @pytest.mark.slow
-def test_driver_needs_what_its_extra_installs(tmp_path: Path) -> None:
+def test_driver_needs_what_its_distribution_installs(tmp_path: Path) -> None:
     """A listener with its page and sources imports nothing of the exporter, the command line or their libraries; OTLP names its extra."""
     rooms = ("clients", "metrics", "pages", "spark_listener")
     work = tmp_path / "work"
     work.mkdir()
-    done = Installed(tmp_path, ["spark"], rooms).run(
+    done = Installed(tmp_path, SMALL["dependencies"], rooms).run(
         DRIVER, log_of(VERSIONS[0], "plain"), work
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "metrics are not pushed: this needs OpenTelemetry's packages: pip install 'quotascope[spark-otlp]'\n"  # fmt: skip
+    assert done.stdout == "metrics are not pushed: this needs OpenTelemetry's packages: pip install 'quotascope-spark[spark-otlp]', or 'quotascope[spark-otlp]' if that is installed\n"  # fmt: skip
 
 
 def test_driver_needs_three_libraries() -> None:
     """A job's environment gets no web server, no command line and nothing that these depend on."""
-    assert closure("quotascope", frozenset({"spark"})) == {
+    assert closure(SMALL["dependencies"]) == {
         "librt",
         "orjson",
         "prometheus-client",
-        "quotascope",
     }
 
 
 def test_otlp_of_a_driver_fits_the_versions_of_a_job() -> None:
     """A driver shares its environment with the job, so no minor version is pinned, as it is for the exporter."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extra = project["optional-dependencies"]["spark-otlp"]
+    extra = SMALL["optional-dependencies"]["spark-otlp"]
     ours = [each for each in extra if each.startswith("opentelemetry")]
     assert ours
     assert all(each.endswith(">=1.35,<2") for each in ours)

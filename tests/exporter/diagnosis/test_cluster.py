@@ -80,7 +80,7 @@ def test_a_cluster_that_does_not(error: ClientError, advice: str) -> None:
 
 def test_a_library_that_is_missing_says_what_to_install() -> None:
     """No network is to blame for it."""
-    error = LibraryMissing("kafka-python", "kafka")
+    error = LibraryMissing("kafka-python")
     (result,) = reachability(ClusterAnswers(description=error))
     assert "pip install" in result.text
     assert result.advice == ""

@@ -34,7 +34,7 @@ async def examined(admin: Any, **given: Any) -> dict[str, list[str]]:
 
 def missing(_: KafkaConfig) -> ScriptedAdmin:
     """The library is not installed."""
-    raise LibraryMissing("kafka-python", "kafka")
+    raise LibraryMissing("kafka-python")
 
 
 def look(*raised: Exception) -> Look:

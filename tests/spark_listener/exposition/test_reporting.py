@@ -185,7 +185,7 @@ def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
     reporting = start(otlp__endpoint="http://127.0.0.1:1")
     reporting.close()
     (problem,) = reporting.problems
-    assert "quotascope[spark-otlp]" in problem
+    assert "quotascope-spark[spark-otlp]" in problem
 
 
 def test_books_that_cannot_be_read_do_not_hurt(
