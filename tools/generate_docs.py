@@ -28,6 +28,7 @@ _HEAD = """\
 All metrics of `quotascope serve`. `make docs` generates this page from `metrics/catalog/`.
 
 - Names that end with `_total` are counters, which start at 0 with the broker or exporter. All others are gauges.
+- In OpenMetrics, names that end with `_info` are of the type info, and units are declared. `HELP` names the MBean.
 - Names contain the unit. Request time is in **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
 - Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
 - Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
@@ -50,6 +51,7 @@ _SHORT = {
 _TITLES = {
     "kafka_quota_": "Kafka's quotas",
     "quotascope_": "The exporter",
+    "process_": "The exporter's process",
 }
 
 
@@ -79,7 +81,8 @@ def _dashboards() -> dict[Path, str]:
 def metrics_page() -> str:
     """The reference of all metric families."""
     parts = [_HEAD.rstrip()]
-    ordered = sorted(families(), key=_prefix)
+    titles = list(_TITLES)
+    ordered = sorted(families(), key=lambda family: titles.index(_prefix(family)))
     for prefix, group in groupby(ordered, key=_prefix):
         table = _table(group, sources=prefix == "kafka_quota_")
         parts.extend(["", f"## {_TITLES[prefix]}", *table])

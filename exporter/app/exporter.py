@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Self
 
 import structlog
+from prometheus_client import ProcessCollector
 
 from ..background import Background
 from ..cardinality import Cardinality
@@ -61,6 +62,7 @@ class Exporter:
         self._background = Background()
         self._sampler: Sampler | None = None
         self._push: OtlpPush | None = None
+        self._process = ProcessCollector(registry=None)
         self._roster = Roster(parts.sources)
         self._discovery = _discovery(parts, self._roster)
         self._refresh = LimitsRefresh(*_limits(parts))
@@ -211,6 +213,11 @@ class Exporter:
             push=None if push is None else push.counts.health,
             reload=None if self._reloader is None else self._reloader.health,
             restarts=dict(self._background.restarts),
+            process={
+                sample.name: sample.value
+                for metric in self._process.collect()
+                for sample in metric.samples
+            },
         )
 
     async def _first_collection(self) -> None:

@@ -66,6 +66,8 @@ class Exposed:
             _of_exporter(self.snapshot, self.now),
         ):
             rows[family.name].append((labels, value))
+        for name, value in self.snapshot.process.items():
+            rows[name].append(((), value))
         return rows
 
 

@@ -31,11 +31,13 @@ OPENMETRICS: Final = TextFormat(
 
 
 def head(family: Family, text_format: TextFormat) -> bytes:
-    """What stands before the series of a family, but for the end of its last line. OpenMetrics names counters without their suffix."""
-    name = family.name
+    """What stands before the series of a family, but for the end of its last line. OpenMetrics names counters and infos without their suffix, and knows units."""
+    name, kind, unit = family.name, family.type.value, ""
     if text_format is OPENMETRICS:
-        name = name.removesuffix("_total")
-    return f"# HELP {name} {family.help}\n# TYPE {name} {family.type}".encode()
+        name = name.removesuffix("_total").removesuffix("_info")
+        kind = "info" if family.is_info else kind
+        unit = family.declared_unit and f"\n# UNIT {name} {family.declared_unit}"
+    return f"# HELP {name} {family.documentation}\n# TYPE {name} {kind}{unit}".encode()
 
 
 def gzipped(text: bytes) -> bytes:

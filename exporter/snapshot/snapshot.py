@@ -110,6 +110,8 @@ class OwnHealth:
     """None where the configuration is not read again."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """How often background work failed and began again since the exporter started, by its name; empty where there is none."""
+    process: Mapping[str, float] = field(default_factory=dict)
+    """What the operating system knows of the exporter's process, by the family's name; empty without /proc."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,9 @@ class FamilyType(StrEnum):
     COUNTER = "counter"
 
 
+_MEASURES = ("bytes", "ratio", "seconds", "threads")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
     """One metric family: what it is called, what it means, how its series differ."""
@@ -29,6 +32,25 @@ class Family:
     """Unit in words, for the documentation."""
     source: str
     """Where the value comes from: an MBean attribute, a request of the Admin API, or what it is computed from."""
+
+    @property
+    def documentation(self) -> str:
+        """The ``HELP`` text: the help, and the MBean and attribute where the value is one."""
+        from_mbean = self.source.startswith("kafka.")
+        return f"{self.help} MBean {self.source}" if from_mbean else self.help
+
+    @property
+    def declared_unit(self) -> str:
+        """The unit as OpenMetrics declares it: ``bytes_per_second``. Empty where the name does not end with it, and for counts."""
+        unit = self.unit.replace("/s", "_per_second")
+        counts = unit == self.unit and unit not in _MEASURES
+        ends = self.name.removesuffix("_total").endswith(f"_{unit}")
+        return unit if ends and not counts else ""
+
+    @property
+    def is_info(self) -> bool:
+        """Whether the value is always 1 and the labels say something, an ``info`` of OpenMetrics."""
+        return self.name.endswith("_info")
 
 
 USAGE_LABELS = ("broker", "user", "client_id")

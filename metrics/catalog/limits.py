@@ -65,7 +65,7 @@ REPORTED_UTILIZATION = gauge(
     "Usage / limit as the broker reports it (KIP-1373); absent when unlimited.",
     TYPED_USAGE_LABELS,
     "ratio",
-    "quota-utilization",
+    "kafka.server:type=* quota-utilization",
 )
 
 UTILIZATION_MAX = gauge(

@@ -9,7 +9,7 @@ DELAY_QUEUE_SIZE = gauge(
     "Connections that the broker has muted for this quota type now.",
     ("quota_type", "broker"),
     "connections",
-    "queue-size",
+    "kafka.server:type=* queue-size",
 )
 
 DELAY_QUEUE_SIZE_MAX = gauge(
@@ -17,7 +17,7 @@ DELAY_QUEUE_SIZE_MAX = gauge(
     "Most connections muted at once for this quota type within collection.sample_window_seconds; absent without sampling.",
     ("quota_type", "broker"),
     "connections",
-    "queue-size",
+    "kafka.server:type=* queue-size",
 )
 
 EXEMPT_REQUEST_THREADS = gauge(

@@ -16,6 +16,7 @@ from .family import Family, FamilyType
 
 UCUM: Final[Mapping[str, str]] = {
     "": "",
+    "bytes": "By",
     "bytes/s": "By/s",
     "ratio": "1",
     "seconds": "s",
@@ -24,6 +25,7 @@ UCUM: Final[Mapping[str, str]] = {
     "changes": "{change}",
     "connections": "{connection}",
     "connections/s": "{connection}/s",
+    "descriptors": "{descriptor}",
     "entities": "{entity}",
     "errors": "{error}",
     "events": "{event}",
@@ -57,10 +59,12 @@ def ucum(family: Family) -> str:
 _NAMESPACES: Final[Mapping[str, str]] = {
     "kafka_client_": "kafka.client.",
     "kafka_quota_": "kafka.quota.",
+    "process_": "process.",
     "quotascope_": "quotascope.",
     "spark_": "spark.",
 }
 _SUFFIXES: Final[Mapping[str, str]] = {
+    "By": "_bytes",
     "By/s": "_bytes_per_second",
     "s": "_seconds",
     "1": "_ratio",

@@ -172,3 +172,51 @@ OTLP_POINTS = counter(
     "points",
     "the receiver's answers",
 )
+
+PROCESS_CPU_SECONDS = counter(
+    "process_cpu_seconds_total",
+    "CPU time of the exporter's process, in user and system mode; absent without /proc.",
+    (),
+    "seconds",
+    "/proc/self/stat",
+)
+
+PROCESS_RESIDENT_MEMORY_BYTES = gauge(
+    "process_resident_memory_bytes",
+    "Resident memory of the exporter's process; absent without /proc.",
+    (),
+    "bytes",
+    "/proc/self/stat",
+)
+
+PROCESS_VIRTUAL_MEMORY_BYTES = gauge(
+    "process_virtual_memory_bytes",
+    "Virtual memory of the exporter's process; absent without /proc.",
+    (),
+    "bytes",
+    "/proc/self/stat",
+)
+
+PROCESS_OPEN_FDS = gauge(
+    "process_open_fds",
+    "Open file descriptors of the exporter's process; absent without /proc.",
+    (),
+    "descriptors",
+    "/proc/self/fd",
+)
+
+PROCESS_MAX_FDS = gauge(
+    "process_max_fds",
+    "Most file descriptors that the exporter's process may open; absent without /proc.",
+    (),
+    "descriptors",
+    "/proc/self/limits",
+)
+
+PROCESS_START_TIME_SECONDS = gauge(
+    "process_start_time_seconds",
+    "Unix time at which the exporter's process started; absent without /proc.",
+    (),
+    "seconds",
+    "/proc/self/stat, /proc/stat",
+)

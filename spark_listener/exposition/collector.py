@@ -59,8 +59,8 @@ def _empty(
     family: Family, labels: tuple[str, ...]
 ) -> CounterMetricFamily | GaugeMetricFamily:
     if family.type is FamilyType.COUNTER:
-        return CounterMetricFamily(family.name, family.help, labels=labels)
-    return GaugeMetricFamily(family.name, family.help, labels=labels)
+        return CounterMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)  # fmt: skip
+    return GaugeMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)  # fmt: skip
 
 
 def series_of(

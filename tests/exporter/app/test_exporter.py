@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from quotascope.exporter.limits import Limits
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.otlp import OtlpPush
 from quotascope.exporter.snapshot import Sampling, Snapshot
+from quotascope.metrics.catalog import families
 
 
 def config(**server: Any) -> Config:
@@ -70,6 +72,19 @@ async def test_from_start_to_end() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
     with pytest.raises(aiohttp.ClientConnectorError):
         await get(f"{exporter.url}/-/healthy")
+
+
+async def test_process_is_shown_as_the_operating_system_knows_it() -> None:
+    """CPU, memory, descriptors and start are those of this process, and names are Prometheus's."""
+    async with exporter_of(config(), [ScriptedSource()]) as exporter:
+        process = (await exporter.snapshot()).process
+    assert process.keys() == {
+        family.name for family in families() if family.name.startswith("process_")
+    }
+    assert 0 < process["process_start_time_seconds"] < time.time()
+    assert process["process_cpu_seconds_total"] > 0
+    assert 20e6 < process["process_resident_memory_bytes"] < process["process_virtual_memory_bytes"]  # fmt: skip
+    assert 2 < process["process_open_fds"] <= process["process_max_fds"]  # fmt: skip
 
 
 async def test_requests_under_way_are_answered_before_the_end() -> None:

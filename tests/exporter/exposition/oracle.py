@@ -88,7 +88,10 @@ class _Collected(Collector):
             found.setdefault(name, []).append((dict(labels), value))
         for family in families():
             metric = Metric(
-                family.name.removesuffix("_total"), family.help, family.type.value
+                family.name.removesuffix("_total").removesuffix("_info"),
+                family.documentation,
+                "info" if family.name.endswith("_info") else family.type.value,
+                family.declared_unit,
             )
             for each, value in found.pop(family.name, ()):
                 metric.add_sample(family.name, each, value)
@@ -139,6 +142,7 @@ def _rows(shown: Snapshot, now: float) -> Iterator[Row]:
     yield from _of_callbacks(shown)
     yield from _of_limits(shown)
     yield from _of_exporter(shown, now)
+    yield from ((name, {}, value) for name, value in shown.process.items())
 
 
 def _of_entity(usage: EntityUsage, row: int, shown: Snapshot) -> Iterator[Row]:

@@ -7,6 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.exporter.exposition.oracle import on_page, page, samples
 
@@ -104,6 +107,14 @@ EVERYTHING: Final = snapshot(
     ),
     reload=ReloadHealth(succeeded_at=NOW - 15, error="broken"),
     restarts={"limits": 2, "trails": 0},
+    process={
+        "process_cpu_seconds_total": 31.5,
+        "process_resident_memory_bytes": 32e6,
+        "process_virtual_memory_bytes": 33e6,
+        "process_open_fds": 34,
+        "process_max_fds": 35,
+        "process_start_time_seconds": NOW - 36,
+    },
     folds=Folds(overflow=16, excluded=17, idle=18, series_dropped={"overflow": 19, "idle": 20, "detail": 21}),
     callbacks=Callbacks(labels=("zone",), folded=23),
     peaks=Peaks(
@@ -134,10 +145,28 @@ def test_every_family_of_the_catalog_is_filled() -> None:
     assert shown == {family.name for family in families()}
 
 
+def test_openmetrics_declares_types_and_units() -> None:
+    """Its parser accepts each family: what is always 1 is an info, and a unit ends the name."""
+    text = Renderer().render(EVERYTHING, NOW, OPENMETRICS).decode()
+    found = {each.name: each for each in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
+    infos = {name for name, each in found.items() if each.type == "info"}
+    assert infos == {"kafka_quota_rule", "kafka_quota_throttle_cause", "quotascope_source_dialect", "quotascope_build"}  # fmt: skip
+    for name, unit in (
+        ("kafka_quota_produce_bytes_per_second", "bytes_per_second"),
+        ("kafka_quota_throttled_seconds", "seconds"),
+        ("kafka_quota_utilization_ratio", "ratio"),
+        ("process_resident_memory_bytes", "bytes"),
+        ("kafka_quota_rules", ""),
+        ("kafka_quota_controller_mutation_burst_tokens", ""),
+    ):
+        assert found[name].unit == unit
+
+
 @pytest.mark.parametrize(
     ("changes", "absent"),
     [
         ({"sampling": None}, "quotascope_samples_"),
+        ({"process": {}}, "process_"),
         ({"push": None}, "quotascope_otlp_"),
         ({"reload": None}, "quotascope_config_"),
         ({"discoveries": ()}, "quotascope_discover"),

@@ -193,10 +193,14 @@ def test_what_no_source_sees_is_not_zero(
 
 
 def test_families_come_in_the_order_of_the_catalog() -> None:
-    """All of them, with type and help."""
+    """All of them, with type, help and unit."""
     shown = list(JobCollector(lambda: [job()]).collect())
-    found = [(metric.type, metric.documentation) for metric in shown]
-    assert found == [(family.type.value, family.help) for family in job_families()]
+    found = [(metric.type, metric.documentation, metric.unit) for metric in shown]
+    assert found == [
+        (family.type.value, family.help, family.declared_unit)
+        for family in job_families()
+    ]
+    assert {"seconds", ""} <= {unit for _, _, unit in found}
 
 
 def test_a_registry_knows_them_before_there_is_a_job() -> None:
