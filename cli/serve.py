@@ -34,7 +34,7 @@ quotascope serve --source jmx_exporter:1=http://broker-1:9404/metrics --port 975
 
 quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-client-id 'console-.*' --detail-above 0.5 --idle-after 15m
 
-quotascope serve --config /etc/quotascope.yaml --web.config.file /etc/quotascope/web.yaml
+quotascope serve --config /etc/quotascope.yaml --web.listen-address :9750 --web.config.file /etc/quotascope/web.yaml
 
 quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector:4317 --otlp-protocol grpc
 """
@@ -74,6 +74,15 @@ class Serving:
         ),
     ] = None
     port: Annotated[int | None, options.PORT] = None
+    web_listen_address: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--web.listen-address",
+            metavar="ADDRESS",
+            help="Address and port to listen on, instead of --address and --port, as in all exporters of Prometheus: :9749 or [::1]:9749; may be repeated.",
+            rich_help_panel=options.SERVING,
+        ),
+    ] = None
     web_config_file: Annotated[
         str | None,
         typer.Option(

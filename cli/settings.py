@@ -151,6 +151,7 @@ _PLACES = {
     "--address": ("server", "address"),
     "--port": ("server", "port"),
     "--web.config.file": ("server", "web_config_file"),
+    "--web.listen-address": ("server", "listen_addresses"),
     "--max-entities": ("cardinality", "max_entities"),
     "--include-user": ("cardinality", "include_users"),
     "--exclude-user": ("cardinality", "exclude_users"),
@@ -165,6 +166,13 @@ _PLACES = {
     "--sample-every": ("collection", "sample_every_seconds"),
     "--targets": ("discovery", "file_sd", "files"),
 }
+
+
+_DOTTED = {
+    "web_config_file": "--web.config.file",
+    "web_listen_address": "--web.listen-address",
+}
+"""Flags with the names that they have in all exporters of Prometheus."""
 
 
 def configuration(
@@ -188,9 +196,7 @@ def configuration(
 
     overrides = []
     for name, value in flags.items():
-        # --web.config.file is the name in all exporters of Prometheus
-        separator = "." if name == "web_config_file" else "-"
-        flag = f"--{name.replace('_', separator)}"
+        flag = _DOTTED.get(name, f"--{name.replace('_', '-')}")
         if value is not None:
             overrides.append(Override(place=_PLACES[flag], value=value, origin=flag))
     if sources:

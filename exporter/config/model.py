@@ -7,6 +7,7 @@ configuration (`quotascope config example`), see ``reference``.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -51,6 +52,16 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
+def _listen_address(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    in_brackets = host.startswith("[") and host.endswith("]")
+    if not colon or (":" in host) != in_brackets or not re.fullmatch(r"\d{1,5}", port):
+        raise ValueError("expected HOST:PORT, :PORT or [IPV6]:PORT")
+    if int(port) > 65_535:  # noqa: PLR2004 - TCP's last port
+        raise ValueError("expected a port up to 65535")
+    return text
+
+
 class ServerConfig(Section):
     """Where quotascope itself listens."""
 
@@ -60,6 +71,14 @@ class ServerConfig(Section):
     )
     port: int = Field(
         default=DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one."
+    )
+    listen_addresses: Annotated[
+        tuple[Annotated[str, AfterValidator(_listen_address)], ...],
+        BeforeValidator(comma_separated),
+    ] = Field(
+        default=(),
+        description="Addresses with ports to listen on, instead of address and port, as `--web.listen-address` of Prometheus's exporters: an empty host is all of IPv4 and IPv6.",
+        examples=[(":9749",), ("127.0.0.1:9749", "[::1]:9749")],
     )
     web_config_file: FilePath | None = Field(
         default=None,
@@ -82,6 +101,14 @@ class ServerConfig(Section):
         le=100_000,
         description="Most scrapes answered at once, and as many requests for pages; more get 503.",
     )
+
+    @property
+    def endpoints(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each address to listen on; an empty host is all addresses of this machine."""
+        if not self.listen_addresses:
+            return ((self.address, self.port),)
+        parts = (each.rpartition(":") for each in self.listen_addresses)
+        return tuple((host.strip("[]"), int(port)) for host, _, port in parts)
 
 
 class CollectionConfig(Section):

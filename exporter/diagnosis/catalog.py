@@ -229,7 +229,7 @@ class Catalog(Enum):
         "{subject} is taken, perhaps by this exporter: a server that wants a client certificate cannot be asked.",
         "")
     PORT_TAKEN = _ERROR, "listening", "Another program listens on {subject}.", "Set server.port, or stop that program."
-    CANNOT_LISTEN = _ERROR, "listening", "Cannot listen on {subject}: {reason}.", "Check server.address."
+    CANNOT_LISTEN = _ERROR, "listening", "Cannot listen on {subject}: {reason}.", "Check server.address or server.listen_addresses."
     TOO_FEW_FILES = (_WARNING, "listening",
         "Only {most} connections can be open at once instead of {wanted} (server.max_connections): a process that is started like this one may open too few files.",
         "{hint}")

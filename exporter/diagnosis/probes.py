@@ -93,7 +93,7 @@ async def listening(server: ServerConfig) -> list[Finding]:
     """
     if server.web_config_file is not None:
         load_web_settings(server.web_config_file)
-    findings = [await _address(server)]
+    findings = [await _address(server, *each) for each in server.endpoints]
     wanted = server.max_connections
     most = most_connections(wanted)
     if most < wanted:
@@ -105,19 +105,20 @@ async def listening(server: ServerConfig) -> list[Finding]:
     return findings
 
 
-async def _address(server: ServerConfig) -> Finding:  # noqa: PLR0911 - one for each finding
-    if server.port == 0:
-        return Catalog.PORT_ANY.found(address=server.address)
-    place = f"{server.address} port {server.port}"
-    error = await asyncio.to_thread(_bind_error, server.address, server.port)
+async def _address(server: ServerConfig, address: str, port: int) -> Finding:  # noqa: PLR0911 - one for each finding
+    shown = address or "all addresses"
+    if port == 0:
+        return Catalog.PORT_ANY.found(address=shown)
+    place = f"{shown} port {port}"
+    error = await asyncio.to_thread(_bind_error, address or None, port)
     if error is None:
         return Catalog.PORT_FREE.found(place)
     if error.errno != errno.EADDRINUSE:
         return Catalog.CANNOT_LISTEN.found(place, reason=os_reason(error))
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.address, server.address)  # noqa: S104 - compared, not bound
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared, not bound
     host = f"[{host}]" if ":" in host else host
     for scheme in ("http", "https"):
-        status, text = await _get(f"{scheme}://{host}:{server.port}/-/healthy")
+        status, text = await _get(f"{scheme}://{host}:{port}/-/healthy")
         if text == "healthy\n":
             return Catalog.PORT_SERVED.found(place)
         if status in _REFUSALS:
@@ -127,7 +128,7 @@ async def _address(server: ServerConfig) -> Finding:  # noqa: PLR0911 - one for 
     return Catalog.PORT_TAKEN.found(place)
 
 
-def _bind_error(address: str, port: int) -> OSError | None:
+def _bind_error(address: str | None, port: int) -> OSError | None:
     try:
         family, kind, protocol, _, at = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

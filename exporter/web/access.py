@@ -48,7 +48,7 @@ class AccessPolicy:
     Args:
         settings: Returns the current settings of the web config file.
         most: How many scrapes are answered at once, and how many other requests.
-        listening: The address that is listened on. On a loopback address only ``localhost`` and IP addresses
+        listening: The addresses that are listened on. On loopback addresses only ``localhost`` and IP addresses
             are answered, unless ``allowed_hosts`` names others; elsewhere any host name is answered.
         allowed_hosts: Host names that are answered besides IP addresses and ``localhost``; empty for the default.
         clock: Steady seconds.
@@ -59,13 +59,16 @@ class AccessPolicy:
         self,
         settings: Callable[[], WebSettings],
         most: int,
-        listening: str,
+        listening: Sequence[str],
         allowed_hosts: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
-        found = _address(listening)
-        loopback = listening == "localhost" if found is None else found.is_loopback
+        found = {host: _address(host) for host in listening}
+        loopback = all(
+            host == "localhost" if address is None else address.is_loopback
+            for host, address in found.items()
+        )
         self._any_host = not allowed_hosts and not loopback
         # "" is HTTP/1.0 without a Host header, which no browser speaks
         self._hosts = {"", "localhost", *(n.lower().rstrip(".") for n in allowed_hosts)}

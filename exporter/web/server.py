@@ -29,7 +29,7 @@ _BACKLOG: Final = 128
 
 class HttpServer:
     """
-    Serves an application on one address.
+    Serves an application on the configured addresses.
 
     asyncio accepts the connections and aiohttp speaks HTTP; the places, deadlines, certificates and access rules are
     ours. Raises ``ConfigError`` when the web config file cannot be used.
@@ -46,15 +46,18 @@ class HttpServer:
         self._settings = settings_of(config)
         self._pool = ConnectionPool(self._limits.connections)
         self._access = AccessPolicy(
-            self._settings, self._limits.requests, config.address, config.allowed_hosts
+            self._settings,
+            self._limits.requests,
+            [host for host, _ in config.endpoints],
+            config.allowed_hosts,
         )
         self._runner: web.AppRunner | None = None
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
         self._cannot_accept = RateLimitedLog("connections cannot be accepted", "error")
 
     async def open(self, app: web.Application, grace_seconds: float) -> str:
         """
-        Listen, and answer with ``app``; returns the URL for a program on this machine. Raises ``CannotListen``.
+        Listen, and answer with ``app``; returns the URL of the first address for a program on this machine. Raises ``CannotListen``.
 
         ``grace_seconds`` is how long ``close`` waits for requests in progress.
         """
@@ -67,29 +70,35 @@ class HttpServer:
         http.request_handler = partial(
             self._access.answer, handler=http.request_handler
         )
-        self._listener = await self._listen(http)
-        host, port = self._listener.sockets[0].getsockname()[:2]
-        url = url_of("http" if self._settings().tls is None else "https", host, port)
+        for host, port in self._config.endpoints:
+            self._listeners.append(await self._listen(http, host, port))
+        scheme = "http" if self._settings().tls is None else "https"
         users = len(self._settings().config.basic_auth_users)
-        log.info("listening", url=url, users=users or "anybody")
-        return url
+        urls = [
+            url_of(scheme, *listener.sockets[0].getsockname()[:2])
+            for listener in self._listeners
+        ]
+        for url in urls:
+            log.info("listening", url=url, users=users or "anybody")
+        return urls[0]
 
     async def close(self) -> None:
         """Accept no more connections, and wait for requests in progress."""
         loop = asyncio.get_running_loop()
-        if self._listener is not None:
-            for each in self._listener.sockets:
-                loop.remove_reader(each.fileno())
+        if self._listeners:
+            for listener in self._listeners:
+                for each in listener.sockets:
+                    loop.remove_reader(each.fileno())
             await asyncio.sleep(0)  # else asyncio loses what it has just accepted
-            self._listener.close()
+            for listener in self._listeners:
+                listener.close()
             loop.set_exception_handler(None)
         await self._pool.end_handshakes()
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _listen(self, http: web.Server) -> asyncio.Server:
+    async def _listen(self, http: web.Server, host: str, port: int) -> asyncio.Server:
         loop = asyncio.get_running_loop()
-        address, port = self._config.address, self._config.port
         try:
             listener = await loop.create_server(
                 lambda: HttpConnection(
@@ -99,14 +108,14 @@ class HttpServer:
                     self._limits,
                     self._settings,
                 ),
-                address,
+                host or None,
                 port,
                 backlog=_BACKLOG,
             )
         except (OSError, ValueError) as error:  # ValueError: not a valid host name
             reason = os_reason(error) if isinstance(error, OSError) else str(error)
             raise CannotListen(
-                f"cannot listen on {address} port {port}: {reason}"
+                f"cannot listen on {host or 'all addresses'} port {port}: {reason}"
             ) from None
         loop.set_exception_handler(self._on_loop_error)
         return listener

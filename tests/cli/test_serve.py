@@ -31,7 +31,7 @@ QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 @contextmanager
 def serving(source: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The exporter on a free port, and its URL; ended at the end whatever happens."""
-    options = ("--address", "127.0.0.1", "--port", "0", "--log-format", "logfmt")
+    options = ("--web.listen-address", "127.0.0.1:0", "--log-format", "logfmt")
     with subprocess.Popen(
         [QUOTASCOPE, "serve", "--source", source, *options],
         env={**os.environ, "QUOTASCOPE_COLLECTION__MAX_AGE_SECONDS": "0"},

@@ -55,6 +55,7 @@ kafka.refresh_interval_seconds 30.0
 kafka.timeout_seconds 10.0
 server.address 0.0.0.0
 server.port 9749
+server.listen_addresses ()
 server.web_config_file None
 server.allowed_hosts ()
 server.max_connections 512

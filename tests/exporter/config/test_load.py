@@ -125,6 +125,23 @@ def test_origin_outside_the_file_is_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("9749", "expected HOST:PORT, :PORT or [IPV6]:PORT"),
+        ("::1", "expected HOST:PORT, :PORT or [IPV6]:PORT"),
+        ("host:", "expected HOST:PORT, :PORT or [IPV6]:PORT"),
+        ("host:http", "expected HOST:PORT, :PORT or [IPV6]:PORT"),
+        ("[::1]:65536", "expected a port up to 65535"),
+    ],
+)
+def test_listen_address_is_host_and_port(address: str, expected: str) -> None:
+    """As exporters of Prometheus take it; what is not one is named."""
+    name = "--web.listen-address"
+    flag = Override(place=("server", "listen_addresses"), value=[address], origin=name)
+    assert problems("", [flag]) == [f"{name}: server.listen_addresses[0] {expected}"]
+
+
 def test_misspelled_variable_is_told() -> None:
     """A variable that looks like ours but sets nothing is an error, as an unknown key is."""
     assert problems("", QUOTASCOPE_SERVER__PROT="1") == [

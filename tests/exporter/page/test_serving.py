@@ -47,7 +47,7 @@ class Served:
 
 async def _headed(_: Request, answer: StreamResponse) -> None:
     """As the front does it."""
-    AccessPolicy(WebSettings, 1, "localhost").put_headers(answer.headers)
+    AccessPolicy(WebSettings, 1, ["localhost"]).put_headers(answer.headers)
 
 
 @pytest.fixture

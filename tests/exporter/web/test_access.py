@@ -165,8 +165,8 @@ async def test_requests_without_a_reader_take_no_places(tmp_path: Path) -> None:
         AsyncExitStack() as held,
         aiohttp.ClientSession(headers=RIGHT) as session,
     ):
-        assert served.server._listener is not None
-        for each in served.server._listener.sockets:  # what is accepted inherits it
+        (listener,) = served.server._listeners
+        for each in listener.sockets:  # what is accepted inherits it
             each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         place = ("127.0.0.1", int(served.url.rpartition(":")[2]))
         for _ in range(45):
@@ -251,7 +251,7 @@ async def test_requests_at_once_are_limited() -> None:
 def test_rate_limit() -> None:
     """A burst at once, and then one for each interval; changes hold at once."""
     now = 0.0
-    policy = AccessPolicy(WebSettings, 1, "localhost", clock=lambda: now)
+    policy = AccessPolicy(WebSettings, 1, ["localhost"], clock=lambda: now)
     limit = RateLimitConfig(interval=0.5, burst=2)
     assert [policy._take_token(limit) for _ in range(3)] == [True, True, False]
     now = 0.5
@@ -308,21 +308,23 @@ async def test_a_page_of_another_site_reads_nothing(
 
 
 @pytest.mark.parametrize(
-    ("address", "allowed", "any_host"),
+    ("addresses", "allowed", "any_host"),
     [
-        ("127.0.0.1", [], False),
-        ("::1", [], False),
-        ("localhost", [], False),
-        ("0.0.0.0", [], True),  # noqa: S104 - compared, not bound
-        ("quotascope.corp", [], True),
-        ("0.0.0.0", ["quotascope.corp"], False),  # noqa: S104 - compared, not bound
+        (["127.0.0.1"], [], False),
+        (["::1"], [], False),
+        (["localhost", "::1"], [], False),
+        (["127.0.0.1", "192.0.2.1"], [], True),
+        (["0.0.0.0"], [], True),  # noqa: S104 - compared, not bound
+        ([""], [], True),
+        (["quotascope.corp"], [], True),
+        (["0.0.0.0"], ["quotascope.corp"], False),  # noqa: S104 - compared, not bound
     ],
 )
 async def test_host_names_of_other_addresses_are_unknown(
-    address: str, allowed: list[str], *, any_host: bool
+    addresses: list[str], allowed: list[str], *, any_host: bool
 ) -> None:
     """Beyond loopback any name is answered, unless some are listed."""
-    assert AccessPolicy(WebSettings, 1, address, allowed)._any_host is any_host
+    assert AccessPolicy(WebSettings, 1, addresses, allowed)._any_host is any_host
 
 
 @pytest.mark.parametrize(

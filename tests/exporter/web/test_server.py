@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
@@ -121,6 +122,28 @@ async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
         with pytest.raises(CannotListen, match=found):
             await http.open(web.Application(), 1.0)
         await http.close()
+
+
+async def test_several_addresses_are_listened_on() -> None:
+    """Of IPv4 and IPv6, in the order of the configuration; where one cannot be had, none stays open."""
+    addresses = ["127.0.0.1:0", "[::1]:0", ":0"]
+    with capture_logs() as logs:
+        async with serving(listen_addresses=addresses) as served:
+            urls = [each["url"] for each in logs if each["event"] == "listening"]
+            async with aiohttp.ClientSession() as session:
+                for url in urls:
+                    async with session.get(url) as answer:
+                        assert await answer.text() == "hello"
+    assert served.url == urls[0]
+    assert [url.rpartition(":")[0] for url in urls[:2]] == ["http://127.0.0.1", "http://[::1]"]  # fmt: skip
+    assert len(urls) == len(addresses)
+    port = int(urls[1].rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        other = taken.getsockname()[1]
+        with pytest.raises(CannotListen, match=f"^cannot listen on 127.0.0.1 port {other}: "):  # fmt: skip
+            async with serving(listen_addresses=[f"[::1]:{port}", f"127.0.0.1:{other}"]):  # fmt: skip
+                pass
+    socket.create_server(("::1", port), family=socket.AF_INET6).close()
 
 
 def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
