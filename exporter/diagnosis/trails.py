@@ -120,7 +120,8 @@ class Trails:
         values = self._values[:, (self._now - ages) % self._steps, slot]
         used, usage, throttle_time = values.astype(np.float64)
         return Trail(
-            times=(self._now - self._set_back - ages) * self._step_seconds,
+            times=(self._now - self._set_back - ages.astype(np.float64))
+            * self._step_seconds,
             step_seconds=self._step_seconds,
             used=used,
             usage=usage,

@@ -49,7 +49,7 @@ def read_query(given: Mapping[str, str]) -> EntityQuery:
 
     """
     selection = Selection(
-        order=_one_of(given, "sort", _ORDERS, Order.USED),
+        order=_one_of(given, "sort", _ORDERS, Order.URGENCY),
         backwards=_one_of(given, "reverse", _FLAGS, usual=False),
         show=_one_of(given, "show", _SHOWS, Show.LIMITED),
         quota_type=_one_of(given, "type", _TYPES, None),
@@ -74,7 +74,7 @@ def parameters(query: EntityQuery) -> Iterator[tuple[str, str]]:
     """The parameters that differ from their defaults."""
     wanted = query.selection
     given = (
-        ("sort", wanted.order.value, Order.USED.value),
+        ("sort", wanted.order.value, Order.URGENCY.value),
         ("reverse", "1" if wanted.backwards else "", ""),
         ("show", wanted.show.value, Show.LIMITED.value),
         ("type", wanted.quota_type.label if wanted.quota_type else "", ""),
