@@ -11,7 +11,7 @@ from quotascope.exporter.diagnosis.selection import (
     in_order,
     matching,
 )
-from quotascope.exporter.page.page import _color
+from quotascope.exporter.page.columns import color_of
 from quotascope.exporter.snapshot import Columns, EntityUsage
 from quotascope.metrics import QuotaType
 
@@ -189,18 +189,18 @@ def test_from_eighty_percent_on_it_is_close(
     """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
-    assert _color(used) == color
+    assert color_of(used) == color
     assert style_of(full) == terminal
     throttled = replace(full, throttle_time_seconds=0.1)
     slow = Columns.of([throttled]).usages
     assert matching(slow, Selection(show=Show.NEAR)) == [throttled]
-    assert _color(used, throttled=True) == "over"
+    assert color_of(used, throttled=True) == "over"
     assert style_of(throttled) == "red"
 
 
-def test_what_is_unknown_has_no_color() -> None:
+def test_what_is_unknown_has_nocolor_of() -> None:
     """Green would say that all is well."""
-    assert _color(None) == ""
+    assert color_of(None) == ""
     assert style_of(UNKNOWN) == "dim"
     assert style_of(FREE) == "dim"
 
