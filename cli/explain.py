@@ -48,6 +48,7 @@ def explain(
     """
     from quotascope.exporter.diagnosis.explain import explain as explain_limits
     from quotascope.exporter.diagnosis.explain import user_of
+    from quotascope.exporter.diagnosis.explained import as_json
     from quotascope.exporter.untrusted import one_line
 
     from . import explain_view
@@ -65,7 +66,7 @@ def explain(
     explanations = explain_limits(limits, name, client_id)
     callbacks = warn_of_callbacks(limits)
     if json:
-        answer = explain_view.as_json(name, client_id, explanations, callbacks)
+        answer = as_json(name, client_id, explanations, callbacks)
         typer.echo(jsonlib.dumps(answer, indent=2))
     else:
         from rich.console import Console

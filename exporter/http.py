@@ -17,6 +17,7 @@ from .config import CollectionConfig
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
 from .page import Pages, Runbooks
 from .page.owners import Owners
+from .page.render import PageFrame
 from .snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -35,7 +36,7 @@ class Handlers:
     ``runbooks`` are Markdown by the name of the alert; ``clock`` returns Unix time in seconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a configuration can change
         self,
         collection: Collection,
         config: CollectionConfig,
@@ -44,27 +45,38 @@ class Handlers:
         *,
         owners: Owners | None = None,
         runbooks: Mapping[str, str] | None = None,
+        grafana_url: str | None = None,
     ) -> None:
         self._collection = collection
         self._config = config
-        self.pages = Pages(
-            collection, config, cluster, owners=owners, runbooks=bool(runbooks)
-        )
-        """The page and its JSON."""
         self._runbooks = Runbooks(runbooks or {})
         self._cluster = cluster
+        frame = self._frame(grafana_url)
+        self.pages = Pages(collection, config, frame, owners=owners)
+        """The pages and their JSON."""
         self._rendering = Rendering(Renderer(cluster), clock)
         self._clock = clock
 
     def configure(
-        self, config: CollectionConfig, cluster: str | None, owners: Owners
+        self,
+        config: CollectionConfig,
+        cluster: str | None,
+        owners: Owners,
+        grafana_url: str | None = None,
     ) -> None:
-        """Use another timeout, name of the cluster and owners from the next request on."""
+        """Use another timeout, name of the cluster, owners and Grafana from the next request on."""
         self._config = config
-        self.pages.configure(config, cluster, owners)
         if cluster != self._cluster:
             self._cluster = cluster
             self._rendering = Rendering(Renderer(cluster), self._clock)
+        self.pages.configure(config, self._frame(grafana_url), owners)
+
+    def _frame(self, grafana_url: str | None) -> PageFrame:
+        return PageFrame(
+            cluster=self._cluster,
+            runbooks=bool(self._runbooks.names),
+            grafana_url=grafana_url,
+        )
 
     def app(self) -> web.Application:
         """The application with all routes."""

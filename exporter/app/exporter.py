@@ -82,6 +82,7 @@ class Exporter:
             config.cluster,
             owners=Owners(config.owners, config.default_owner),
             runbooks=runbooks,
+            grafana_url=config.grafana_url,
         )
         self._server = HttpServer(config.server)
 
@@ -167,7 +168,7 @@ class Exporter:
             collection.sample_window_seconds,
         )
         owners = Owners(config.owners, config.default_owner)
-        self._handlers.configure(collection, config.cluster, owners)
+        self._handlers.configure(collection, config.cluster, owners, config.grafana_url)
         if collection != before.collection:
             await self._background.stop("samples")
             self._start_sampler()

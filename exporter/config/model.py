@@ -403,6 +403,11 @@ class Config(Section):
         description="The owner of all other entities. Default: they have none.",
         examples=["platform"],
     )
+    grafana_url: HttpUrl | None = Field(
+        default=None,
+        description="Where Grafana has the dashboards of quotascope: the page of an entity links to its own.",
+        examples=["https://grafana.corp"],
+    )
     otlp: OtlpConfig | None = Field(
         default=None,
         description="Pushes the same metrics to an OpenTelemetry receiver. The variables OTEL_EXPORTER_OTLP_… alone do not enable it; `otlp: {}` does, and takes the other settings from them.",

@@ -44,11 +44,11 @@ class Explanation:
     """What applies now."""
     fallback: Resolution | None
     """What would apply if the deciding rule were removed; None when no rule decides."""
-    measured_as: tuple[str, str | None] | None
+    measured_as: tuple[str | None, str | None] | None
     """
     User and client-id under which the broker measures; empty for a dimension that it does not separate, None when it does not measure.
 
-    The client-id is None when each client has its own.
+    A name is None when each user, or each client, has its own.
     """
     by_client: bool = False
     """Whether the broker measures those clients of the user that send a client-id by it."""
@@ -64,13 +64,15 @@ class Explanation:
         return LimitState.LIMITED if limited else LimitState.UNLIMITED
 
 
-def explain(limits: Limits, user: str, client_id: str | None) -> list[Explanation]:
+def explain(
+    limits: Limits, user: str | None, client_id: str | None
+) -> list[Explanation]:
     """
     The explanation for each quota type. Needs no traffic: it follows from the configured quotas alone.
 
     Args:
         limits: the configured quotas.
-        user: the principal's name.
+        user: the principal's name; None for any user that no quota names.
         client_id: what the client sends; empty for a client that sends none, None for any client-id that no quota names.
 
     """
@@ -78,16 +80,17 @@ def explain(limits: Limits, user: str, client_id: str | None) -> list[Explanatio
     other = unnamed(*tables)
     callbacks = overruling(limits)
     overruled = bool(callbacks) and callbacks.keys() == limits.nodes.keys()
+    name = other if user is None else user
     sent = other if client_id is None else client_id
     found = []
     for kind, rules in zip(QuotaType, tables, strict=True):
-        decision, fallback = rules.decide(user, sent), None
+        decision, fallback = rules.decide(name, sent), None
         if decision.entity is not None:
             rest = QuotaRules(rules)
             rest.remove(decision.entity)
-            fallback = rest.decide(user, sent)
-        tags = rules.metric_tags(user, sent)
-        measured_as = (tags[0], None) if tags[1] == other else tags
+            fallback = rest.decide(name, sent)
+        tags = rules.metric_tags(name, sent)
+        by_user, by_client = (None if tag == other else tag for tag in tags)
         found.append(
             Explanation(
                 quota_type=kind,
@@ -98,12 +101,12 @@ def explain(limits: Limits, user: str, client_id: str | None) -> list[Explanatio
                         bound=bound,
                         applies=sent != "" or entity.client_id is None,
                     )
-                    for level, entity, bound in rules.candidates(user, sent)
+                    for level, entity, bound in rules.candidates(name, sent)
                 ),
                 decision=decision,
                 fallback=fallback,
-                measured_as=measured_as if rules.enabled else None,
-                by_client=rules.enabled and rules.metric_tags(user, other)[1] != "",
+                measured_as=(by_user, by_client) if rules.enabled else None,
+                by_client=rules.enabled and rules.metric_tags(name, other)[1] != "",
                 overruled=overruled,
             )
         )

@@ -67,6 +67,15 @@ class RuleUsage:
         used = (_used(hit) for hit in hits)
         return max((part for part in used if part is not None), default=None)
 
+    @property
+    def throttled(self) -> int | None:
+        """How many of the hits were throttled lately; None when that is unknown, as it is for addresses."""
+        if isinstance(self.hits, Usages):
+            throttles = self.hits.columns.throttle_time[self.hits.rows]
+            known = not np.isnan(throttles).all()
+            return int((throttles > 0).sum()) if known else None
+        return 0 if self.hits == () else None
+
 
 def rule_usage(limits: Limits, snapshot: Snapshot | None) -> list[RuleUsage]:
     """Every rule, by quota type; without a snapshot, hits are unknown."""

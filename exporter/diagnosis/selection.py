@@ -25,6 +25,8 @@ _LEVELS: Final = list(Level)
 class Order(StrEnum):
     """By what entities are sorted: numbers from the greatest down, names and levels from the first up."""
 
+    URGENCY = "urgency"
+    """The throttled by throttle time; those from ``NEAR`` on by utilization; those whose utilization is unknown; the others by utilization; the unlimited."""
     USED = "used"
     """The part of the limit, or of the burst of mutations, where that is more."""
     DELAY = "delay"
@@ -59,7 +61,7 @@ class Show(StrEnum):
 class Selection:
     """A choice of entities and their order."""
 
-    order: Order = Order.USED
+    order: Order = Order.URGENCY
     backwards: bool = False
     """Whether the order is reversed."""
     show: Show = Show.LIMITED
@@ -96,6 +98,11 @@ def matching(measured: Usages, selection: Selection) -> Usages:
 def in_order(usages: Usages, selection: Selection, most: int | None = None) -> Usages:
     """The first ``most`` entities of a selection; what has no number comes last in either direction."""
     count = len(usages) if most is None else most
+    if selection.order is Order.URGENCY:
+        number = urgency(usages.columns)[usages.rows]
+        ascending = number if selection.backwards else -number
+        first = np.argsort(ascending, kind="stable")[:count]
+        return Usages(usages.columns, usages.rows[first])
     if (
         not selection.backwards
         and 0 < count < len(usages)
@@ -109,16 +116,16 @@ def in_order(usages: Usages, selection: Selection, most: int | None = None) -> U
     key = _KEYS[selection.order]
     places = range(len(usages))
     if not selection.backwards:
-        first = nsmallest(count, places, key=lambda at: key(usages[at]))
+        chosen = nsmallest(count, places, key=lambda at: key(usages[at]))
     else:
         has_number = _HAS_NUMBER.get(selection.order)
         known = [at for at in places if not has_number or has_number(usages[at])]
-        first = nlargest(count, known, key=lambda at: key(usages[at]))
+        chosen = nlargest(count, known, key=lambda at: key(usages[at]))
         rest = set(places).difference(known)
-        first += nsmallest(
-            count - len(first), sorted(rest), key=lambda at: _by_name(usages[at])
+        chosen += nsmallest(
+            count - len(chosen), sorted(rest), key=lambda at: _by_name(usages[at])
         )
-    return Usages(usages.columns, usages.rows[first])
+    return Usages(usages.columns, usages.rows[chosen])
 
 
 def most_pressing(entities: Sequence[EntityUsage], most: int) -> list[EntityUsage]:
@@ -130,6 +137,21 @@ def most_pressing(entities: Sequence[EntityUsage], most: int) -> list[EntityUsag
 
     pressing = [usage for usage in entities if any(pressure(usage))]
     return sorted(pressing, key=pressure, reverse=True)[:most]
+
+
+def urgency(columns: Columns) -> Floats:
+    """The place of each entity in the order of urgency as a number, the most urgent the greatest."""
+    used, throttle = columns.used, columns.throttle_time
+    unlimited = np.isnan(columns.layout.limits) & ~columns.layout.limits_unknown
+    rank = np.select(
+        [throttle > 0, used >= NEAR, unlimited, np.isnan(used)],
+        [4.0, 3.0, 0.0, 2.0],
+        1.0,
+    )
+    within = np.nan_to_num(np.where(throttle > 0, throttle, used), nan=0.0)
+    # below 1, so that no number leads from one rank to the next
+    numbers: Floats = rank + np.clip(within / (1 + np.abs(within)), 0.0, 1 - 1e-9)
+    return numbers
 
 
 def _was_throttled(columns: Columns) -> NDArray[np.bool_]:

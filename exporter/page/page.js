@@ -1,12 +1,12 @@
 // Makes the page follow the cluster; everything on it works without.
 "use strict";
 (() => {
-  const form = document.getElementById("selection");
-  if (!form) {
+  const status = document.getElementById("status");
+  if (!status) {  // before the first collection
     setTimeout(() => location.reload(), 2000);
     return;
   }
-  const status = document.getElementById("status");
+  const form = document.getElementById("selection");
   let address = location.href;
   let asked = 0;
 
@@ -42,18 +42,18 @@
   }
 
   let pause = 0;
-  form.addEventListener("input", () => {
+  form?.addEventListener("input", () => {
     clearTimeout(pause);
     pause = setTimeout(() => show(chosen()), 250);
   });
-  form.addEventListener("submit", event => {
+  form?.addEventListener("submit", event => {
     event.preventDefault();
     clearTimeout(pause);
     show(chosen());
   });
   document.addEventListener("click", event => {
-    const link = event.target.closest("thead a, .parts a");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const link = event.target.closest("thead a, .order a, .parts a[rel=prev], .parts a[rel=next]");
+    if (!form || !link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const said = new URL(link.href).searchParams;
     for (const field of form.querySelectorAll("input[type=hidden]")) field.value = said.get(field.name) ?? "";
@@ -66,7 +66,7 @@
   follow.checked = true;
   const label = document.createElement("label");
   label.append(follow, " Follow");
-  form.append(label);
+  (form ?? status).append(label);
   setInterval(() => {
     if (follow.checked && document.visibilityState === "visible") show(address);
   }, 10000);

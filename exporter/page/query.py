@@ -17,10 +17,11 @@ from ..snapshot import EntityUsage, Snapshot
 from ..untrusted import shown
 from .owners import Owners, readable
 
-_SIZE: Final = 50
-_MOST: Final = 500
-"""Entities of one page or answer, by default and at most."""
-_FARTHEST: Final = 10_000_000
+SIZE: Final = 50
+MOST: Final = 500
+"""Rows of one page or answer, by default and at most."""
+FARTHEST: Final = 10_000_000
+"""The greatest offset."""
 _ORDERS: Final = {each.value: each for each in Order}
 _SHOWS: Final = {each.value: each for each in Show}
 _TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
@@ -36,7 +37,7 @@ class EntityQuery:
     """Only entities of this owner; empty for all."""
     offset: int = 0
     """How many entities come before the first that is shown."""
-    size: int = _SIZE
+    size: int = SIZE
     """How many are shown at most."""
 
 
@@ -49,19 +50,19 @@ def read_query(given: Mapping[str, str]) -> EntityQuery:
 
     """
     selection = Selection(
-        order=_one_of(given, "sort", _ORDERS, Order.USED),
-        backwards=_one_of(given, "reverse", _FLAGS, usual=False),
-        show=_one_of(given, "show", _SHOWS, Show.LIMITED),
-        quota_type=_one_of(given, "type", _TYPES, None),
+        order=one_of(given, "sort", _ORDERS, Order.URGENCY),
+        backwards=one_of(given, "reverse", _FLAGS, usual=False),
+        show=one_of(given, "show", _SHOWS, Show.LIMITED),
+        quota_type=one_of(given, "type", _TYPES, None),
         text=readable(given.get("q", "")),
         broker=readable(given.get("broker", "")),
     )
-    offset = _number(given, "offset", 0, 0, _FARTHEST)
+    offset = number_of(given, "offset", 0, 0, FARTHEST)
     return EntityQuery(
         selection=selection,
         owner=readable(given.get("owner", "")),
         offset=offset,
-        size=_number(given, "size", _SIZE, 1, _MOST),
+        size=number_of(given, "size", SIZE, 1, MOST),
     )
 
 
@@ -74,7 +75,7 @@ def parameters(query: EntityQuery) -> Iterator[tuple[str, str]]:
     """The parameters that differ from their defaults."""
     wanted = query.selection
     given = (
-        ("sort", wanted.order.value, Order.USED.value),
+        ("sort", wanted.order.value, Order.URGENCY.value),
         ("reverse", "1" if wanted.backwards else "", ""),
         ("show", wanted.show.value, Show.LIMITED.value),
         ("type", wanted.quota_type.label if wanted.quota_type else "", ""),
@@ -82,7 +83,7 @@ def parameters(query: EntityQuery) -> Iterator[tuple[str, str]]:
         ("broker", wanted.broker, ""),
         ("owner", query.owner, ""),
         ("offset", str(query.offset), "0"),
-        ("size", str(query.size), str(_SIZE)),
+        ("size", str(query.size), str(SIZE)),
     )
     yield from ((name, value) for name, value, usual in given if value != usual)
 
@@ -144,18 +145,20 @@ def find_entities(
 _Value = TypeVar("_Value")
 
 
-def _one_of(
+def one_of(
     given: Mapping[str, str], name: str, values: Mapping[str, _Value], usual: _Value
 ) -> _Value:
+    """The value that a parameter names; the usual one without it. Raises ``InvalidQuery``."""
     text = given.get(name, "")
     if text and text not in values:
         raise _wrong(name, text, f"one of {', '.join(values)}")
     return values[text] if text else usual
 
 
-def _number(
+def number_of(
     given: Mapping[str, str], name: str, usual: int, least: int, most: int
 ) -> int:
+    """A whole number between bounds; the usual one without it. Raises ``InvalidQuery``."""
     text = given.get(name, "")
     if not text:
         return usual

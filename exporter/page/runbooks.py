@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -10,7 +10,7 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from .page import render
+from .render import render
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; form-action 'none'; base-uri 'none'; "
@@ -34,9 +34,15 @@ class Runbooks:
         self._texts = texts
         self._page = cache(self._made)
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The alerts with a runbook."""
+        return tuple(self._texts)
+
     def add_to(self, router: web.UrlDispatcher) -> None:
         """All addresses; none where there is no runbook."""
         if self._texts:
+            router.add_get("/runbooks", _with_slash)
             router.add_get("/runbooks/", self.index)
             router.add_get("/runbooks/{alert}", self.runbook)
 
@@ -58,9 +64,16 @@ class Runbooks:
         return _rendered(alert, heading=heading, content=content)
 
 
+async def _with_slash(_request: web.Request) -> web.Response:
+    # relative, because a proxy may serve it under any path
+    return web.Response(status=308, headers={"Location": "runbooks/"})
+
+
 def _rendered(title: str, **values: object) -> str:
     full = f"{title} - quotascope"
-    return render("runbook.html", title=full, root="../", **values)
+    return render(
+        "runbook.html", None, title=full, root="../", here="runbooks", **values
+    )
 
 
 def _answer(text: str) -> web.Response:

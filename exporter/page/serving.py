@@ -1,4 +1,4 @@
-"""Serves the page, its style and its script."""
+"""Serves the pages, their style, script and icon."""
 
 from __future__ import annotations
 
@@ -16,40 +16,44 @@ from ..config import CollectionConfig
 from ..diagnosis.trails import STEP_SECONDS, Trails
 from ..errors import InvalidQuery
 from ..snapshot import Snapshot
+from .entity import EntityResult, asked_entity, entity_page, find_entity
 from .owners import Owners
-from .page import POLICY, entity_page
+from .page import entity_list_page
 from .query import EntityQuery, QueryResult, find_entities, read_query
+from .render import POLICY, PageFrame
+from .rules import RuleQuery, find_rules, read_rule_query, rules_page
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
 """The age up to which a snapshot is shown: while Prometheus scrapes, the page causes no reads."""
-_ASSETS: Final = {"page.css": "text/css", "page.js": "text/javascript"}
+_ASSETS: Final = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 
 _Made = TypeVar("_Made")
 
 
 class Pages:
     """
-    The page, and what it and the JSON API show of the last minutes.
+    The pages, and what they and the JSON API show of the last minutes.
 
-    One answer is made at a time, in a thread, so that the page does not delay scrapes. ``clock`` returns the event loop's
-    time in seconds: the age of a snapshot must not depend on a clock that can be set. ``runbooks`` says whether
-    they are served, so that the page can link to them.
+    One answer is made at a time, in a thread, so that pages do not delay scrapes. ``clock`` returns the event loop's
+    time in seconds: the age of a snapshot must not depend on a clock that can be set.
     """
 
     def __init__(
         self,
         collection: Collection,
         config: CollectionConfig,
-        cluster: str | None = None,
+        frame: PageFrame | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
         owners: Owners | None = None,
-        runbooks: bool = False,
     ) -> None:
         self._collection = collection
-        self._runbooks = runbooks
         self._timeout_seconds = config.timeout_seconds
-        self._cluster = cluster
+        self._frame = frame or PageFrame()
         self._owners = owners or Owners()
         self._clock = clock
         self._trails = Trails()
@@ -57,16 +61,18 @@ class Pages:
         self._one_at_a_time = asyncio.Lock()
 
     def configure(
-        self, config: CollectionConfig, cluster: str | None, owners: Owners
+        self, config: CollectionConfig, frame: PageFrame, owners: Owners
     ) -> None:
-        """Use another timeout, name of the cluster and owners from the next request on."""
+        """Use another timeout, surroundings of the pages and owners from the next request on."""
         self._timeout_seconds = config.timeout_seconds
-        self._cluster = cluster
+        self._frame = frame
         self._owners = owners
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add all paths."""
         router.add_get("/", self.page)
+        router.add_get("/entity", self.entity)
+        router.add_get("/rules", self.rules)
         for file, kind in _ASSETS.items():
             text = files(__package__).joinpath(file).read_text("utf-8")
             router.add_get(f"/-/{file}", partial(_asset, text, kind))
@@ -78,26 +84,53 @@ class Pages:
             await self.in_turn(lambda: None)
 
     async def page(self, request: web.Request) -> web.Response:
-        """The page; with a query that is not valid, what is shown without one, and what is wrong with it."""
+        """The entities; with a query that is not valid, what is shown without one, and what is wrong with it."""
         query, problem = EntityQuery(), ""
         try:
             query = read_query(request.query)
         except InvalidQuery as error:
             problem = str(error)
-        snapshot = await self.snapshot()
-        if snapshot is None:
-            text = entity_page(None, self._cluster, runbooks=self._runbooks)
-        else:
-            text = await self.in_turn(
-                lambda: entity_page(
-                    self.found(snapshot, query),
-                    self._cluster,
-                    problem,
-                    runbooks=self._runbooks,
-                )
+        return await self._page(
+            lambda shown: entity_list_page(
+                None if shown is None else self.found(shown, query),
+                self._frame,
+                problem,
+            ),
+            problem,
+        )
+
+    async def entity(self, request: web.Request) -> web.Response:
+        """One user and client-id."""
+        user, client_id = asked_entity(request.query)
+        return await self._page(
+            lambda shown: entity_page(
+                None if shown is None else self.explained(shown, user, client_id),
+                self._frame,
             )
+        )
+
+    async def rules(self, request: web.Request) -> web.Response:
+        """All rules; a query that is not valid is answered as by ``page``."""
+        query, problem = RuleQuery(), ""
+        try:
+            query = read_rule_query(request.query)
+        except InvalidQuery as error:
+            problem = str(error)
+        return await self._page(
+            lambda shown: rules_page(
+                None if shown is None else find_rules(shown, query),
+                self._frame,
+                problem,
+            ),
+            problem,
+        )
+
+    async def _page(
+        self, made: Callable[[Snapshot | None], str], problem: str = ""
+    ) -> web.Response:
+        snapshot = await self.snapshot()
         return web.Response(
-            text=text,
+            text=await self.in_turn(lambda: made(snapshot)),
             content_type="text/html",
             status=400 if problem else 200,
             headers={"Content-Security-Policy": POLICY},
@@ -131,6 +164,12 @@ class Pages:
     def found(self, snapshot: Snapshot, query: EntityQuery) -> QueryResult:
         """The entities that a query selects, with their utilization of the last minutes."""
         return find_entities(snapshot, self._trails, query, self._owners)
+
+    def explained(
+        self, snapshot: Snapshot, user: str | None, client_id: str | None
+    ) -> EntityResult:
+        """The rules for a user and client-id, and what is measured of it."""
+        return find_entity(snapshot, self._trails, user, client_id)
 
 
 async def _asset(text: str, kind: str, _request: web.Request) -> web.Response:

@@ -8,8 +8,9 @@ from hypothesis import example, given
 from rich.console import Console
 from tests.strategies import HOSTILE, broken_texts, texts
 
-from quotascope.cli.explain_view import as_json, as_table
+from quotascope.cli.explain_view import as_table
 from quotascope.exporter.diagnosis.explain import explain
+from quotascope.exporter.diagnosis.explained import as_json
 from quotascope.exporter.limits import Limits
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 

@@ -11,7 +11,7 @@ from quotascope.exporter.diagnosis.selection import (
     in_order,
     matching,
 )
-from quotascope.exporter.page.page import _color
+from quotascope.exporter.page.columns import color_of
 from quotascope.exporter.snapshot import Columns, EntityUsage
 from quotascope.metrics import QuotaType
 
@@ -69,6 +69,7 @@ def test_only_those_of_a_type_node_or_name() -> None:
 @pytest.mark.parametrize(
     ("order", "names"),
     [
+        (Order.URGENCY, ["bob", "erin", "carol", "Alice", "dave"]),
         (Order.USED, ["erin", "carol", "bob", "Alice", "dave"]),
         (Order.DELAY, ["bob", "erin", "carol", "Alice", "dave"]),
         (Order.NAME, ["Alice", "bob", "carol", "dave", "erin"]),
@@ -81,6 +82,28 @@ def test_only_those_of_a_type_node_or_name() -> None:
 def test_orders(order: Order, names: list[str]) -> None:
     """Amounts of other units come by themselves, and node 9 before node 10."""
     assert users(Selection(order=order, show=Show.ALL)) == names
+
+
+def test_by_urgency() -> None:
+    """The throttled by their throttle time, the near, the unknown, the others, the unlimited: none of them is passed by a great number."""
+    rows = [
+        FREE,
+        usage(user="little", usage=1.0, limit=100.0),
+        UNKNOWN,
+        usage(user="no usage", limit=100.0),
+        usage(user="much", usage=70.0, limit=100.0),
+        usage(user="near", usage=80.0, limit=100.0),
+        usage(user="far over", usage=1e18, limit=1.0),
+        usage(user="slow", usage=1.0, limit=100.0, throttle_time_seconds=1e-3),
+        usage(user="slowest", usage=1.0, throttle_time_seconds=1e9),
+    ]
+    columns = Columns.of(rows)
+    found = in_order(columns.usages, Selection())
+    names = [each.entity.user for each in found]
+    assert names == ["slowest", "slow", "far over", "near", "fay", "no usage", "much", "little", "dave"]  # fmt: skip
+    turned = in_order(columns.usages, Selection(backwards=True))
+    assert [each.entity.user for each in turned][:3] == ["dave", "little", "much"]
+    assert [*in_order(columns.usages, Selection(), 3)] == found[:3]
 
 
 def test_of_equals_the_other_figure_decides() -> None:
@@ -129,7 +152,7 @@ def test_by_the_rule_that_decides() -> None:
 
 def test_backwards_the_unknown_still_come_last() -> None:
     """No number is not a small number."""
-    turned = Selection(show=Show.ALL, backwards=True)
+    turned = Selection(order=Order.USED, show=Show.ALL, backwards=True)
     assert users(turned) == ["Alice", "bob", "carol", "erin", "dave"]
     assert users(turned, 2) == ["Alice", "bob"]
     assert users(Selection(show=Show.ALL, order=Order.NAME, backwards=True), 1) == ["erin"]  # fmt: skip
@@ -166,18 +189,18 @@ def test_from_eighty_percent_on_it_is_close(
     """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near
-    assert _color(used) == color
+    assert color_of(used) == color
     assert style_of(full) == terminal
     throttled = replace(full, throttle_time_seconds=0.1)
     slow = Columns.of([throttled]).usages
     assert matching(slow, Selection(show=Show.NEAR)) == [throttled]
-    assert _color(used, throttled=True) == "over"
+    assert color_of(used, throttled=True) == "over"
     assert style_of(throttled) == "red"
 
 
-def test_what_is_unknown_has_no_color() -> None:
+def test_what_is_unknown_has_nocolor_of() -> None:
     """Green would say that all is well."""
-    assert _color(None) == ""
+    assert color_of(None) == ""
     assert style_of(UNKNOWN) == "dim"
     assert style_of(FREE) == "dim"
 

@@ -1,7 +1,16 @@
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
+from math import nan
 
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.exporter.examples import NOW, snapshot, usage
+from tests.strategies import examples
 
+from quotascope.exporter.diagnosis.episodes import episodes
 from quotascope.exporter.diagnosis.trails import Trails, used_part
 from quotascope.exporter.snapshot import EntityUsage
 from quotascope.metrics import QuotaType
@@ -54,14 +63,22 @@ def test_who_is_not_seen_any_more_is_forgotten() -> None:
     trails = Trails(steps=3, step_seconds=10.0)
     for second in range(0, 1_000, 5):
         noted(trails, second, used(0.5, user=f"user-{second}"))
-    assert len(trails._trails) <= 6
+    assert len(trails) <= 6
 
 
-def test_who_has_no_limit_has_no_trail() -> None:
-    """There is nothing to be full."""
-    trails = Trails()
-    noted(trails, 0, usage(usage=5.0))
+def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
+    """There is nothing to be full; what it used, and that it was throttled, is known."""
+    trails = Trails(steps=2, step_seconds=10.0)
+    noted(trails, 0, usage(usage=5.0, throttle_time_seconds=0.5))
+    noted(trails, 10, usage(usage=6.0, throttle_known=False))
     assert set(trails.of(usage())) == {None}
+    trail = trails.trail(usage().entity)
+    assert trail is not None
+    assert trail.times.tolist() == [START, START + 10]
+    assert trail.usage.tolist() == [5.0, 6.0]
+    assert trail.throttle_time[0] == 0.5
+    assert np.isnan(trail.throttle_time[1])
+    assert trails.trail(usage(QuotaType.FETCH).entity) is None
 
 
 def test_an_empty_bucket_counts_as_much_as_a_full_rate() -> None:
@@ -77,9 +94,95 @@ def test_an_empty_bucket_counts_as_much_as_a_full_rate() -> None:
     assert used_part(usage(usage=5.0)) is None
 
 
-def test_only_the_fullest_have_a_trail() -> None:
-    """However many clients there are, what is remembered of them stays small."""
-    trails = Trails(steps=2, step_seconds=10.0, most=1)
-    noted(trails, 0, used(0.5, user="bob"), used(0.75), used(0.25, user="carol"))
-    assert trails.of(used(0.0)) == [None, 0.75]
-    assert trails.of(used(0.0, user="bob")) == [None, None]
+def test_only_the_throttled_and_the_fullest_have_a_trail() -> None:
+    """However many clients there are, what is remembered of them stays small: those that were seen longest ago make room."""
+    trails = Trails(steps=3, step_seconds=10.0, most=2)
+    slow = usage(user="dave", usage=1.0, throttle_time_seconds=1.0)
+    noted(trails, 0, used(0.5, user="bob"), used(0.75), used(0.25, user="carol"), slow)
+    assert trails.of(used(0.0)) == [None, None, 0.75]
+    assert trails.of(used(0.0, user="bob")) == [None, None, None]
+    assert trails.trail(slow.entity) is not None
+    noted(trails, 10, used(0.5, user="bob"), used(0.75), used(0.25, user="carol"))
+    assert trails.of(used(0.0, user="bob")) == [None, None, 0.5]
+    assert trails.of(used(0.0)) == [None, 0.75, 0.75]
+    assert (trails.trail(slow.entity), len(trails)) == (None, 2)
+
+
+class Plain:
+    """The same by a dictionary of each step."""
+
+    def __init__(self) -> None:
+        self.steps: dict[int, dict[tuple[str, str], float]] = {}
+
+    def note(self, step: int, seen: Mapping[tuple[str, str], float]) -> None:
+        """The greatest of a step counts."""
+        kept = self.steps.setdefault(step, {})
+        for name, ratio in seen.items():
+            kept[name] = max(ratio, kept.get(name, ratio))
+
+    def of(self, name: tuple[str, str], last: int, count: int) -> list[float | None]:
+        """From the first of so many steps to the last."""
+        steps = range(last - count + 1, last + 1)
+        return [self.steps.get(step, {}).get(name) for step in steps]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.dictionaries(
+                st.tuples(st.sampled_from("abcde"), st.sampled_from("12")),
+                st.sampled_from([0.0, 0.25, 0.5, 1.5]),
+            ),
+        ),
+        max_size=12,
+    )
+)
+@settings(max_examples=examples(100))
+def test_trails_are_those_of_a_plain_model(
+    snapshots: list[tuple[int, dict[tuple[str, str], float]]],
+) -> None:
+    """Whoever comes, leaves, comes again, and however long nothing is seen."""
+    trails, plain, step = Trails(steps=4, step_seconds=10.0), Plain(), 0
+    for later, seen in snapshots:
+        step += later
+        noted(trails, 10 * step, *(used(ratio, *name) for name, ratio in seen.items()))
+        plain.note(step, seen)
+    for name in product("abcde", "12"):
+        assert trails.of(used(0.0, *name)) == (plain.of(name, step, 4) if snapshots else [None] * 4)  # fmt: skip
+
+
+ZERO, SLOW, UNSEEN = 0.0, 0.5, nan
+
+
+@pytest.mark.parametrize(
+    ("throttles", "expected"),
+    [
+        ([ZERO] * 4, []),
+        ([UNSEEN] * 4, []),
+        ([ZERO, SLOW, 2 * SLOW, ZERO], [(1, 3, 1.0, False)]),
+        ([SLOW, ZERO, ZERO, ZERO, ZERO, SLOW], [(0, 6, 0.5, True)]),
+        ([SLOW, ZERO, ZERO, ZERO, ZERO, ZERO, SLOW], [(0, 1, 0.5, False), (6, 7, 0.5, True)]),
+        ([SLOW, *[UNSEEN] * 9, SLOW], [(0, 11, 0.5, True)]),
+        ([SLOW, SLOW, UNSEEN], [(0, 2, 0.5, True)]),
+    ],
+)  # fmt: skip
+def test_episodes(
+    throttles: list[float], expected: list[tuple[int, int, float, bool]]
+) -> None:
+    """They end with a pause of more than a minute; where an entity was not seen, nothing is known to have ended."""
+    trails = Trails(steps=len(throttles))
+    for step, throttle in enumerate(throttles):
+        seen = usage(throttle_time_seconds=throttle) if throttle == throttle else None  # noqa: PLR0124 - NaN
+        noted(trails, 15.0 * step, *filter(None, [seen or used(0.0, user="other")]))
+    trail = trails.trail(usage().entity)
+    found = [] if trail is None else episodes(trail)
+    assert [
+        (
+            (each.began_at - START) / 15,
+            (each.ended_at - START) / 15,
+            each.longest_seconds,
+            each.ongoing,
+        )
+        for each in found
+    ] == expected

@@ -170,10 +170,12 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
     """A header is a link that sorts, the form filters when Enter is pressed: with the keyboard alone."""
     chromium.scripts(run=False)
     chromium.open(server.url)
-    assert chromium.evaluate(SORTED) == ["Useddescending"]
+    assert chromium.evaluate(SORTED) == []
     assert chromium.evaluate(NAMES)[:2] == ["user alice", "bob / etl"]
-    chromium.evaluate("document.getElementById('by-used').focus()")
-    chromium.press("Enter", "\r")
+    for direction in ("Useddescending", "Usedascending"):
+        chromium.evaluate("document.getElementById('by-used').focus()")
+        chromium.press("Enter", "\r")
+        eventually(lambda: chromium.evaluate(SORTED) == [direction])  # noqa: B023 - at once
     eventually(lambda: chromium.evaluate(SORTED) == ["Usedascending"])
     assert chromium.evaluate(NAMES)[1:] == ["bob / etl", "user alice"]
     chromium.evaluate("document.getElementById('q').focus()")
@@ -264,7 +266,7 @@ def test_keyboard(chromium: Browser, server: Server) -> None:
         chromium.press("Tab")
         stops.append(chromium.evaluate("document.activeElement.textContent || document.activeElement.id"))  # fmt: skip
         assert chromium.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"  # fmt: skip
-    assert stops[0] == "To the entities"
+    assert stops[0] == "To the content"
     assert {"q", "Filter", "Used", "Throttle"} <= set(stops)
 
 

@@ -1,0 +1,189 @@
+"""The page of an entity: which rules apply to it, what it used in the last minutes, and its throttle episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+from quotascope.metrics import QuotaType
+
+from ..diagnosis.episodes import Episode, episodes
+from ..diagnosis.explain import Explanation, LevelRule, explain, overruling
+from ..diagnosis.explained import asked_client, asked_user, level_text, sentence
+from ..diagnosis.selection import Selection, in_order
+from ..diagnosis.trails import Trail, Trails
+from ..diagnosis.units import entity_name, rule_or_cause, seconds, short_type
+from ..snapshot import Entity, EntityUsage, Snapshot, Usages
+from ..untrusted import one_line
+from .columns import OF_ENTITY, TableRow, trail_drawing
+from .render import PageFrame, clock_time, entity_address, name, render
+
+_MOST: Final = 100
+"""Rows of each table, and drawings."""
+_LONGEST: Final = 32_767
+"""Bytes of a name in Kafka's protocol."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityResult:
+    """What a snapshot says of one user and client-id."""
+
+    snapshot: Snapshot
+    user: str | None
+    """None for any user that no quota names."""
+    client_id: str | None
+    """None for any client-id that no quota names, empty for clients that send none."""
+    explanations: Sequence[Explanation] | None
+    """By quota type; None when the configured quotas are unknown."""
+    callbacks: Mapping[str, str]
+    """Nodes with a custom quota callback, which decides there instead, with its class."""
+    rows: Usages
+    """What is measured of it, the most urgent first."""
+    trails: Trails
+
+    def trail(self, usage: EntityUsage) -> tuple[Trail | None, list[Episode]]:
+        """The last minutes of a row, and its episodes."""
+        trail = self.trails.trail(usage.entity)
+        return trail, [] if trail is None else episodes(trail)
+
+
+def asked_entity(given: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """User and client-id of a query; an empty user is none."""
+    user, client_id = given.get("user"), given.get("client_id")
+    short = None if client_id is None else client_id[:_LONGEST]
+    return (user[:_LONGEST] if user else None), short
+
+
+def find_entity(
+    snapshot: Snapshot, trails: Trails, user: str | None, client_id: str | None
+) -> EntityResult:
+    """Explain a user and client-id, and find what is measured of it."""
+    limits = snapshot.limits
+    explanations = None if limits is None else explain(limits, user, client_id)
+    wanted = {kind: {(user or "", client_id or "")} for kind in QuotaType}
+    users = set[tuple[QuotaType, str]]()
+    for each in explanations or ():
+        by_user, by_client = each.measured_as or (None, None)
+        if by_user is not None and by_client is not None:
+            wanted[each.quota_type].add((by_user, by_client))
+        elif by_user:  # each of its clients alone
+            users.add((each.quota_type, by_user))
+    measured = snapshot.measured
+    entities: Sequence[Entity] = measured.columns.layout.entities[
+        measured.rows
+    ].tolist()
+    found = [
+        (each.user, each.client_id) in wanted[each.quota_type]
+        or (each.quota_type, each.user) in users
+        for each in entities
+    ]
+    rows = Usages(measured.columns, measured.rows[np.array(found, np.bool_)])
+    return EntityResult(
+        snapshot=snapshot,
+        user=user,
+        client_id=client_id,
+        explanations=explanations,
+        callbacks={} if limits is None else overruling(limits),
+        rows=in_order(rows, Selection()),
+        trails=trails,
+    )
+
+
+def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
+    """The page as HTML; None before the first collection."""
+    shown: dict[str, object] = {}
+    if result is not None:
+        user, client_id = result.user, result.client_id
+        rows = result.rows[:_MOST]
+        past = [(usage, *result.trail(usage)) for usage in rows]
+        asked = f"{asked_user(user)}, {asked_client(client_id)}"
+        shown = {
+            "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
+            "entity": _heading(user, client_id),
+            "asked": one_line(asked, 500),
+            "sentences": [
+                one_line(sentence(each, user, client_id), 1_000)
+                for each in result.explanations or ()
+            ],
+            "callbacks": [
+                (node, name(callback)) for node, callback in result.callbacks.items()
+            ],
+            "levels_of": list(_levels(result)),
+            "types": [short_type(kind) for kind in QuotaType],
+            "columns": [
+                {"header": each.header, "kind": each.kind, "address": "", "sorted": ""}
+                for each in OF_ENTITY
+            ],
+            "rows": [
+                [column.cell(TableRow(usage=usage)) for column in OF_ENTITY]
+                for usage in rows
+            ],
+            "count": len(result.rows),
+            "drawings": [
+                (
+                    _row_name(usage),
+                    trail_drawing(trail, usage.entity.quota_type),
+                    clock_time(trail.times[0]),
+                    clock_time(trail.times[-1]),
+                )
+                for usage, trail, _ in past
+                if trail is not None
+            ],
+            "episodes": sorted(
+                (
+                    (
+                        episode.began_at,
+                        _row_name(usage),
+                        clock_time(episode.began_at),
+                        "goes on" if episode.ongoing else clock_time(episode.ended_at),
+                        f"{(episode.ended_at - episode.began_at) / 60:.0f} min"
+                        if episode.ended_at - episode.began_at >= 60  # noqa: PLR2004 - a minute
+                        else f"{episode.ended_at - episode.began_at:.0f} s",
+                        seconds(episode.longest_seconds),
+                        name(rule_or_cause(usage)),
+                    )
+                    for usage, _, found in past
+                    for episode in found
+                ),
+                reverse=True,
+            )[:_MOST],
+            "board": frame.board_of(user, client_id),
+            "json": entity_address(user, client_id, "api/v1/explain"),
+        }
+    return render("entity.html", frame, here="", result=result, problem="", **shown)
+
+
+def _heading(user: str | None, client_id: str | None) -> str:
+    if user is None and client_id == "":
+        return "clients without a client-id"
+    return entity_name(name(user or ""), name(client_id or ""))
+
+
+def _row_name(usage: EntityUsage) -> str:
+    entity = usage.entity
+    who = entity_name(name(entity.user), name(entity.client_id))
+    return f"{short_type(entity.quota_type)}, node {name(entity.broker)}: {who}"
+
+
+def _levels(result: EntityResult) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
+    """A row for each level: its place, what a quota there would be for, and for each quota type a value and its state."""
+    explanations = result.explanations or ()
+    rows = zip(*(each.levels for each in explanations), strict=True)
+    for place, rules in enumerate(rows, start=1):
+        text = level_text(rules[0].entity, result.user, result.client_id)
+        cells = [_level_cell(*pair) for pair in zip(explanations, rules, strict=True)]
+        yield place, one_line(text, 500), cells
+
+
+def _level_cell(explanation: Explanation, rule: LevelRule) -> tuple[str, str]:
+    if rule.bound is None:
+        return "-", "unset"
+    amount = f"{rule.bound:,.10g}"
+    if not rule.applies:
+        return f"({amount})", "unset"
+    decides = rule.entity == explanation.decision.entity
+    return (f"{amount} applies", "applies") if decides else (f"{amount} overruled", "")

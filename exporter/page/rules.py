@@ -1,0 +1,238 @@
+"""The page of all rules, with whom they apply to now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from typing import Final
+from urllib.parse import urlencode
+
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+
+from ..diagnosis.rule_usage import Hit, IpUsage, RuleUsage, rule_usage
+from ..diagnosis.selection import NEAR, Selection, in_order
+from ..diagnosis.units import (
+    UNKNOWN,
+    amount,
+    entity_name,
+    level_place,
+    short_type,
+)
+from ..snapshot import Snapshot, Usages
+from .columns import TableCell, used_cell, worded
+from .owners import readable
+from .page import TYPES
+from .query import FARTHEST, MOST, SIZE, number_of, one_of
+from .render import PageFrame, entity_address, name, render
+
+_NAMED: Final = 3
+"""Entities that are named in the row of a rule."""
+
+
+class RuleShow(StrEnum):
+    """Which rules are shown."""
+
+    ALL = "all"
+    NEAR = "near"
+    """Those under which an entity is throttled, or uses 80 % or more."""
+    UNUSED = "unused"
+    """Those that apply to no entity that is measured."""
+
+
+_SHOWS: Final = {each.value: each for each in RuleShow}
+_SHOW_OPTIONS: Final = (
+    (RuleShow.ALL.value, "all"),
+    (RuleShow.NEAR.value, "someone close to it, or throttled"),
+    (RuleShow.UNUSED.value, "without a client"),
+)
+_TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleQuery:
+    """Which rules are wanted, and which part of them."""
+
+    show: RuleShow = RuleShow.ALL
+    quota_type: QuotaType | None = None
+    text: str = ""
+    """Only rules with a user, client-id or address that contains it, ignoring case."""
+    offset: int = 0
+    size: int = SIZE
+
+    @property
+    def address(self) -> str:
+        """The query as the part of an address from `?` on, without defaults."""
+        given = (
+            ("show", self.show.value, RuleShow.ALL.value),
+            ("type", self.quota_type.label if self.quota_type else "", ""),
+            ("q", self.text, ""),
+            ("offset", str(self.offset), "0"),
+            ("size", str(self.size), str(SIZE)),
+        )
+        return "?" + urlencode(
+            [(key, value) for key, value, usual in given if value != usual]
+        )
+
+
+def read_rule_query(given: Mapping[str, str]) -> RuleQuery:
+    """The query of an address. Raises ``InvalidQuery`` for a value that is not valid."""
+    return RuleQuery(
+        show=one_of(given, "show", _SHOWS, RuleShow.ALL),
+        quota_type=one_of(given, "type", _TYPES, None),
+        text=readable(given.get("q", "")),
+        offset=number_of(given, "offset", 0, 0, FARTHEST),
+        size=number_of(given, "size", SIZE, 1, MOST),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesResult:
+    """The rules that a query finds."""
+
+    snapshot: Snapshot
+    query: RuleQuery
+    total: int
+    rules: Sequence[RuleUsage]
+    """Those of them that are shown, the most urgent first."""
+
+
+def find_rules(snapshot: Snapshot, query: RuleQuery) -> RulesResult:
+    """Those with throttled entities first, then by the highest utilization; of the others, those with unknown entities before those without any."""
+    rules = rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
+    found = sorted(filter(lambda rule: _matches(rule, query), rules), key=_urgency)
+    return RulesResult(
+        snapshot=snapshot,
+        query=query,
+        total=len(found),
+        rules=found[query.offset : query.offset + query.size],
+    )
+
+
+def _matches(rule: RuleUsage, query: RuleQuery) -> bool:
+    fullest = rule.fullest
+    near = bool(rule.throttled) or (fullest is not None and fullest >= NEAR)
+    return (
+        (query.show is not RuleShow.NEAR or near)
+        and (query.show is not RuleShow.UNUSED or _unused(rule))
+        and (query.quota_type is None or rule.key == query.quota_type.quota_key)
+        and query.text.casefold() in str(rule.entity).casefold()
+    )
+
+
+def _unused(rule: RuleUsage) -> bool:
+    return rule.hits is not None and not len(rule.hits)
+
+
+def _urgency(rule: RuleUsage) -> tuple[bool, float, bool, bool]:
+    fullest = rule.fullest
+    return not rule.throttled, -(fullest or 0.0), _unused(rule), rule.hits is not None
+
+
+def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") -> str:
+    """The page as HTML; None before the first collection."""
+    shown: dict[str, object] = {}
+    if result is not None:
+        query = result.query
+        end = query.offset + query.size
+        before = replace(query, offset=max(0, query.offset - query.size)).address
+        following = replace(query, offset=end).address
+        shown = {
+            "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
+            "given": {
+                "q": query.text,
+                "type": query.quota_type.label if query.quota_type else "",
+                "size": "" if query.size == SIZE else str(query.size),
+            },
+            "types": TYPES,
+            "show": query.show.value,
+            "shows": _SHOW_OPTIONS,
+            "caption": _caption(result),
+            "rules": list(map(_row, result.rules)),
+            "before": before if query.offset else None,
+            "following": following if end < result.total else None,
+            "json": f"api/v1/rules{query.address if query.address != '?' else ''}",
+        }
+    return render(
+        "rules.html", frame, here="rules", result=result, problem=problem, **shown
+    )
+
+
+def _caption(result: RulesResult) -> str:
+    if result.snapshot.limits is None:
+        return "The configured quotas are unknown."
+    if not result.total:
+        return "No rule matches."
+    first = result.query.offset + 1
+    if not result.rules:
+        return f"There are {result.total}; this page is past the last."
+    return f"{first} to {first + len(result.rules) - 1} of {result.total}."
+
+
+def _row(rule: RuleUsage) -> dict[str, object]:
+    kind = QuotaType.of_quota_key(rule.key)
+    count = None if rule.hits is None else len(rule.hits)
+    throttled = rule.throttled
+    used = rule.fullest
+    hits = rule.hits or ()
+    if isinstance(hits, Usages):
+        hits = in_order(hits, Selection(), _NAMED)
+    nothing = "-" if count == 0 else UNKNOWN
+    state = "none" if count == 0 else UNKNOWN if count is None else str(count)
+    return {
+        "rule": _spelled(rule),
+        "href": _address(rule),
+        "quota": "connections" if kind is None else short_type(kind),
+        "limit": amount(kind, rule.value),
+        "count": worded(state, "none" if count == 0 else ""),
+        "throttled": TableCell(
+            text=nothing if throttled is None or not count else str(throttled),
+            color="over" if throttled else "",
+        ),
+        "used": worded(nothing) if used is None else used_cell(used),
+        "hits": list(map(_hit, islice(hits, _NAMED))),
+        "more": max(0, (count or 0) - _NAMED),
+        "overruled_by": ""
+        if rule.overruled_by is None
+        else entity_spelled(rule.overruled_by),
+    }
+
+
+def entity_spelled(entity: QuotaEntity) -> str:
+    """The entity of a rule with its level."""
+    text = entity_name(entity.user, entity.client_id)
+    return name(f"{level_place(entity.level)} {text}")
+
+
+def _spelled(rule: RuleUsage) -> str:
+    entity = rule.entity
+    return (
+        entity_spelled(entity) if isinstance(entity, QuotaEntity) else name(str(entity))
+    )
+
+
+def _address(rule: RuleUsage) -> str:
+    """The page of an entity that a rule names by all of its parts; empty for rules of defaults and addresses."""
+    entity = rule.entity
+    if not isinstance(entity, QuotaEntity) or DEFAULT in {
+        entity.user,
+        entity.client_id,
+    }:
+        return ""
+    user, client_id = entity.user, entity.client_id
+    return entity_address(str(user or ""), str(client_id or ""))
+
+
+def _hit(hit: Hit) -> TableCell:
+    if isinstance(hit, IpUsage):
+        return TableCell(text=f"{name(hit.ip)} on node {name(hit.broker)}")
+    entity = hit.entity
+    throttled = hit.throttle_time_seconds > 0
+    text = entity_name(name(entity.user), name(entity.client_id))
+    return TableCell(
+        text=f"{text} on node {name(entity.broker)}",
+        href=entity_address(entity.user, entity.client_id),
+        color="over" if throttled else "",
+    )
