@@ -50,7 +50,7 @@ class KafkaOptions:
         typer.Option(
             "--sasl-mechanism",
             metavar="NAME",
-            help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+            help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or GSSAPI.",
             rich_help_panel=options.KAFKA,
         ),
     ] = None
@@ -59,7 +59,7 @@ class KafkaOptions:
         typer.Option(
             "--sasl-username",
             metavar="NAME",
-            help="User for Kafka.",
+            help="PLAIN, SCRAM: user for Kafka.",
             rich_help_panel=options.KAFKA,
         ),
     ] = None
@@ -69,6 +69,78 @@ class KafkaOptions:
             "--sasl-password-file",
             metavar="FILE",
             help="File with the password. It can also be in QUOTASCOPE_KAFKA__SASL__PASSWORD.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_token_url: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-token-url",
+            metavar="URL",
+            help="OAUTHBEARER: the issuer's token endpoint.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_client_id: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-client-id",
+            metavar="ID",
+            help="OAUTHBEARER: client id at the issuer.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_client_secret_file: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-client-secret-file",
+            metavar="FILE",
+            help="OAUTHBEARER: file with its secret. It can also be in QUOTASCOPE_KAFKA__SASL__CLIENT_SECRET.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_scope: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-scope",
+            metavar="SCOPE",
+            help="OAUTHBEARER: scope to ask the issuer for.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_token_file: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-token-file",
+            metavar="FILE",
+            help="OAUTHBEARER: file with a token, read for each login.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_token_command: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-token-command",
+            metavar="COMMAND",
+            help="OAUTHBEARER: command that prints a token; it runs without a shell.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_region: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-region",
+            metavar="REGION",
+            help="AWS_MSK_IAM: region of the cluster; else AWS_REGION.",
+            rich_help_panel=options.KAFKA,
+        ),
+    ] = None
+    sasl_keytab: Annotated[
+        str | None,
+        typer.Option(
+            "--sasl-keytab",
+            metavar="FILE",
+            help="GSSAPI: key of the principal to log in as; else the ticket of kinit.",
             rich_help_panel=options.KAFKA,
         ),
     ] = None
@@ -147,6 +219,14 @@ _PLACES = {
     "--sasl-mechanism": ("kafka", "sasl", "mechanism"),
     "--sasl-username": ("kafka", "sasl", "username"),
     "--sasl-password-file": ("kafka", "sasl", "password_file"),
+    "--sasl-token-url": ("kafka", "sasl", "token_url"),
+    "--sasl-client-id": ("kafka", "sasl", "client_id"),
+    "--sasl-client-secret-file": ("kafka", "sasl", "client_secret_file"),
+    "--sasl-scope": ("kafka", "sasl", "scope"),
+    "--sasl-token-file": ("kafka", "sasl", "token_file"),
+    "--sasl-token-command": ("kafka", "sasl", "token_command"),
+    "--sasl-region": ("kafka", "sasl", "region"),
+    "--sasl-keytab": ("kafka", "sasl", "keytab"),
     "--ca-file": ("kafka", "tls", "ca_file"),
     "--address": ("server", "address"),
     "--port": ("server", "port"),

@@ -11,6 +11,7 @@ from .errors import (
     AdminUnreachable,
     AuthenticationFailed,
     ClientError,
+    CredentialsUnavailable,
     InvalidConnection,
     LibraryMissing,
     MutationThrottled,
@@ -29,7 +30,15 @@ from .quota_admin import (
     QuotaChange,
     RegisteredBrokers,
 )
-from .security import Connection, Sasl, SaslMechanism, Secret, SecurityProtocol, Tls
+from .security import (
+    Connection,
+    Kerberos,
+    Sasl,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+    Tls,
+)
 
 __all__ = [
     "AdminRequestFailed",
@@ -41,8 +50,10 @@ __all__ = [
     "ClusterDescription",
     "ConfiguredQuota",
     "Connection",
+    "CredentialsUnavailable",
     "Entity",
     "InvalidConnection",
+    "Kerberos",
     "LibraryMissing",
     "MutationThrottled",
     "Node",

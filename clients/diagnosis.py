@@ -43,7 +43,7 @@ class Exchange(Protocol):
 
 
 def diagnose(
-    connection: Connection, complaint: str, exchange: Callable[[Sasl], Exchange]
+    connection: Connection, complaint: str, exchange: Callable[[Sasl, str], Exchange]
 ) -> ClientError:
     """
     The error that says what keeps us out.
@@ -51,7 +51,7 @@ def diagnose(
     Args:
         connection: how to ask again; the same credentials go over it in the same way.
         complaint: what the library said.
-        exchange: begins the connection's SASL mechanism.
+        exchange: begins the connection's SASL mechanism with a host.
 
     """
     if connection.sasl is None:
@@ -67,29 +67,36 @@ def diagnose(
         hint = f"the connection ended before authentication ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
     if refusal_told is None:
-        hint = f"the connection ended ({complaint}); the user and the password are accepted: the broker may have been starting or stopping"
+        hint = f"the connection ended ({complaint}); the login is accepted: the broker may have been starting or stopping"
         return AdminUnreachable(connection.bootstrap_servers, hint)
     sasl = connection.sasl
-    return AuthenticationFailed(sasl.username, sasl.mechanism, refusal_told)
+    return AuthenticationFailed(
+        sasl.username, sasl.mechanism, refusal_told, sasl.credential
+    )
 
 
 def _asked_again(
-    connection: Connection, sasl: Sasl, exchange: Callable[[Sasl], Exchange]
+    connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, str], Exchange]
 ) -> str | None:
     """Why the broker refuses the credentials, None when it accepts them. Raises what a broken connection or answer raises."""
-    with open_first(connection) as opened:
+    opened, host = open_first(connection)
+    with opened:
         code, offered = _handshake(opened, connection, sasl)
         if code == _UNSUPPORTED_MECHANISM:
             return f"the listener offers {', '.join(offered) or 'no mechanism'}"
         if code == _ILLEGAL_STATE:
             return "the listener does not use SASL"
-        steps = exchange(sasl)
+        steps = exchange(sasl, host)
         while not steps.is_done():
             code, message, answer = _authenticate(
                 opened, connection, steps.auth_bytes()
             )
             if code != 0:
-                return message or f"error {code}"
+                reason = message or f"error {code}"
+                if sasl.tokens is None:
+                    return reason
+                claims = sasl.tokens.described(connection.timeout_seconds)
+                return f"{reason} (the broker has to accept its {claims or 'content, no JWT'})"
             steps.receive(answer)
     return None
 
@@ -99,7 +106,7 @@ def _handshake(
 ) -> tuple[int, list[str]]:
     """Error code and offered mechanisms of a SaslHandshake, which goes before any credentials."""
     header = struct.pack(">hhi", _HANDSHAKE, _VERSION, 0)
-    request = header + _text(connection.client_id) + _text(sasl.mechanism)
+    request = header + _text(connection.client_id) + _text(sasl.mechanism.on_the_wire)
     return _mechanisms(_answer(opened, request))
 
 

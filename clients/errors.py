@@ -9,7 +9,8 @@ What can go wrong between us and a Kafka cluster.
     ├── UnsupportedByLibrary      the installed library is not one this adapter knows
     ├── AdminUnreachable          no connection to any of the servers
     │   └── TlsFailed             connected, but no TLS session
-    ├── AuthenticationFailed      the user, the password or the mechanism was refused
+    ├── CredentialsUnavailable    no token or ticket to log in with
+    ├── AuthenticationFailed      the user, the password, the token, the ticket or the mechanism was refused
     ├── PermissionMissing         authenticated, but not allowed; says which ACL is missing
     ├── AdminTimeout              connected, but no answer in time
     └── AdminRequestFailed        the cluster answered with another error
@@ -71,20 +72,30 @@ class TlsFailed(AdminUnreachable):
     """A server was reached, but no TLS session came about."""
 
 
+class CredentialsUnavailable(ClientError):
+    """No token or ticket could be had, so that no broker was asked."""
+
+    def __init__(self, origin: str, reason: str) -> None:
+        self.origin = one_line(origin)
+        self.reason = one_line(reason)
+        super().__init__(f"cannot log in: {self.origin}: {self.reason}")
+
+
 class AuthenticationFailed(ClientError):
-    """The cluster did not accept who we say we are."""
+    """The cluster did not accept who we say we are; `credential` names what was refused where that is not a user's password."""
 
     def __init__(
-        self, username: str | None, mechanism: str | None, reason: str
+        self,
+        username: str | None,
+        mechanism: str | None,
+        reason: str,
+        credential: str | None = None,
     ) -> None:
         self.username = username
         self.mechanism = mechanism
         self.reason = one_line(reason)
-        who = (
-            f"user {one_line(username or '')!r} by SASL/{mechanism}"
-            if mechanism
-            else "this client"
-        )
+        named = one_line(credential or f"user {one_line(username or '')!r}")
+        who = f"{named} by SASL/{mechanism}" if mechanism else "this client"
         super().__init__(f"Kafka refused {who}: {self.reason}")
 
 

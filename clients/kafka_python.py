@@ -20,6 +20,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl import get_sasl_mechanism
+from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
     DescribeClientQuotasRequest,
@@ -44,6 +45,7 @@ from .errors import (
     UnsupportedByLibrary,
 )
 from .library_log import LibraryLog
+from .login import check_login, ticket_missing
 from .quota_admin import (
     BrokerSettings,
     ClusterDescription,
@@ -54,7 +56,7 @@ from .quota_admin import (
     RegisteredBrokers,
 )
 from .reach import check_reachable, combined
-from .security import Connection, Sasl, SaslMechanism
+from .security import BearerTokens, Connection, Sasl, SaslMechanism
 
 _FIRST_ATTEMPT_SECONDS: Final = 1.0
 _MOST_ASKED: Final = 4
@@ -70,7 +72,7 @@ class KafkaPythonAdmin:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._username = connection.sasl.username if connection.sasl else None
+        self._username = (connection.sasl.username or None) if connection.sasl else None
         self._lock = threading.Lock()
         self._admin: kafka.KafkaAdminClient | None = None
         self._closed = False
@@ -320,7 +322,7 @@ def connect(
     """
     A connected client of the library, or of another kind that `make` gives for its configuration.
 
-    Raises `AdminUnreachable`, `TlsFailed`, `AuthenticationFailed` or `AdminTimeout`. The library itself tries a wrong password
+    Raises `AdminUnreachable`, `TlsFailed`, `CredentialsUnavailable`, `AuthenticationFailed` or `AdminTimeout`. The library itself tries a wrong password
     again and again until its time is over; here one attempt that fails is enough, and only silence is waited out.
     """
     check_reachable(connection)
@@ -359,6 +361,8 @@ def _attempt(
     seconds: float,
 ) -> kafka.KafkaAdminClient | None:
     """A client of one of these servers, None when they are silent. Raises what keeps us out."""
+    if connection.sasl is not None:
+        check_login(connection.sasl, connection.timeout_seconds)
     tried = replace(connection, bootstrap_servers=tuple(servers))
     log = LibraryLog("kafka")
     log.install()
@@ -366,14 +370,21 @@ def _attempt(
         return _bootstrap(tried, make, seconds)
     except KafkaError as error:
         for complaint in log.complaints:
+            if isinstance(complaint, ClientError):
+                raise complaint from None  # there was no token any more
+            if type(complaint).__module__.startswith("gssapi."):
+                raise ticket_missing(complaint) from None
             if not isinstance(complaint, _NO_ANSWER):
-                raise diagnose(tried, str(complaint), _exchange) from error
+                begin = partial(_exchange, tried)
+                raise diagnose(tried, str(complaint), begin) from error
     return None
 
 
-def _exchange(sasl: Sasl) -> Exchange:
+def _exchange(connection: Connection, sasl: Sasl, host: str) -> Exchange:
     """The library's side of a SASL mechanism, at its beginning."""
-    exchange: Exchange = get_sasl_mechanism(sasl.mechanism.value)(**_sasl_configs(sasl))
+    mechanism = get_sasl_mechanism(sasl.mechanism.on_the_wire)
+    configs = _sasl_configs(sasl, connection.timeout_seconds)
+    exchange: Exchange = mechanism(host=host, **configs)
     return exchange
 
 
@@ -412,21 +423,41 @@ def _configs(connection: Connection, seconds: float) -> dict[str, object]:
         "request_timeout_ms": int(connection.timeout_seconds * 1000),
         "reconnect_backoff_ms": pause,
         "reconnect_backoff_max_ms": pause,
-        **(_sasl_configs(connection.sasl) if connection.sasl else {}),
+        **_sasl_configs(connection.sasl, connection.timeout_seconds),
     }
 
 
-def _sasl_configs(sasl: Sasl) -> dict[str, object]:
+def _sasl_configs(sasl: Sasl | None, seconds: float) -> dict[str, object]:
+    """What the library needs for a login; fetching a token takes about ``seconds`` at most."""
+    if sasl is None:
+        return {}
+    mechanism = {"sasl_mechanism": sasl.mechanism.on_the_wire}
+    if sasl.tokens is not None:
+        return {**mechanism, "sasl_oauth_token_provider": _Provider(sasl.tokens, seconds)}  # fmt: skip
+    if sasl.kerberos is not None:
+        return {**mechanism, "sasl_kerberos_service_name": sasl.kerberos.service_name}
     username = sasl.username
     if (
         sasl.mechanism is not SaslMechanism.PLAIN
     ):  # RFC 5802, which the library leaves to its caller
         username = username.replace("=", "=3D").replace(",", "=2C")
     return {
-        "sasl_mechanism": sasl.mechanism.value,
+        **mechanism,
         "sasl_plain_username": username,
         "sasl_plain_password": sasl.password.reveal(),
     }
+
+
+class _Provider(AbstractTokenProvider):
+    """Our tokens as the library asks for them: for each connection, and before a session ends (KIP-368)."""
+
+    def __init__(self, tokens: BearerTokens, seconds: float) -> None:
+        self._tokens = tokens
+        self._seconds = seconds
+
+    def token(self) -> str:
+        """A token that has not expired."""
+        return self._tokens.current(self._seconds).reveal()
 
 
 def _features_request() -> ApiMessage:

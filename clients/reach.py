@@ -24,17 +24,17 @@ def check_reachable(connection: Connection) -> None:
 
     Raises `AdminUnreachable` with each server's reason when none does, `TlsFailed` when it is TLS that failed.
     """
-    open_first(connection).close()
+    open_first(connection)[0].close()
 
 
-def open_first(connection: Connection) -> socket.socket:
-    """A connection to the first server that accepts one. Raises as `check_reachable`."""
+def open_first(connection: Connection) -> tuple[socket.socket, str]:
+    """A connection to the first server that accepts one, and its host. Raises as `check_reachable`."""
     deadline = time.monotonic() + connection.timeout_seconds
     failures: list[AdminUnreachable] = []
     for server in connection.bootstrap_servers:
         seconds = max(0.1, deadline - time.monotonic())
         try:
-            return open_socket(server, connection, seconds)
+            return open_socket(server, connection, seconds), _host_and_port(server)[0]
         except AdminUnreachable as failure:
             failures.append(failure)
     raise combined(connection, failures)
@@ -63,10 +63,7 @@ def refusal(connection: Connection) -> str | None:
 
     A server that wants a client certificate says so only after the handshake (TLS 1.3).
     """
-    with (
-        contextlib.suppress(AdminUnreachable),
-        open_first(connection) as opened,
-    ):
+    with contextlib.suppress(AdminUnreachable), open_first(connection)[0] as opened:
         opened.settimeout(_VERDICT_SECONDS)
         try:
             opened.recv(1)
@@ -86,7 +83,7 @@ def open_socket(server: str, connection: Connection, seconds: float) -> socket.s
         OSError,
         UnicodeError,
     ) as error:  # UnicodeError: a name that cannot be one, such as "a..b"
-        raise AdminUnreachable([server], _network_reason(error)) from error
+        raise AdminUnreachable([server], network_reason(error)) from error
     if not connection.protocol.uses_tls:
         return plain
     try:
@@ -105,7 +102,8 @@ def _host_and_port(server: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _network_reason(error: OSError | UnicodeError) -> str:
+def network_reason(error: OSError | UnicodeError) -> str:
+    """Why no connection came about, in a few words."""
     if isinstance(error, socket.gaierror | UnicodeError):
         return "the host name is not known"
     if isinstance(error, TimeoutError):

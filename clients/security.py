@@ -5,7 +5,9 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from .errors import InvalidConnection
 
@@ -20,7 +22,7 @@ class SecurityProtocol(StrEnum):
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether the client sends a user and a password."""
+        """Whether the client logs in by SASL."""
         return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
     @property
@@ -35,6 +37,15 @@ class SaslMechanism(StrEnum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+    AWS_MSK_IAM = "AWS_MSK_IAM"
+    """The name that AWS's clients have for it; on the wire it is OAUTHBEARER with a token that AWS's signer makes."""
+    GSSAPI = "GSSAPI"
+
+    @property
+    def on_the_wire(self) -> str:
+        """What the client asks the broker for."""
+        return "OAUTHBEARER" if self is SaslMechanism.AWS_MSK_IAM else self.value
 
 
 class Secret:
@@ -55,13 +66,64 @@ class Secret:
     __str__ = __repr__
 
 
+class BearerTokens(Protocol):
+    """What OAUTHBEARER sends; `login.Tokens` has them of an issuer, a file, a command or AWS."""
+
+    @property
+    def origin(self) -> str:
+        """Where they come from, for messages."""
+        ...
+
+    def current(self, seconds: float) -> Secret:
+        """A token that has not expired; takes about that long at most. Raises `CredentialsUnavailable` or `LibraryMissing`."""
+        ...
+
+    def described(self, seconds: float) -> str:
+        """What it claims of itself, without what is secret. Raises as `current`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kerberos:
+    """A ticket made of `keytab`, else one that is there already (`kinit`, `KRB5CCNAME`, `KRB5_CLIENT_KTNAME`)."""
+
+    service_name: str = "kafka"
+    """The first part of the brokers' principals (Kafka: `sasl.kerberos.service.name`)."""
+    keytab: Path | None = None
+    """The key of our principal; the library makes tickets of it, and renews them. The whole process uses it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sasl:
-    """Who we are."""
+    """
+    Who we are: `username` and `password` for PLAIN and SCRAM, `tokens` for OAUTHBEARER and AWS_MSK_IAM, `kerberos` for GSSAPI.
+
+    Raises `InvalidConnection` when the mechanism lacks what it needs.
+    """
 
     mechanism: SaslMechanism = SaslMechanism.PLAIN
-    username: str
-    password: Secret
+    username: str = ""
+    """Empty where only the broker knows the user that a token or ticket is for."""
+    password: Secret = field(default_factory=partial(Secret, ""))
+    tokens: BearerTokens | None = None
+    kerberos: Kerberos | None = None
+
+    def __post_init__(self) -> None:
+        if self.mechanism.on_the_wire == SaslMechanism.OAUTHBEARER:
+            needed, given = "a source of tokens", self.tokens is not None
+        elif self.mechanism is SaslMechanism.GSSAPI:
+            needed, given = "Kerberos", self.kerberos is not None
+        else:
+            needed, given = "a user", bool(self.username)
+        if not given:
+            raise InvalidConnection(f"SASL/{self.mechanism} needs {needed}")
+
+    @property
+    def credential(self) -> str:
+        """What a broker refuses when it refuses us, for messages."""
+        if self.tokens is not None:
+            return f"the token of {self.tokens.origin}"
+        return "the Kerberos ticket" if self.kerberos else f"user {self.username!r}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +176,7 @@ class Connection:
     """
     Everything needed to reach a cluster.
 
-    Raises `InvalidConnection` when SASL is wanted without credentials, or credentials are given without SASL.
+    Raises `InvalidConnection` when SASL is wanted without a login, a login is given without SASL, or AWS's without TLS.
     """
 
     bootstrap_servers: tuple[str, ...]
@@ -131,6 +193,12 @@ class Connection:
         if not self.bootstrap_servers:
             raise InvalidConnection("no bootstrap server is given")
         if self.protocol.uses_sasl and self.sasl is None:
-            raise InvalidConnection(f"{self.protocol} needs a SASL user and password")
+            raise InvalidConnection(f"{self.protocol} needs a SASL login")
         if self.sasl is not None and not self.protocol.uses_sasl:
-            raise InvalidConnection(f"a SASL user has no effect with {self.protocol}")
+            raise InvalidConnection(f"a SASL login has no effect with {self.protocol}")
+        if (
+            self.sasl is not None
+            and self.sasl.mechanism is SaslMechanism.AWS_MSK_IAM
+            and not self.protocol.uses_tls
+        ):
+            raise InvalidConnection(f"AWS_MSK_IAM needs SASL_SSL, not {self.protocol}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -180,14 +182,50 @@ def _host_and_port(server: str) -> str:
 Server = Annotated[str, AfterValidator(_host_and_port)]
 
 
+_OF_MECHANISMS: Final = {
+    "username": "PLAIN SCRAM-SHA-256 SCRAM-SHA-512",
+    "password": "PLAIN SCRAM-SHA-256 SCRAM-SHA-512",
+    "password_file": "PLAIN SCRAM-SHA-256 SCRAM-SHA-512",
+    "token_url": "OAUTHBEARER",
+    "client_id": "OAUTHBEARER",
+    "client_secret": "OAUTHBEARER",
+    "client_secret_file": "OAUTHBEARER",
+    "scope": "OAUTHBEARER",
+    "token_ca_file": "OAUTHBEARER",
+    "token_file": "OAUTHBEARER",
+    "token_command": "OAUTHBEARER",
+    "region": "AWS_MSK_IAM",
+    "keytab": "GSSAPI",
+    "service_name": "GSSAPI",
+}
+"""The mechanisms in which each key has an effect."""
+_OF_TOKEN_URL: Final = (
+    "client_id",
+    "client_secret",
+    "client_secret_file",
+    "scope",
+    "token_ca_file",
+)
+
+
+def _words(value: object) -> object:
+    """A command line as the list of its words."""
+    return tuple(shlex.split(value)) if isinstance(value, str) else value
+
+
 class SaslConfig(Section):
     """SASL towards Kafka."""
 
     mechanism: SaslMechanism = Field(
         default=SaslMechanism.PLAIN,
-        description="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.",
+        description="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM (extra msk) or GSSAPI (Kerberos, extra kerberos).",
     )
-    username: str = Field(description="User name.", examples=["quotascope"])
+    username: str | None = Field(
+        default=None,
+        min_length=1,
+        description="PLAIN, SCRAM: user name.",
+        examples=["quotascope"],
+    )
     password: SecretStr | None = Field(
         default=None,
         description="Password; either this or password_file.",
@@ -198,10 +236,83 @@ class SaslConfig(Section):
         description="The same, read from a file.",
         examples=["/run/secrets/kafka-password"],
     )
+    token_url: HttpUrl | None = Field(
+        default=None,
+        description="OAUTHBEARER: token endpoint of an issuer that gives tokens for client_id and its secret; or else token_file or token_command.",
+        examples=["https://sso.corp/realms/kafka/protocol/openid-connect/token"],
+    )
+    client_id: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Our client id at the issuer; not Kafka's client.id.",
+        examples=["quotascope"],
+    )
+    client_secret: SecretStr | None = Field(
+        default=None,
+        description="Its secret; either this or client_secret_file.",
+        examples=["${CLIENT_SECRET}"],
+    )
+    client_secret_file: FilePath | None = Field(
+        default=None,
+        description="The same, read from a file.",
+        examples=["/run/secrets/client-secret"],
+    )
+    scope: str | None = Field(
+        default=None,
+        description="Scope to ask for, if the issuer wants one.",
+        examples=["kafka"],
+    )
+    token_ca_file: FilePath | None = Field(
+        default=None,
+        description="PEM file of the authorities to trust for token_url. Without it: the system's.",
+        examples=["/etc/quotascope/issuer-ca.pem"],
+    )
+    token_file: Path | None = Field(
+        default=None,
+        description="OAUTHBEARER: file with a token that something else renews; it is read for each login.",
+        examples=["/var/run/secrets/kafka/token"],
+    )
+    token_command: Annotated[tuple[str, ...], BeforeValidator(_words)] | None = Field(
+        default=None,
+        min_length=1,
+        description="OAUTHBEARER: command that prints a token, as a list of words or one line. It runs without a shell.",
+        examples=[["/usr/local/bin/kafka-token", "--audience", "kafka"]],
+    )
+    region: str | None = Field(
+        default=None,
+        min_length=1,
+        description="AWS_MSK_IAM: region of the cluster. Default: AWS_REGION, or that of the AWS profile. Credentials are those that the AWS SDK finds.",
+        examples=["eu-west-1"],
+    )
+    keytab: FilePath | None = Field(
+        default=None,
+        description="GSSAPI: key of our principal. Default: the ticket that is there, as KRB5CCNAME and KRB5_CLIENT_KTNAME say.",
+        examples=["/etc/quotascope/quotascope.keytab"],
+    )
+    service_name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="GSSAPI: first part of the brokers' principals, sasl.kerberos.service.name. Default: kafka.",
+        examples=["kafka"],
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> SaslConfig:
-        exactly_one(self, "password", "password_file")
+        for key, mechanisms in _OF_MECHANISMS.items():
+            if getattr(self, key) is None:
+                continue
+            if self.mechanism.value not in mechanisms.split():
+                raise ValueError(f"{key} has no effect with {self.mechanism.value}")
+            if key in _OF_TOKEN_URL and self.token_url is None:
+                raise ValueError(f"{key} needs token_url")
+        if self.mechanism is SaslMechanism.OAUTHBEARER:
+            exactly_one(self, "token_url", "token_file", "token_command")
+            if self.token_url is not None:
+                exactly_one(self, "client_id")
+                exactly_one(self, "client_secret", "client_secret_file")
+        elif self.mechanism.value in _OF_MECHANISMS["username"].split():
+            exactly_one(self, "username")
+            exactly_one(self, "password", "password_file")
         return self
 
 
@@ -238,6 +349,12 @@ class KafkaConfig(Section):
             raise ValueError(
                 f"sasl has no effect with {self.security_protocol.value}: set security_protocol"
             )
+        if (
+            self.sasl is not None
+            and self.sasl.mechanism is SaslMechanism.AWS_MSK_IAM
+            and not self.security_protocol.uses_tls
+        ):
+            raise ValueError("AWS_MSK_IAM needs security_protocol SASL_SSL")
         if self.tls is not None and not self.security_protocol.uses_tls:
             raise ValueError(
                 f"tls has no effect with {self.security_protocol.value}: set security_protocol"

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from quotascope.clients.errors import (
     AuthenticationFailed,
     ClientError,
+    CredentialsUnavailable,
     LibraryMissing,
     PermissionMissing,
     TlsFailed,
@@ -30,6 +31,7 @@ from .catalog import Catalog, Finding
 _Value = TypeVar("_Value")
 _HINTS: Final[tuple[tuple[type[ClientError], str], ...]] = (
     (LibraryMissing, ""),
+    (CredentialsUnavailable, "Check kafka.sasl; Kafka itself was reached."),
     (AuthenticationFailed, "Check kafka.sasl, and that the user has these credentials in this cluster."),
     (TlsFailed, "Check kafka.tls and kafka.security_protocol."),
     (ClientError, "Check kafka.bootstrap_servers, kafka.security_protocol and the network."),

@@ -14,13 +14,28 @@ from quotascope.clients.errors import (
     ClientError,
     PermissionMissing,
 )
+from quotascope.clients.login import (
+    ClientCredentials,
+    MskIam,
+    TokenCommand,
+    TokenFile,
+    Tokens,
+    TokenSource,
+)
 from quotascope.clients.quota_admin import (
     BrokerSettings,
     ConfiguredQuota,
     Entity,
     QuotaAdmin,
 )
-from quotascope.clients.security import Connection, Sasl, Secret, Tls
+from quotascope.clients.security import (
+    Connection,
+    Kerberos,
+    Sasl,
+    SaslMechanism,
+    Secret,
+    Tls,
+)
 from quotascope.metrics import (
     DEFAULT,
     QuotaEntity,
@@ -31,7 +46,7 @@ from quotascope.metrics import (
 )
 from quotascope.metrics.entities import Name
 
-from ..config import KafkaConfig, secret, tls_of
+from ..config import KafkaConfig, SaslConfig, secret, tls_of
 from ..errors import ConfigError, LimitsDenied, LimitsError
 from ..threads import BlockingCalls
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
@@ -43,18 +58,10 @@ _FIRST_PATIENCE_SECONDS: Final = 2.0
 def connection_of(config: KafkaConfig) -> Connection:
     """How to connect. Raises ``ConfigError`` when a file of it cannot be used."""
     try:
-        sasl = None
-        if config.sasl is not None:
-            password = secret(config.sasl.password, config.sasl.password_file)
-            sasl = Sasl(
-                mechanism=config.sasl.mechanism,
-                username=config.sasl.username,
-                password=Secret(password or ""),
-            )
         connection = Connection(
             bootstrap_servers=config.bootstrap_servers,
             protocol=config.security_protocol,
-            sasl=sasl,
+            sasl=_sasl_of(config.sasl) if config.sasl else None,
             tls=tls_of(config.tls) if config.tls else Tls(),
             timeout_seconds=config.timeout_seconds,
         )
@@ -66,6 +73,38 @@ def connection_of(config: KafkaConfig) -> Connection:
         problem = f"{error.filename}: {error.strerror}"
         raise ConfigError("kafka", [problem]) from None
     return connection
+
+
+def _sasl_of(config: SaslConfig) -> Sasl:
+    """The login; secrets are read from their files, a token or ticket is not yet asked for. Raises as ``secret``."""
+    tokens: TokenSource | None = None
+    if config.token_url is not None:
+        given = secret(config.client_secret, config.client_secret_file)
+        tokens = ClientCredentials(
+            url=config.token_url,
+            client_id=config.client_id or "",
+            client_secret=Secret(given or ""),
+            scope=config.scope,
+            tls=Tls(ca_file=config.token_ca_file),
+        )
+        tokens.tls.context()
+    elif config.token_file is not None:
+        tokens = TokenFile(path=config.token_file)
+    elif config.token_command is not None:
+        tokens = TokenCommand(arguments=config.token_command)
+    elif config.mechanism is SaslMechanism.AWS_MSK_IAM:
+        tokens = MskIam(region=config.region)
+    kerberos = None
+    if config.mechanism is SaslMechanism.GSSAPI:
+        service = config.service_name or "kafka"
+        kerberos = Kerberos(service_name=service, keytab=config.keytab)
+    return Sasl(
+        mechanism=config.mechanism,
+        username=config.username or "",
+        password=Secret(secret(config.password, config.password_file) or ""),
+        tokens=Tokens(tokens) if tokens else None,
+        kerberos=kerberos,
+    )
 
 
 def read_timeout(config: KafkaConfig) -> float:

@@ -316,7 +316,7 @@ def test_scram_names_are_escaped() -> None:
         (SaslMechanism.SCRAM_SHA_512, "a=3Db=2Cc"),
     ]:
         sasl = Sasl(mechanism=mechanism, username="a=b,c", password=Secret("x"))
-        assert kafka_python._sasl_configs(sasl)["sasl_plain_username"] == sent
+        assert kafka_python._sasl_configs(sasl, 1)["sasl_plain_username"] == sent
 
 
 CONNECTION = Connection(bootstrap_servers=("broker-1:9092",))

@@ -135,7 +135,7 @@ class Plain:
         return self.done
 
 
-def begun(_: Sasl) -> Plain:
+def begun(_: Sasl, __: str) -> Plain:
     """The mechanism, at its beginning."""
     return Plain()
 
@@ -190,7 +190,9 @@ def in_turn(*answers: bytes) -> Behavior:
     return behave
 
 
-@pytest.mark.parametrize("mechanism", SaslMechanism)
+@pytest.mark.parametrize(
+    "mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_512]
+)
 def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) -> None:
     """It offers the mechanism, then stops before it has looked at the password: that says nothing of the password."""
     with server(in_turn(handshake_answer(0, mechanism))) as address:
@@ -203,7 +205,7 @@ def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) ->
     ("code", "kind", "reason"),
     [
         (58, AuthenticationFailed, "Invalid username"),
-        (0, AdminUnreachable, "the user and the password are accepted"),
+        (0, AdminUnreachable, "the login is accepted"),
     ],
 )
 def test_only_the_broker_says_that_a_password_is_wrong(

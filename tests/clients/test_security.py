@@ -20,6 +20,7 @@ from quotascope.clients import (
     AuthenticationFailed,
     ClientError,
     Connection,
+    CredentialsUnavailable,
     InvalidConnection,
     LibraryMissing,
     MutationThrottled,
@@ -62,9 +63,7 @@ def test_a_password_is_never_shown_by_accident() -> None:
 )
 def test_sasl_needs_a_user(protocol: SecurityProtocol) -> None:
     """A SASL protocol without credentials is refused before anything connects."""
-    with pytest.raises(
-        InvalidConnection, match=f"{protocol} needs a SASL user and password"
-    ):
+    with pytest.raises(InvalidConnection, match=f"{protocol} needs a SASL login"):
         Connection(bootstrap_servers=SERVERS, protocol=protocol)
 
 
@@ -72,7 +71,7 @@ def test_sasl_needs_a_user(protocol: SecurityProtocol) -> None:
 def test_a_user_needs_sasl(protocol: SecurityProtocol) -> None:
     """Credentials that would not be sent are a mistake, not a detail."""
     with pytest.raises(
-        InvalidConnection, match=f"a SASL user has no effect with {protocol}"
+        InvalidConnection, match=f"a SASL login has no effect with {protocol}"
     ):
         Connection(bootstrap_servers=SERVERS, protocol=protocol, sasl=SASL)
 
@@ -86,7 +85,9 @@ def test_there_must_be_a_server() -> None:
 def test_values_are_those_of_kafka() -> None:
     """Protocols and mechanisms are written as in Kafka's configuration."""
     assert [*SecurityProtocol] == ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-    assert [*SaslMechanism] == ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+    assert [*SaslMechanism] == [
+        "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI",
+    ]  # fmt: skip
 
 
 def test_a_missing_authority_is_named(tmp_path: Path) -> None:
@@ -134,6 +135,7 @@ HOSTILE = "x" * 20_000 + "\n\x1b[31m<script>\r\u2028"
         MutationThrottled("CreateTopics", 1_000, HOSTILE),
         AdminUnreachable(["broker-1:9092"], HOSTILE),
         AuthenticationFailed(HOSTILE, "PLAIN", HOSTILE),
+        CredentialsUnavailable(HOSTILE, HOSTILE),
         PermissionMissing(
             request="DescribeQuorum", operation="Describe", username=HOSTILE
         ),
@@ -172,7 +174,8 @@ def test_a_grant_without_a_known_user_leaves_a_gap() -> None:
 def test_the_tree_is_the_one_drawn() -> None:
     """Every class of the drawing exists, is exported and descends as drawn."""
     flat = {
-        AdminRequestFailed, AdminTimeout, AdminUnreachable, AuthenticationFailed, InvalidConnection,
+        AdminRequestFailed, AdminTimeout, AdminUnreachable, AuthenticationFailed, CredentialsUnavailable,
+        InvalidConnection,
         LibraryMissing, PermissionMissing, UnsupportedByLibrary,
     }  # fmt: skip
     assert all(error.__base__ is ClientError for error in flat)

@@ -41,6 +41,8 @@ class Plugin:
     """As of `Program`."""
     logs_requests: bool = False
     """As of `Program`."""
+    jvm: tuple[str, ...] = ()
+    """As of `Program`."""
 
 
 class Cluster:
@@ -104,6 +106,7 @@ class Cluster:
             classes=plugin.classes,
             newest=plugin.newest,
             logs_requests=plugin.logs_requests,
+            jvm=plugin.jvm,
         )
         return Node(plan.node_id, home, config, agents, program)
 

@@ -7,10 +7,14 @@ A test that stops a broker starts its own cluster with `cluster.running(...)`.
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from .cluster import Cluster, Layout, running
+from . import logins
+from .certificates import make_certificates
+from .cluster import Cluster, Layout, Plugin, running
 from .quotas import Quotas
 from .traffic import Traffic
 
@@ -29,6 +33,40 @@ def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
         Layout.COMBINED, tmp_path_factory.mktemp("guarded"), authorizer=True
     ) as cluster:
         yield cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginKafka:
+    """A cluster that takes tokens and tickets, and who gives them."""
+
+    cluster: Cluster
+    issuer: logins.Issuer
+    issuer_ca: Path
+    realm: logins.Realm
+
+
+@pytest.fixture(scope="session")
+def login_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoginKafka]:
+    """As `guarded_kafka`; its SASL listeners take tokens of an issuer and tickets of a realm, whose `quotascope` has all rights."""
+    folder = tmp_path_factory.mktemp("logins")
+    certificates = make_certificates(folder)
+    with (
+        logins.issuer(certificates) as issuer,
+        logins.realm(folder / "realm") as realm,
+    ):
+        plugin = Plugin(
+            settings={
+                **logins.settings(issuer, realm),
+                "super.users": "User:ANONYMOUS;User:quotascope",
+            },
+            jvm=logins.jvm(issuer, realm),
+        )
+        with running(
+            Layout.COMBINED, folder / "cluster", authorizer=True, plugin=plugin
+        ) as cluster:
+            yield LoginKafka(
+                cluster=cluster, issuer=issuer, issuer_ca=certificates.ca, realm=realm
+            )
 
 
 @pytest.fixture(scope="session")

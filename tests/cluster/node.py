@@ -41,6 +41,8 @@ class Program:
     """The newest release that can be fetched, instead of the one whose tools can be fetched as well."""
     logs_requests: bool = False
     """Whether every answered request is a line in `Node.request_log`."""
+    jvm: tuple[str, ...] = ()
+    """Further options of its JVM."""
 
 
 class Node:
@@ -179,6 +181,7 @@ def java(*arguments: str, program: Program | None = None) -> list[str]:
     return [
         "java",
         *SMALL_JVM,
+        *chosen.jvm,
         f"-Djava.io.tmpdir={tempfile.gettempdir()}",  # the folder of the run: a killed JVM leaves its libraries there
         f"-Dlog4j2.configurationFile={log_config}",
         "-cp",

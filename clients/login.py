@@ -1,0 +1,395 @@
+"""
+What a login needs before Kafka is asked: tokens (OAUTHBEARER, AWS IAM) and Kerberos tickets (GSSAPI).
+
+Where a token comes from is a `TokenSource`; `Tokens` keeps one until it has to be renewed. Its text never appears in a message.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import math
+import os
+import re
+import signal
+import ssl
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path
+from typing import IO, Any, Final, Protocol, cast
+
+from .errors import CredentialsUnavailable, LibraryMissing, one_line
+from .reach import network_reason
+from .security import Sasl, Secret, Tls
+
+_MOST_BYTES: Final = 1 << 16
+"""The longest token, and the longest answer with one in it."""
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)
+"""RFC 6750, 2.1; what is not one could end the field of the SASL message."""
+_RENEWED_AT: Final = 0.8
+"""The part of a token's life after which another is fetched (Kafka: `sasl.login.refresh.window.factor`); sessions end later."""
+_SHOWN_CLAIMS: Final = ("iss", "aud", "sub", "scope")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A bearer token."""
+
+    value: Secret
+    expires_at: float | None
+    """Unix time in seconds; None when it is not known."""
+
+
+class TokenSource(Protocol):
+    """Where tokens come from."""
+
+    @property
+    def origin(self) -> str:
+        """For messages, such as `the token file /run/token`."""
+        ...
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a token is used until it has to be renewed; else each login asks again."""
+        ...
+
+    def fetch(self, seconds: float) -> Token:
+        """A token; takes about that long at most. Raises `CredentialsUnavailable` or `LibraryMissing`."""
+        ...
+
+
+class Tokens:
+    """The tokens of one source, for any number of threads. ``clock`` gives Unix time in seconds."""
+
+    def __init__(
+        self, source: TokenSource, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._source = source
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: Token | None = None
+        self._renew_at = -math.inf
+
+    @property
+    def origin(self) -> str:
+        """As of the source."""
+        return self._source.origin
+
+    def current(self, seconds: float) -> Secret:
+        """
+        A token that has not expired, renewed after four fifths of its life; fetching one takes about ``seconds`` at most.
+
+        Raises `CredentialsUnavailable` and `LibraryMissing`.
+        """
+        with self._lock:
+            kept, now = self._kept, self._clock()
+            if kept is not None and now < self._renew_at:
+                return kept.value
+            try:
+                token = self._source.fetch(seconds)
+            except CredentialsUnavailable:
+                if kept is not None and now < (kept.expires_at or -math.inf):
+                    return kept.value
+                raise
+            if token.expires_at is not None and token.expires_at <= now:
+                ended = datetime.fromtimestamp(token.expires_at, UTC)
+                raise CredentialsUnavailable(
+                    self.origin,
+                    f"its token expired at {ended:%Y-%m-%dT%H:%M:%SZ}: renew it, or set this machine's clock",
+                )
+            if self._source.keeps and token.expires_at is not None:
+                self._kept = token
+                self._renew_at = now + _RENEWED_AT * (token.expires_at - now)
+            return token.value
+
+    def described(self, seconds: float) -> str:
+        """What the current token claims of itself, for a broker's operator to compare; empty when it cannot be read."""
+        claims = _claims(self.current(seconds).reveal())
+        found = (f"{name} {claims[name]}" for name in _SHOWN_CLAIMS if name in claims)
+        return one_line(", ".join(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCredentials:
+    """Tokens of an issuer, for a client id and its secret (OAuth 2.0, RFC 6749, 4.4)."""
+
+    url: str
+    """The token endpoint, `https` or `http`."""
+    client_id: str
+    client_secret: Secret
+    scope: str | None = None
+    tls: Tls = field(default_factory=Tls)
+    keeps: bool = True
+
+    @property
+    def origin(self) -> str:
+        """The endpoint without its query."""
+        return f"the token endpoint {self.url.partition('?')[0]}"
+
+    def fetch(self, seconds: float) -> Token:
+        """Ask the endpoint; redirects are not followed."""
+        secret = self.client_secret.reveal()
+        login = ":".join(map(urllib.parse.quote_plus, (self.client_id, secret)))
+        form = {"grant_type": "client_credentials"}
+        if self.scope:
+            form["scope"] = self.scope
+        request = urllib.request.Request(  # noqa: S310 - the configuration allows http and https only
+            self.url,
+            data=urllib.parse.urlencode(form).encode(),
+            headers={
+                "Authorization": f"Basic {base64.b64encode(login.encode()).decode()}",
+                "Accept": "application/json",
+            },
+        )
+        opener = urllib.request.build_opener(
+            urllib.request.HTTPSHandler(context=self.tls.context()), _NoRedirect
+        )
+        try:
+            with closing(opener.open(request, timeout=seconds)) as response:
+                body = response.read(_MOST_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            raise self._refused(error) from None
+        except (OSError, HTTPException, UnicodeError) as error:
+            raise CredentialsUnavailable(self.origin, _reason(error)) from None
+        answer = _object(body)
+        value = answer.get("access_token")
+        if not isinstance(value, str):
+            raise CredentialsUnavailable(
+                self.origin,
+                "its answer has no access_token: is this the token endpoint?",
+            )
+        lifetime = answer.get("expires_in")
+        ends = time.time() + lifetime if isinstance(lifetime, int | float) else None
+        return _token(self.origin, value, ends)
+
+    def _refused(self, error: urllib.error.HTTPError) -> CredentialsUnavailable:
+        with error:
+            try:
+                answer = _object(error.read(_MOST_BYTES))
+            except (OSError, HTTPException):
+                answer = {}
+        texts = (answer.get("error"), answer.get("error_description"))
+        words = ": ".join(text for text in texts if isinstance(text, str))
+        for secret in (self.client_secret.reveal(), self.client_id):
+            words = words.replace(secret, "****") if secret else words
+        return CredentialsUnavailable(
+            self.origin,
+            f"HTTP {error.code}{f' ({one_line(words)})' if words else ''}: check the client id, its secret and the scope",
+        )
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """An answer that leads elsewhere is an error: the secret must not go there."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> None:
+        """Follow nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenFile:
+    """A token that something else keeps fresh in a file, such as a projected token of a service account in Kubernetes."""
+
+    path: Path
+    keeps: bool = False
+
+    @property
+    def origin(self) -> str:
+        """The file."""
+        return f"the token file {self.path}"
+
+    def fetch(self, seconds: float) -> Token:  # noqa: ARG002 - files are quick
+        """Read the file."""
+        try:
+            with self.path.open("rb") as file:
+                content = file.read(_MOST_BYTES + 1)
+        except OSError as error:
+            raise CredentialsUnavailable(
+                self.origin, (error.strerror or str(error)).lower()
+            ) from None
+        return _token(self.origin, content.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenCommand:
+    """A command that prints a token. It runs without a shell, and is killed with its children when it takes too long."""
+
+    arguments: tuple[str, ...]
+    keeps: bool = True
+
+    @property
+    def origin(self) -> str:
+        """The program without its arguments, which may hold secrets."""
+        return f"the token command {self.arguments[0]}"
+
+    def fetch(self, seconds: float) -> Token:
+        """Run the command."""
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the command is the operator's
+                self.arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CredentialsUnavailable(
+                self.origin, f"cannot be run: {reason.lower()}"
+            ) from None
+        with process:
+            try:
+                printed, complaint = process.communicate(timeout=seconds)
+            except BaseException as error:
+                os.killpg(process.pid, signal.SIGKILL)
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
+                raise CredentialsUnavailable(
+                    self.origin, f"has not ended within {seconds:g} s"
+                ) from None
+        if process.returncode != 0:
+            words = one_line(complaint[:_MOST_BYTES].decode("utf-8", "replace"))
+            raise CredentialsUnavailable(
+                self.origin,
+                f"exit code {process.returncode}: {words or 'nothing on standard error'}",
+            )
+        return _token(self.origin, printed[: _MOST_BYTES + 1].decode(errors="replace"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MskIam:
+    """Tokens that AWS's signer makes of the credentials that the AWS SDK finds: variables, profile, role of a pod or machine."""
+
+    region: str | None = None
+    """Of the cluster; None for that of the environment or profile."""
+    keeps: bool = True
+
+    @property
+    def origin(self) -> str:
+        """The signer."""
+        return "AWS IAM"
+
+    def fetch(self, seconds: float) -> Token:  # noqa: ARG002 - the SDK has its own times
+        """Sign one; the SDK asks AWS for credentials only where it has none that are valid."""
+        try:
+            signer = importlib.import_module("aws_msk_iam_sasl_signer")
+            session = importlib.import_module("botocore.session").Session()
+        except ImportError:
+            raise LibraryMissing("aws-msk-iam-sasl-signer-python", "msk") from None
+        try:
+            named = self.region or os.environ.get("AWS_REGION")
+            region = named or session.get_config_variable("region")
+            found = session.get_credentials() is not None
+            if region and found:
+                make = signer.MSKAuthTokenProvider.generate_auth_token
+                value, ends_ms = make(region)
+        except Exception as error:  # noqa: BLE001 - the SDK's errors have no common base
+            raise CredentialsUnavailable(
+                self.origin, f"{type(error).__name__}: {error}"
+            ) from None
+        if not region:
+            raise CredentialsUnavailable(
+                self.origin, "no region: set it, or AWS_REGION"
+            )
+        if not found:
+            raise CredentialsUnavailable(
+                self.origin,
+                "no credentials: set AWS_PROFILE or AWS_ACCESS_KEY_ID, or give the machine or pod a role",
+            )
+        return _token(self.origin, value, ends_ms / 1000)
+
+
+def check_login(sasl: Sasl, seconds: float) -> None:
+    """
+    Whether there is something to log in with, before a broker is asked; takes about ``seconds`` at most.
+
+    Raises `CredentialsUnavailable` and `LibraryMissing`.
+    """
+    if sasl.tokens is not None:
+        sasl.tokens.current(seconds)
+    if sasl.kerberos is None:
+        return
+    if sasl.kerberos.keytab is not None:
+        # the library's own way: it has no argument for them, and renews tickets of this keytab by itself
+        os.environ["KRB5_CLIENT_KTNAME"] = f"FILE:{sasl.kerberos.keytab}"
+        os.environ["KRB5CCNAME"] = f"MEMORY:{sasl.kerberos.keytab}"
+    try:
+        gssapi = importlib.import_module("gssapi")
+    except (ImportError, OSError):
+        raise LibraryMissing("gssapi", "kerberos") from None
+    try:
+        _ = gssapi.Credentials(usage="initiate").lifetime
+    except gssapi.exceptions.GSSError as error:
+        raise ticket_missing(error) from None
+
+
+def ticket_missing(error: BaseException) -> CredentialsUnavailable:
+    """What Kerberos's library (`gssapi.exceptions.GSSError`) says, without its numbers."""
+    codes = getattr(error, "min_code", None), getattr(error, "get_all_statuses", None)
+    words = str(error)
+    if codes[0] and codes[1]:
+        words = "; ".join(codes[1](codes[0], False)) or words  # noqa: FBT003 - positional in the library
+    return CredentialsUnavailable(
+        "Kerberos",
+        f"{words}: check the keytab or run kinit, and see that the brokers are named as in their principals",
+    )
+
+
+def _token(origin: str, text: str, expires_at: float | None = None) -> Token:
+    """The token in a text; its own `exp` says when it ends where nothing else does."""
+    value = text.strip()
+    if len(value) > _MOST_BYTES or not _TOKEN.fullmatch(value):
+        found = f"{len(value)} characters that are" if value else "nothing, which is"
+        raise CredentialsUnavailable(origin, f"gave {found} no token (RFC 6750)")
+    if expires_at is None:
+        claimed = _claims(value).get("exp")
+        if isinstance(claimed, int | float) and abs(claimed) < 1e11:  # noqa: PLR2004 - seconds, not a hostile number
+            expires_at = float(claimed)
+    return Token(value=Secret(value), expires_at=expires_at)
+
+
+def _claims(token: str) -> Mapping[str, Any]:
+    """What a JWT says, unverified: that is the broker's part. Empty for other tokens."""
+    parts = token.split(".")
+    if len(parts) != 3:  # noqa: PLR2004 - head, claims, signature
+        return {}
+    try:
+        return _object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return {}
+
+
+def _object(body: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _reason(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or error
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {reason.verify_message}"
+    if isinstance(reason, OSError | UnicodeError) and not isinstance(
+        reason, ssl.SSLError
+    ):
+        return network_reason(reason)
+    return str(reason)
