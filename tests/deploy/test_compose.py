@@ -1,0 +1,78 @@
+"""The Compose file is valid, and starts what there is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from tests.deploy.commands import DEPLOY
+from tests.deploy.dockerfile import words
+from tests.deploy.provision import tools
+
+from quotascope.exporter.config import Config, load_config
+
+pytestmark = pytest.mark.real  # the schema of Compose, and promtool
+
+FOLDER = DEPLOY / "compose"
+COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+
+
+def test_file_is_valid() -> None:
+    """By the schema of the Compose specification, which refuses unknown keys."""
+    schema = json.loads((tools() / "compose-spec.json").read_text())
+    jsonschema.validate(COMPOSE, schema)
+    COMPOSE["services"]["quotascope"]["cap_dropped"] = []
+    try:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(COMPOSE, schema)
+    finally:
+        del COMPOSE["services"]["quotascope"]["cap_dropped"]
+
+
+def test_files_are_there() -> None:
+    """Of the build and of all mounts, but the password; the configuration is where the image reads it."""
+    ours = COMPOSE["services"]["quotascope"]
+    assert (FOLDER / ours["build"]["context"] / ours["build"]["dockerfile"]).is_file()
+    mounts = [
+        each.split(":")
+        for service in COMPOSE["services"].values()
+        for each in service["volumes"]
+    ]
+    assert all((FOLDER / each[0]).is_file() for each in mounts if each[0][0] == ".")
+    assert words("CMD")[-1] in [each[1] for each in mounts]
+    port = Config().server.port
+    assert ours["ports"] == [f"127.0.0.1:{port}:{port}"]
+
+
+def test_configuration_loads(tmp_path: Path) -> None:
+    """With the secret where Compose puts it."""
+    (name,) = COMPOSE["services"]["quotascope"]["secrets"]
+    text = (FOLDER / "quotascope.yaml").read_text()
+    assert f"/run/secrets/{name}" in text
+    (tmp_path / name).write_text("hidden")
+    file = tmp_path / "quotascope.yaml"
+    file.write_text(text.replace("/run/secrets", str(tmp_path)))
+    assert load_config(file, {}).kafka is not None
+
+
+def test_prometheus_accepts_its_configuration(tmp_path: Path) -> None:
+    """Promtool checks it, and the rules that are mounted beside it."""
+    shutil.copyfile(FOLDER / "prometheus.yml", tmp_path / "prometheus.yml")
+    (tmp_path / "rules").mkdir()
+    for each in COMPOSE["services"]["prometheus"]["volumes"]:
+        source, _, target = each.partition(":")
+        if "/rules/" in target:
+            shutil.copyfile(FOLDER / source, tmp_path / "rules" / Path(source).name)
+    checked = subprocess.run(
+        ["promtool", "check", "config", tmp_path / "prometheus.yml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert "2 rule files found" in checked.stdout

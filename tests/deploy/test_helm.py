@@ -1,0 +1,181 @@
+"""The Helm chart says what the manifests for kustomize say, and refuses values that it does not know."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from tests.deploy.commands import DEPLOY, ROOT
+from tests.deploy.manifests import Manifest, definition, only
+from tests.deploy.provision import tools
+
+from quotascope.exporter.config import load_config
+
+pytestmark = pytest.mark.real  # Helm, and the operator's definitions
+
+CHART = DEPLOY / "helm" / "quotascope"
+STRIMZI = ("--values", str(CHART / "values-strimzi.yaml"))
+ALL = ("serviceMonitor.enabled=true", "rules.enabled=true", "dashboards.enabled=true")
+CHARTS_OWN = {
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/version",
+    "app.kubernetes.io/managed-by",
+    "helm.sh/chart",
+    "checksum/config",
+}
+
+
+def helm(*words: str) -> subprocess.CompletedProcess[str]:
+    """What Helm says."""
+    return subprocess.run(
+        [tools() / "helm", *words], capture_output=True, text=True, check=False
+    )
+
+
+@cache
+def rendered(*words: str, name: str = "quotascope") -> tuple[Manifest, ...]:
+    """All manifests of a release."""
+    given = [word for each in ALL for word in ("--set", each)]
+    done = helm("template", name, str(CHART), *given, *words)
+    assert done.returncode == 0, done.stderr
+    return tuple(each for each in yaml.safe_load_all(done.stdout) if each)
+
+
+def one(kind: str, *words: str) -> Manifest:
+    """The one manifest of this kind that has the release's name."""
+    (found,) = (
+        each
+        for each in rendered(*words)
+        if each["kind"] == kind and each["metadata"]["name"] == "quotascope"
+    )
+    return found
+
+
+def common(value: Any) -> Any:
+    """The same without what only a chart adds, and without namespace and hashed names, which only kustomize adds."""
+    if isinstance(value, list):
+        return [common(each) for each in value]
+    if not isinstance(value, dict):
+        return value.partition("-")[0] if str(value).startswith("quotascope-") else value  # fmt: skip
+    kept = {
+        key: common(each)
+        for key, each in value.items()
+        if key not in CHARTS_OWN and (key, each) != ("namespace", "quotascope")
+    }
+    return {key: each for key, each in kept.items() if each != {}}
+
+
+@pytest.mark.parametrize("words", [(), STRIMZI], ids=["default", "strimzi"])
+def test_linter_finds_nothing(words: tuple[str, ...]) -> None:
+    """Helm's own, which renders all templates."""
+    done = helm("lint", "--strict", str(CHART), *words)
+    assert done.returncode == 0, done.stdout
+    assert "WARNING" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["Deployment", "NetworkPolicy", "Service", "ServiceAccount", "ServiceMonitor"],
+)
+def test_chart_is_what_kustomize_builds(kind: str) -> None:
+    """But for names and labels that tell releases apart, and the rollout by an annotation."""
+    assert common(one(kind)) == common(only(kind, "prometheus-operator"))
+
+
+def test_configuration_is_the_same() -> None:
+    """That of the ConfigMap, parsed."""
+    (ours,) = one("ConfigMap")["data"].values()
+    (theirs,) = only("ConfigMap")["data"].values()
+    assert yaml.safe_load(ours) == yaml.safe_load(theirs)
+
+
+def test_rules_and_dashboards_are_the_generated_ones() -> None:
+    """Text by text: expressions and legends have braces, which are no templates of Helm."""
+    rules = yaml.safe_load(
+        (
+            ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml"
+        ).read_text()
+    )
+    assert one("PrometheusRule")["spec"] == rules["spec"]
+    boards = {
+        name: text
+        for each in rendered()
+        if each["metadata"]["labels"].get("grafana_dashboard") == "1"
+        for name, text in each["data"].items()
+    }
+    expected = {
+        file.name: file.read_text()
+        for file in (ROOT / "dashboards/generated").iterdir()
+    }
+    assert boards == expected
+    assert all(json.loads(text)["uid"] for text in boards.values())
+
+
+@pytest.mark.parametrize("version", ["1.31", "1.37"])
+@pytest.mark.parametrize("words", [(), STRIMZI], ids=["default", "strimzi"])
+def test_kubernetes_accepts_all(version: str, words: tuple[str, ...]) -> None:
+    """Each manifest is valid by the schema of Kubernetes or of the operator, and has no other key."""
+    for manifest in rendered(*words, name="another"):
+        if manifest["apiVersion"].startswith("monitoring"):
+            schema = definition(f"{manifest['kind'].lower()}s")
+            jsonschema.validate(manifest, schema)
+        else:
+            kubernetes_validate.validate(manifest, version, strict=True)
+        assert manifest["metadata"]["name"].startswith("another")
+
+
+def test_strimzi_preset_is_a_configuration(tmp_path: Path) -> None:
+    """The agents answer at port 9404, which the policy allows; files are those that are mounted."""
+    (text,) = one("ConfigMap", *STRIMZI)["data"].values()
+    pod = one("Deployment", *STRIMZI)["spec"]["template"]["spec"]
+    mounts = [each["mountPath"] for each in pod["containers"][0]["volumeMounts"]]
+    assert {"/etc/quotascope/secrets", "/etc/quotascope/ca"} < set(mounts)
+    for name in ("secrets/password", "ca/ca.crt"):
+        assert f"/etc/quotascope/{name}" in text
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("hidden")
+    file = tmp_path / "quotascope.yaml"
+    file.write_text(text.replace("/etc/quotascope", str(tmp_path)))
+    discovery = load_config(file, {}).discovery.kafka
+    assert discovery is not None
+    assert discovery.url == "http://{host}:9404/metrics"
+    to_kafka, _ = one("NetworkPolicy", *STRIMZI)["spec"]["egress"]
+    assert {"port": 9404} in to_kafka["ports"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "networkPolicy.kafkaPort=1",
+        "serviceMonitor.interval=often",
+        "image.repository=",
+        "dashboards.labels.a=1",
+        "secretname=x",
+    ],
+)
+def test_unknown_values_are_refused(setting: str) -> None:
+    """A typing mistake is an error, not a default."""
+    done = helm("template", "quotascope", str(CHART), "--set", setting)
+    assert done.returncode != 0
+    assert "schema" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind", "found"),
+    [
+        ("secretName=", "Deployment", "kafka-password"),
+        ("networkPolicy.enabled=false", "NetworkPolicy", ""),
+        ("probes.tcpSocket=true", "Deployment", "httpGet"),
+    ],
+)
+def test_parts_can_be_left_out(setting: str, kind: str, found: str) -> None:
+    """What a value switches off is not rendered."""
+    pods = [each for each in rendered("--set", setting) if each["kind"] == kind]
+    assert (found or kind) not in yaml.safe_dump(pods)
