@@ -15,6 +15,8 @@ from typing import Final
 from quotascope.metrics import QuotaType, ReplicationQuotaType, RLMQuotaType, catalog
 
 SERVER: Final = "kafka.server"
+STRIMZI_QUOTAS: Final = "io.strimzi.kafka.quotas"
+"""The domain of Strimzi's kafka-quotas-plugin, a custom quota callback that reports its limits."""
 MILLISECONDS: Final = 1000.0
 PERCENT: Final = 100.0
 
@@ -80,6 +82,8 @@ class Meaning(Enum):
     REPLICATION = auto()
     REMOTE_STORAGE = auto()
     REMOTE_STORAGE_THROTTLE = auto()
+    CALLBACK_LIMIT = auto()
+    CALLBACK_FACTOR = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +235,7 @@ _FAMILIES: Final = {
     Meaning.REPLICATION: catalog.REPLICATION_BYTES_PER_SECOND,
     Meaning.REMOTE_STORAGE: catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
     Meaning.REMOTE_STORAGE_THROTTLE: catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
+    Meaning.CALLBACK_FACTOR: catalog.CALLBACK_THROTTLE_FACTOR,
 }
 """The families that show attributes, but for usage."""
 DIVISORS: Final = {
@@ -367,11 +372,25 @@ def _transfers() -> Iterator[Attribute]:
         yield replace(time, direction=remote.label)
 
 
+def _strimzi_quotas() -> Iterator[Attribute]:
+    """``StaticQuotaCallback`` and ``PolicyBasedThrottle`` of Strimzi's kafka-quotas-plugin."""
+    limit = _of_type("StaticQuotaCallback", "Value", Meaning.CALLBACK_LIMIT)
+    yield replace(limit, domain=STRIMZI_QUOTAS, free=("name",), required=True)
+    factor = _of_type("ThrottleFactor", "Value", Meaning.CALLBACK_FACTOR)
+    yield replace(
+        factor,
+        domain=STRIMZI_QUOTAS,
+        fixed={"name": "ThrottleFactor"},
+        free=("observingBrokerId",),
+    )
+
+
 ATTRIBUTES: Final = (
     *_client_quotas(),
     *_of_node(),
     *_connections(),
     *_transfers(),
+    *_strimzi_quotas(),
 )
 """All that sources ask for, and all that they return."""
 

@@ -65,6 +65,21 @@ START_TIME = gauge(
     "kafka.server:type=app-info,id=N StartTimeMs / 1000",
 )
 
+STRIMZI_LIMIT = gauge(
+    "kafka_quota_callback_static_limit",
+    "Limit of Strimzi's quotas plugin as configured: bytes per second, or percent of a thread for requests.",
+    ("broker", "name"),
+    "",
+    "io.strimzi.kafka.quotas:type=StaticQuotaCallback Value",
+)
+STRIMZI_FACTOR = gauge(
+    "kafka_quota_callback_static_factor_ratio",
+    "What Strimzi's quotas plugin multiplies the produce limit by.",
+    ("broker", "observing_broker"),
+    "ratio",
+    "io.strimzi.kafka.quotas:type=ThrottleFactor,name=ThrottleFactor Value",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
@@ -86,8 +101,14 @@ _IN_PARTS: Final = {
     Meaning.CONTROLLER_EVENT_MEAN: (EVENT_QUEUE_MEAN, MILLISECONDS),
     Meaning.ACTIVE_CONTROLLER: (ACTIVE_CONTROLLER, 1.0),
     Meaning.STARTED_AT: (START_TIME, MILLISECONDS),
+    Meaning.CALLBACK_LIMIT: (STRIMZI_LIMIT, 1.0),
+    Meaning.CALLBACK_FACTOR: (STRIMZI_FACTOR, 1.0),
 }
-_PROPERTIES: Final = {"client_id": "client-id", "node_id": "id"}
+_PROPERTIES: Final = {
+    "client_id": "client-id",
+    "node_id": "id",
+    "observing_broker": "observingBrokerId",
+}
 
 
 def _named(attribute: Attribute) -> Name:

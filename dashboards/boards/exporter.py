@@ -202,7 +202,7 @@ def entities(scope: Scope) -> Row:
     callbacks = graph(
         scope,
         "Custom quota callbacks",
-        f"{catalog.CALLBACK_DETECTED.help} Such a callback has rules of its own, which the exporter cannot read.",
+        f"{catalog.CALLBACK_DETECTED.help} Only the limits of Strimzi's quotas plugin can be read.",
         "short",
         _each(scope, catalog.CALLBACK_DETECTED, "broker", legend="broker {{broker}}"),
     )

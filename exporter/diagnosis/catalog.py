@@ -167,6 +167,12 @@ class Catalog(Enum):
     CALLBACK_DECIDES = (_WARNING, "quotas",
         "Node {subject} leaves quotas to {callback}: limits, rules and utilization are unknown.",
         "Usage and throttle times are shown; where the callback has tags of its own, in families that begin with kafka_quota_callback_.")
+    STATIC_LIMITS = (_WARNING, "quotas",
+        "Node {subject} leaves quotas to Strimzi's quotas plugin, and the configured rules do nothing: its clients share {limits} (client.quota.callback.static.*); excluded principals have no limit.",
+        "Usage and limits are shown in families that begin with kafka_quota_callback_.")
+    STORAGE_THROTTLED = (_WARNING, "quotas",
+        "Strimzi's quotas plugin leaves {factor:.0%} of the produce limit on node {subject}: its storage check (client.quota.callback.static.storage.*) found a volume of the cluster too full, or failed.",
+        "Free or add disk space; the node's log names the volume.")
     CALLBACK_TAGS_LEFT_OUT = (_WARNING, "quotas",
         "Custom callbacks have too many tags; these are not shown: {tags}.",
         "Entities that differ only in these tags are shown as one.")

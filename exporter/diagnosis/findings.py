@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from math import isfinite
 from typing import Final
 
 from quotascope.metrics import QuotaType
@@ -16,7 +17,7 @@ from ..untrusted import shown
 from .catalog import Catalog, Finding, FindingSeverity
 from .explain import overruling
 from .rule_usage import RuleUsage, rule_usage
-from .units import short_type
+from .units import amount, short_type
 
 _EXAMPLES: Final = 3
 _BYTES: Final = frozenset({QuotaType.PRODUCE, QuotaType.FETCH})
@@ -239,10 +240,24 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
         leader, nodes = limits.active_controller, {n.broker for n in snapshot.nodes}
         if leader is not None and nodes and leader not in nodes:
             yield Catalog.CONTROLLER_NOT_READ.found(leader)
+    static = {node.broker for node in snapshot.nodes if node.static_limits}
     for node_id, name in callback_classes(snapshot).items():
-        callback = name or "a custom callback"
-        yield Catalog.CALLBACK_DECIDES.found(node_id, callback=callback)
+        if node_id not in static:
+            callback = name or "a custom callback"
+            yield Catalog.CALLBACK_DECIDES.found(node_id, callback=callback)
     for node in snapshot.nodes:
+        if node.static_limits:
+            shares = [
+                f"{amount(kind, bound)} of {kind.label}"
+                for kind, bound in node.static_limits.items()
+                if isfinite(bound)
+            ]
+            limits_text = " and ".join(shares) or "no limit"
+            yield Catalog.STATIC_LIMITS.found(node.broker, limits=limits_text)
+        if node.throttle_factor is not None and node.throttle_factor < 1:
+            yield Catalog.STORAGE_THROTTLED.found(
+                node.broker, factor=node.throttle_factor
+            )
         if node.utilization_disagreements:
             yield Catalog.UTILIZATION_DIFFERS.found(
                 node.broker, count=node.utilization_disagreements

@@ -84,10 +84,12 @@ def _of(quota_type: QuotaType, values: Values, *, shared: bool = False) -> PerEn
     )
 
 
-def _tagged(quota_type: QuotaType) -> PerEntity:
+def _tagged(quota_type: QuotaType, column: str = "usage") -> PerEntity:
+    read: Values = attrgetter(f"shown.{column}")
+
     def values(snapshot: Snapshot) -> Floats:
         ours = snapshot.shown.layout.types == TYPES.index(quota_type)
-        return np.where(ours, snapshot.shown.usage, np.nan)
+        return np.where(ours, read(snapshot), np.nan)
 
     return PerEntity(rows=lambda layout: layout.tagged, labels=by_tags, values=values)
 
@@ -150,6 +152,14 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
         rows=lambda layout: layout.tagged,
         labels=by_type_and_tags,
         values=_column("shown.throttle_time"),
+    ),
+    catalog.CALLBACK_PRODUCE_LIMIT: _tagged(QuotaType.PRODUCE, "layout.limits"),
+    catalog.CALLBACK_FETCH_LIMIT: _tagged(QuotaType.FETCH, "layout.limits"),
+    catalog.CALLBACK_REQUEST_LIMIT: _tagged(QuotaType.REQUEST, "layout.limits"),
+    catalog.CALLBACK_UTILIZATION: PerEntity(
+        rows=lambda layout: layout.tagged,
+        labels=by_type_and_tags,
+        values=_column("shown.utilization"),
     ),
 }
 """Of all families with a series for each entity."""

@@ -106,6 +106,7 @@ def _of_nodes(shown: Snapshot) -> _Rows:
             (catalog.CONTROLLER_EVENTS, node.controller_events),
             (catalog.UTILIZATION_DISAGREEMENTS, node.utilization_disagreements),
             (catalog.CALLBACK_DETECTED, node.quota_callback),
+            (catalog.CALLBACK_THROTTLE_FACTOR, node.throttle_factor),
             (catalog.BROKER_CONNECTIONS_PER_SECOND, connections.broker.rate),
             (catalog.BROKER_CONNECTION_LIMIT, connections.broker.limit),
         ):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from math import inf, isfinite
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from quotascope.metrics import (
     INT_MAX,
@@ -22,6 +25,47 @@ from ..mapping import in_base_unit
 from ..snapshot import Entity
 
 NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
+
+
+StaticLimits: TypeAlias = Mapping[QuotaType, float]
+"""
+The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units; infinite when unlimited, missing when unknown.
+
+All clients of the node share them, but for the excluded principals.
+"""
+_EXCLUDED_TAGS: Final = {
+    "excluded-principal-quota-key",
+    "excluded_principal_quota_key",  # in dialects where tags are labels
+}
+"""The tag that the plugin gives the entity of the excluded principals, which have no limit (``StaticQuotaCallback``)."""
+_PLUGIN_TYPES: Final = {
+    "Produce": QuotaType.PRODUCE,
+    "Fetch": QuotaType.FETCH,
+    "Request": QuotaType.REQUEST,
+}
+_UNLIMITED: Final = sys.float_info.max
+"""``Double.MAX_VALUE``, the plugin's default."""
+_LEAST: Final = 1.0
+"""The plugin never limits to less, whatever its factor."""
+
+
+def static_limits(configured: Mapping[str, float], factor: float) -> StaticLimits:
+    """
+    The limits of Strimzi's plugin on a node that reports them, empty for any other.
+
+    Args:
+        configured: By the name of the bean, in Kafka's unit.
+        factor: What the storage check multiplies the produce limit by; NaN without that check.
+
+    """
+    found = {QuotaType.CONTROLLER_MUTATION: inf} if configured else {}
+    for name, bound in configured.items():
+        kind = _PLUGIN_TYPES.get(name)
+        if kind is not None and isfinite(bound):
+            checked = kind is QuotaType.PRODUCE and isfinite(factor)
+            most = max(bound * factor if checked else bound, _LEAST)
+            found[kind] = inf if most >= _UNLIMITED else most
+    return found
 
 
 def deciding(limits: Limits | None, *, callback_seen: bool = False) -> Limits | None:
@@ -46,9 +90,21 @@ def alike(one: Limits | None, other: Limits | None) -> bool:
     return one.rules == other.rules and one.nodes == other.nodes
 
 
-def limited(entity: Entity, rules: Limits | None) -> Entity:
-    """The entity under these rules; the same object where its limit stays."""
+def limited(
+    entity: Entity,
+    rules: Limits | None,
+    static: Mapping[str, StaticLimits] = MappingProxyType({}),
+    tags: Sequence[str] = (),
+) -> Entity:
+    """The entity under these rules, or under the ``static`` limits by node with its ``tags``; the same object where its limit stays."""
     kind, resolution, limit, burst = entity.quota_type, None, None, None
+    if entity.tags is not None and entity.broker in static:
+        named = zip(tags, entity.tags, strict=True)
+        excluded = any(value and key in _EXCLUDED_TAGS for key, value in named)
+        bound = inf if excluded else static[entity.broker].get(kind)
+        resolution = None if bound is None else NO_RULE
+        if bound is not None and isfinite(bound):
+            limit = in_base_unit(kind, bound)
     if rules is not None and entity.tags is None:
         table = rules.rules.get(kind, NO_RULES)
         resolution = table.limit(entity.user, entity.client_id) or NO_RULE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isfinite
+from math import isfinite, nan
 from types import MappingProxyType
 from typing import Final
 
@@ -18,7 +18,7 @@ from ..mapping import DIVISORS, MILLISECONDS, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
 from ..snapshot.layout import TYPES
 from .entity_usage import UsageReader
-from .limiting import IpLimits
+from .limiting import IpLimits, static_limits
 from .placing import NodeColumns
 
 _TOLERANCE: Final = 0.02
@@ -125,8 +125,11 @@ class NodeUsages:
         elif events is not None:
             waited = sums.sum_ms("controller events", mean, events) / MILLISECONDS
         callback = None
-        if settings or numbers.node.tags:
-            callback = bool(numbers.node.tags or known.quota_callback_class is not None)
+        static = numbers.finite(Meaning.CALLBACK_LIMIT)
+        factor = numbers.one(Meaning.CALLBACK_FACTOR)
+        if settings or numbers.node.tags or static:
+            seen = numbers.node.tags or static
+            callback = bool(seen or known.quota_callback_class is not None)
         queues = numbers.finite(Meaning.DELAY_QUEUE_SIZE)
         return NodeUsage(
             broker=node_id,
@@ -137,6 +140,8 @@ class NodeUsages:
             throttling_errors=numbers.finite(Meaning.THROTTLING_ERRORS),
             stale_entities=stale_entities,
             quota_callback=callback,
+            static_limits=static_limits(static, nan if factor is None else factor),
+            throttle_factor=factor,
             utilization_disagreements=utilization_disagreements,
             active_controller=numbers.leads,
             controller_events=events,

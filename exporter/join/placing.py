@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import compress, count
+from math import nan
 from operator import is_not
 from typing import Final, NamedTuple
 
@@ -25,7 +26,7 @@ from ..mapping import Attribute, BeanColumn, BeanTable, Meaning, attribute_of
 from ..snapshot import Callbacks, Entity, Layout
 from ..snapshot.columns import NAMES
 from ..snapshot.layout import Rows, order
-from .limiting import alike, deciding, limited
+from .limiting import StaticLimits, alike, deciding, limited, static_limits
 
 MOST_TAGS: Final = 10
 """How many tags of a custom quota callback are shown."""
@@ -132,6 +133,14 @@ class NodeColumns:
             self.node_id, columns, rows, meanings, others, fresh, places, frozenset(tags)
         )  # fmt: skip
 
+    def static_limits(self, values: Sequence[float]) -> StaticLimits:
+        """The limits of Strimzi's quotas plugin, empty where the node does not report them."""
+        limits, factors = (
+            {name: values[at] for name, at in self.places.get(meaning, {}).items()}
+            for meaning in (Meaning.CALLBACK_LIMIT, Meaning.CALLBACK_FACTOR)
+        )
+        return static_limits(limits, factors.get("", nan))
+
     def without_callbacks(self) -> NodeColumns:
         """The same columns, of which those of a custom quota callback have no row yet."""
         tagged = {at: each for at, each in self.others.items() if each.callback}
@@ -192,6 +201,8 @@ class Placing:
         self._rules: Limits | None = None
         self._read_again: Limits | None = None
         """Limits found equal to ``_rules`` last: to compare thousands of rules takes long."""
+        self._static: dict[str, StaticLimits] = {}
+        """The limits of Strimzi's quotas plugin by node."""
         self._placed: Placed | None = None
 
     def place(self, tables: Sequence[BeanTable], limits: Limits | None) -> Placed:
@@ -204,26 +215,32 @@ class Placing:
                 nodes[table.node_id] = node.following(table.layout.columns)
         read = [nodes[table.node_id] for table in tables]
         keys = sorted(set[str]().union(*(node.tags for node in read)))
-        rules = deciding(limits, callback_seen=bool(keys))
+        static = {name: each for name, each in self._static.items() if name in nodes}
+        for node, table in zip(read, tables, strict=True):
+            static.pop(node.node_id, None)
+            if of_node := node.static_limits(table.values):
+                static[node.node_id] = of_node
+        rules = deciding(limits, callback_seen=bool(keys or static))
         if rules is self._read_again or alike(rules, self._rules):
             self._read_again, rules = rules, self._rules
-            if last is not None and read == [*last.nodes]:
+            if last and read == [*last.nodes] and static == self._static:
                 return last
         tags = tuple(keys[:MOST_TAGS])
         if tags != self._tags:
             nodes = {name: node.without_callbacks() for name, node in nodes.items()}
-        layout = self._follow(nodes, tags, rules)
-        if rules is not self._rules:
+        layout = self._follow(nodes, tags, rules, static)
+        if rules is not self._rules or static != self._static:
             now = {
                 row: under
                 for row, entity in enumerate(layout.entities)
-                if (under := limited(entity, rules)) is not entity
+                if (under := limited(entity, rules, static, tags)) is not entity
             }
             layout = layout.under(now) if now else layout
         # Nothing is taken over before all is known.
         if rules is not self._rules:
             self._rules = self._read_again = rules
         self._nodes, self._layout, self._tags = nodes, layout, tags
+        self._static = static
         callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(keys[MOST_TAGS:]))
         read = [nodes[table.node_id] for table in tables]
         self._placed = Placed(layout, read, rules, callbacks)
@@ -235,7 +252,11 @@ class Placing:
             self._placed = None
 
     def _follow(
-        self, nodes: dict[str, NodeColumns], tags: Sequence[str], rules: Limits | None
+        self,
+        nodes: dict[str, NodeColumns],
+        tags: Sequence[str],
+        rules: Limits | None,
+        static: Mapping[str, StaticLimits],
     ) -> Layout:
         """The layout after columns came and left; the nodes' columns get rows in it."""
         layout, size = self._layout, len(self._layout)
@@ -262,7 +283,7 @@ class Placing:
             target = row
             if row == size or order(layout.entities[row]) != order(entity):
                 target = size + len(came)
-                came.append(limited(entity, rules))
+                came.append(limited(entity, rules, static, tags))
                 places.append(row)
             nodes[entity.broker].rows[columns] = target
         used = np.zeros(size + len(came) + 1, np.bool_)

@@ -153,6 +153,10 @@ class NodeUsage:
     stale_entities: Mapping[QuotaType, int] = field(default_factory=dict)
     quota_callback: bool | None = False
     """Whether the node leaves quotas to a custom callback; None where neither its settings are known nor its beans show one."""
+    static_limits: Mapping[QuotaType, float] = field(default_factory=dict)
+    """The limits of Strimzi's quotas plugin, in Kafka's units: infinite when unlimited, missing when unknown; empty without the plugin."""
+    throttle_factor: float | None = None
+    """What the plugin multiplied its produce limit by; None without its storage check."""
     utilization_disagreements: int | None = None
     """Entities with another utilization than the node reports; None when it reports none, or limits are unknown."""
     active_controller: bool | None = None

@@ -14,6 +14,7 @@ from quotascope.metrics import MalformedName, unquote_tag_value
 from ..mapping import (
     ATTRIBUTES,
     SERVER,
+    STRIMZI_QUOTAS,
     Attribute,
     Bean,
     BeanColumn,
@@ -255,6 +256,8 @@ _DEFAULT_PREFIXES: Final = (
     "kafka_server_AlterLogDirsReplication_",
     "kafka_server_RLM",
     "kafka_server_RemoteLogManager_",
+    "io_strimzi_kafka_quotas_StaticQuotaCallback_Value{",
+    "io_strimzi_kafka_quotas_ThrottleFactor_Value{",
 )
 
 
@@ -300,6 +303,18 @@ JMX_DEFAULT: Final = TextDialect(
 _STRIMZI_PLACES: Final = _places(each for each in ATTRIBUTES if each.domain == SERVER)
 _STRIMZI_START: Final = "kafka_server_app_info_start_time_ms"
 _STRIMZI_ERRORS: Final = "kafka_network_requestmetrics_errorspersec_total"
+_STRIMZI_PLUGIN: Final = {
+    f"io_strimzi_kafka_quotas_{kind}_{name}".lower(): BeanColumn(
+        Bean.of(STRIMZI_QUOTAS, {"type": kind, "name": name}), "Value"
+    )
+    for kind, name in (
+        ("StaticQuotaCallback", "Produce"),
+        ("StaticQuotaCallback", "Fetch"),
+        ("StaticQuotaCallback", "Request"),
+        ("ThrottleFactor", "ThrottleFactor"),
+    )
+}
+"""Without labels: the reporter shows those of Kafka's scopes only."""
 
 
 def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
@@ -314,6 +329,8 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
         return wanted(BeanColumn(Bean.of(domain, {**tags, "type": kind}), attribute))
     if name == _STRIMZI_START and labels.get("client_id"):
         return _app_info(labels["client_id"])
+    if name in _STRIMZI_PLUGIN:
+        return wanted(_STRIMZI_PLUGIN[name])
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
     return _refusals(labels) if name == _STRIMZI_ERRORS else None
@@ -340,6 +357,7 @@ STRIMZI: Final = TextDialect(
         _STRIMZI_START,
         _ACTIVE,
         f"{_STRIMZI_ERRORS}{{",
+        *_STRIMZI_PLUGIN,
     ),
     column_of=_strimzi_column,
     advice="the operator's default allowlist has no quota metrics: add "

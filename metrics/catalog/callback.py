@@ -1,12 +1,15 @@
 """
 Quotas of a custom callback (``client.quota.callback.class``, KIP-257).
 
-The callback chooses the tags of its entities: each becomes a further label. Its limits are unknown.
+The callback chooses the tags of its entities: each becomes a further label. Its limits are unknown, unless it is
+Strimzi's kafka-quotas-plugin, which reports them.
 """
 
 from __future__ import annotations
 
 from .family import Family, gauge
+
+_STRIMZI = "io.strimzi.kafka.quotas:type=StaticQuotaCallback"
 
 
 def _open(name: str, text: str, unit: str, source: str, *labels: str) -> Family:
@@ -49,9 +52,46 @@ CALLBACK_THROTTLE_TIME_SECONDS = _open(
     "quota_type",
 )
 
+CALLBACK_PRODUCE_LIMIT = _open(
+    "kafka_quota_callback_produce_limit_bytes_per_second",
+    "Produce limit of Strimzi's quotas plugin, which all clients of the broker share.",
+    "bytes/s",
+    f"{_STRIMZI},name=Produce Value, times ThrottleFactor",
+)
+
+CALLBACK_FETCH_LIMIT = _open(
+    "kafka_quota_callback_fetch_limit_bytes_per_second",
+    "Fetch limit of Strimzi's quotas plugin, which all clients of the broker share.",
+    "bytes/s",
+    f"{_STRIMZI},name=Fetch Value",
+)
+
+CALLBACK_REQUEST_LIMIT = _open(
+    "kafka_quota_callback_request_limit_threads",
+    "Request limit of Strimzi's quotas plugin, which all clients of the broker share, in threads.",
+    "threads",
+    f"{_STRIMZI},name=Request Value / 100",
+)
+
+CALLBACK_UTILIZATION = _open(
+    "kafka_quota_callback_utilization_ratio",
+    "Usage divided by limit under Strimzi's quotas plugin.",
+    "ratio",
+    "computed",
+    "quota_type",
+)
+
+CALLBACK_THROTTLE_FACTOR = gauge(
+    "kafka_quota_callback_throttle_factor_ratio",
+    "Share of the produce limit that the storage check of Strimzi's quotas plugin leaves; absent without that check.",
+    ("broker",),
+    "ratio",
+    "io.strimzi.kafka.quotas:type=ThrottleFactor,name=ThrottleFactor Value",
+)
+
 CALLBACK_DETECTED = gauge(
     "quotascope_callback_detected",
-    "1 if the node uses a custom quota callback, so that limits and rules are unknown, else 0; absent if that is unknown.",
+    "1 if the node uses a custom quota callback instead of the configured rules, else 0; absent if that is unknown.",
     ("broker",),
     "",
     "client.quota.callback.class, and key properties other than user and client-id",

@@ -42,6 +42,8 @@ OTHERS = {
         "connection-accept-throttle-time": "ms",
         "ip-connection-accept-throttle-time": "ms",
     },
+    "StaticQuotaCallback": {"Value": "the quota's"},
+    "ThrottleFactor": {"ThrottleFactor Value": "ratio"},
     "RemoteLogManager": {"remote-copy-throttle-time-avg": "ms", "remote-fetch-throttle-time-avg": "ms"},
     **{
         kind: {"byte-rate": "bytes/s"}
@@ -56,7 +58,7 @@ DOCUMENTED = {
     )
     for name, unit in units.items()
 }
-"""Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656 and 956."""
+"""Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656 and 956; of Strimzi's quotas plugin its README."""
 PARTS = {"ms": 1000.0, "percent": 100.0}
 """How many of Kafka's are one of the base unit: seconds, threads, a ratio."""
 LATER = {"ThrottleTimeMs Mean", "EventQueueTimeMs Mean"}

@@ -14739,7 +14739,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "1 if the node uses a custom quota callback, so that limits and rules are unknown, else 0; absent if that is unknown. Such a callback has rules of its own, which the exporter cannot read.",
+          "description": "1 if the node uses a custom quota callback instead of the configured rules, else 0; absent if that is unknown. Only the limits of Strimzi's quotas plugin can be read.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import replace
+from math import inf
 from string import Formatter
 from typing import Any
 
@@ -35,6 +36,8 @@ MUTATIONS = {QuotaType.CONTROLLER_MUTATION: RULE}
 NO_RULES = limits(rules={})
 QUIET = health("b2", dialect="strimzi", hint="widen the allowlist")
 CUSTOM = limits(nodes={"1": NodeSettings(quota_callback_class="org.acme.Quotas")})
+PLUGIN = limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.kafka.quotas.StaticQuotaCallback")})  # fmt: skip
+STATIC = {QuotaType.PRODUCE: 50_000.0, QuotaType.FETCH: inf, QuotaType.REQUEST: 200.0}
 TAGGED = NodeUsage(broker="2", quota_callback=True)
 
 
@@ -97,6 +100,9 @@ LATE = health("b2", late=True, read_at=NOW - 7)
         ({"limits": limits(active_controller="100")}, ""),
         ({"limits": CUSTOM}, "callback_decides Node 1 leaves quotas to org.acme.Quotas:"),
         ({"limits": NO_RULES, "nodes": (TAGGED,)}, "callback_decides Node 2 leaves quotas to a custom callback:"),
+        ({"limits": PLUGIN, "nodes": node(static_limits=STATIC, throttle_factor=1.0)}, "static_limits Node 1 leaves quotas to Strimzi's quotas plugin, and the configured rules do nothing: its clients share 50.0 kB/s of produce and 2.00 thr of request ("),
+        ({"limits": PLUGIN, "nodes": node(static_limits={QuotaType.FETCH: inf})}, "static_limits share no limit ("),
+        ({"nodes": node(throttle_factor=0.0)}, "storage_throttled leaves 0% of the produce limit on node 1"),
         ({"callbacks": Callbacks(left_out=("k", "l\nm"))}, "callback_tags_left_out not shown: k, l m."),
         ({"nodes": node(utilization_disagreements=2)}, "utilization_differs Node 1 reports another utilization (quota-utilization) for 2 entities"),
         ({"nodes": node(utilization_disagreements=0)}, ""),

@@ -212,6 +212,8 @@ def _of_node(node: NodeUsage) -> Iterator[Row]:
     yield "kafka_quota_controller_events_total", here, events
     yield "quotascope_utilization_disagreements", here, differ
     yield "quotascope_callback_detected", here, node.quota_callback
+    factor = node.throttle_factor
+    yield "kafka_quota_callback_throttle_factor_ratio", here, factor
     connections = node.connections
     broker = connections.broker
     yield "kafka_quota_broker_connections_per_second", here, broker.rate
@@ -280,6 +282,9 @@ def _of_callbacks(shown: Snapshot) -> Iterator[Row]:
         known = usage.throttle_time_seconds if usage.throttle_known else None
         yield f"kafka_quota_callback_{USED[kind]}", here, usage.usage
         yield "kafka_quota_callback_throttle_time_seconds", typed, known
+        if kind is not MUTATION:
+            yield f"kafka_quota_callback_{LIMIT[kind]}", here, entity.limit
+        yield "kafka_quota_callback_utilization_ratio", typed, usage.utilization
 
 
 def _of_limits(shown: Snapshot) -> Iterator[Row]:

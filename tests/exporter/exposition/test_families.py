@@ -53,6 +53,7 @@ NODE: Final = NodeUsage(
     throttling_errors={"CreateTopics": 3.0},
     stale_entities={PRODUCE: 22, FETCH: 1},
     quota_callback=True,
+    throttle_factor=0.25,
     utilization_disagreements=44,
     controller_events=40.0,
     controller_event_queue_seconds=1.5,
@@ -86,7 +87,7 @@ ENTITIES: Final = (
     usage(FETCH, "gail", throttled_seconds_total=8.0, throttled_requests_total=9.0, reported_utilization=0.75),
     usage(PRODUCE, "hugo", throttle_known=False),
     usage(FETCH, "__overflow__", stands_in=True),
-    *(usage(kind, "", tags=("eu",), usage=31.0 + at, throttle_time_seconds=at) for at, kind in enumerate(QuotaType)),
+    *(usage(kind, "", tags=("eu",), limit=40.0 + at, usage=31.0 + at, throttle_time_seconds=at) for at, kind in enumerate(QuotaType)),
 )  # fmt: skip
 EVERYTHING: Final = snapshot(
     *ENTITIES,

@@ -1,17 +1,20 @@
 """Custom quota callbacks: their tags are shown as they are, and no limit is made up."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Numbers, World, entity, limits, only
+from tests.exporter.recorded import joined
 from tests.strategies import texts
 
 from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import USAGE, Bean, BeanColumn
-from quotascope.exporter.snapshot import Callbacks, Entity, EntityUsage
+from quotascope.exporter.snapshot import Callbacks, Entity, EntityUsage, LimitState
 from quotascope.metrics import QuotaEntity, QuotaType, catalog
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
@@ -130,6 +133,91 @@ def test_too_many_tags_are_left_out_and_totals_stay_true() -> None:
     assert (usage.usage, usage.throttle_time_seconds) == (3.0, 0.3)
 
 
+def strimzi(bound: float, factor: float | None = None, name: str = "Produce") -> Numbers:  # fmt: skip
+    """A limit of Strimzi's quotas plugin, and the factor of its storage check."""
+    domain = "io.strimzi.kafka.quotas"
+    limit = Bean.of(domain, {"type": "StaticQuotaCallback", "name": name})
+    numbers = {BeanColumn(limit, "Value"): bound}
+    if factor is not None:
+        kind = {"type": "ThrottleFactor", "name": "ThrottleFactor"}
+        check = Bean.of(domain, {**kind, "observingBrokerId": "1"})
+        numbers[BeanColumn(check, "Value")] = factor
+    return numbers
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"],
+)
+def test_a_real_broker_reports_the_limits_of_strimzis_plugin(name: str) -> None:
+    """In each dialect; the rules in force were 50,000 and 80,000 bytes/s, and 200 % of a thread, with carol excluded."""
+    snapshot = joined([f"strimzi_quotas/throttled.{name}"], limits(RULES))
+    found = {
+        (usage.entity.quota_type, "true" in (usage.entity.tags or ())): usage
+        for usage in snapshot.shown.tagged
+    }
+    under = {key: usage.entity.limit for key, usage in found.items() if not key[1]}
+    assert under == {
+        (PRODUCE, False): 50_000.0,
+        (QuotaType.FETCH, False): 80_000.0,
+        (REQUEST, False): 2.0,
+        (QuotaType.CONTROLLER_MUTATION, False): None,
+    }
+    excluded = [usage.entity for key, usage in found.items() if key[1]]
+    assert [each.limit_state for each in excluded] == [LimitState.UNLIMITED] * 2
+    utilization = found[PRODUCE, False].utilization
+    assert utilization == pytest.approx(1.15, abs=0.1)
+    (node,) = snapshot.nodes
+    assert (node.quota_callback, node.throttle_factor) == (True, 1.0)
+    assert lines(snapshot, "kafka_quota_produce_limit") == []
+
+
+def test_a_full_volume_leaves_nothing_of_the_produce_limit() -> None:
+    """A real broker whose storage check found too little room; the plugin keeps 1 byte/s."""
+    snapshot = joined(["strimzi_quotas/full.jolokia2.json"], None)
+    assert lines(snapshot, "kafka_quota_callback_produce_limit") == [
+        'kafka_quota_callback_produce_limit_bytes_per_second{broker="1",excluded_principal_quota_key="",tag_quota_type="PRODUCE"} 1.0'
+    ]
+    assert lines(snapshot, "kafka_quota_callback_throttle_factor") == [
+        'kafka_quota_callback_throttle_factor_ratio{broker="1"} 0.0'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reported", "limit", "state"),
+    [
+        (strimzi(1_000.0), 1_000.0, LimitState.LIMITED),
+        (strimzi(1_000.0, 0.5), 500.0, LimitState.LIMITED),
+        (strimzi(sys.float_info.max, 1.0), None, LimitState.UNLIMITED),
+        (strimzi(float("nan"), 1.0), None, LimitState.UNKNOWN),
+        (strimzi(2_000.0, name="Fetch"), None, LimitState.UNKNOWN),
+        ({}, None, LimitState.UNKNOWN),
+    ],
+)
+def test_unlimited_and_unknown_are_two_things(
+    reported: Numbers, limit: float | None, state: LimitState
+) -> None:
+    """Under Strimzi's plugin and any other callback; the next limits count without a change of beans."""
+    world = World()
+    for _ in range(2):
+        shown = world.collect_one(tagged(PRODUCE, 1.0, quota_type="PRODUCE"), reported)
+        (usage,) = shown.shown.tagged
+        assert (usage.entity.limit, usage.entity.limit_state) == (limit, state)
+
+
+def test_a_limit_of_the_plugin_moves() -> None:
+    """Each node's own counts, and one that is gone leaves no limit behind."""
+    world, own = World(), tagged(PRODUCE, 250.0, quota_type="PRODUCE")
+
+    def limits_shown(*of_nodes: Numbers) -> list[float | None]:
+        tables = {str(at): [own, each] for at, each in enumerate(of_nodes, 1)}
+        return [usage.entity.limit for usage in world.collect(tables).shown.tagged]
+
+    assert limits_shown(strimzi(1_000.0, 1.0), strimzi(500.0)) == [1_000.0, 500.0]
+    assert limits_shown(strimzi(1_000.0, 0.0), strimzi(500.0)) == [1.0, 500.0]
+    assert limits_shown({}, strimzi(500.0)) == [None, 500.0]
+
+
 @pytest.mark.parametrize(
     ("tags", "labels"),
     [
@@ -158,6 +246,8 @@ def test_labels_of_any_tags_are_valid_and_different(tags: list[str]) -> None:
 def test_open_families_are_those_of_callbacks() -> None:
     """All others keep the labels that the catalog declares."""
     snapshot = World().collect_one(tagged(PRODUCE, 1.0, tenant="t"))
+    of_nodes = {catalog.CALLBACK_THROTTLE_FACTOR}
     for family in catalog.families():
-        more = ("tenant",) if "kafka_quota_callback" in family.name else ()
+        tagged_ = "kafka_quota_callback" in family.name and family not in of_nodes
+        more = ("tenant",) if tagged_ else ()
         assert label_names(family, snapshot) == (*family.labels, *more)

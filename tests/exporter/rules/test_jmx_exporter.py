@@ -17,6 +17,8 @@ from quotascope.exporter.rules import (
     NAMES,
     REQUESTS,
     START_TIME,
+    STRIMZI_FACTOR,
+    STRIMZI_LIMIT,
     THROTTLE_MEAN,
     jmx_exporter_rules,
     name_of,
@@ -57,13 +59,13 @@ def test_only_the_beans_of_the_table_are_read() -> None:
     assert set(patterns) == {name.attribute.pattern for name in NAMES}
     for pattern in patterns:
         domain, properties = parse_object_name(pattern.removesuffix(",*"))
-        assert domain.startswith("kafka.")
+        assert domain.startswith(("kafka.", "io.strimzi.kafka.quotas"))
         assert properties["type"]
 
 
-def test_families_are_those_of_the_catalog_and_five_parts() -> None:
+def test_families_are_those_of_the_catalog_and_the_parts() -> None:
     """A page of the agent uses a name of ours only for what we mean by it; its own names are nowhere else."""
-    parts = {ACTIVE_CONTROLLER, EVENT_QUEUE_MEAN, REQUESTS, START_TIME, THROTTLE_MEAN}
+    parts = {ACTIVE_CONTROLLER, EVENT_QUEUE_MEAN, REQUESTS, START_TIME, STRIMZI_FACTOR, STRIMZI_LIMIT, THROTTLE_MEAN}  # fmt: skip
     families = {name.family for name in NAMES}
     assert parts <= families
     assert families - parts <= set(catalog.families())

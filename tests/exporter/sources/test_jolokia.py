@@ -36,6 +36,8 @@ def test_kafkas_own_domain_is_read_at_once() -> None:
         "kafka.network:type=RequestMetrics,name=ErrorsPerSec,error=THROTTLING_QUOTA_EXCEEDED,*",
         "kafka.controller:type=KafkaController,name=ActiveControllerCount,*",
         "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs,*",
+        "io.strimzi.kafka.quotas:type=StaticQuotaCallback,*",
+        "io.strimzi.kafka.quotas:type=ThrottleFactor,name=ThrottleFactor,*",
     ]
     wanted = items[0]["attribute"]
     assert {"byte-rate", "throttle-time", "request-time", "StartTimeMs"} <= {*wanted}
@@ -113,6 +115,14 @@ def test_a_refusal_names_the_pattern_and_the_policy() -> None:
         numbers_in(answer(item), [FIRST])
     assert FIRST.pattern in str(caught.value)
     assert "forbidden" in str(caught.value)
+
+
+def test_a_policy_need_not_allow_a_plugin() -> None:
+    """One written for Kafka's own domains stays enough."""
+    (plugin, *_) = [each for each in REQUESTS if each.pattern.startswith("io.strimzi")]
+    item = {"status": 403, "error": "Reading attribute is forbidden"}
+    keys, values = numbers_in(answer(item), [plugin])
+    assert (keys, values.size) == ([], 0)
 
 
 @pytest.mark.parametrize("status", [500, None, "x\n" * 500])
@@ -257,7 +267,7 @@ async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> Non
         source = JolokiaSource("a", HttpTarget(url=str(server.make_url("/jolokia"))))
         reads = [await source.read() for _ in range(1 + 20 + 1)]
         await source.close()
-    assert asked == [5, 16] + [16] * 20 + [5, 16]
+    assert asked == [7, 18] + [18] * 20 + [7, 18]
     read = reads[-1]
     ours, theirs = numbers(read), numbers(table(CAPTURE))
     assert ours.keys() == theirs.keys()
@@ -269,7 +279,7 @@ async def test_both_requests_of_a_read_share_its_time(
     """An agent that fails late is not waited for as long again: what the first request was told is the error."""
     asked: list[int] = []
     ended: list[int] = []
-    failed = [{"status": 500, "error": "no MBeanInfo"}] * 5
+    failed = [{"status": 500, "error": "no MBeanInfo"}] * 7
 
     async def post(_: URL, body: bytes) -> bytes:
         asked.append(len(json.loads(body)))
@@ -285,7 +295,7 @@ async def test_both_requests_of_a_read_share_its_time(
     monkeypatch.setattr(source._fetch, "read", post)
     with pytest.raises(SourceUnreadable, match="no MBeanInfo"):
         await source.read()
-    assert (asked, ended) == ([5, 16], [2])
+    assert (asked, ended) == ([7, 18], [2])
     await source.close()
 
 
