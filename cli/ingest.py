@@ -29,7 +29,7 @@ _READING = "How logs are read"
 _TOPIC = "When a topic is read"
 _KAFKA: Final = "kafka://"
 _MOST_LEFT_OUT = 10
-_NO_LOG = "no line is a request: is this the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later? docs/request-log.md says how to get one"
+_NO_LOG = "no line is a request{seems}: give the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later; docs/request-log.md says how to get one"
 
 Logs = Annotated[
     list[str],
@@ -164,7 +164,9 @@ def ingest(
     """
     check_extra()
     from quotascope.exporter.config import seconds_of
+    from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.ingest import IngestOptions
+    from quotascope.pipeline.ingest.local import seen_in
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
 
@@ -181,6 +183,11 @@ def ingest(
     if any(each.startswith(_KAFKA) for each in logs):
         if len(logs) > 1:
             raise typer.BadParameter("a topic is read by a command of its own, several of a cluster as kafka://SERVERS/TOPIC,TOPIC", param_hint="LOGS")  # fmt: skip
+        if once and every:
+            raise typer.BadParameter(
+                "--once reads what there is and ends, --every reads again and again: give one of them",
+                param_hint="--once",
+            )
         if engine == "local":
             raise typer.BadParameter("a topic is read by Spark", param_hint="--engine")
         servers, topic = _topic_of(logs[0])
@@ -201,11 +208,14 @@ def ingest(
     given = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}  # fmt: skip
     for name, value in given.items():
         if value:
-            raise typer.BadParameter("is for a topic, kafka://SERVERS/TOPIC", param_hint=name)  # fmt: skip
+            raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)  # fmt: skip
     with bar("reading") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
     print_report(report)
-    if report.broken:
+    if report.nothing_readable:
+        seems = seen_in(logs, names, follow_links=follow_links)
+        typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)  # fmt: skip
+    if report.broken or report.nothing_readable:
         raise typer.Exit(1)
 
 
@@ -235,8 +245,6 @@ def print_report(report: IngestReport, of: str = "") -> None:
     )
     for reason, count in report.reasons.most_common():
         typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
-    if report.nothing_readable:
-        typer.echo(f"quotascope: {_NO_LOG}", err=True)
     for file, why in list(report.left_out.items())[:_MOST_LEFT_OUT]:
         typer.echo(
             f"quotascope: {one_line(file)} was not read: {one_line(why)}", err=True

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from difflib import get_close_matches
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from . import (
     demo,
@@ -29,8 +32,49 @@ from .quotas import quotas
 from .rules import rules
 from .spark import spark
 
+
+class Commands(TyperGroup):
+    """The commands; what is wrong with an option is explained without the words of the library that parses its value."""
+
+    # what typer raises has a private home in some of its versions
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the command. Raises what typer does, with a message for people."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(message := getattr(error, "message", None), str):
+                error.message = _for_people(message, error.__cause__)  # type: ignore[attr-defined]
+            raise
+
+
+def _for_people(message: str, cause: BaseException | None) -> str:
+    """What pydantic says of the value of an option as a person would, with the value that it is about, and the word that was meant."""
+    if not message.startswith(("Value error, ", "Input should be ")):
+        return message
+    text = message.removeprefix("Value error, ").rstrip(".").partition(", unable")[0]
+    value, _, words = text.partition(" is not one of ")
+    if close := get_close_matches(value.strip("'"), re.findall("'([^']*)'", words), 1):
+        return f"{text}; did you mean {close[0]!r}?"
+    problems: list[dict[str, object]] = getattr(cause, "errors", list)()
+    got = f", not {problems[0]['input']!r}" if problems else ""
+    for theirs, ours in _EXPECTED:
+        text = text.replace(theirs, ours)
+    return text if "'" in text else text + got
+
+
+_EXPECTED = (
+    ("Input should be a valid integer", "expected a whole number"),
+    ("Input should be a valid", "expected a"),
+    ("Input should be", "expected a number"),
+    (" does not match the formats '%Y-%m-%d'", " is no date such as 2026-09-01"),
+)
+"""What pydantic and typer write, and what it means."""
+
+
 app = typer.Typer(
     name="quotascope",
+    cls=Commands,
+    context_settings={"help_option_names": ["--help", "-h"]},
     help="Quota observability for Apache Kafka: who is throttled, by which rule, and how close is everyone else.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

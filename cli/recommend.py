@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -253,6 +254,8 @@ def _kind(key: str) -> QuotaType:
 
     kind = QuotaType.of_quota_key(key)
     if kind is None:
-        known = ", ".join(kind.quota_key for kind in QuotaType)
-        raise typer.BadParameter(f"{key[:60]!r} is none of {known}")
+        known = [kind.quota_key for kind in QuotaType]
+        close = get_close_matches(key[:60], known, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        raise typer.BadParameter(f"{key[:60]!r} is none of {', '.join(known)}{meant}")
     return kind

@@ -235,7 +235,10 @@ class KafkaPythonAdmin:
             ) from error
         self._disconnect()
         if isinstance(error, _NO_ANSWER):
-            raise AdminTimeout(name, self._connection.timeout_seconds) from error
+            servers = ", ".join(self._connection.bootstrap_servers)
+            raise AdminTimeout(
+                f"{name} of Kafka at {servers}", self._connection.timeout_seconds
+            ) from error
 
     def _send(
         self, request: Callable[[], ApiMessage], node_id: int | None
@@ -348,7 +351,10 @@ def connect(
             if admin is not None:
                 return admin
             if not failures:
-                raise AdminTimeout("connecting", connection.timeout_seconds)
+                servers = ", ".join(connection.bootstrap_servers)
+                raise AdminTimeout(
+                    f"connecting to Kafka at {servers}", connection.timeout_seconds
+                )
             reason = f"no answer within {connection.timeout_seconds:g} s"
             failures.append(AdminUnreachable(left, reason))
     raise combined(connection, failures)

@@ -146,7 +146,7 @@ class Tls:
             context = ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:
             raise InvalidConnection(
-                f"the CA file {self.ca_file} cannot be used: {error}"
+                f"the CA file {self.ca_file} cannot be used: {_reason(error)}"
             ) from error
         if not self.verify:
             context.check_hostname = False
@@ -167,8 +167,17 @@ class Tls:
                 else f"{cert_file} with {self.key_file}"
             )
             raise InvalidConnection(
-                f"the client certificate {files} cannot be used: {error}"
+                f"the client certificate {files} cannot be used: {_reason(error)}"
             ) from error
+
+
+def _reason(error: OSError) -> str:
+    """Why a file of TLS cannot be used, without the codes of OpenSSL and of the operating system."""
+    if not isinstance(error, ssl.SSLError):
+        return error.strerror or str(error)
+    if not error.reason:  # OpenSSL's way to say that nothing in the file is PEM
+        return "it is no PEM file"
+    return error.reason.replace("_", " ").lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

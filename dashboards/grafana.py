@@ -8,7 +8,9 @@ command line. Redirects are not followed: the token is sent to the address that 
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,8 +86,12 @@ async def _push(
     _check(grafana.url)
     try:
         tls = ssl.create_default_context(cafile=grafana.ca_file)
-    except OSError as error:  # ssl's own errors are among them
-        raise GrafanaError(f"cannot use {grafana.ca_file}: {error}") from error
+    except ssl.SSLError as error:
+        raise GrafanaError(
+            f"cannot use {grafana.ca_file}: it holds no certificate of an authority in PEM"
+        ) from error
+    except OSError as error:
+        raise GrafanaError(f"cannot use {grafana.ca_file}: {error.strerror}") from error
     headers = {
         "Authorization": f"Bearer {grafana.token}",
         "Accept": "application/json",
@@ -157,6 +163,17 @@ class _Client:
                 return response.status, await response.text(errors="replace")
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             why = str(error) or type(error).__name__
+            if isinstance(error, TimeoutError):
+                why = f"no answer within {_TIMEOUT.total:g} s"
+            elif isinstance(error, aiohttp.ClientConnectorError) and not isinstance(
+                error, aiohttp.ClientSSLError
+            ):
+                code = error.os_error.errno or 0
+                why = (
+                    os.strerror(code)
+                    if code in errno.errorcode
+                    else error.os_error.strerror or why
+                )
             raise GrafanaError(f"cannot reach Grafana at {self._url}: {why}") from error
 
     def _refused(self, what: str, status: int, answer: str) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from typing import Final
 
@@ -164,10 +165,11 @@ def _value_problems(
 ) -> list[QuotaProblem]:
     value_type = keys.get(key)
     if value_type is None:
-        allowed = ", ".join(keys)
-        return [
-            _problem(f"{_shown(key)} is none of this entity's keys: {allowed}", key)
-        ]
+        text = f"{_shown(key)} is none of this entity's keys: {', '.join(keys)}"
+        close = get_close_matches(key[:60], keys, n=1)
+        if close and key not in _ALL_KEYS:
+            text += f"; did you mean {close[0]!r}?"
+        return [_problem(text, key)]
     if value <= 0.0:
         return [_problem(f"{key} must be greater than 0, not {value!r}", key)]
     if value > value_type.value:

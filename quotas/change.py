@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 from quotascope.clients.errors import AdminRequestFailed
@@ -109,8 +110,9 @@ def measure_only(
     for key in keys:
         kind = QuotaType.of_quota_key(key)
         if kind is None:
-            known = ", ".join(UNREACHED)
-            problems.append(f"{shown(key)} is none of {known}")
+            close = get_close_matches(key[:60], UNREACHED, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            problems.append(f"{shown(key)} is none of {', '.join(UNREACHED)}{meant}")
         elif key not in present and (lost := overruled_by(tables[kind], entity)):
             named = ", ".join(map(described, lost[:_MOST_NAMED]))
             more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""  # fmt: skip

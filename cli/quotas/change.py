@@ -146,7 +146,7 @@ def set_(
     read: SourceOptions,
 ) -> None:
     """Set quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
-    from quotascope.quotas import altered, merged, read_quotas
+    from quotascope.quotas import QuotaSet, altered, merged, read_quotas
 
     wanted: Callable[[QuotaSet], QuotaSet]
     if file is not None and (values or whom.named or measure_only):
@@ -161,6 +161,7 @@ def set_(
         entity, numbers = whom.entity(), _parsed(values or [])
         _refuse_principal(entity)
         wanted = partial(altered, entity=entity, values=numbers)
+        wanted(QuotaSet())  # what no controller stores is refused before Kafka is asked
     settings = read.configuration(log_level="error")
     _alter(
         settings,
@@ -189,11 +190,19 @@ def remove(
     read: SourceOptions,
 ) -> None:
     """Remove quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
-    from quotascope.quotas import without
+    from quotascope.quotas import (
+        InvalidQuotas,
+        described,
+        problems_of,
+        to_admin,
+        without,
+    )
 
     if bool(keys) == all_:
         raise typer.BadParameter("say which quotas: keys, or --all")
     entity = whom.entity()
+    if wrong := problems_of(to_admin(entity), dict.fromkeys(keys or (), 1.0)):
+        raise InvalidQuotas(described(entity), wrong)
     settings = read.configuration(log_level="error")
     chosen = None if all_ else tuple(keys or ())
     _alter(
@@ -207,7 +216,13 @@ def remove(
 
 def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
     from quotascope.metrics import DEFAULT, QuotaEntity
-    from quotascope.quotas import UNREACHED, described, measure_only, number_text
+    from quotascope.quotas import (
+        UNREACHED,
+        QuotaSet,
+        described,
+        measure_only,
+        number_text,
+    )
 
     entity = whom.entity() if whom.named else QuotaEntity(DEFAULT)
     _refuse_principal(entity)
@@ -215,6 +230,7 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
         raise typer.BadParameter("--measure-only is for users and client-ids")
     if any("=" in key for key in keys):
         raise typer.BadParameter("--measure-only chooses the values: name keys only")
+    measure_only(QuotaSet(), entity, keys)  # before Kafka is asked
 
     def wanted(old: QuotaSet) -> QuotaSet:
         for key, value in old.get(entity, {}).items():

@@ -103,7 +103,10 @@ class KafkaPythonTopics:
 
     def _as_ours(self, request: str, error: errors.KafkaError) -> ClientError:
         if isinstance(error, _NO_ANSWER):
-            return AdminTimeout(request, self._connection.timeout_seconds)
+            servers = ", ".join(self._connection.bootstrap_servers)
+            return AdminTimeout(
+                f"{request} of Kafka at {servers}", self._connection.timeout_seconds
+            )
         if error.retriable:
             return AdminUnreachable(self._connection.bootstrap_servers, str(error))
         return AdminRequestFailed(request, getattr(error, "errno", None), str(error))

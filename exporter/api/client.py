@@ -25,7 +25,7 @@ from quotascope.metrics.entities import Name
 
 from ..config import secret
 from ..diagnosis import Catalog, Finding
-from ..errors import ConfigError, SourceDenied, SourceUnreadable
+from ..errors import ConfigError, SourceError, SourceUnreadable
 from ..join.limiting import deciding, limited
 from ..limits import Limits
 from ..snapshot import (
@@ -39,7 +39,7 @@ from ..snapshot import (
     Snapshot,
     ThrottleCause,
 )
-from ..sources.fetch import MEBIBYTE, HttpFetch, HttpTarget
+from ..sources.fetch import MEBIBYTE, HttpFetch, HttpTarget, Peer
 from ..untrusted import shown
 from .documents import EntityDocument, SnapshotDocument
 
@@ -53,7 +53,14 @@ _HINT: Final = (
     "give the address of `quotascope serve`, such as http://quotascope:9749; an exporter of a release without the JSON API "
     "has to be upgraded"
 )
-_LOGIN: Final = "for this exporter: --exporter-user, --exporter-password-file, --exporter-ca-file, --exporter-cert-file"
+_EXPORTER: Final = Peer(
+    name="the exporter",
+    silent="it is overloaded or stuck, or no quotascope listens there{maybe}",
+    unreached="is the exporter running, is this its port (9749 by default), and is it open from here?",
+    ended="is the exporter shutting down",
+    login="give --exporter-user and --exporter-password-file, or --exporter-cert-file",
+    trust="give --exporter-ca-file with the authority that signed it",
+)
 _DOCUMENT: Final = TypeAdapter(SnapshotDocument)
 _TYPES: Final = {kind.label: kind for kind in QuotaType}
 _DEFAULT_USER: Final = {
@@ -144,14 +151,13 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Obs
         limits: The configured quotas, where they are known better; else the exporter's.
 
     """
-    fetch = HttpFetch(target, _HINT)
+    fetch = HttpFetch(target, _HINT, _EXPORTER)
     try:
-        answer = await fetch.read()
-    except SourceDenied as error:
-        raise SourceDenied(f"{target.url}: {error} ({_LOGIN})") from error
+        return observed(await fetch.read(), limits)
+    except SourceError as error:
+        raise type(error)(f"the exporter {target.url}: {error}") from error
     finally:
         await fetch.close()
-    return observed(answer, limits)
 
 
 def observed(answer: bytes, limits: Limits | None = None) -> Observed:

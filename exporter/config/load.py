@@ -26,6 +26,13 @@ _Section = TypeVar("_Section", bound=Section)
 PREFIX: Final = "QUOTASCOPE_"
 _SOURCES: Final = "QUOTASCOPE_SOURCES"
 _LONGEST: Final = 60
+_PLAINLY: Final = {
+    "int_parsing": "expected a whole number",
+    "float_parsing": "expected a number",
+    "bool_parsing": "expected true or false",
+    "path_not_file": "expected a file that is there",
+}
+"""What pydantic says of a value in words of its own."""
 _QUERY: Final = re.compile(r"\?[^\s'\"]+")
 _STRUCTURE: Final = {
     "model_type": "keys and values",
@@ -221,11 +228,16 @@ def _sentence(details: ErrorDetails, origins: _Origins) -> str:
         return f"{dotted(place)}: expected {_STRUCTURE[kind]}"
     expectation = details["msg"].partition(", unable to")[0]
     text = expectation.replace("Input should be", "expected", 1)
+    text = _PLAINLY.get(kind, text)
+    known = re.findall("'([^']*)'", text) if kind in {"literal_error", "enum"} else []
+    close = difflib.get_close_matches(str(details["input"]), known, n=1)
     if not is_secret(place, origins.root):
         given = repr(origins.document.raw.get(place, details["input"]))
         shown = _QUERY.sub("?…", given)  # of a URL: tokens are there
         cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
         text = f"{text}, got {cut}"
+    if close:
+        text += f"; did you mean {close[0]!r}?"
     return f"{dotted(place)}: {text}"
 
 

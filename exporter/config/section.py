@@ -28,8 +28,16 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
 
 
 def _with_unit(value: object) -> object:
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    return float(match[1]) * _UNITS[match[2]] if match else value
+    if not isinstance(value, str):
+        return value
+    if match := _DURATION.fullmatch(value):
+        return float(match[1]) * _UNITS[match[2]]
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(
+            f"is no time such as 500ms, 5s or 1m: {value[:60]!r}"
+        ) from None
 
 
 Seconds = Annotated[

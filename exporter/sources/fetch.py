@@ -60,19 +60,36 @@ class HttpTarget:
     """An answer that is longer, decompressed, is not read to its end."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """What messages call the server that is asked, and what they advise to check."""
+
+    name: str = "the agent"
+    silent: str = "the node is overloaded or stuck{maybe}, or timeout_seconds is too short for this many clients"
+    unreached: str = "is the node up, its agent loaded, and the port open from here?"
+    ended: str = "is the node shutting down"
+    login: str = "check basic_auth and headers of this source"
+    trust: str = "set tls.ca_file to the authority that signed it"
+
+
+AGENT: Final = Peer()
+
+
 class HttpFetch:
     """
-    A session with one agent.
+    A session with one agent, or with an exporter.
 
     Args:
         target: Where it answers.
-        hint: What to check when the agent answers, but not as it should.
+        hint: What to check when it answers, but not as it should.
+        peer: The words for it.
 
     """
 
-    def __init__(self, target: HttpTarget, hint: str) -> None:
+    def __init__(self, target: HttpTarget, hint: str, peer: Peer = AGENT) -> None:
         self._target = target
         self._hint = hint
+        self._peer = peer
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -95,11 +112,10 @@ class HttpFetch:
         except TimeoutError:
             maybe = ", this port does not speak https" if url.scheme == "https" else ""
             raise SourceUnreachable(
-                f"no complete answer within {self._target.timeout_seconds:g} s: the node is overloaded or stuck{maybe}, "
-                "or timeout_seconds is too short for this many clients"
+                f"no complete answer from {shown(f'{url.host}:{url.port}')} within {self._target.timeout_seconds:g} s: {self._peer.silent.format(maybe=maybe)}"
             ) from None
         except aiohttp.ClientError as error:
-            raise _explained(error, self._hint) from error
+            raise _explained(error, self._hint, self._peer) from error
         except (OSError, ValueError) as error:
             raise SourceUnreachable(f"cannot be asked: {shown(error)}") from error
 
@@ -140,7 +156,7 @@ class HttpFetch:
         status = response.status
         if status in _DENIED:
             return SourceDenied(
-                f"HTTP {status}: the agent refuses these credentials; check basic_auth and headers of this source"
+                f"HTTP {status}: {self._peer.name} refuses these credentials; {self._peer.login}"
             )
         if status in _REDIRECTS:
             try:
@@ -175,11 +191,11 @@ class HttpFetch:
         return bytes(body)
 
 
-def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:
+def _explained(error: aiohttp.ClientError, hint: str, peer: Peer) -> SourceError:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return SourceDenied(
             f"its certificate is not trusted ({shown(error.certificate_error)}): "
-            "set tls.ca_file to the authority that signed it, and use the name it was made for"
+            f"{peer.trust}, and use the name it was made for"
         )
     if isinstance(error, aiohttp.ClientSSLError):
         return SourceUnreadable(
@@ -187,16 +203,15 @@ def _explained(error: aiohttp.ClientError, hint: str) -> SourceError:
         )
     if isinstance(error, aiohttp.ClientConnectorError):
         return SourceUnreachable(
-            f"no connection to {error.host}:{error.port} ({shown(os_reason(error.os_error))}): "
-            "is the node up, its agent loaded, and the port open from here?"
+            f"no connection to {error.host}:{error.port} ({shown(os_reason(error.os_error))}): {peer.unreached}"
         )
     if isinstance(error, aiohttp.ClientConnectionError):
         return SourceUnreachable(
-            f"the connection ended before an answer ({shown(error)}): is the node shutting down, or is this port https?"
+            f"the connection ended before an answer ({shown(error)}): {peer.ended}, or is this port https?"
         )
     if isinstance(error, aiohttp.ClientPayloadError):
         return SourceUnreachable(
-            "the connection ended in the middle of the answer: is the node shutting down?"
+            f"the connection ended in the middle of the answer: {peer.ended}?"
         )
     return SourceUnreadable(f"this is not HTTP as it should be; {hint}")
 

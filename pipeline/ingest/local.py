@@ -4,11 +4,13 @@ Logs that this process reads: lines of files, whatever these are compressed by, 
 A line of any length takes no more memory than the longest that is read.
 """
 
+import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -147,6 +149,39 @@ def lines_of(
         yield [rest]
 
 
+_CONTENTS: Final = (
+    (re.compile(rb"Completed request"), "request lines that cannot be read, for the reasons above"),
+    (re.compile(rb"\0|\A[^\n]*\x1b[^\[]"), "binary data"),
+    (re.compile(rb"\A\s*[\[{]\s*[\"{\[\]}]"), "JSON, as log shippers write it (the message of each alone is a line of the log)"),
+    (re.compile(rb"\A# (?:HELP|TYPE) "), "metrics for Prometheus"),
+    (re.compile(rb"\A\s*<"), "HTML or XML"),
+    (re.compile(rb"\A\[?\d{4}-\d\d-\d\d.*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "), "the log of another logger, such as server.log"),
+)  # fmt: skip
+"""By what a file begins with, what it seems to be, the first that fits."""
+
+
+def seen_in(
+    paths: Iterable[str], names: str = "*", *, follow_links: bool = False
+) -> str:
+    """
+    What the first file of these that is not empty seems to hold instead of a request log, in words; empty where that cannot be seen.
+
+    Standard input was read already, and a URI is not read again.
+    """
+    here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
+    for file in log_files(here, names, follow_links=follow_links).files:
+        try:
+            first = next(filter(None, chain.from_iterable(lines_of(file))), None)
+        except UnreadableLog:
+            continue
+        if first is not None:
+            kinds = (
+                what for begin, what in _CONTENTS if begin.search(first[:_BEGINNING])
+            )
+            return f"{file} seems to hold {next(kinds, 'text of another kind')}"
+    return "all files are empty" if here else ""
+
+
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
     beginning = raw.peek(4)[:4]
     for magic, blocks in _MAGIC.items():
@@ -155,6 +190,7 @@ def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered rea
     return iter(partial(raw.read, BLOCK), b"")
 
 
+_BEGINNING: Final = 4096
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _PIECE: Final = 4096
 """Bytes that are taken of zstd at once: a break loses a few lines at most."""

@@ -61,7 +61,9 @@ class IngestOptions:
         try:
             content = Path(self.snapshot).read_bytes()
             return msgspec.json.decode(content, type=dict[str, int])
-        except (OSError, msgspec.MsgspecError) as error:
+        except OSError as error:
+            raise BadSnapshot(self.snapshot, error.strerror or str(error)) from error
+        except msgspec.MsgspecError as error:
             raise BadSnapshot(self.snapshot, str(error)) from error
 
     @cached_property
@@ -139,5 +141,5 @@ class IngestReport:
 
     @property
     def nothing_readable(self) -> bool:
-        """Whether there were lines, and none of them was a request."""
-        return 0 < self.read == self.quarantined + self.quarantined_before
+        """Whether none of the lines was a request, or there was none."""
+        return self.read == self.quarantined + self.quarantined_before

@@ -39,6 +39,15 @@ RISING: Final = ("timestamp", "completed", "line", "position")
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
+_INTERNALS: Final = (
+    (
+        re.compile(r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}'),
+        r": \1",
+    ),
+    (re.compile(r" ?\(os error \d+\)"), ""),
+    (re.compile(r"\[[Ee]rrno \d+\] "), ""),
+)
+"""What stands around the reason of the operating system, in Rust's and in Python's messages."""
 _QUERY: Final = re.compile(r"(\bhttps?://[^\s?]+)\?\S*")
 """What an address of an object store may end in: a signature."""
 _CAUSES: Final = (
@@ -141,7 +150,7 @@ class Storage:
         except BaseException as error:
             self.remove(path)
             if isinstance(error, OSError):
-                raise NotWritten(self.uri, str(error)) from error
+                raise NotWritten(self.uri, plain(error)) from error
             raise
         return File(
             path=path,
@@ -179,7 +188,7 @@ class Storage:
                     made.chmod(reduce(and_, modes))
             except OSError as error:
                 self.remove(file.path)
-                raise NotWritten(self.uri, str(error)) from error
+                raise NotWritten(self.uri, plain(error)) from error
 
     def batches(
         self, file: File, columns: "Iterable[pa.Field[Any]]"
@@ -288,9 +297,11 @@ def plain(error: Exception) -> str:
     """
     The message on one line, without what signs an address.
 
-    deltalake colors its messages, and writes causes on lines of their own.
+    deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and Python do.
     """
     text = _COLOR.sub("", str(error)).replace("\u21b3", ":")
+    for internal, meaning in _INTERNALS:
+        text = internal.sub(meaning, text)
     return " ".join(_QUERY.sub(r"\1", text).split())
 
 

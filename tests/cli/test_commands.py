@@ -218,7 +218,7 @@ def test_a_floor_is_a_key_and_a_limit(
     [
         ("producer_byte_rate=a lot", "--floor takes KEY=LIMIT, not 'producer_byte_rate=a lot'"),
         ("producer_byte_rate", "--floor takes KEY=LIMIT, not 'producer_byte_rate'"),
-        ("byte_rate=1", "'byte_rate' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate"),
+        ("byte_rate=1", "'byte_rate' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate; did you mean 'producer_byte_rate'?"),
         ("x" * 99, f"'{'x' * 60}' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate"),
     ],
 )  # fmt: skip

@@ -110,9 +110,12 @@ def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_empty_log_makes_an_empty_history(tmp_path: Path) -> None:
-    """Nothing to read is no failure, nothing to replay is one that says so."""
+    """Nothing to read and nothing to replay are failures that say so."""
     (tmp_path / "empty.log").touch()
-    assert "0 lines: 0 requests added" in bash("quotascope ingest empty.log --into usage", tmp_path)  # fmt: skip
+    done = subprocess.run([BIN / "quotascope", "ingest", "empty.log", "--into", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 1
+    assert "0 lines: 0 requests added" in done.stdout
+    assert "all files are empty" in done.stderr
     done = subprocess.run([BIN / "quotascope", "recommend", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 1
     assert "the history is empty" in done.stderr
@@ -124,8 +127,10 @@ def test_what_is_no_request_log_is_called_so(tmp_path: Path) -> None:
     """Where all lines go to quarantine, now or before, the likely mistake is named; one request among them is enough to say nothing."""
     (tmp_path / "server.log").write_text("[2026-11-21 09:02:00,655] INFO started\n")
     for _ in range(2):
-        done = subprocess.run([BIN / "quotascope", "ingest", "server.log", "--into", "usage"], cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
-        assert "is this the log of kafka.request.logger" in done.stderr
+        done = subprocess.run([BIN / "quotascope", "ingest", "server.log", "--into", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+        assert done.returncode == 1
+        assert "server.log seems to hold the log of another logger" in done.stderr
+        assert "give the log of kafka.request.logger at DEBUG" in done.stderr
     script = f"(cat server.log; gzip -dc {CAPTURE} | sed -n 1p) | quotascope ingest - --into usage"
     assert "1 requests added" in bash(script, tmp_path)
 

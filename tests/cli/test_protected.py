@@ -102,7 +102,7 @@ async def test_with_everything_that_it_wants(
     ("user", "password", "expected"),
     [
         (["--exporter-user", "me"], "wrong", "HTTP 401"),
-        ([], "", "--exporter-user, --exporter-password-file"),
+        ([], "", "--exporter-user and --exporter-password-file"),
     ],
 )
 async def test_a_refusal_names_the_options(

@@ -85,11 +85,11 @@ kafka:
 """
     assert problems(text) == [
         "line 2: unknown key 'surces'; did you mean 'sources'?",
-        "line 5: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'",
+        "line 5: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'; did you mean 'jolokia'?",
         "line 6: sources[0].url is not a URL such as http://broker-1:8778/jolokia",
         "line 9: unknown key 'pasword' under sources[0].basic_auth; did you mean 'password'?",
         "line 10: sources[1] lacks the key 'url'",
-        "line 10: sources[1].timeout_seconds: expected a valid number, got 'long'",
+        "line 10: sources[1].timeout_seconds is no time such as 500ms, 5s or 1m: 'long'",
         "line 12: unknown key 'prot' under server; did you mean 'port'?",
         "line 13: server.port: expected less than or equal to 65535, got 99999",
         "line 15: kafka.sasl: expected keys and values",
@@ -118,7 +118,7 @@ def test_origin_outside_the_file_is_named() -> None:
     """A wrong flag or variable is called by its own name."""
     flag = Override(place=("server", "port"), value="http", origin="--port")
     assert problems("server:\n  port: 1\n", [flag]) == [
-        "--port: server.port: expected a valid integer, got 'http'"
+        "--port: server.port: expected a whole number, got 'http'"
     ]
     assert problems("", QUOTASCOPE_LOG__LEVEL="loud") == [
         "QUOTASCOPE_LOG__LEVEL: log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'"
@@ -197,7 +197,7 @@ def test_sources_in_short_form() -> None:
     (source,) = build("", [sources_override([query], "--source")]).sources
     assert (source.dialect.value, source.url) == ("auto", query)
     assert problems("", [sources_override(["jolokai=http://b:1"], "--source")]) == [
-        "--source: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'"
+        "--source: sources[0].dialect: expected 'auto', 'jolokia', 'prometheus', 'jmx_exporter', 'quotascope_rules', 'kafka_2_0_0', 'confluent', 'jmx_default' or 'strimzi', got 'jolokai'; did you mean 'jolokia'?"
     ]
 
 
@@ -240,7 +240,7 @@ def test_sources_in_short_form() -> None:
         ),
         (
             "sources: [{dialect: jolokia, url: 'https://a', tls: {key_file: /dev/null}}]",
-            "sources[0].tls.key_file: Path does not point to a file, got '/dev/null'",
+            "sources[0].tls.key_file: expected a file that is there, got '/dev/null'",
         ),
         (
             f"sources: [{{url: 'https://a', tls: {{key_file: {__file__}}}}}]",
