@@ -162,7 +162,6 @@ def recommend(
     """
     check_extra()
     from quotascope.metrics import QuotaType
-    from quotascope.pipeline.candidates import windows_of_text
     from quotascope.pipeline.recommend.policy import (
         FLOORS,
         ClusterWindows,
@@ -180,6 +179,7 @@ def recommend(
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.recommend import advise, page
     from quotascope.quotas import kafka_configs
+    from quotascope.quotas.candidates import windows_of_text
 
     from .terminal import bar
 

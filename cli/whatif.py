@@ -64,13 +64,13 @@ def whatif(
     Shows which clients would have been throttled, for how long, and under which candidate. Changes nothing.
     """
     check_extra()
-    from quotascope.pipeline.candidates import read_candidates
     from quotascope.pipeline.releases import followed
     from quotascope.pipeline.replay import Mode
     from quotascope.pipeline.report.documents import whatif_csv, whatif_json
     from quotascope.pipeline.report.whatif import whatif_page
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.whatif import what_if
+    from quotascope.quotas.candidates import read_candidates
 
     from .terminal import bar
 

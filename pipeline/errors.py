@@ -7,7 +7,6 @@ What can go wrong between a request log and a recommended quota.
     ├── BadOption            an option about how to read logs that makes no sense
     ├── BadSnapshot          partitions by topic that cannot be read
     ├── UnreadableLog        a request log that cannot be opened, or of which nothing can be read
-    ├── InvalidCandidates    a file of candidate quotas; says where and why
     ├── MissingExtra         a library of the extra `pipeline` is not installed
     ├── FileNotWritten       a file that a command writes
     ├── SparkFailed          Spark could not finish the work, for a reason of its own
@@ -25,8 +24,6 @@ What can go wrong between a request log and a recommended quota.
         ├── NotWritten       no space left, or no permission; nothing was committed
         └── LostCommit       another process committed first
 """
-
-from collections.abc import Sequence
 
 
 class PipelineError(Exception):
@@ -196,28 +193,6 @@ def _restored(
     error = kind.__new__(kind, message)
     error.__dict__.update(state)
     return error
-
-
-class InvalidCandidates(PipelineError):
-    """
-    A file of candidates that cannot be used; holds every problem found, not only the first.
-
-    Args:
-        subject: what was read, such as the name of the file.
-        problems: one sentence for each, beginning with its place.
-
-    """
-
-    def __init__(self, subject: str, problems: Sequence[str]) -> None:
-        self.subject: str = subject
-        self.problems: tuple[str, ...] = tuple(problems)
-        count = len(self.problems)
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
-        super().__init__(
-            f"{subject}: {self.problems[0]}"
-            if count == 1
-            else f"{subject}: {count} problems{lines}"
-        )
 
 
 class MissingExtra(PipelineError):

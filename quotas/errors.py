@@ -4,6 +4,7 @@ What can go wrong with quotas as people write them.
 ::
 
     QuotasError
+    ├── BadWindows      windows that no cluster has, or that a replay does not take
     ├── InvalidQuotas   a file or a change that no controller would store; says where and why
     └── NotApplied      the cluster does not show what it was asked to store
 """

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, ingest
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.runs.whatif import replayed
 from quotascope.pipeline.table import Table, run_here
 from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..candidates import MutationPolicy
+from quotascope.quotas.candidates import MutationPolicy
+
 from .compiled import Codes, Flags, Floats, Ints, kernel, run
 from .frame import MUTATION, Frame
 from .plan import ReplayPlan

@@ -22,8 +22,8 @@ from quotascope.metrics import (
     QuotaType,
     RuleTable,
 )
+from quotascope.quotas.candidates import Candidate
 
-from ..candidates import Candidate
 from .compiled import Codes, Floats, Ints
 from .frame import (
     FETCH,

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from ..candidates import Candidate
+from quotascope.quotas.candidates import Candidate
+
 from ..table import Progress
 from ..table.layout import Column
 from .closed_loop import replay_closed

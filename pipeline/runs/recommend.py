@@ -9,8 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
-from ..candidates import Candidate
 from ..history import History
 from ..recommend.advice import (
     NOW,

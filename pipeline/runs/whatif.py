@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from ..candidates import Candidate
+from quotascope.quotas.candidates import Candidate
+
 from ..history import History
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, Mode, ReplaySettings, replay

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..candidates import Candidate
+from quotascope.quotas.candidates import Candidate
+
 from ..errors import PipelineError
 from ..history import HISTORY
 from ..history.schema import PLACE
@@ -143,7 +144,7 @@ def replay_frame(
             - `throttle_ms`: ms, the response's throttle time; -1 when unknown
             - `file`, `position`, which may be missing: string and integer, a request's place in the logs, which orders requests of one
               millisecond; else that order is Spark's, and a strict mutation quota may refuse another one of them
-        candidates: quotas to try, each under another name (`pipeline.candidates.read_candidates`).
+        candidates: quotas to try, each under another name (`quotascope.quotas.candidates.read_candidates`).
         mode: whether throttled clients send later.
         settings: `ReplaySettings()` unless given.
 

@@ -17,7 +17,6 @@ from tests.cluster.throttled import (
 from tools.replay_check import Check, check, log_of, rules_of_text
 
 from quotascope.metrics import INT_MAX, KafkaRelease, QuotaType
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import history_of
 from quotascope.pipeline.ingest.options import IngestOptions
 from quotascope.pipeline.releases import followed
@@ -26,6 +25,7 @@ from quotascope.pipeline.request_log.mutations import MutationLedger
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.quotas import QuotaSet, from_admin
+from quotascope.quotas.candidates import Candidate
 
 pytestmark = pytest.mark.real
 

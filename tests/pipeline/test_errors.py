@@ -25,7 +25,6 @@ def drawn(kind: type[Exception], before: str = "    ") -> list[str]:
         errors.UnreadableLog("/a", "it is gone"),
         errors.DamagedFile("/u", "day=1/x.parquet", "it has 4 bytes"),
         errors.OtherTopic("t", "2 partitions"),
-        errors.InvalidCandidates("c.yaml", ["one", "two"]),
     ],
     ids=lambda error: type(error).__name__,
 )

@@ -17,9 +17,9 @@ from tests.spark.connect.server import ConnectServer, connect_server
 from tests.spark.process import spark_process, variables
 from tests.spark.versions import NEWEST
 
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import History
 from quotascope.pipeline.replay import RESULTS, replay
+from quotascope.quotas.candidates import Candidate
 from quotascope.spark_listener.jvm import PLUGIN, write_jar
 
 pytestmark = pytest.mark.real

@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 import pytest
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import HISTORY, History, store
 from quotascope.pipeline.history.schema import PLACE
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
@@ -17,6 +16,7 @@ from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 OLDER = Path(__file__).parents[1] / "captures" / "older-tables.tar.gz"
 

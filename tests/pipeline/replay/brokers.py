@@ -21,7 +21,7 @@ from quotascope.metrics import (
     combine_produce,
     combine_request,
 )
-from quotascope.pipeline.candidates import Candidate
+from quotascope.quotas.candidates import Candidate
 
 PRODUCE, FETCH, CREATE_TOPICS = 0, 1, 19
 Row = Mapping[str, Any]

@@ -11,7 +11,7 @@ from tests.pipeline.replay.brokers import FETCH, Cluster
 from tests.pipeline.replay.histories import SIZES
 
 from quotascope.metrics import QuotaType
-from quotascope.pipeline.candidates import Candidate
+from quotascope.quotas.candidates import Candidate
 
 Row = Mapping[str, Any]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.history import HISTORY
 from quotascope.quotas import Entity, QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 PRODUCE, FETCH, METADATA, CREATE_TOPICS = 0, 1, 3, 19
 SIZES = ("produce_bytes", "fetch_bytes", "mutations")

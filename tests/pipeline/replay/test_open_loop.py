@@ -30,11 +30,11 @@ from tests.pipeline.replay.ways import WAYS, kernels
 from tests.strategies import examples
 
 from quotascope.metrics import DEFAULT, KafkaRelease, QuotaEntity, WindowConfig
-from quotascope.pipeline.candidates import Candidate, MutationPolicy
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history.schema import HISTORY, ORDER, PLACE
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
 from quotascope.pipeline.replay.frame import NEEDED
+from quotascope.quotas.candidates import Candidate, MutationPolicy
 
 ALICE = QuotaEntity("alice")
 SUMS = (

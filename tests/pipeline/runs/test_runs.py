@@ -9,7 +9,6 @@ from tests.pipeline.recommend.rows import HOUR, MONDAY, make_folder, produced
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
@@ -21,6 +20,7 @@ from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
 from quotascope.pipeline.runs.recommend import advise, page
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 ALICE = QuotaEntity("alice")
 

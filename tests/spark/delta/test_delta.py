@@ -24,7 +24,6 @@ from tests.spark.process import SparkProcess, spark_process
 from tests.spark.versions import CONNECTOR, ROOT
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.candidates import Candidate, read_candidates
 from quotascope.pipeline.errors import ChangedRows, NotWritten, UnreadableTable
 from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.recommend.policy import Policy
@@ -34,6 +33,7 @@ from quotascope.pipeline.runs.whatif import what_if
 from quotascope.pipeline.spark.run import SMALL_TABLES
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate, read_candidates
 
 pytestmark = pytest.mark.real
 

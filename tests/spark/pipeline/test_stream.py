@@ -27,7 +27,6 @@ from tests.spark.process import spark_process
 from tests.spark.versions import CONNECTOR
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.report.whatif import ReplaySummary
@@ -35,6 +34,7 @@ from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

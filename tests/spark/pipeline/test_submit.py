@@ -16,7 +16,6 @@ from tests.spark.sessions import CLUSTER, QUIET
 from tests.spark.versions import RUNNING
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.candidates import Candidate
 from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.recommend.policy import Policy, RuleShape
 from quotascope.pipeline.replay import Mode
@@ -25,6 +24,7 @@ from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 pytestmark = pytest.mark.real
 

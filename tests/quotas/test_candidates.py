@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, WindowConfig
-from quotascope.pipeline.candidates import (
+from quotascope.quotas import InvalidQuotas, QuotaSet
+from quotascope.quotas.candidates import (
     BadWindows,
     MutationPolicy,
     read_candidates,
     windows_of_text,
 )
-from quotascope.pipeline.errors import InvalidCandidates
 
 ALICE = QuotaEntity("alice")
+BOB = QuotaEntity("bob")
 EVERYBODY = QuotaEntity(DEFAULT)
 FULL = """
 windows: {num: 21, size-seconds: 2}
@@ -48,7 +49,7 @@ def written(folder: Path, text: str) -> Path:
 
 def problems_of(folder: Path, text: str) -> tuple[str, ...]:
     """All that is wrong with this text."""
-    with pytest.raises(InvalidCandidates) as caught:
+    with pytest.raises(InvalidQuotas) as caught:
         read_candidates(written(folder, text))
     assert caught.value.subject in str(caught.value)
     return caught.value.problems
@@ -69,6 +70,19 @@ def test_candidates_start_from_the_quotas_of_the_file(tmp_path: Path) -> None:
     assert now.windows == WindowConfig(samples=21, window_seconds=2)
     assert now.controller_windows == WindowConfig(samples=5)
     assert now.tables()[QuotaType.PRODUCE].bound_of("alice", "") == 100_000.0
+
+
+def test_a_candidate_can_start_from_other_quotas(tmp_path: Path) -> None:
+    """What it sets and removes stays the same; a grid sets its one key."""
+    every = read_candidates(written(tmp_path, FULL))
+    base = QuotaSet({EVERYBODY: {"request_percentage": 9.0}, BOB: {"producer_byte_rate": 7.0}})  # fmt: skip
+    now, half, first, *_ = (candidate.over(base) for candidate in every)
+    assert now.quotas == base
+    assert half.quotas == {BOB: base[BOB], ALICE: {"producer_byte_rate": 50_000.0}}
+    assert first.quotas == {**base, ALICE: {"producer_byte_rate": 1000.0}}
+    assert all(candidate.based for candidate in every)
+    (alone,) = read_candidates(written(tmp_path, "candidates: [{name: x}]"))
+    assert not alone.based
 
 
 def test_grids(tmp_path: Path) -> None:
@@ -160,7 +174,7 @@ def test_problem(tmp_path: Path, text: str, problem: str) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """A missing file is told by its name."""
-    with pytest.raises(InvalidCandidates, match=r"nowhere\.yaml: cannot be read"):
+    with pytest.raises(InvalidQuotas, match=r"nowhere\.yaml: cannot be read"):
         read_candidates(tmp_path / "nowhere.yaml")
 
 

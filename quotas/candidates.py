@@ -1,8 +1,8 @@
 """
 Quotas that might be set, from a file (docs/whatif.md describes the format): candidates, or all that is wrong in it by line.
 
-Resolving them to entities is Kafka's precedence (`quotascope.metrics.RuleTable`); `pipeline.replay` shows what they would do. Needs neither
-NumPy nor Arrow.
+Resolving them to entities is Kafka's precedence (`quotascope.metrics.RuleTable`). `pipeline.replay` shows what they would have done, the
+exporter what they would do now.
 """
 
 from __future__ import annotations
@@ -18,18 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from quotascope.metrics import InvalidConfig, QuotaType, RuleTable, WindowConfig
-from quotascope.quotas import (
-    InvalidQuotas,
-    Located,
-    QuotaSet,
-    load_file,
-    merged,
-    named,
-    number_text,
-    rules_of,
-)
 
-from .errors import InvalidCandidates, PipelineError
+from .change import merged
+from .errors import InvalidQuotas, QuotasError
+from .quota_file import rules_of
+from .quota_set import QuotaSet, number_text
+from .yaml_file import Located, load_file, named
 
 _MOST_WINDOWS: Final = 10_000
 """Windows of each sensor, all of which are held in memory."""
@@ -57,6 +51,15 @@ class Candidate:
     quotas: QuotaSet
     """By entity and key, as `kafka-configs` would set them. Quotas on addresses have no part in a replay."""
 
+    added: QuotaSet = field(default_factory=QuotaSet)
+    """Those of `quotas` that it sets itself, beside the quotas that all candidates of the file start from."""
+
+    removed: QuotaSet = field(default_factory=QuotaSet)
+    """What it removes of those: entities and keys count, values mean nothing."""
+
+    based: bool = False
+    """Whether the file lists the quotas that all of its candidates start from."""
+
     windows: WindowConfig = field(default_factory=WindowConfig)
     """The brokers' `quota.window.num` and `quota.window.size.seconds`."""
 
@@ -65,12 +68,20 @@ class Candidate:
 
     mutation_policy: MutationPolicy = MutationPolicy.TOKEN_BUCKET
 
+    def over(self, base: QuotaSet) -> Candidate:
+        """The candidate that starts from these quotas."""
+        kept = {
+            entity: {key: value for key, value in values.items() if key not in self.removed.get(entity, {})}
+            for entity, values in base.items()
+        }  # fmt: skip
+        return replace(self, quotas=merged(QuotaSet(kept), self.added))
+
     def tables(self) -> Mapping[QuotaType, RuleTable]:
         """The rules of each quota type, to be resolved by Kafka's precedence."""
         return self.quotas.tables()
 
 
-class BadWindows(PipelineError):
+class BadWindows(QuotasError):
     """No cluster has such windows, or a replay does not take them."""
 
 
@@ -111,12 +122,9 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
 
     A file with nothing but `quotas` is one candidate of that name.
 
-    Raises `InvalidCandidates` with all that is wrong in it.
+    Raises `InvalidQuotas` with all that is wrong in it.
     """
-    try:
-        document = load_file(Path(path))
-    except InvalidQuotas as error:
-        raise InvalidCandidates(error.subject, error.problems) from None
+    document = load_file(Path(path))
     problems = _Problems()
     content = problems.mapping(document, _TOP, "candidates:")
     found = [] if content is None else list(islice(_candidates(content, problems), _MOST + 1))  # fmt: skip
@@ -132,7 +140,7 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
                 problems.add(line, f"the name {name[:60]!r} is there already in line {lines[name]}")  # fmt: skip
             lines.setdefault(name, line)
     if problems.sentences:
-        raise InvalidCandidates(named(Path(path)), problems.in_order())
+        raise InvalidQuotas(named(Path(path)), problems.in_order())
     return tuple(candidate for _, candidate in found)
 
 
@@ -204,6 +212,7 @@ def _candidates(
     common = Candidate(
         name="quotas",
         quotas=_quotas(content, "quotas", problems),
+        based="quotas" in content,
         windows=_windows(content, "windows", problems),
         controller_windows=_windows(content, "controller-windows", problems),
     )
@@ -214,8 +223,9 @@ def _candidates(
         if candidate is not None:
             yield item.line, candidate
     for item in problems.items(content, "grid"):
-        for name, quotas in _grid(item, common.quotas, problems):
-            yield item.line, replace(common, name=name, quotas=quotas)
+        for name, added in _grid(item, problems):
+            candidate = replace(common, name=name, added=added)
+            yield item.line, candidate.over(common.quotas)
 
 
 def _candidate(
@@ -226,11 +236,7 @@ def _candidate(
         return None
     name = problems.text(content, "name", item.line)
     removed = _quotas(content, "remove", problems)
-    own = _quotas(content, "quotas", problems)
-    kept = {
-        entity: {key: value for key, value in values.items() if key not in removed.get(entity, {})}
-        for entity, values in common.quotas.items()
-    }  # fmt: skip
+    added = _quotas(content, "quotas", problems)
     policy: MutationPolicy | None = MutationPolicy.TOKEN_BUCKET
     if "mutations" in content:
         called = problems.text(content, "mutations", item.line)
@@ -240,8 +246,8 @@ def _candidate(
             problems.add(content["mutations"].line, f"`mutations` must be {known}")
     if name is None or policy is None:
         return None
-    quotas = merged(QuotaSet(kept), own)
-    return replace(common, name=name, quotas=quotas, mutation_policy=policy)
+    candidate = replace(common, name=name, added=added, removed=removed, mutation_policy=policy)  # fmt: skip
+    return candidate.over(common.quotas)
 
 
 def _quotas(content: _Content, key: str, problems: _Problems) -> QuotaSet:
@@ -293,10 +299,8 @@ def _windows(content: _Content, key: str, problems: _Problems) -> WindowConfig:
         return WindowConfig()
 
 
-def _grid(
-    item: Located, base: QuotaSet, problems: _Problems
-) -> Iterator[tuple[str, QuotaSet]]:
-    """One key of one entity takes one value after the other: the quotas with the names of their candidates."""
+def _grid(item: Located, problems: _Problems) -> Iterator[tuple[str, QuotaSet]]:
+    """One key of one entity takes one value after the other: each quota with the name of its candidate."""
     content = problems.mapping(item, _GRID, "key:")
     if content is None:
         return
@@ -309,7 +313,7 @@ def _grid(
         rule = Located(value={**_names(content), key: value}, line=value.line)
         rules = Located(value=(rule,), line=value.line)
         quotas = rules_of(rules, problems.sentences)
-        yield f"{title}{key}={value.text[:40]}", merged(base, quotas)
+        yield f"{title}{key}={value.text[:40]}", quotas
 
 
 def _values(
