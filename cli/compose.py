@@ -25,6 +25,7 @@ from quotascope.exporter.limits.refresh import (
     LimitsRefresh,
 )
 from quotascope.exporter.logs import configure_logs
+from quotascope.exporter.shadow import Shadows, read_shadows
 from quotascope.exporter.snapshot import OwnHealth
 
 _Look = Callable[[], Coroutine[object, object, None]]
@@ -89,6 +90,7 @@ async def build_collection(
 
     Raises ``ConfigError`` and ``ClientError``.
     """
+    candidates = read_shadows(config.shadow.file) if config.shadow.file else ()
     roster, discovery = roster_of(config)
     kafka = config.kafka
     limits, refresh = None, LimitsRefresh()
@@ -104,15 +106,17 @@ async def build_collection(
         await asyncio.gather(*(look() for look in once))
     tasks = [asyncio.create_task(look()) for look in always if watch]
     timeout_seconds = config.collection.timeout_seconds
+    cardinality = Cardinality(config.cardinality)
     collection = Collection(
         roster,
         refresh,
-        cardinality=Cardinality(config.cardinality),
+        cardinality=cardinality,
         own=lambda: OwnHealth(
             discoveries=() if discovery is None else (*discovery.health.values(),)
         ),
         # a source is waited for half of it; a single look has no later one in which the answer could be
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
+        shadows=Shadows(candidates, config.shadow.max_entities, cardinality.allows),
     )
     try:
         yield collection

@@ -36,6 +36,8 @@ quotascope serve --config /etc/quotascope.yaml --max-entities 2000 --exclude-cli
 
 quotascope serve --config /etc/quotascope.yaml --web.listen-address :9750 --web.config.file /etc/quotascope/web.yaml
 
+quotascope serve --config /etc/quotascope.yaml --shadow candidates.yaml
+
 quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector:4317 --otlp-protocol grpc
 """
 
@@ -150,6 +152,15 @@ class Serving:
             metavar="TIME",
             help="Leave out entities without traffic for this time, such as 15m.",
             rich_help_panel=_SERIES,
+        ),
+    ] = None
+    shadow: Annotated[
+        str | None,
+        typer.Option(
+            "--shadow",
+            metavar="FILE",
+            help="Show what brokers would do under the candidates in this file, which no broker enforces (docs/shadow.md).",
+            rich_help_panel=options.READING,
         ),
     ] = None
     otlp_endpoint: Annotated[

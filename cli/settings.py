@@ -239,6 +239,7 @@ _PLACES = {
     "--exclude-client-id": ("cardinality", "exclude_client_ids"),
     "--detail-above": ("cardinality", "detail_above"),
     "--idle-after": ("cardinality", "idle_after_seconds"),
+    "--shadow": ("shadow", "file"),
     "--otlp-endpoint": ("otlp", "endpoint"),
     "--otlp-protocol": ("otlp", "protocol"),
     "--log-format": ("log", "format"),

@@ -128,7 +128,8 @@ def _rule(
     elif not values:
         wrong = [f"{described(entity)} has no quota"]
     else:
-        wrong = problems_of(to_admin(entity), values)
+        found = problems_of(to_admin(entity), values)
+        wrong = [f"{described(entity)}: {problem}" for problem in found]
     problems += [f"line {rule.line}: {text}" for text in wrong]
     return None if entity is None or wrong else (entity, values)
 

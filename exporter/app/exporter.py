@@ -21,6 +21,7 @@ from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
 from ..otlp import OtlpPush
 from ..page.owners import Owners
+from ..shadow import Shadows
 from ..snapshot import OwnHealth, Snapshot
 from ..web import HttpServer
 from .parts import Parts
@@ -75,6 +76,7 @@ class Exporter:
             patience_seconds=collection.timeout_seconds,
             own=self._own_health,
             window_seconds=collection.sample_window_seconds,
+            shadows=self._shadows(),
         )
         self._handlers = Handlers(
             self.collection,
@@ -162,6 +164,7 @@ class Exporter:
     async def _swap_settings(self, before: Config) -> None:
         config, collection = self.parts.config, self.parts.config.collection
         self._cardinality.configure(config.cardinality, maxima=_sampled(config))
+        self.collection.shadows = self._shadows()
         self.collection.configure(
             collection.max_age_seconds,
             collection.timeout_seconds,
@@ -172,6 +175,10 @@ class Exporter:
         if collection != before.collection:
             await self._background.stop("samples")
             self._start_sampler()
+
+    def _shadows(self) -> Shadows:
+        most, shows = self.parts.config.shadow.max_entities, self._cardinality.allows
+        return Shadows(self.parts.shadows, most, shows)
 
     async def _swap_push(self) -> None:
         """Let the old one send its last before the new one starts: both count in one ledger."""

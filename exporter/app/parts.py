@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from quotascope.quotas.candidates import Candidate
+
 from ..config import Config, KafkaConfig
 from ..config.load import Loaded
 from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
@@ -12,6 +14,7 @@ from ..discovery.target import Finder
 from ..limits import LimitsSource
 from ..limits.admin import AdminLimits
 from ..otlp import OtlpPush, build_push
+from ..shadow import read_shadows
 from ..sources.build import build_sources
 from ..sources.source import Source
 
@@ -27,6 +30,7 @@ class Parts:
     finders: tuple[Finder, ...] = ()
     limits: LimitsSource | None = None
     push: OtlpPush | None = None
+    shadows: tuple[Candidate, ...] = ()
     renew: bool = False
     """Whether the sources of found nodes have to be built again, because the settings that they share changed."""
 
@@ -63,6 +67,9 @@ def build_parts(
     same = now.same(known.loaded, config.otlp, old.otlp)
     if not same or config.cluster != old.cluster:
         push = build_push(config, environ, known.push.starts if known.push else None)
+    shadows = known.shadows
+    if not now.same(known.loaded, config.shadow, old.shadow):
+        shadows = read_shadows(config.shadow.file) if config.shadow.file else ()
     common = config.discovery.source, old.discovery.source
     return Parts(
         loaded=now,
@@ -70,6 +77,7 @@ def build_parts(
         finders=finders,
         limits=limits,
         push=push,
+        shadows=shadows,
         renew=not now.same(known.loaded, *common),
     )
 

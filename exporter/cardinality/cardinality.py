@@ -81,6 +81,11 @@ class Cardinality:
         self._all: tuple[Layout, float] | None = None
         """What was shown last, and when, if that was all."""
 
+    def allows(self, user: str, client_id: str) -> bool:
+        """Whether an entity of these names may be shown; an absent one is no reason to exclude it."""
+        parts = zip(self._allows, (user, client_id), strict=True)
+        return all(allows(part) for allows, part in parts if part)
+
     def apply(self, joined: Snapshot) -> Snapshot:
         """The snapshot as it is shown; to be called once for each, in their order."""
         columns, at = joined.shown, joined.taken_at
@@ -150,9 +155,7 @@ class Cardinality:
         verdicts = known["verdict"]
         for number in view.numbers[verdicts[view.numbers] == 0]:
             own = known["pool"][number] < len(TYPES)
-            parts = zip(self._allows, names[number], strict=True) if own else ()
-            # an absent part of the name is no reason to exclude it
-            allowed = all(allows(part) for allows, part in parts if part)
+            allowed = not own or self.allows(*names[number])
             verdicts[number] = _ALLOWED if allowed else _EXCLUDED
             if OVERFLOW in names[number]:
                 verdicts[number] = _RESERVED

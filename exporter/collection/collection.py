@@ -12,6 +12,7 @@ from ..cardinality import Cardinality
 from ..discovery import Roster
 from ..join import Join
 from ..limits.refresh import LimitsRefresh
+from ..shadow import Shadows
 from ..snapshot import OwnHealth, Snapshot, SourceRead
 from ..sources.source import Source
 from .reads import Reads, States
@@ -54,6 +55,7 @@ class Collection:
         patience_seconds: float = 9.0,
         own: Callable[[], OwnHealth] = OwnHealth,
         window_seconds: float = WINDOW_SECONDS,
+        shadows: Shadows | None = None,
     ) -> None:
         self._roster = sources if isinstance(sources, Roster) else Roster(sources)
         self._limits = limits
@@ -65,6 +67,8 @@ class Collection:
         self._reads = Reads(clock)
         self._states = States()
         self._join = Join()
+        self.shadows = shadows or Shadows()
+        """May be replaced from one collection to the next."""
         self._window_seconds = window_seconds
         self._peaks = PeakKeeper(window_seconds)
         self._run: _UnderWay | None = None
@@ -154,12 +158,14 @@ class Collection:
         limits, own = self._limits, self._own()
         each = self._roster.once_each(reads)
         joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
+        late = {read.table.node_id for read in each if read.table and read.health.late}
+        shadows = self.shadows.of(joined, late)
         kept = self._cardinality.apply(joined) if self._cardinality else joined
         now = asyncio.get_running_loop().time()
         peaks = None if own.sampling is None else self._peaks.update(kept, now)
         sources = self._states.shown(joined.sources, over=over)
         beside = {each.name: getattr(own, each.name) for each in fields(OwnHealth)}
-        return replace(kept, sources=sources, peaks=peaks, **beside)
+        return replace(kept, sources=sources, peaks=peaks, shadows=shadows, **beside)
 
 
 async def unless(

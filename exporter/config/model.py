@@ -349,6 +349,22 @@ class OtlpConfig(Section):
     )
 
 
+class ShadowConfig(Section):
+    """Quotas that are evaluated on what clients use now, and enforced by no broker."""
+
+    file: FilePath | None = Field(
+        default=None,
+        description="File of candidates, as for `quotascope whatif`; without `quotas` in it they start from the cluster's own quotas. Ten at most.",
+        examples=["/etc/quotascope/shadow.yaml"],
+    )
+    max_entities: int = Field(
+        default=200,
+        ge=1,
+        le=10_000,
+        description="Most entities with series of their own for each shadow: those nearest to their limits. The counts are of all.",
+    )
+
+
 class LogConfig(Section):
     """Log lines on standard error."""
 
@@ -392,6 +408,10 @@ class Config(Section):
     cardinality: CardinalityConfig = Field(
         default=CardinalityConfig(),
         description="Bounds the number of series. Entities that are not shown are counted in quotascope_entities and quotascope_series_dropped.",
+    )
+    shadow: ShadowConfig = Field(
+        default=ShadowConfig(),
+        description="Shows what brokers would do under quotas that are not set (docs/shadow.md).",
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),

@@ -60,6 +60,7 @@ class Exposed:
         rows = defaultdict(list)
         rows[catalog.THROTTLE_CAUSE_INFO.name] = list(_causes(self.snapshot.shown))
         for family, labels, value in chain(
+            _of_shadows(self.snapshot),
             _of_nodes(self.snapshot),
             _of_limits(self.snapshot),
             _of_sources(self.snapshot, self.now),
@@ -80,6 +81,22 @@ def _causes(shown: Columns) -> Iterator[Row]:
         if (cause := CAUSES[number]) is not None:
             label = entity.quota_type.label
             yield (label, entity.broker, entity.user, entity.client_id, cause.value), 1
+
+
+def _of_shadows(shown: Snapshot) -> _Rows:
+    """What shadows would do."""
+    for shadow in shown.shadows:
+        for usage in shadow.entities:
+            of = usage.entity
+            labels = shadow.name, of.quota_type.label, of.broker, of.user, of.client_id
+            yield catalog.SHADOW_UTILIZATION, labels, usage.utilization
+            yield catalog.SHADOW_THROTTLE_TIME, labels, usage.throttle_time_seconds
+        for (kind, broker), count in shadow.throttled.items():
+            place = shadow.name, kind.label, broker
+            yield catalog.SHADOW_THROTTLED_ENTITIES, place, count
+        for (kind, broker, reason), count in shadow.unevaluated.items():
+            place_and_reason = shadow.name, kind.label, broker, reason
+            yield catalog.SHADOW_UNEVALUATED_ENTITIES, place_and_reason, count
 
 
 def _of_nodes(shown: Snapshot) -> _Rows:

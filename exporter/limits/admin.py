@@ -214,6 +214,7 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
         request_capacity_threads=float(
             settings.num_io_threads + settings.num_network_threads
         ),
+        quota_samples=settings.quota_samples,
         quota_window_seconds=float(settings.quota_window_seconds),
         controller_quota_samples=settings.controller_quota_samples,
         controller_quota_window_seconds=float(settings.controller_quota_window_seconds),

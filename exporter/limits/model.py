@@ -22,6 +22,8 @@ class NodeSettings:
 
     request_capacity_threads: float | None = None
     """``num.io.threads`` + ``num.network.threads``."""
+    quota_samples: int = 11
+    """``quota.window.num``."""
     quota_window_seconds: float = 1.0
     """``quota.window.size.seconds``: also the longest throttle of a request quota."""
     controller_quota_samples: int = 11

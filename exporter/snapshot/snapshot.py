@@ -10,6 +10,7 @@ from quotascope.metrics import QuotaType
 from ..limits import Limits, LimitsHealth
 from ..mapping import BeanTable
 from .columns import Columns, Usages
+from .entity import EntityUsage
 from .layout import Floats
 
 
@@ -221,6 +222,25 @@ class Peaks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shadow:
+    """What the brokers would do now under rules that none of them enforces. Counts are by quota type and broker."""
+
+    name: str
+    """Of the candidate."""
+    entities: tuple[EntityUsage, ...] = ()
+    """
+    Entities as its rules make them, with its limits: those that it would throttle first, then by utilization. Their throttle time is
+    Kafka's answer to a request at this moment. Not all, to keep the number of series in bounds.
+    """
+    evaluated: Mapping[tuple[QuotaType, str], int] = field(default_factory=dict)
+    """Entities under a limit of which the answer is known; no key where there is none and others are unknown."""
+    throttled: Mapping[tuple[QuotaType, str], int] = field(default_factory=dict)
+    """Of these, those that it would throttle; the same keys."""
+    unevaluated: Mapping[tuple[QuotaType, str, str], int] = field(default_factory=dict)
+    """Entities of which the answer is unknown, by quota type, broker and reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot(OwnHealth):
     """All sources joined with the limits at one moment, and how the exporter's own work goes. Never changed once made."""
 
@@ -239,6 +259,8 @@ class Snapshot(OwnHealth):
     limits_health: LimitsHealth = field(default_factory=LimitsHealth)
     peaks: Peaks | None = None
     """None without sampling."""
+    shadows: tuple[Shadow, ...] = ()
+    """In the order of their file."""
 
     @property
     def entities(self) -> Usages:

@@ -20,6 +20,7 @@ from . import (
     node,
     own,
     rules,
+    shadow,
     spark,
     usage,
 )
@@ -121,6 +122,13 @@ from .rules import (
     RULE_PRODUCE_LIMIT,
     RULE_REQUEST_LIMIT,
     RULES,
+)
+from .shadow import (
+    SHADOW_LABELS,
+    SHADOW_THROTTLE_TIME,
+    SHADOW_THROTTLED_ENTITIES,
+    SHADOW_UNEVALUATED_ENTITIES,
+    SHADOW_UTILIZATION,
 )
 from .spark import (
     SPARK_ADMIN_QUOTA_RETRIES,
@@ -238,6 +246,11 @@ __all__ = [
     "SAMPLES",
     "SAMPLES_MISSED",
     "SERIES_DROPPED",
+    "SHADOW_LABELS",
+    "SHADOW_THROTTLED_ENTITIES",
+    "SHADOW_THROTTLE_TIME",
+    "SHADOW_UNEVALUATED_ENTITIES",
+    "SHADOW_UTILIZATION",
     "SNAPSHOT_AGE_SECONDS",
     "SOURCE_AGE_SECONDS",
     "SOURCE_DIALECT_INFO",
@@ -287,7 +300,7 @@ __all__ = [
 
 def families() -> Iterator[Family]:
     """What the exporter shows, in the order in which it does."""
-    for module in (usage, limits, callback, rules, node, neighbors, own):
+    for module in (usage, limits, callback, shadow, rules, node, neighbors, own):
         yield from _declared(module)
 
 

@@ -112,3 +112,19 @@ def test_new_contents_of_a_file_count(tmp_path: Path) -> None:
     after = built(before, sources=sources, discovery=common)
     assert ALL - kept(before, after) == {"sources", "found"}
     assert after.sources[1] is before.sources[1]
+
+
+def test_shadows_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
+    """What is wrong in it is told with file, line and rule."""
+    file = tmp_path / "shadow.yaml"
+    file.write_text("candidates: [{name: one}]")
+    before = built(shadow={"file": file})
+    assert [candidate.name for candidate in before.shadows] == ["one"]
+    assert built(before, shadow={"file": file}).shadows is before.shadows
+    assert built(before).shadows == ()
+    file.write_text("candidates:\n- name: two\n  quotas:\n  - {user: alice, producer_byte_rate: -1}")  # fmt: skip
+    with pytest.raises(ConfigError, match=r"shadow\.yaml: line 4: user 'alice': .*producer_byte_rate"):  # fmt: skip
+        built(before, shadow={"file": file})
+    file.write_text(f"grid: [{{user: alice, key: producer_byte_rate, values: {[*range(1, 12)]}}}]")  # fmt: skip
+    with pytest.raises(ConfigError, match="11 candidates, but at most 10 shadows"):
+        built(before, shadow={"file": file})

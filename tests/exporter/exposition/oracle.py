@@ -133,6 +133,7 @@ def _rows(shown: Snapshot, now: float) -> Iterator[Row]:
     )
     for row, usage in ordered:
         yield from _of_entity(usage, row, shown)
+    yield from _of_shadows(shown)
     nodes = sorted(shown.nodes, key=lambda node: _node(node.broker))
     for kind in QuotaType:
         for node in nodes:
@@ -143,6 +144,31 @@ def _rows(shown: Snapshot, now: float) -> Iterator[Row]:
     yield from _of_limits(shown)
     yield from _of_exporter(shown, now)
     yield from ((name, {}, value) for name, value in shown.process.items())
+
+
+def _of_shadows(shown: Snapshot) -> Iterator[Row]:
+    for shadow in shown.shadows:
+        for usage in shadow.entities:
+            entity = usage.entity
+            of = {
+                "shadow": shadow.name,
+                "quota_type": LABEL[entity.quota_type],
+                "broker": entity.broker,
+                "user": entity.user,
+                "client_id": entity.client_id,
+            }
+            assert usage.usage is not None
+            assert entity.limit is not None
+            ratio, delay = usage.usage / entity.limit, usage.throttle_time_seconds
+            yield "kafka_quota_shadow_utilization_ratio", of, ratio
+            yield "kafka_quota_shadow_throttle_time_seconds", of, delay
+        for (kind, broker), number in shadow.throttled.items():
+            of = {"shadow": shadow.name, "quota_type": LABEL[kind], "broker": broker}
+            yield "kafka_quota_shadow_throttled_entities", of, float(number)
+        for (kind, broker, reason), number in shadow.unevaluated.items():
+            of = {"shadow": shadow.name, "quota_type": LABEL[kind], "broker": broker}
+            of["reason"] = reason
+            yield "kafka_quota_shadow_unevaluated_entities", of, float(number)
 
 
 def _of_entity(usage: EntityUsage, row: int, shown: Snapshot) -> Iterator[Row]:

@@ -31,6 +31,7 @@ from quotascope.exporter.snapshot import (
     PushHealth,
     ReloadHealth,
     Sampling,
+    Shadow,
     Snapshot,
     ThrottleCause,
 )
@@ -123,6 +124,16 @@ EVERYTHING: Final = snapshot(
         burst_used=np.arange(201.0, len(ENTITIES) + 201),
         delay_queue_size={("10", FETCH): 27.0},
     ),
+    shadows=(
+        Shadow(
+            name='hal"f',
+            entities=(usage(FETCH, "alice", limit=8.0, usage=12.0, throttle_time_seconds=5.5), usage(REQUEST, "bob", limit=8.0, usage=2.0)),
+            evaluated={(FETCH, "1"): 301, (REQUEST, "1"): 302},
+            throttled={(FETCH, "1"): 303, (REQUEST, "1"): 0},
+            unevaluated={(PRODUCE, "1", "finer"): 304},
+        ),
+        Shadow(name="other", throttled={(FETCH, "1"): 305}),
+    ),
     nodes=(NODE, NodeUsage(broker="9", exempt_request_threads=0.2, stale_entities={REQUEST: 100})),
     limits=CONFIGURED,
     limits_health=LimitsHealth(read_at=NOW - 24, errors_total=25, changes_total={"consumer_byte_rate": 26}),
@@ -176,6 +187,7 @@ def test_openmetrics_declares_types_and_units() -> None:
         ({"limits_health": LimitsHealth(read_at=None)}, "quotascope_limits_age"),
         ({"limits": None}, "kafka_quota_rules"),
         ({"peaks": None}, "kafka_quota_utilization_max"),
+        ({"shadows": ()}, "kafka_quota_shadow_"),
     ],
 )
 def test_what_there_is_not_has_no_series(changes: dict[str, Any], absent: str) -> None:
