@@ -37,6 +37,8 @@ from .grouping import Grouping, Mask, Pool
 _MOST_SHADOWS: Final = 10
 _KEEP: Final = 2.0
 """An entity that is shown stays so unless another one has more than this times its utilization: series do not come and go."""
+_THROTTLED: Final = 1e12
+"""What a throttle counts beside a utilization."""
 _AWAY_SECONDS: Final = 3600.0
 """How long the entities of a broker that is not read count as unknown."""
 _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
@@ -187,16 +189,15 @@ class _Evaluation:
         self, grouping: Grouping, answers: _Answers
     ) -> tuple[EntityUsage, ...]:
         """Those that are shown one by one."""
-        able = np.flatnonzero((answers.codes == 0) & (grouping.numbers[:, 4] > 0))
-        held = np.zeros(len(answers.codes), np.bool_)
-        held[: len(self._shown)] = self._shown
-        rank = np.where(held[able], _KEEP, 1.0) * answers.ratios[able]
-        order = np.lexsort((-rank, answers.throttle_ms[able] <= 0))
-        chosen = able[order[: self._most]]
-        self._shown = np.zeros(len(answers.codes), np.bool_)
-        self._shown[chosen] = True
-        by_ratio = np.lexsort((-answers.ratios[chosen], -answers.throttle_ms[chosen]))
-        chosen = chosen[by_ratio]
+        rank = answers.ratios + (answers.throttle_ms > 0) * _THROTTLED
+        rank[: len(self._shown)][self._shown] *= _KEEP
+        able = np.flatnonzero((answers.codes == 0) & ~grouping.hidden)
+        if len(able) > self._most:
+            able = able[np.argpartition(-rank[able], self._most)[: self._most]]
+        self._shown = np.zeros(len(rank), np.bool_)
+        self._shown[able] = True
+        times, ratios = answers.throttle_ms[able], answers.ratios[able]
+        chosen = able[np.lexsort((-ratios, -times))]
         return tuple(
             EntityUsage(entity=grouping.entities[number], usage=usage, throttle_time_seconds=ms / 1000)
             for number, usage, ms in zip(chosen.tolist(), answers.usages[chosen].tolist(), answers.throttle_ms[chosen].tolist(), strict=True)
@@ -240,41 +241,47 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     own at an instant is up to one sample shorter or longer.
     """
     count, rows, of_row = len(grouping.entities), grouping.members, grouping.of_members
-    limits, windows, longest, pools, _ = grouping.numbers.T
-    usage, bounds, delays = columns.usage[rows], columns.layout.limits[rows], columns.throttle_time[rows]  # fmt: skip
-    usages = np.bincount(of_row, usage, count).astype(np.float64)
+    limits = grouping.limits
+    usages = np.bincount(of_row, columns.usage[rows], count).astype(np.float64)
     with np.errstate(all="ignore"):
         ratios = usages / limits
-        times = np.floor((usages - limits) / limits * windows + 0.5)
-        throttle_ms = np.where(usages > limits, np.minimum(times, longest), 0.0)
-        held = (delays > 0) | (np.isnan(delays) & (usage >= bounds))
-        held &= (columns.causes[rows] != _NOT_ITS_OWN) & (bounds < limits[of_row])
+        throttle_ms = np.zeros(count)
+        over = np.flatnonzero(usages > limits)
+        times = np.floor((usages - limits)[over] / limits[over] * grouping.windows[over] + 0.5)  # fmt: skip
+        throttle_ms[over] = np.minimum(times, grouping.longest[over])
+        strict = rows[grouping.stricter]
+        delays, usage = columns.throttle_time[strict], columns.usage[strict]
+        held = (delays > 0) | (np.isnan(delays) & (usage >= columns.layout.limits[strict]))  # fmt: skip
+        held &= columns.causes[strict] != _NOT_ITS_OWN
     buckets = np.array([kind is _MUTATION for kind, _ in grouping.pools], np.bool_)
-    mutations = buckets[pools.astype(np.intp)]
-    if mutations.any():
-        tokens = np.full(count, np.nan)
-        tokens[of_row] = columns.tokens[rows]
-        times = np.floor(-tokens / limits * 1000 + 0.5)
-        throttle_ms = np.where(mutations, np.maximum(times, 0.0), throttle_ms)
     old = np.array([broker in late for _, broker in grouping.pools], np.bool_)
     codes = np.zeros(count, np.int8)
-    for reason, where in (
-        (Reason.CENSORED, np.bincount(of_row, held, count) > 0),
-        (Reason.ABSENT, np.isnan(usages) | np.isnan(throttle_ms)),
-        (Reason.MUTATION, mutations & ~grouping.kept),
-        (Reason.FINER, grouping.unclear),
-        (Reason.STALE, old[pools.astype(np.intp)]),
-    ):
-        codes[where] = 1 + _REASONS.index(reason)
-    codes[np.bincount(of_row, minlength=count) == 0] = -1
+    codes[of_row[grouping.stricter[held]]] = _code(Reason.CENSORED)
+    codes[np.isnan(usages)] = _code(Reason.ABSENT)
+    if buckets.any():
+        mutations = buckets[grouping.pool_of]
+        tokens = np.full(count, np.nan)
+        tokens[of_row] = columns.tokens[rows]
+        times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
+        throttle_ms[mutations] = np.maximum(times, 0.0)
+        codes[mutations & np.isnan(tokens)] = _code(Reason.ABSENT)
+        codes[mutations & ~grouping.kept] = _code(Reason.MUTATION)
+    codes[grouping.unclear] = _code(Reason.FINER)
+    if old.any():
+        codes[old[grouping.pool_of]] = _code(Reason.STALE)
+    codes[grouping.gone] = -1
     return _Answers(codes, usages, ratios, throttle_ms)
+
+
+def _code(reason: Reason) -> int:
+    return 1 + _REASONS.index(reason)
 
 
 def _counted(
     grouping: Grouping, answers: _Answers
 ) -> tuple[Counter[Pool], Counter[Pool], Counter[tuple[QuotaType, str, str]]]:
     """The entities by quota type and broker: those evaluated, of these those throttled, and the others by reason."""
-    pools, codes = grouping.numbers[:, 3].astype(np.intp), answers.codes
+    pools, codes = grouping.pool_of, answers.codes
     known = codes == 0
     over = known & (answers.throttle_ms > 0)
     evaluated, throttled = (

@@ -123,15 +123,28 @@ class Grouping:
         """By number: as the shadow's rules make them, with its limits."""
         self.pools: list[Pool] = []
         """By number."""
-        self.numbers: Floats = np.empty((0, 5))
-        """Of each entity: limit, window and longest throttle in ms, the number of its pool, and 1 where it may be shown."""
+        self._described = np.empty((0, 5))
+        self.limits: Floats = np.empty(0)
+        """By number, in the unit of ``Entity.limit``; as the next three."""
+        self.windows: Floats = self.limits
+        """Of the broker, in ms: all samples together."""
+        self.longest: Floats = self.limits
+        """The longest throttle in ms."""
+        self.pool_of: Rows = np.empty(0, np.intp)
+        """The place in ``pools``."""
+        self.hidden: Mask = np.empty(0, np.bool_)
+        """By number: whether it may not be shown one by one."""
+        self.gone: Mask = self.hidden
+        """By number: whether it has no row in this layout."""
         self.members: Rows = np.empty(0, np.intp)
         """The rows that entities are made of."""
         self.of_members: Rows = self.members
         """The number of the entity of each."""
-        self.unclear: Mask = np.empty(0, np.bool_)
+        self.stricter: Rows = self.members
+        """Places in ``members`` of rows under a limit in force that is lower than the entity's."""
+        self.unclear: Mask = self.hidden
         """By number: whether requests of the entity may be in a row that cannot be divided."""
-        self.kept: Mask = self.unclear
+        self.kept: Mask = self.hidden
         """By number: whether it is what is measured, under the limit in force: what a broker does now is what it would do."""
         self.divided: Rows = self.members
         """The pool of each of those rows."""
@@ -141,14 +154,15 @@ class Grouping:
         if layout is self.layout:
             return
         group = layout.carry(self._group, self.layout, _NEW).copy()
-        before = len(self.entities)
         rows = np.flatnonzero(group == _NEW)
         group[rows] = [self._number(entity) for entity in layout.entities[rows]]
-        made = [self._described(entity) for entity in self.entities[before:]]
-        self.numbers = np.concatenate([self.numbers, np.reshape(made, (-1, 5))])
+        self._describe(self.entities[len(self._described) :])
         self.layout, self._group = layout, fixed(group)
         self.members = np.flatnonzero(group >= 0)
         self.of_members = group[self.members]
+        self.gone = np.bincount(self.of_members, minlength=len(self.entities)) == 0
+        in_force = layout.limits[self.members]
+        self.stricter = np.flatnonzero(in_force < self.limits[self.of_members])
         self.kept = np.zeros(len(self.entities), np.bool_)
         buckets = layout.types[self.members] == TYPES.index(QuotaType.CONTROLLER_MUTATION)  # fmt: skip
         for row, number in zip(self.members[buckets], self.of_members[buckets], strict=True):  # fmt: skip
@@ -208,11 +222,13 @@ class Grouping:
         for asked, names in enumerate(divided):
             if asked == _MOST_ASKED:
                 return True
-            both = tuple(one or other for one, other in zip(tags, names, strict=True))
+            # of a row of all users it can be this user's part, of a row of a user this client-id's part
             if names == tags:
                 requests = self._completions[kind].of(names)
-            elif all(both) and not any(a and b for a, b in zip(tags, names, strict=True)):  # fmt: skip
-                requests = iter([(both[0], both[1])])
+            elif tags[0] and not names[0]:
+                requests = iter([(tags[0], names[1])])
+            elif tags[1] and not names[1]:
+                requests = iter([(names[0], tags[1])])
             else:
                 continue
             for request in requests:
@@ -220,16 +236,27 @@ class Grouping:
                     return True
         return False
 
-    def _described(self, entity: Entity) -> tuple[float, float, float, float, float]:
-        """The numbers of an entity; see ``numbers``."""
-        node = self._limits.nodes.get(entity.broker)
-        samples, seconds = float(self._windows.samples), float(self._windows.window_seconds)  # fmt: skip
-        if node is not None:
-            samples, seconds = float(node.quota_samples), node.quota_window_seconds
-        longest = seconds * 1000 if entity.quota_type is QuotaType.REQUEST else INT_MAX
-        limit = np.nan if entity.limit is None else entity.limit
-        shown = self._shows(entity.user, entity.client_id)
-        return limit, samples * seconds * 1000, longest, self._pool(entity), shown
+    def _describe(self, entities: Iterable[Entity]) -> None:
+        """Add the numbers of entities that are new."""
+        made = []
+        for entity in entities:
+            node = self._limits.nodes.get(entity.broker)
+            samples, seconds = float(self._windows.samples), float(self._windows.window_seconds)  # fmt: skip
+            if node is not None:
+                samples, seconds = float(node.quota_samples), node.quota_window_seconds
+            request = entity.quota_type is QuotaType.REQUEST
+            made.append((
+                np.nan if entity.limit is None else entity.limit,
+                samples * seconds * 1000,
+                seconds * 1000 if request else INT_MAX,
+                self._pool(entity),
+                not self._shows(entity.user, entity.client_id),
+            ))  # fmt: skip
+        if made:
+            self._described = np.concatenate([self._described, made])
+            columns = np.ascontiguousarray(self._described.T)
+            self.limits, self.windows, self.longest = columns[:3]
+            self.pool_of, self.hidden = columns[3].astype(np.intp), columns[4] > 0
 
     def _pool(self, entity: Entity) -> int:
         pool = entity.quota_type, entity.broker

@@ -40,10 +40,10 @@ from quotascope.quotas.candidates import Candidate
 PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
 UNIT: Final = {REQUEST: 100.0}
 """Kafka's unit of a usage, where it is not ours."""
-USERS: Final = ("alice", "bob", "other user")
-CLIENTS: Final = ("app", "etl", "other client", "")
+USERS: Final = ("alice", "bob", "other user", "another user")
+CLIENTS: Final = ("app", "etl", "other client", "another client", "")
 REQUESTS: Final = tuple(product(USERS, CLIENTS))
-"""No rule names the others: any name may be such a one."""
+"""No rule names the others, of which there may be any number: two stand for them."""
 ENTITIES: Final = [
     QuotaEntity(user, client)
     for user, client in product(("alice", "bob", DEFAULT, None), ("app", "etl", DEFAULT, None))
