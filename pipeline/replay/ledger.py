@@ -290,8 +290,11 @@ def add_up(booked: Booked, added: ResultRows, totals: Totals) -> None:
             totals.late[row] = max(totals.late[row], booked.late[trial])
             totals.active[row] += booked.active[trial]
             cell = cell_of(trial, added.kinds[row])
-            # Where none of these was counted, all figures are zero.
-            if cells[cell + THROTTLED] | cells[cell + REJECTED] | cells[cell + UNSENT]:
+            # Where none of these was counted, all figures are zero; the second line is of throttles before a continued replay's part.
+            if (
+                cells[cell + THROTTLED] | cells[cell + REJECTED] | cells[cell + UNSENT]
+                | cells[cell + DELAYED] | cells[cell + MUTED_MS] | cells[cell + IDLE_MUTED_MS] | cells[cell + RECOVERY_MS]
+            ):  # fmt: skip
                 at = row
                 for place in range(cell, cell + SUMS):
                     totals.fields[at] += cells[place]

@@ -252,8 +252,10 @@ def _decide(replay: MutationReplay, candidate: int, number: int, bucket: int) ->
     outcomes.noted[number] = 1
 
 
-def decide(plan: ReplayPlan) -> MutationOutcomes:
-    """What the mutation quotas of all candidates decide, in open loop."""
+def decide(
+    plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]
+) -> MutationOutcomes:
+    """What the mutation quotas of all candidates decide, in open loop, from what `new_state` returns, or what was left of it."""
     frame, candidates = plan.frame, len(plan.candidates)
     rows, mutations = _mutations(frame)
     count = len(rows)
@@ -269,7 +271,7 @@ def decide(plan: ReplayPlan) -> MutationOutcomes:
     )
     if count:
         policies = [POLICIES[each.mutation_policy] for each in plan.candidates]
-        bucket_numbers, buckets, spreads = new_state(plan)
+        bucket_numbers, buckets, spreads = state
         replay = MutationReplay(
             mutations=mutations,
             numbers=bucket_numbers,

@@ -40,7 +40,7 @@ from .ledger import (
     stronger,
     trial_of,
 )
-from .mutations import MutationOutcomes, decide
+from .mutations import MutationOutcomes, decide, new_state
 from .plan import MEASURED, ReplayPlan
 from .rate import (
     CHECKED,
@@ -221,21 +221,33 @@ def _enter_refusal(loop: OpenLoop, request: RequestRow, rank: int) -> None:
 
 def replay_open(plan: ReplayPlan) -> Booked:
     """Decide on mutations, measure rates, and enter all requests under all candidates."""
-    outcomes = decide(plan)
-    sizes = plan.sizes()._replace(mutations=len(outcomes.noted))
+    ledger = new_ledger(plan.sizes())
+    outcomes = decide(plan, new_state(plan))
+    limits = limits_of(plan)
+    enter(plan, limits, outcomes, _measured(plan), ledger)
+    return booked_of(ledger, plan.sizes(), limits.ranks)
+
+
+def enter(
+    plan: ReplayPlan,
+    limits: CandidateLimits,
+    outcomes: MutationOutcomes,
+    measured: Measurements,
+    ledger: ReplayLedger,
+) -> None:
+    """Enter all requests under all candidates into a ledger."""
     loop = OpenLoop(
         requests=plan.frame.requests,
-        measured=_measured(plan),
+        measured=measured,
         outcomes=outcomes,
-        limits=_limits(plan),
-        ledger=new_ledger(sizes),
-        sizes=sizes,
+        limits=limits,
+        ledger=ledger,
+        sizes=plan.sizes()._replace(mutations=len(outcomes.noted)),
     )
     run(fold, loop, work=plan.steps)
-    return booked_of(loop.ledger, sizes, loop.limits.ranks)
 
 
-def _limits(plan: ReplayPlan) -> CandidateLimits:
+def limits_of(plan: ReplayPlan) -> CandidateLimits:
     """The limits of the candidates, by the mean of their logarithms: that puts a grid in its order, and any order does."""
     logarithms = np.log(np.minimum(plan.limits, _UNLIMITED))
     means = logarithms.reshape(len(plan.limits), -1).mean(axis=1)
@@ -264,19 +276,24 @@ def _measured(plan: ReplayPlan) -> Measurements:
     rates = np.zeros((slots, count), np.float64)
     spans = np.zeros((slots, count), np.int64)
     for (kind, number, windows), slot in plan.slots.items():
-        limited = np.zeros(frame.pairs, np.bool_)
-        for candidate in range(len(plan.candidates)):
-            if plan.slot(candidate, kind) == slot:
-                limited |= np.isfinite(plan.limits[candidate, kind])
-        if not limited.any():
+        sensors = sensors_of(plan, kind, number, slot)
+        if (sensors < 0).all():
             continue
-        sensors = plan.sensors(plan.resolved[number], limited)
         rows, events = events_of(frame, sensors, kind)
         measured = observe(events, frame.pairs, *windows)
         checked = events.treatments != UNCHECKED
         rates[slot][rows[checked]] = measured.rates[checked]
         spans[slot][rows[checked]] = measured.spans[checked]
     return Measurements(rates.ravel(), spans.ravel())
+
+
+def sensors_of(plan: ReplayPlan, kind: int, number: int, slot: int) -> Codes:
+    """By pair: the sensor that a table of measurements takes, negative where no candidate that compares with it has a limit."""
+    limited = np.zeros(plan.frame.pairs, np.bool_)
+    for candidate in range(len(plan.candidates)):
+        if plan.slot(candidate, kind) == slot:
+            limited |= np.isfinite(plan.limits[candidate, kind])
+    return plan.sensors(plan.resolved[number], limited)
 
 
 def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:

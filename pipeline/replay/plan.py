@@ -110,6 +110,8 @@ class ResolvedRules:
     """By entity: number of the rule that decides, negative for none."""
     deciding: list[QuotaEntity]
     """The rules."""
+    names: list[tuple[str, str]]
+    """By number of tags: the user and the client id that they name, "" for an absent one."""
 
     def only(self, entities: Ints | Codes) -> ResolvedRules:
         """The same for some of the entities."""
@@ -117,6 +119,7 @@ class ResolvedRules:
             tags=self.tags[entities],
             rules=self.rules[entities],
             deciding=self.deciding,
+            names=self.names,
         )
 
     def limits(self, table: RuleTable) -> Floats:
@@ -182,7 +185,9 @@ def _resolved(table: RuleTable, names: Sequence[tuple[str, str]]) -> ResolvedRul
                 tags[tag] = len(tags), place
             if tags[tag][1] >= 0:
                 places[number] = tags[tag]
-    return ResolvedRules(tags=places[:, 0], rules=places[:, 1], deciding=list(deciding))
+    return ResolvedRules(
+        tags=places[:, 0], rules=places[:, 1], deciding=list(deciding), names=list(tags)
+    )
 
 
 def groups_of(resolved: Sequence[ResolvedRules], entities: int) -> Ints:

@@ -74,11 +74,16 @@ def empty_windows(sensors: int, samples: int) -> SensorWindows:
     )
 
 
-def observe(
-    events: Events, sensors: int, samples: int, window_ms: int, work: int = 0
+def observe(  # noqa: PLR0913 - the windows' shape is Kafka's
+    events: Events,
+    sensors: int,
+    samples: int,
+    window_ms: int,
+    work: int = 0,
+    windows: SensorWindows | None = None,
 ) -> Measurements:
     """
-    Record all events to new sensors, and return what each check measures.
+    Record all events to sensors, new ones unless windows are given, and return what each check measures.
 
     Args:
         events: in order of time for each sensor; a clock that goes back is taken as a broker takes it.
@@ -86,10 +91,11 @@ def observe(
         samples: `quota.window.num`.
         window_ms: `quota.window.size.seconds`, in ms.
         work: about how many events follow these; a few alone are not worth compiling the kernel.
+        windows: what the sensors hold, and hold afterwards.
 
     """
     count = len(events.times)
-    windows = empty_windows(sensors, samples)
+    windows = windows or empty_windows(sensors, samples)
     measured = Measurements(np.zeros(count, np.float64), np.zeros(count, np.int64))
     run(_observe, events, windows, measured, samples, window_ms, work=count + work)
     return measured

@@ -258,8 +258,14 @@ def _cuts(
     yield start, stop
 
 
-def results_of(plan: ReplayPlan, booked: Booked) -> pa.Table:
-    """The rows of a frame, by candidate and then by entity: one wherever a candidate limits what an entity charged."""
+def results_of(
+    plan: ReplayPlan, booked: Booked, *, of_active: bool = False
+) -> pa.Table:
+    """
+    The rows of a frame, by candidate and then by entity: one wherever a candidate limits what an entity charged.
+
+    With `of_active` there is one wherever a candidate limits an entity with any request, so that rows of several frames add up.
+    """
     frame = plan.frame
     owners = frame.pair_entities
     if plan.settings.per_broker:
@@ -267,7 +273,11 @@ def results_of(plan: ReplayPlan, booked: Booked) -> pa.Table:
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
     requests, amounts = (np.add.reduceat(each, starts, axis=1) for each in _charged(frame))  # fmt: skip
     limits = plan.limits[:, :, starts]
-    rows = np.nonzero(np.isfinite(limits) & (requests > 0))
+    seen = requests > 0
+    if of_active:
+        counts = np.bincount(frame.requests.pairs, minlength=frame.pairs)
+        seen = np.add.reduceat(counts, starts) > 0
+    rows = np.nonzero(np.isfinite(limits) & seen)
     candidates, kinds, places = map(np.ascontiguousarray, rows)
     added = ResultRows(
         candidates=candidates,
