@@ -190,13 +190,9 @@ def ingest(
             )
         if engine == "local":
             raise typer.BadParameter("a topic is read by Spark", param_hint="--engine")
-        servers, topic = _topic_of(logs[0])
-        pairs = [each.partition("=") for each in option or ()]
-        if not all(key and equals for key, equals, _ in pairs):
-            raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
-        more = {key: value for key, _, value in pairs}
+        servers, topic = topic_of(logs[0], "LOGS")
         ingest_topic(
-            {"kafka.bootstrap.servers": servers, "subscribe": topic, **more},
+            {"kafka.bootstrap.servers": servers, "subscribe": topic, **source_of(option)},
             into,
             checkpoint or f"{into.rstrip('/')}/stream-{topic}",
             reading,
@@ -219,12 +215,27 @@ def ingest(
         raise typer.Exit(1)
 
 
-def _topic_of(uri: str) -> tuple[str, str]:
+def source_of(options: list[str] | None) -> dict[str, str]:
+    """The options of Spark's source. Raises BadParameter when one is not KEY=VALUE."""
+    pairs = [each.partition("=") for each in options or ()]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise typer.BadParameter("is not KEY=VALUE", param_hint="--option")
+    return {key: value for key, _, value in pairs}
+
+
+def topic_of(uri: str, given_by: str) -> tuple[str, str]:
+    """The servers and the topic of kafka://SERVERS/TOPIC. Raises BadParameter when it is none."""
     servers, _, topic = uri.removeprefix(_KAFKA).partition("/")
-    if not servers or not topic or "/" in topic or "@" in uri:
+    if (
+        not uri.startswith(_KAFKA)
+        or not servers
+        or not topic
+        or "/" in topic
+        or "@" in uri
+    ):
         raise typer.BadParameter(
             "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users and passwords belong into a JAAS file",
-            param_hint="LOGS",
+            param_hint=given_by,
         )
     return servers, topic
 

@@ -30,6 +30,7 @@ from .dashboards import dashboards
 from .history import history
 from .quotas import quotas
 from .rules import rules
+from .shadow import shadow
 from .spark import spark
 
 
@@ -96,6 +97,7 @@ app.add_typer(config)
 app.add_typer(dashboards)
 app.add_typer(alerts)
 app.add_typer(rules)
+app.add_typer(shadow)
 app.add_typer(spark)
 
 

@@ -8,7 +8,7 @@ passed after them, and are then decided in order. A request that comes later tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias
@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..candidates import Candidate
+from quotascope.quotas.candidates import Candidate
+
 from ..history.schema import HISTORY
-from .compiled import Codes, Floats, Ints
+from .compiled import Codes, Ints
 from .frame import (
     KINDS,
     MUTATION,
@@ -61,9 +62,12 @@ _UNCLEAR_MS: Final = 24 * IDLE_MS
 """After how long without a request an entity is forgotten that was throttled at last."""
 _Key: TypeAlias = tuple[Any, ...]
 _WAITING: Final = pa.schema([HISTORY.field(name) for name in NEEDED])
-_LATER: Final = pa.schema(
-    [("place", pa.int64()), ("time", pa.int64()), ("value", pa.float64())]
-)
+_LATER_COLUMNS: list[Any] = [
+    ("place", pa.int64()),
+    ("time", pa.int64()),
+    ("value", pa.float64()),
+]
+_LATER: Final = pa.schema(_LATER_COLUMNS)
 
 
 class Rows:
@@ -192,7 +196,7 @@ def fingerprint(candidates: Sequence[Candidate]) -> str:
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def proceed(  # noqa: PLR0913 - most by name
+def proceed(
     carried: Carried,
     rows: pa.Table,
     rules: CandidateRules,
@@ -250,19 +254,22 @@ def proceed(  # noqa: PLR0913 - most by name
 
 def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, int]:
     """The rows, none before what its broker has reached; and how many were."""
-    newest = rows.group_by("broker").aggregate([("timestamp", "max")])
-    for row in newest.to_pylist():
-        last, _, until = carried.brokers.get(row["broker"], (0, 0, 0))
-        carried.brokers[row["broker"]] = max(last, row["timestamp_max"]), now_ms, until
-    names = pa.array(list(carried.brokers), pa.string())
-    reached = np.array([until for _, _, until in carried.brokers.values()], np.int64)
+    if not len(rows):
+        return rows, 0
+    names = pc.unique(rows["broker"].cast(pa.string()))
     brokers: Any = pc.index_in(rows["broker"].cast(pa.string()), names)
-    least = reached[brokers.to_numpy()] if len(rows) else reached[:0]
+    known: list[Any] = names.to_pylist()
+    reached = [carried.brokers.get(name, (0, 0, 0))[2] for name in known]
+    least = np.array(reached, np.int64)[brokers.to_numpy()]
     late = int((rows["timestamp"].to_numpy() < least).sum())
     if late:
         for name in ("timestamp", "completed", "mutation_timestamp"):
             times = pc.max_element_wise(rows[name], pa.array(least), skip_nulls=False)
             rows = rows.set_column(rows.column_names.index(name), _WAITING.field(name), times)  # fmt: skip
+    newest = rows.group_by("broker").aggregate([("timestamp", "max")])
+    for row in newest.to_pylist():
+        last, _, until = carried.brokers.get(row["broker"], (0, 0, 0))
+        carried.brokers[row["broker"]] = max(last, row["timestamp_max"]), now_ms, until
     return rows, late
 
 
@@ -309,7 +316,7 @@ def _between_mutations(whole: Frame, cuts: Ints, before: Ints, hold_ms: int) -> 
 
 
 def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
-    columns = (np.ascontiguousarray(column[due]) for column in frame.requests)
+    columns: Any = (np.ascontiguousarray(column[due]) for column in frame.requests)
     return replace(
         frame,
         requests=RequestColumns(*columns),
@@ -356,7 +363,7 @@ def _measured(carried: Carried, plan: ReplayPlan, cuts: Ints) -> Measurements:
     return Measurements(rates.ravel(), spans.ravel())
 
 
-def _with_later(  # noqa: PLR0913 - of one caller
+def _with_later(
     carried: Carried,
     slot: str,
     rows: Ints,

@@ -252,9 +252,7 @@ def _decide(replay: MutationReplay, candidate: int, number: int, bucket: int) ->
     outcomes.noted[number] = 1
 
 
-def decide(
-    plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]
-) -> MutationOutcomes:
+def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationOutcomes:
     """What the mutation quotas of all candidates decide, in open loop, from what `new_state` returns, or what was left of it."""
     frame, candidates = plan.frame, len(plan.candidates)
     rows, mutations = _mutations(frame)

@@ -74,7 +74,7 @@ def empty_windows(sensors: int, samples: int) -> SensorWindows:
     )
 
 
-def observe(  # noqa: PLR0913 - the windows' shape is Kafka's
+def observe(
     events: Events,
     sensors: int,
     samples: int,

@@ -11,13 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..candidates import Candidate
+from quotascope.quotas.candidates import Candidate
+
 from ..errors import NotWritten, UnreachableTable
 from ..history.store import History
 from ..ingest import IngestOptions, IngestReport
@@ -80,14 +80,14 @@ class _Step:
         rows = pa.Table.from_batches(batches, pa.schema([self.history.schema.field(name) for name in NEEDED]))  # fmt: skip
         now_ms = time.time_ns() // 1_000_000
         decided = proceed(carried, rows, CandidateRules(self.candidates), self.settings, now_ms=now_ms, hold_ms=self.hold_ms)  # fmt: skip
-        found = decided.results
+        found: Any = decided.results
         for name, value in (("rules", self.rules), ("timestamp", decided.until_ms)):
             found = found.append_column(SHADOW.field(name), pa.repeat(value, len(found)))  # fmt: skip
         staged = self.shadow.stage(found)
         for file in staged:
             self.shadow.storage.restrict(file, files, of=self.history.storage)
         self._save(number, carried.saved())
-        hit = pc.greater(pc.add(found["throttled_requests"], found["rejected_requests"]), 0)  # fmt: skip
+        hit = pc.greater(pc.add(found["throttled_requests"], found["rejected_requests"]), pa.scalar(0))  # fmt: skip
         return staged, ShadowReport(
             decided=decided.decided,
             waiting=decided.waiting,
@@ -171,6 +171,11 @@ class Shadow:
     def _version(self) -> str:
         return f"{self._name}: version"
 
+    @property
+    def late(self) -> int:
+        """Requests that came late since these rules were first given."""
+        return self.table.last_epoch(f"{self._name}: late") or 0
+
     def step(self, run: Run, *, all_of_it: bool = False) -> ShadowReport:
         """
         Decide what came to the history since the last step.
@@ -214,7 +219,7 @@ class Shadow:
             if of_part.waiting:
                 waiting.add(number)
         report.throttled = pa.concat_tables(throttled)
-        notes = {self._version: version} | {self._of(number): epoch for number, _, _ in parts}  # fmt: skip
+        notes = {self._version: version, f"{self._name}: late": self.late + report.late} | {self._of(number): epoch for number, _, _ in parts}  # fmt: skip
         self.table.advance(self._name, staged, after=after, epoch=epoch, notes=notes)
         self._waiting = waiting | ((self._waiting or set()) - {part[0] for part in parts})  # fmt: skip
         for number, before, _ in parts:
@@ -238,15 +243,19 @@ class Shadow:
 
     def counted(self) -> pa.Table:
         """`KEY` and the sums of `COUNTED` since these rules were first given."""
-        rows = self.table.read([*KEY, *COUNTED, "rules"])
-        hit = pc.greater(pc.add(rows["throttled_requests"], rows["rejected_requests"]), 0)  # fmt: skip
-        rows = rows.filter(pc.and_(pc.equal(rows["rules"], self.rules), hit))
-        sums = rows.group_by(KEY).aggregate([(name, "sum") for name in COUNTED])
+        rows: Any = self.table.read([*KEY, *COUNTED, "rules"])
+        hit = pc.greater(pc.add(rows["throttled_requests"], rows["rejected_requests"]), pa.scalar(0))  # fmt: skip
+        rows = rows.filter(pc.and_(pc.equal(rows["rules"], pa.scalar(self.rules)), hit))
+        sums: pa.Table = rows.group_by(list(KEY)).aggregate([(name, "sum") for name in COUNTED])  # fmt: skip
         return sums.rename_columns([*KEY, *COUNTED])
 
 
 def results_since(
-    rows: pa.Table, begin_ms: int = 0, end_ms: int | None = None, *, brokers: bool = False
+    rows: Any,  # noqa: ANN401 - a table; its stubs know no mixed comparisons
+    begin_ms: int = 0,
+    end_ms: int | None = None,
+    *,
+    brokers: bool = False,
 ) -> pa.Table:
     """
     Add up rows of `SHADOW` as `RESULTS`, which a page of `whatif` draws.
@@ -258,12 +267,12 @@ def results_since(
         brokers: whether rows are by broker.
 
     """
-    chosen = pc.greater(rows["timestamp"], begin_ms)
+    chosen = pc.greater(rows["timestamp"], pa.scalar(begin_ms))
     if end_ms is not None:
-        chosen = pc.and_(chosen, pc.less_equal(rows["timestamp"], end_ms))
+        chosen = pc.and_(chosen, pc.less_equal(rows["timestamp"], pa.scalar(end_ms)))
     rows = rows.filter(chosen).sort_by("timestamp")
     key = [name for name in KEY if brokers or name != "broker"]
-    how = {name: "max" for name in _LARGEST} | dict.fromkeys(_LAST, "last")
+    how = dict.fromkeys(_LARGEST, "max") | dict.fromkeys(_LAST, "last")
     others = [name for name in RESULTS.names if name not in (*KEY, _SHARE)]
     sums = rows.group_by(key, use_threads=False).aggregate([(name, how.get(name, "sum")) for name in others])  # fmt: skip
     columns: dict[str, Any] = {name: sums[name] for name in key}
@@ -273,8 +282,9 @@ def results_since(
     active = pc.cast(columns["active_ms"], pa.float64())
     share = pc.divide(pc.cast(columns["muted_ms"], pa.float64()), pc.max_element_wise(active, 1.0))  # fmt: skip
     columns[_SHARE] = share
-    table = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
-    return table.filter(pc.greater(table["requests"], 0))
+    table: Any = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
+    charged: pa.Table = table.filter(pc.greater(table["requests"], pa.scalar(0)))
+    return charged
 
 
 def shadow_topic(  # noqa: PLR0913 - a source, a sink, and what lies between

@@ -49,6 +49,8 @@ COMMANDS = {
     "ingest app-1 --into usage": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
     "recommend usage": "pipeline",
+    "shadow stream --topic kafka://b:1/t --candidates quotas.yaml --into usage": "pipeline",
+    "shadow verify a --folder usage --since 2026-01-01": "pipeline",
     "history status usage": "pipeline",
     "history compact usage": "pipeline",
     "history drop usage --before 2026-01-01": "pipeline",

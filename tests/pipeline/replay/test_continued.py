@@ -1,5 +1,7 @@
 """A replay in parts equals the replay of the whole, wherever it is cut."""
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -7,38 +9,49 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pipeline.replay.histories import candidate, history, quota_sets, requests
-from tests.strategies import EPOCH_MS
+from tests.pipeline.replay.histories import (
+    PRODUCE,
+    Request,
+    candidate,
+    history,
+    quota_sets,
+    requests,
+)
 
-from quotascope.metrics import WindowConfig
-from quotascope.pipeline.candidates import Candidate, MutationPolicy
+from quotascope.metrics import DEFAULT, QuotaEntity, WindowConfig
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
 from quotascope.pipeline.replay.continued import Carried, Part, proceed
 from quotascope.pipeline.replay.plan import CandidateRules
+from quotascope.quotas.candidates import Candidate, MutationPolicy
 
 KEY = ["candidate", "broker", "user", "client_id", "quota_type"]
 SUMS = ["requests", "amount", "throttled_requests", "throttled_ms", "muted_ms", "active_ms", "delayed_requests", "delayed_bytes", "rejected_requests", "rejected_mutations"]  # fmt: skip
 SETTINGS = ReplaySettings(per_broker=True)
+HOUR_MS = 3_600_000
 
 
 def summed(parts: list[pa.Table]) -> dict[tuple[Any, ...], list[Any]]:
     """By key what the parts add up to, and the longest throttle; keys without a request that charged the quota left out."""
-    rows = pa.concat_tables([RESULTS.empty_table(), *parts])
-    sums: Any = rows.group_by(KEY).aggregate([*((name, "sum") for name in SUMS), ("longest_throttle_ms", "max")])  # fmt: skip
+    rows: Any = pa.concat_tables([RESULTS.empty_table(), *parts])
+    sums = rows.group_by(KEY).aggregate([*((name, "sum") for name in SUMS), ("longest_throttle_ms", "max")])  # fmt: skip
     return {
-        tuple(row[name] for name in KEY): [row[f"{name}_sum"] if name != "amount" else pytest.approx(row["amount_sum"]) for name in SUMS] + [row["longest_throttle_ms_max"]]
+        tuple(row[name] for name in KEY): [
+            pytest.approx(row["amount_sum"]) if name == "amount" else row[f"{name}_sum"]
+            for name in SUMS
+        ]
+        + [row["longest_throttle_ms_max"]]
         for row in sums.to_pylist()
         if row["requests_sum"]
-    }  # fmt: skip
+    }
 
 
 def in_parts(
-    rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_ms: int
+    rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_ms: int = 100
 ) -> list[Part]:
-    """Replayed in parts of rows that come in this order; what is carried is saved and loaded in between, and the last one waits for nothing."""
-    rules, parts, carried = CandidateRules(candidates), [], Carried()
+    """Replayed in parts of rows that come in this order; what is carried is saved and loaded in between, and the last part waits for nothing."""
+    rules, parts, carried = CandidateRules(candidates), list[Part](), Carried()
     edges = sorted({0, *(cut % (len(rows) + 1) for cut in cuts), len(rows)})
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         part = rows.slice(begin, end - begin)
         parts.append(proceed(carried, part, rules, SETTINGS, now_ms=0, hold_ms=hold_ms))
         carried = Carried.loaded(carried.saved())
@@ -47,36 +60,69 @@ def in_parts(
     return [*parts, last]
 
 
-policies = st.sampled_from(MutationPolicy)
+long_gaps = requests.map(lambda each: replace(each, after_ms=each.after_ms + HOUR_MS))
 shapes = st.sampled_from((WindowConfig(), WindowConfig(samples=2, window_seconds=1)))
 tried = st.builds(
     lambda quotas, policy, shape: candidate(quotas, mutation_policy=policy, controller_windows=shape, windows=shape),
-    quota_sets, policies, shapes,
+    quota_sets,
+    st.sampled_from(MutationPolicy),
+    shapes,
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
-    st.lists(requests, min_size=1, max_size=40),
+    st.lists(st.one_of(requests, requests, requests, long_gaps), min_size=1, max_size=40),
     st.lists(st.integers(0, 40), max_size=4),
     st.lists(tried, min_size=1, max_size=3),
-)
+)  # fmt: skip
 def test_parts_are_the_whole(
-    given_requests: list[Any], cuts: list[int], candidates: list[Candidate]
+    made: list[Request], cuts: list[int], candidates: list[Candidate]
 ) -> None:
-    """Whatever is limited and however: the lines come in the order of their completion, and the state is saved in between."""
-    candidates = [replaced(each, f"c{number}") for number, each in enumerate(candidates)]  # fmt: skip
-    rows = history(given_requests)
+    """Whatever is limited and however: lines come in the order of their completion, some entities rest until brokers forget them."""
+    candidates = [replace(each, name=str(n)) for n, each in enumerate(candidates)]
+    rows = history(made)
     arrived = rows.take(pc.sort_indices(rows, [("completed", "ascending")]))
-    parts = in_parts(arrived, cuts, candidates, hold_ms=100)
+    parts = in_parts(arrived, cuts, candidates)
     assert sum(part.late for part in parts) == 0
     assert sum(part.decided for part in parts) == len(rows)
     whole = replay(rows, candidates, settings=SETTINGS)
     assert summed([part.results for part in parts]) == summed([whole])
 
 
-def replaced(given_candidate: Candidate, name: str) -> Candidate:
-    """The same under another name."""
-    from dataclasses import replace
+@settings(max_examples=50, deadline=None)
+@given(st.lists(requests, min_size=2, max_size=30), st.integers(1, 29), tried)
+def test_a_clock_that_goes_back(
+    made: list[Request], cut: int, tried_one: Candidate
+) -> None:
+    """Requests that come when their broker's time is over are decided at once, at that time, and every one is counted."""
+    rows = history(made)
+    cut %= len(rows)
+    late = pa.concat_tables([rows.slice(cut), rows.slice(0, cut)])
+    parts = in_parts(late, [len(rows) - cut], [tried_one], hold_ms=0)
+    reached: dict[str, int] = {}
+    for row in rows.slice(cut).to_pylist():
+        reached[row["broker"]] = max(reached.get(row["broker"], 0), row["timestamp"])
+    behind = [row for row in rows.slice(0, cut).to_pylist() if row["timestamp"] <= reached.get(row["broker"], -1)]  # fmt: skip
+    assert sum(part.late for part in parts) == len(behind)
+    assert sum(part.decided for part in parts) == len(rows)
+    charged = summed([part.results for part in parts])
+    whole = summed([replay(rows, [tried_one], settings=SETTINGS)])
+    assert {key: each[:2] for key, each in charged.items()} == {key: each[:2] for key, each in whole.items()}  # fmt: skip
 
-    return replace(given_candidate, name=name)
+
+def test_a_silent_broker_waits_no_longer() -> None:
+    """While others go on, its last requests are decided; and another broker that is far behind keeps its own time."""
+    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1.0}})  # fmt: skip
+    rules, carried = CandidateRules([limits]), Carried()
+    made = [Request(api_key=PRODUCE, cost=100, broker=broker, after_ms=after) for broker, after in (("1", 0), ("2", 60_000), ("1", 0))]  # fmt: skip
+    first, second, third = (history(made).slice(place, 1) for place in range(3))
+    steps = [
+        (pa.concat_tables([first, second]), 0, 0),
+        (second.slice(0, 0), 9_000, 0),
+        (third, 11_000, 1),
+        (third.slice(0, 0), 30_000, 2),
+    ]
+    for rows, now_ms, decided in steps:
+        part = proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000)
+        assert (part.decided, part.late) == (decided, 0)

@@ -1,0 +1,111 @@
+"""`quotascope shadow stream`: shadows over each request of the brokers' logs, as they come."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import ingest, options
+
+if TYPE_CHECKING:
+    from quotascope.pipeline.ingest import IngestReport
+    from quotascope.pipeline.runs.shadow import Shadow, ShadowReport
+
+    from .shadow_counters import ShadowCounters
+
+EXAMPLES = """
+Examples:
+
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage
+
+quotascope shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage --bind-address 0.0.0.0 --port 9750
+"""
+
+
+def stream(
+    *,
+    topic: Annotated[
+        str,
+        typer.Option(
+            metavar="kafka://SERVERS/TOPIC",
+            help="Topic of the request logs, each message a line.",
+        ),
+    ],
+    candidates: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="YAML file of the shadows; docs/whatif.md describes it."),
+    ],
+    into: ingest.Into,
+    broker_pattern: ingest.BrokerPattern = None,
+    log_time_zone: ingest.LogZone = "UTC",
+    topics: ingest.Topics = None,
+    checkpoint: ingest.Checkpoint = None,
+    every: ingest.Every = "10s",
+    once: ingest.Once = False,
+    option: ingest.SourceOptions = None,
+    buckets: ingest.Buckets = 16,
+    hold: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="How long the newest requests of a broker wait for earlier ones, whose lines may come later.",
+        ),
+    ] = "10s",
+    bind_address: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address for Prometheus.",
+            rich_help_panel=options.SERVING,
+        ),
+    ] = "localhost",
+    port: Annotated[int | None, options.PORT] = None,
+) -> None:  # fmt: skip
+    """
+    Evaluate limits on the brokers' requests as they come, by Spark, and show what they would throttle to Prometheus.
+
+    The requests go into a folder of usage history, as `quotascope ingest` reads them, and the results into its table `shadow`. Start it
+    again after a crash: every line counts once.
+    """
+    options.check_extra()
+    from quotascope.exporter.config import seconds_of
+    from quotascope.pipeline.ingest import IngestOptions
+    from quotascope.pipeline.runs.shadow import shadow_topic
+    from quotascope.quotas.candidates import read_candidates
+    from quotascope.spark_listener.exposition.page import DriverPage
+
+    from .shadow_counters import ShadowCounters
+
+    servers, name = ingest.topic_of(topic, "--topic")
+    shown: list[ShadowCounters] = []
+
+    def begun(shadow: Shadow) -> None:
+        shown.append(ShadowCounters(shadow.counted().to_pylist(), shadow.late))
+        if port is not None:
+            page = DriverPage(shown[0], bind_address, port)
+            typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
+
+    def done(number: int, report: IngestReport, step: ShadowReport) -> None:
+        if number >= 0:
+            ingest.print_report(report, of=f"batch {number}: ")
+        throttled = step.throttled.to_pylist()
+        shown[0].add(throttled, step.late, step.until_ms)
+        count = sum(row["throttled_requests"] for row in throttled)
+        typer.echo(f"  shadows: {step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting")  # fmt: skip
+        sys.stdout.flush()
+
+    shadow_topic(
+        {"kafka.bootstrap.servers": servers, "subscribe": name, **ingest.source_of(option)},
+        into,
+        checkpoint or f"{into.rstrip('/')}/stream-{name}",
+        IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
+        read_candidates(candidates),
+        buckets=buckets,
+        every=None if once else f"{round(1_000 * seconds_of(every or '10s', '--every'))} milliseconds",
+        hold_ms=round(1_000 * seconds_of(hold, "--hold")),
+        begun=begun,
+        done=done,
+    )  # fmt: skip
