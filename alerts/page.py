@@ -32,7 +32,7 @@ class Gap:
 
 GAPS: Final = (
     Gap(
-        what="mutation quotas: rate, tokens, throttle time",
+        what="controller mutation quotas: rate, tokens, throttle time",
         families=(catalog.CONTROLLER_MUTATION_TOKENS,),
         dialects=("confluent",),
         silent=("MutationTokensExhausted",),

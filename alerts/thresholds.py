@@ -120,7 +120,7 @@ DELAY_QUEUE_GROWTH: Final = Threshold(
 MUTATION_THROTTLED: Final = Threshold(
     value=5.0,
     unit="s",
-    meaning="average throttle time of the mutation quota",
+    meaning="average throttle time of the controller mutation quota",
     reason="seconds are normal",
     change="higher for tools that may run all night",
 )

@@ -11,10 +11,10 @@ from rich.text import Text
 from quotascope.exporter.diagnosis.explain import Explanation, LevelRule
 from quotascope.exporter.diagnosis.explained import (
     asked_client,
+    asked_user,
     level_text,
     sentence,
 )
-from quotascope.exporter.untrusted import one_line
 
 
 def as_table(
@@ -22,17 +22,16 @@ def as_table(
 ) -> RenderableType:
     """The eight levels as rows, the quota types as columns, and a sentence for each type."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("#")
-    table.add_column("a quota for", overflow="fold")
+    table.add_column("rule", overflow="fold")
     for explanation in explanations:
         name = explanation.quota_type.label.replace("_", "\n", 1)
         table.add_column(name, justify="right", vertical="bottom", no_wrap=True)
     levels = zip(*(each.levels for each in explanations), strict=True)
     for number, rules in enumerate(levels, start=1):
         cells = map(_cell, explanations, rules)
-        level = Text(level_text(rules[0].entity, user, client_id))
-        table.add_row(str(number), level, *cells)
-    title = f"user {one_line(user)!r}, {asked_client(client_id)}\n"
+        level = level_text(rules[0].entity, user, client_id)
+        table.add_row(Text(f"{number} {level}"), *cells)
+    title = f"{asked_user(user)}, {asked_client(client_id)}\n"
     sentences = [Text(sentence(each, user, client_id)) for each in explanations]
     legend = "> decides; - not set; B/s, percent of a thread, mutations/s\n"
     if client_id == "":

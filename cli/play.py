@@ -20,10 +20,9 @@ from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.diagnosis.units import (
     UNKNOWN_NUMBER,
-    level_name,
     rule_name,
     seconds,
-    short_type,
+    type_name,
 )
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot
@@ -40,12 +39,13 @@ _PRINT_SECONDS = 5.0
 _PLAIN_COLUMNS = 100
 _WHAT_TO_LOOK_AT = """\
 Made-up clients bounce off real quotas here; no Kafka is needed.
-A row is one quota: its use, its limit, and which of Kafka's 8 levels decides.
+A row is one quota: its use, its limit, and the rule that decides. A rule's
+digit is its level: 1 (user / client-id) wins over 8 (client-id <default>).
 Watch etl burst and wait, two dashboards share a limit, deploy be refused, and
 orders stay just below. `delay`: mean of recent throttles; `waited`: total."""
 _INTRO_COLUMNS = 78
-_INTRO_LINES = 6
-_SMALLEST_WITH_INTRO = 18
+_INTRO_LINES = 7
+_SMALLEST_WITH_INTRO = 19
 _LINES_AROUND = 4
 """The header of the table and its line, an empty line, and the line about the whole."""
 
@@ -172,7 +172,7 @@ def ranking(entities: Sequence[EntityUsage]) -> list[EntityUsage]:
 def summary(snapshot: Snapshot, left_out: int) -> str:
     """Who is muted at this moment, what was refused, and how many rows do not fit."""
     muted = ", ".join(
-        f"{short_type(quota_type)} {size:.0f}"
+        f"{type_name(quota_type)} {size:.0f}"
         for node in snapshot.nodes
         for quota_type, size in node.delay_queue_size.items()
     )
@@ -212,20 +212,17 @@ def _requests(usage: EntityUsage) -> Text:
 
 
 _WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=22)
-_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=8)
+_QUOTA = usage_table.UsageColumn(
+    header="quota", cell=usage_table.quota, width=usage_table.QUOTA
+)
 _AMOUNT = usage_table.UsageColumn(
     header="usage / limit", cell=usage_table.usage_and_limit, width=19, right=True
 )
 _PERCENT = usage_table.UsageColumn(
     header="used", cell=usage_table.used, width=4, right=True
 )
-_BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=5)
+_BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=3)
 _RULE = usage_table.UsageColumn(header="rule that decides", cell=_rule, share=23)
-_LEVEL = usage_table.UsageColumn(
-    header="level",
-    cell=lambda usage: Text(level_name(usage.entity.resolution), style="dim"),
-    width=27,
-)
 _DELAY = usage_table.UsageColumn(
     header="delay", cell=usage_table.delay, width=6, right=True
 )
@@ -243,6 +240,6 @@ _NARROW = (_WHO, _PERCENT, _WAITED)
 _SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)
 _USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _WAITED)
 _LARGE = (_WHO, _QUOTA, _AMOUNT, _BAR, _PERCENT, _RULE, _DELAY, _WAITED)
-_WIDE = (*_LARGE[:6], _LEVEL, _DELAY, _WAITED, _REQUESTS)
+_WIDE = (*_LARGE, _REQUESTS)
 
 _LAYOUTS = ((140, _WIDE), (96, _LARGE), (76, _USUAL), (56, _SMALL), (0, _NARROW))

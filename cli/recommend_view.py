@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.diagnosis.units import short_type
+from quotascope.exporter.diagnosis.units import type_name
 from quotascope.pipeline.recommend.advice import Advice
 from quotascope.pipeline.report.recommend_page import (
     caveats,
@@ -58,7 +58,7 @@ def _limits(advice: Advice) -> RenderableType:
     for made in advice.recommended[:_MOST]:
         cells = (
             who(*made.names),
-            short_type(made.kind),
+            type_name(made.kind),
             configured(advice, made),
             limit(advice, made),
             rate(made.kind, made.lowest),
@@ -79,7 +79,7 @@ def _hits(advice: Advice) -> RenderableType:
     for hit in advice.hits[:_HIT_MOST]:
         cells = (
             who(hit.user, hit.client_id),
-            short_type(hit.kind),
+            type_name(hit.kind),
             rate(hit.kind, hit.limit),
             *hit_figures(hit),
         )

@@ -17,17 +17,18 @@ from quotascope.exporter.diagnosis.units import (
     left_out,
     limits_unknown,
     rule_or_cause,
-    short_type,
     throttle_name,
     throttles_unknown,
+    type_name,
     usage_of_limit,
     used_name,
 )
 from quotascope.exporter.limits import QUOTA_KEYS
 from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth
 from quotascope.exporter.untrusted import one_line
+from quotascope.metrics import LEVELS_LEGEND
 
-from .usage_table import WIDEST
+from .usage_table import QUOTA, WIDEST
 
 _NODE = 11
 """Digits of the largest node id, and a sign."""
@@ -54,7 +55,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
     pressing = most_pressing(measured, len(measured))
     parts += [Text(), Text(_entities(snapshot, pressing))]
     if pressing and top:
-        parts.append(_usage(pressing[:top]))
+        parts += [_usage(pressing[:top]), Text(LEVELS_LEGEND, "dim")]
     return Group(*parts)
 
 
@@ -112,7 +113,7 @@ def _usage(entities: Sequence[EntityUsage]) -> Constrain:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     table.add_column("node", no_wrap=True, max_width=_NODE)
     table.add_column("who", no_wrap=True, overflow="ellipsis", ratio=3)
-    table.add_column("quota", no_wrap=True)
+    table.add_column("quota", max_width=QUOTA)
     for header in ("usage / limit", "used", "delay"):
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=4)
@@ -122,7 +123,7 @@ def _usage(entities: Sequence[EntityUsage]) -> Constrain:
         table.add_row(
             Text(one_line(entity.broker)),
             Text(entity_name(entity.user, entity.client_id), style),
-            Text(short_type(entity.quota_type)),
+            Text(type_name(entity.quota_type)),
             Text(usage_of_limit(usage)),
             Text(used_name(entity, usage.utilization), style),
             Text(throttle_name(usage), style),

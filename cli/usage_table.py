@@ -15,8 +15,8 @@ from quotascope.exporter.diagnosis.selection import NEAR
 from quotascope.exporter.diagnosis.trails import used_part
 from quotascope.exporter.diagnosis.units import (
     entity_name,
-    short_type,
     throttle_name,
+    type_name,
     usage_of_limit,
     used_name,
 )
@@ -24,6 +24,8 @@ from quotascope.exporter.snapshot import EntityUsage
 
 WIDEST: Final = 150
 """In columns; a wider table would only have wider gaps."""
+QUOTA: Final = 10
+"""Columns for a quota type, where `controller mutation` is on two lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,7 @@ def who(usage: EntityUsage) -> Text:
 
 def quota(usage: EntityUsage) -> Text:
     """The quota type."""
-    return Text(short_type(usage.entity.quota_type))
+    return Text(type_name(usage.entity.quota_type))
 
 
 def usage_and_limit(usage: EntityUsage) -> Text:

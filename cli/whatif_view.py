@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.diagnosis.units import short_type
+from quotascope.exporter.diagnosis.units import type_name
 from quotascope.pages.words import seconds, shown
 from quotascope.pipeline.report.whatif import (
     ReplaySummary,
@@ -83,7 +83,7 @@ def _hit(summary: ReplaySummary) -> RenderableType:
         table.add_column(f"#{number}", justify="right", no_wrap=True)
     for rows in list(by_client.values())[:_MOST]:
         row = next(iter(rows.values()))
-        cells = [who(row["user"], row["client_id"]), short_type(group_of(row).kind)]
+        cells = [who(row["user"], row["client_id"]), type_name(group_of(row).kind)]
         cells += [seconds(rows[name]["muted_ms"] / 1_000) if name in rows else "-" for name in names]  # fmt: skip
         table.add_row(*map(Text, cells))
     legend = [_UNLIMITED] if any(len(rows) < len(summary.candidates) for rows in by_client.values()) else []  # fmt: skip

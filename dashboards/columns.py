@@ -14,25 +14,15 @@ from .steps import DELAY_IF_ANY, JOB_WAITS_IF_ANY, USED, Steps
 
 BAR: Final = {"mode": "lcd", "type": "gauge", "valueDisplayMode": "color"}
 COLORED: Final = {"mode": "basic", "type": "color-background"}
-LEVELS: Final = {
-    "user_client": "1  user + client-id",
-    "user_default_client": "2  user + default client-id",
-    "user": "3  user",
-    "default_user_client": "4  default user + client-id",
-    "default_user_default_client": "5  default user + default client-id",
-    "default_user": "6  default user",
-    "client": "7  client-id",
-    "default_client": "8  default client-id",
-}
 QUOTA_TYPES: Final = {
     "produce": "produce",
     "fetch": "fetch",
     "request": "request time",
-    "controller_mutation": "topic changes",
+    "controller_mutation": "controller mutation",
 }
 CAUSES: Final = {
     "own": "its own",
-    "controller_mutation": "topic changes",
+    "controller_mutation": "controller mutation",
     "unknown": "unknown",
 }
 
@@ -101,7 +91,7 @@ def _value_maps(texts: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def quota_type() -> BoardColumn:
     """Which of the four quotas it is."""
-    return BoardColumn(title="Quota", source="quota_type", width=120, texts=QUOTA_TYPES)
+    return BoardColumn(title="Quota", source="quota_type", width=145, texts=QUOTA_TYPES)
 
 
 def user_and_client(link: Link) -> tuple[BoardColumn, ...]:
@@ -122,18 +112,14 @@ def cluster(site: Site) -> BoardColumn:
     return BoardColumn(title="Cluster", source=site.cluster_label, width=120)
 
 
-def rule() -> tuple[BoardColumn, ...]:
-    """The rule that applies: its level, user and client-id."""
-    return (
-        BoardColumn(title="Rule", source="level", width=260, texts=LEVELS),
-        BoardColumn(title="Rule's user", source="rule_user"),
-        BoardColumn(title="Rule's client-id", source="rule_client_id"),
-    )
+def rule() -> BoardColumn:
+    """The rule that applies, with the number of its level."""
+    return BoardColumn(title="Rule", source="rule", width=260)
 
 
 def used(letter: str) -> BoardColumn:
     """Utilization as a bar that is full at the limit."""
-    return bar("Used", letter, USED, width=170)
+    return bar("Used", letter, USED, width=145)
 
 
 def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> BoardColumn:
@@ -180,4 +166,4 @@ def number(title: str, letter: str, unit: str, width: int | None = 120) -> Board
 
 def cause() -> BoardColumn:
     """Why it is throttled: by this quota, or by the one of controller mutations."""
-    return BoardColumn(title="Cause", source="cause", width=120, texts=CAUSES)
+    return BoardColumn(title="Cause", source="cause", width=145, texts=CAUSES)

@@ -34,7 +34,7 @@ from quotascope.metrics.catalog import (
 from .scope import RATE_INTERVAL, Scope
 
 ENTITY = ("quota_type", "user", "client_id")
-RULE = ("level", "rule_user", "rule_client_id")
+RULE = ("rule",)
 
 
 def throttled(scope: Scope, *matchers: str) -> str:
@@ -157,7 +157,7 @@ def count_of_sources_down(scope: Scope) -> str:
 
 
 def refused(scope: Scope) -> str:
-    """Refusals of topic changes per second, of the request that is refused most; an embedded engine counts partitions, and no requests."""
+    """Refusals of controller mutations per second, of the request that is refused most; an embedded engine counts partitions, and no requests."""
     return scope.or_zero(
         highest(
             scope.keys(),

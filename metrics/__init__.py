@@ -23,7 +23,17 @@ from .controller_mutation import ControllerMutationQuotaManager, MutationApi
 from .cumulative import CumulativeCount, CumulativeSum, Value
 from .delay_queue import DelayQueue, ThrottledChannel
 from .delayed_close import DelayedClose
-from .entities import DEFAULT, DefaultType, Level, QuotaEntity, QuotaType
+from .entities import (
+    DEFAULT,
+    LEVEL_NAMES,
+    LEVELS_LEGEND,
+    DefaultType,
+    Level,
+    QuotaEntity,
+    QuotaType,
+    spelled,
+    spelled_name,
+)
 from .errors import (
     ConnectionThrottled,
     DuplicateMetric,
@@ -131,6 +141,8 @@ __all__ = [
     "INT_MAX",
     "IP_QUOTA_KEYS",
     "KAFKA_4_4",
+    "LEVELS_LEGEND",
+    "LEVEL_NAMES",
     "LONG_MAX",
     "NEWEST_RELEASE",
     "NO_RULE",
@@ -272,6 +284,8 @@ __all__ = [
     "rate_formula_ms",
     "rate_throttle_time_ms",
     "sanitize",
+    "spelled",
+    "spelled_name",
     "tdiv",
     "telemetry_kind",
     "telemetry_labels",

@@ -1,13 +1,15 @@
 """
-What a client quota limits, and whom it is set for: users, client-ids, pairs of both, and their defaults.
+What a client quota limits, and whom it is set for: users, client-ids, pairs of both, and their defaults; and how both are spelled.
 
 Names are decoded everywhere in this module and in `rules`: a user is the principal's name as people
 write it (`CN=app,O=Org`), never Kafka's percent-encoded tag. Only a quota manager sanitizes, when it
 makes tags for the registry (`principal.Principal`).
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+from hashlib import sha256
 from typing import Final
 
 from .errors import InvalidConfig
@@ -105,6 +107,26 @@ class Level(Enum):
     NONE = "none"
     """No configured entity applies."""
 
+    @property
+    def number(self) -> int:
+        """Its place, 1 being the strongest; `NONE` is behind all."""
+        return _NUMBERS[self]
+
+
+_NUMBERS = {level: number for number, level in enumerate(Level, start=1)}
+LEVEL_NAMES: Final = {
+    Level.USER_CLIENT: "1 user / client-id",
+    Level.USER_DEFAULT_CLIENT: "2 user / <default>",
+    Level.USER: "3 user",
+    Level.DEFAULT_USER_CLIENT: "4 <default> / client-id",
+    Level.DEFAULT_USER_DEFAULT_CLIENT: "5 <default> / <default>",
+    Level.DEFAULT_USER: "6 user <default>",
+    Level.CLIENT: "7 client-id",
+    Level.DEFAULT_CLIENT: "8 client-id <default>",
+}
+"""What rules of a level look like (`QuotaEntity.rule`)."""
+LEVELS_LEGEND: Final = f"levels (1 wins): {', '.join(LEVEL_NAMES.values())}"
+
 
 @dataclass(frozen=True, slots=True, order=False)
 class QuotaEntity:
@@ -134,13 +156,56 @@ class QuotaEntity:
         """Where the entity stands in the precedence; never `Level.NONE`."""
         return _LEVELS[_kind(self.user), _kind(self.client_id)]
 
+    @property
+    def rule(self) -> str:
+        """The rule for this entity: the number of its level, and the entity."""
+        return f"{self.level.number} {self}"
+
     def __str__(self) -> str:
-        parts = (("user", self.user), ("client-id", self.client_id))
-        return ", ".join(_describe(*part) for part in parts if part[1] is not None)
+        return spelled(self.user, self.client_id)
 
 
-def _describe(dimension: str, name: Name | None) -> str:
-    return f"{dimension} {name!r}" if isinstance(name, str) else f"default {dimension}"
+_LONGEST: Final = 200
+_BARE: Final = re.compile(r"""[^\s"'`<>\\…]+""")
+
+
+def spelled(user: Name | None, client_id: Name | None) -> str:
+    r"""
+    A user, a client-id or both on one line, as all that people read spells them; None is a dimension that is absent.
+
+    No two entities are spelled alike, whatever their names are: a name stands in quotes, with escapes as in Python, unless it is
+    printable and has no blank, quote, backslash nor angle bracket; of a name beyond 200 characters a digest stands for the rest.
+
+    >>> spelled("alice", "etl"), spelled("alice", None), spelled(DEFAULT, None), spelled(None, DEFAULT), spelled("CN=a, O=b", "")
+    ('alice / etl', 'user alice', 'user <default>', 'client-id <default>', '"CN=a, O=b" / ""')
+    >>> spelled("<default>", DEFAULT)
+    '"<default>" / <default>'
+    """
+    if user is None:
+        return f"client-id {spelled_name('' if client_id is None else client_id)}"
+    if client_id is None:
+        return f"user {spelled_name(user)}"
+    return f"{spelled_name(user)} / {spelled_name(client_id)}"
+
+
+def spelled_name(name: Name) -> str:
+    """One dimension of `spelled`."""
+    if not isinstance(name, str):
+        return "<default>"
+    if len(name) <= _LONGEST and name.isprintable() and _BARE.fullmatch(name):
+        return name
+    escaped = "".join(
+        f"\\{char}"
+        if char in '"\\'
+        else char
+        if char.isprintable()
+        else char.encode("unicode_escape").decode()
+        for char in name[:_LONGEST]
+    )
+    if len(name) <= _LONGEST:
+        return f'"{escaped}"'
+    digest = sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f'"{escaped}"…{digest}'
 
 
 def _kind(name: Name | None) -> str:

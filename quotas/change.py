@@ -16,7 +16,6 @@ from .errors import InvalidQuotas, NotApplied
 from .quota_set import (
     Entity,
     QuotaSet,
-    described,
     in_order,
     number_text,
     overruled_by,
@@ -47,12 +46,12 @@ class RuleChange:
     """None when it is removed."""
 
     def __str__(self) -> str:
-        """In words: `user 'alice': producer_byte_rate 1024 -> 2048`."""
+        """In words: `user alice: producer_byte_rate 1024 -> 2048`."""
         old, new = (
             "none" if value is None else number_text(value)
             for value in (self.old, self.new)
         )
-        return f"{described(self.entity)}: {self.key} {old} -> {new}"
+        return f"{self.entity}: {self.key} {old} -> {new}"
 
     def as_json(self) -> dict[str, object]:
         """For programs: the entity as the Admin API has it, null for the default."""
@@ -88,7 +87,7 @@ def altered(
     """
     problems = problems_of(to_admin(entity), values)
     if problems:
-        raise InvalidQuotas(described(entity), problems)
+        raise InvalidQuotas(str(entity), problems)
     kept = {**quotas.get(entity, {}), **values}
     present = {key: value for key, value in kept.items() if value is not None}
     return QuotaSet({**quotas, entity: present})
@@ -114,14 +113,14 @@ def measure_only(
             meant = f"; did you mean {close[0]!r}?" if close else ""
             problems.append(f"{shown(key)} is none of {', '.join(UNREACHED)}{meant}")
         elif key not in present and (lost := overruled_by(tables[kind], entity)):
-            named = ", ".join(map(described, lost[:_MOST_NAMED]))
+            named = ", ".join(map(str, lost[:_MOST_NAMED]))
             more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""  # fmt: skip
             problems.append(
                 f"{key} would overrule the limit of {named}{more}, and its clients would be unlimited; as there is such a rule, "
                 f"Kafka measures every client under {key} already: name the other keys only"
             )
     if problems:
-        raise InvalidQuotas(described(entity), problems)
+        raise InvalidQuotas(str(entity), problems)
     added = {key: UNREACHED[key] for key in keys if key not in present}
     return altered(quotas, entity, added)
 
@@ -136,7 +135,7 @@ def without(quotas: QuotaSet, entity: Entity, keys: Collection[str] | None) -> Q
     absent = [key for key in keys or () if key not in present]
     if absent or not present:
         what = ", ".join(map(shown, absent)) or "quota"
-        raise InvalidQuotas(described(entity), [f"has no {what} to remove"])
+        raise InvalidQuotas(str(entity), [f"has no {what} to remove"])
     kept = {k: v for k, v in present.items() if keys is not None and k not in keys}
     return QuotaSet({**quotas, entity: kept})
 

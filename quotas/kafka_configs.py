@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .change import RuleChange, by_entity
-from .quota_set import CLIENT_ID, IP, USER, described, names_of, number_text
+from .quota_set import CLIENT_ID, IP, USER, names_of, number_text
 
 _TYPES: Final = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _NAMED: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -47,7 +47,7 @@ def kafka_configs(
         if any(
             isinstance(name, str) and "\0" in name for name in names_of(entity).values()
         ):
-            left_out.append(f"{described(entity)}: no argument can hold a NUL")
+            left_out.append(f"{entity}: no argument can hold a NUL")
             continue
         words = [*start]
         for kind, name in names_of(entity).items():

@@ -15,7 +15,7 @@ from typing import Final
 from quotascope.metrics import INT_MAX, QuotaEntity
 
 from .quota_file import quoted
-from .quota_set import Entity, QuotaSet, described, number_text, shown
+from .quota_set import Entity, QuotaSet, number_text, shown
 
 API_VERSION: Final = "kafka.strimzi.io/v1"
 """Since Strimzi 0.49; before that it is `kafka.strimzi.io/v1beta2`."""
@@ -80,7 +80,7 @@ def kafka_users(
         if reason is None and isinstance(entity, QuotaEntity)
     ]
     left_out = tuple(
-        f"{described(entity)}: {reason}" for entity, reason in reasons.items() if reason
+        f"{entity}: {reason}" for entity, reason in reasons.items() if reason
     )
     comments = "".join(f"# left out: {sentence}\n" for sentence in left_out)
     text = "---\n".join((_HEADER + comments, *(f"{each}\n" for each in documents)))

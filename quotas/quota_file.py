@@ -30,7 +30,6 @@ from .quota_set import (
     Entity,
     IpEntity,
     QuotaSet,
-    described,
     names_of,
     number,
     number_text,
@@ -91,7 +90,7 @@ def rules_of(rules: Located, problems: list[str]) -> QuotaSet:
             continue
         entity, values = found
         if entity in lines:
-            again = f"{described(entity)} is there already in line {lines[entity]}"
+            again = f"{entity} is there already in line {lines[entity]}"
             problems.append(f"line {rule.line}: {again}")
         lines.setdefault(entity, rule.line)
         quotas.setdefault(entity, values)
@@ -126,10 +125,10 @@ def _rule(
     if entity is None:
         wrong = ["needs a user, a client-id, both, or an ip alone"]
     elif not values:
-        wrong = [f"{described(entity)} has no quota"]
+        wrong = [f"{entity} has no quota"]
     else:
         found = problems_of(to_admin(entity), values)
-        wrong = [f"{described(entity)}: {problem}" for problem in found]
+        wrong = [f"{entity}: {problem}" for problem in found]
     problems += [f"line {rule.line}: {text}" for text in wrong]
     return None if entity is None or wrong else (entity, values)
 

@@ -21,6 +21,7 @@ from quotascope.metrics import (
     QuotaType,
     RuleTable,
     is_address,
+    spelled_name,
     validate_alteration,
 )
 from quotascope.metrics.entities import Name
@@ -41,28 +42,16 @@ class IpEntity:
     ip: str | DefaultType
     """As it was configured; Kafka also takes the name of a host, which its nodes look up."""
 
+    @property
+    def rule(self) -> str:
+        """The rule for it; addresses have no levels."""
+        return str(self)
+
     def __str__(self) -> str:
-        return f"ip {shown(self.ip)}" if isinstance(self.ip, str) else "default ip"
+        return f"ip {spelled_name(self.ip)}"
 
 
 Entity: TypeAlias = QuotaEntity | IpEntity
-
-
-def described(entity: Entity) -> str:
-    r"""
-    An entity in words, on one line and not endless.
-
-    >>> print(described(QuotaEntity("a\nb", DEFAULT)))
-    user 'a\nb', default client-id
-    """
-    if isinstance(entity, IpEntity):
-        return str(entity)
-    parts = ((USER, entity.user), (CLIENT_ID, entity.client_id))
-    return ", ".join(
-        f"{kind} {shown(name)}" if isinstance(name, str) else f"default {kind}"
-        for kind, name in parts
-        if name is not None
-    )
 
 
 def shown(name: str) -> str:

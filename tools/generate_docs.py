@@ -36,7 +36,7 @@ All metrics of `quotascope serve`. `make docs` generates this page from `metrics
 - *entity* is `user` and `client_id`: decoded names, empty if the quota does not have that dimension.
 - `broker` is the node ID of a broker or controller. Client limits have no `broker`, because they apply on each broker separately.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
-- *rule* is `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
+- *rule* is `rule` (as people read it, such as `2 alice / <default>`), `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
   `default_user_client`, `default_user_default_client`, `default_user`, `client`, `default_client`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
 - *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each.
@@ -45,7 +45,7 @@ All metrics of `quotascope serve`. `make docs` generates this page from `metrics
 """
 _SHORT = {
     "*entity*": "`user`, `client_id`",
-    "*rule*": "`level`, `rule_user`, `rule_client_id`",
+    "*rule*": "`rule`, `level`, `rule_user`, `rule_client_id`",
 }
 """Labels that many families have in common, in one word."""
 _TITLES = {

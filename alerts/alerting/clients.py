@@ -84,7 +84,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="10m",
         summary="A client waits long to create or delete topics.",
-        description=f"Requests of {ENTITY} to create, extend or delete topics are delayed by {DURATION} on average: it wants more partition mutations than its quota.",
+        description=f"Requests of {ENTITY} to create, extend or delete topics are delayed by {DURATION} on average: it wants more controller mutations than its quota.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(MUTATION_THROTTLED, STORM, THROTTLED),
     )
@@ -233,7 +233,7 @@ def near_limit(site: Site) -> Iterator[Alert]:
 
 
 def mutations(site: Site) -> Iterator[Alert]:
-    """Alerts on partition mutations (KIP-599)."""
+    """Alerts on controller mutations (KIP-599)."""
     family = catalog.CONTROLLER_MUTATION_TOKENS
     tokens, labels = select(family), site.keys(*family.labels)
     # in steps of the shortest usual scrape interval: longer ones would always meet a client that repeats each minute in the same phase
@@ -254,7 +254,7 @@ def mutations(site: Site) -> Iterator[Alert]:
         wait="10m",
         keep="10m",
         summary="A client has used up its right to create or delete topics.",
-        description=f"The token bucket of {ENTITY} for partition mutations was in debt for {PERCENT} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
+        description=f"The token bucket of {ENTITY} for controller mutations was in debt for {PERCENT} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
         dashboard=Dashboard.MUTATIONS,
         thresholds=(TOKENS_DEBT,),
     )

@@ -192,7 +192,6 @@ def remove(
     """Remove quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
     from quotascope.quotas import (
         InvalidQuotas,
-        described,
         problems_of,
         to_admin,
         without,
@@ -202,7 +201,7 @@ def remove(
         raise typer.BadParameter("say which quotas: keys, or --all")
     entity = whom.entity()
     if wrong := problems_of(to_admin(entity), dict.fromkeys(keys or (), 1.0)):
-        raise InvalidQuotas(described(entity), wrong)
+        raise InvalidQuotas(str(entity), wrong)
     settings = read.configuration(log_level="error")
     chosen = None if all_ else tuple(keys or ())
     _alter(
@@ -216,13 +215,7 @@ def remove(
 
 def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:
     from quotascope.metrics import DEFAULT, QuotaEntity
-    from quotascope.quotas import (
-        UNREACHED,
-        QuotaSet,
-        described,
-        measure_only,
-        number_text,
-    )
+    from quotascope.quotas import UNREACHED, QuotaSet, measure_only, number_text
 
     entity = whom.entity() if whom.named else QuotaEntity(DEFAULT)
     _refuse_principal(entity)
@@ -236,7 +229,7 @@ def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]
         for key, value in old.get(entity, {}).items():
             if key in (keys or UNREACHED):
                 typer.echo(
-                    f"quotascope: {key} of {described(entity)} stays {number_text(value)}: Kafka measures under it already",
+                    f"quotascope: {key} of {entity} stays {number_text(value)}: Kafka measures under it already",
                     err=True,
                 )
         return measure_only(old, entity, keys or UNREACHED.keys())

@@ -20,13 +20,13 @@ from quotascope.exporter.diagnosis.units import (
     entity_name,
     percent,
     rule_name,
-    short_type,
+    type_name,
 )
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics import QuotaType, Resolution
-from quotascope.quotas import RuleChange, described, number_text
+from quotascope.metrics import LEVELS_LEGEND, QuotaType, Resolution
+from quotascope.quotas import IpEntity, RuleChange, number_text
 
-from ..usage_table import WIDEST
+from ..usage_table import QUOTA, WIDEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
     last = None
     for change in changes:
         if change.entity != last:
-            lines.append(f"{one_line(described(change.entity))}\n")
+            lines.append(f"{change.entity.rule}\n")
             last = change.entity
         old, new = (
             None if value is None else number_text(value)
@@ -85,13 +85,14 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
     elif most:
         table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
         table.add_column("affected now", no_wrap=True, overflow="ellipsis", ratio=3)
-        for header in ("quota", "usage", "limit", "new limit", "then"):
-            right = header != "quota"
-            table.add_column(header, no_wrap=True, justify="right" if right else "left")
+        table.add_column("quota", max_width=QUOTA)
+        for header in ("usage", "limit", "new limit", "then"):
+            table.add_column(header, no_wrap=True, justify="right")
         table.add_column("rule then", no_wrap=True, overflow="ellipsis", ratio=3)
         for row in rows[:most]:
             table.add_row(*row)
         yield Constrain(table, WIDEST)
+        yield Text(LEVELS_LEGEND, style="dim")
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):
@@ -106,7 +107,7 @@ def _client(impact: Impact) -> Iterator[Text]:
     scale = 100 if kind is QuotaType.REQUEST else 1
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.window_restarts else name)
-    yield Text(short_type(kind))
+    yield Text(type_name(kind))
     yield Text("?" if usage is None else amount(kind, usage * scale))
     yield Text(_bound(kind, impact.before))
     yield Text(_bound(kind, impact.after))
@@ -130,7 +131,7 @@ def _address(impact: IpImpact) -> Iterator[Text]:
         else UNLIMITED
         for limit in (impact.before, impact.after)
     )
-    yield Text(one_line(f"ip {impact.ip}"))
+    yield Text(str(IpEntity(impact.ip)))
     yield Text("connect")
     yield Text("?" if impact.usage is None else amount(None, impact.usage))
     yield from map(Text, limits)

@@ -18,16 +18,15 @@ from quotascope.exporter.diagnosis.units import (
     UNKNOWN_NUMBER,
     amount,
     entity_name,
-    level_place,
     percent,
-    short_type,
+    type_name,
 )
 from quotascope.exporter.untrusted import one_line
-from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.quotas import Entity, described, to_admin
+from quotascope.metrics import LEVELS_LEGEND, QuotaEntity, QuotaType
+from quotascope.quotas import Entity, to_admin
 from quotascope.quotas.quota_set import in_order as rank
 
-from ..usage_table import WIDEST, UsageBar
+from ..usage_table import QUOTA, WIDEST, UsageBar
 
 _BAR = 7
 _MOST_NAMES = 100
@@ -46,9 +45,8 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
     if not rules:
         return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
-    table.add_column("#", no_wrap=True)
-    table.add_column("a quota for", no_wrap=True, overflow="ellipsis", ratio=5)
-    table.add_column("quota", no_wrap=True)
+    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=5)
+    table.add_column("quota", max_width=QUOTA)
     table.add_column("limit", no_wrap=True, justify="right")
     if known:
         table.add_column("", no_wrap=True, width=_BAR)
@@ -58,21 +56,19 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
         )
     for rule in rules:
         kind = QuotaType.of_quota_key(rule.key)
-        level = level_place(rule.entity.level) if _is_measured(rule.entity) else ""
         table.add_row(
-            str(level),
-            Text(one_line(described(rule.entity))),
-            short_type(kind) if kind else "connect",
+            Text(rule.entity.rule),
+            type_name(kind) if kind else "connect",
             amount(kind, rule.value),
             *(_use(rule) if known else ()),
         )
-    last = f"{len(rules)} quotas; # is their place among Kafka's levels, 1 the strongest; limits are for each broker"
+    last = f"{len(rules)} quotas; limits are for each broker"
     if known:
         if unused := sum(rule.hits == () for rule in rules):
             last += f"; {unused} apply to no client now"
     else:
         last += "; for the clients under them give --source, --discover or --exporter"
-    return Group(Constrain(table, WIDEST), Text(last, style="dim"))
+    return Group(Constrain(table, WIDEST), Text(f"{last}\n{LEVELS_LEGEND}", "dim"))
 
 
 def _is_measured(entity: Entity) -> TypeGuard[QuotaEntity]:
@@ -105,7 +101,7 @@ def _use(rule: RuleUsage) -> Iterator[RenderableType]:
         )
         names = ", ".join(dict.fromkeys(called))
     elif rule.overruled_by is not None:
-        names = f"overruled by {one_line(described(rule.overruled_by))}"
+        names = f"overruled by {rule.overruled_by.rule}"
     else:
         names = "none"
     yield Text(names, "" if rule.hits else "dim")
@@ -120,6 +116,7 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
     return [
         {
             "entity": to_admin(rule.entity),
+            "rule": rule.entity.rule,
             "level": rule.entity.level.value if _is_measured(rule.entity) else None,
             "key": rule.key,
             "value": rule.value,

@@ -37,7 +37,7 @@ class TopType(StrEnum):
     PRODUCE = "produce"
     FETCH = "fetch"
     REQUEST = "request"
-    MUTATION = "mutation"
+    CONTROLLER_MUTATION = "controller_mutation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

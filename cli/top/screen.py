@@ -26,7 +26,6 @@ from quotascope.exporter.diagnosis.units import (
     limits_unknown,
     muted,
     rule_or_cause,
-    short_type,
     throttles_unknown,
 )
 from quotascope.exporter.snapshot import (
@@ -42,7 +41,10 @@ from .. import usage_table
 from .choices import Choices
 
 _LINES_AROUND: Final = 5
-"""The first line, the header of the table and its line, an empty line, and the keys."""
+"""The first line, the header of the table and its line, what levels are or an empty line, and the keys."""
+_WITH_RULES: Final = 84
+"""Columns from which on the table has rules."""
+_LEVELS: Final = "a rule's digit is its level: 1 (user / client-id) wins over 8 (client-id <default>)"
 
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -65,7 +67,8 @@ def screen(
     head = Text("quotascope top  ", "bold")
     of_type = chosen(snapshot.measured, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
-    return Group(_cut(head), table, Text(), _cut(_last_line(choices, problem)))
+    levels = Text(_LEVELS if width >= _WITH_RULES else "", "dim")
+    return Group(_cut(head), table, levels, _cut(_last_line(choices, problem)))
 
 
 def summary(snapshot: Snapshot, shown: Usages) -> str:
@@ -93,13 +96,13 @@ def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int) -> Tab
         width=20,
     )
     wide = (*_USUAL[:4], _BAR, *_USUAL[4:6], lately, _RULE)
-    layouts = ((116, wide), (84, _USUAL), (60, _SMALL), (0, _NARROW))
+    layouts = ((116, wide), (_WITH_RULES, _USUAL), (60, _SMALL), (0, _NARROW))
     return usage_table.usage_table(rows, layouts, width)
 
 
 def chosen(measured: Usages, choices: Choices) -> Usages:
     """All entities that are limited or throttled, of the chosen type and names, in the chosen order."""
-    types = {short_type(each): each for each in QuotaType}
+    types = {each.label: each for each in QuotaType}
     wanted = Selection(
         order=Order(choices.order.value),
         quota_type=types.get(choices.kind.value),
@@ -161,7 +164,9 @@ _NODE = usage_table.UsageColumn(
     header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4
 )
 _WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=3)
-_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=8)
+_QUOTA = usage_table.UsageColumn(
+    header="quota", cell=usage_table.quota, width=usage_table.QUOTA
+)
 _AMOUNT = usage_table.UsageColumn(
     header="usage / limit", cell=usage_table.usage_and_limit, width=20, right=True
 )

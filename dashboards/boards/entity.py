@@ -76,7 +76,7 @@ def quotas(scope: Scope) -> Row:
         ),
         columns.quota_type(),
         *columns.entity(scope.site),
-        *columns.rule(),
+        columns.rule(),
         columns.used("B"),
         columns.delay("C"),
         columns.cause(),
@@ -149,10 +149,10 @@ def request_time(scope: Scope) -> Row:
 
 
 def topic_changes(scope: Scope) -> Row:
-    """Topic changes against their limit, and what is left in the bucket."""
+    """Controller mutations against their limit, and what is left in the bucket."""
     changes = _against_limit(
         scope,
-        "Topic changes per second",
+        "Controller mutations per second",
         catalog.CONTROLLER_MUTATIONS_PER_SECOND,
         catalog.CONTROLLER_MUTATION_LIMIT,
         "short",
@@ -171,7 +171,7 @@ def topic_changes(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
     )
     panels = side_by_side(changes, tokens)
-    return Row(title="Topic changes", panels=panels, collapsed=True)
+    return Row(title="Controller mutations", panels=panels, collapsed=True)
 
 
 def _against_limit(  # a panel has as many properties

@@ -1,4 +1,4 @@
-"""Topic changes: the quota of controller mutations and its token bucket."""
+"""The quota of controller mutations and its token bucket."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def board(scope: Scope) -> dict[str, Any]:
     return dashboard(
         scope,
         Dashboard.MUTATIONS,
-        title="Kafka quotas / Topic changes",
+        title="Kafka quotas / Controller mutations",
         description="The quota of controller mutations: partitions created, added or deleted. A token bucket allows bursts; when it is empty, Kafka refuses (error 89) or delays until it has filled up at the pace of the limit.",
         variables=(
             *common(scope),
@@ -64,7 +64,7 @@ def now(scope: Scope) -> Row:
     held_back = stat(
         scope,
         "Throttled",
-        "Users and client-ids with topic changes that were throttled within the last minute.",
+        "Users and client-ids with controller mutations that were throttled within the last minute.",
         "short",
         scope.or_zero(scope.by("count", _delayed(scope)), known=known),
         steps=steps.ANY,
@@ -116,7 +116,7 @@ def buckets(scope: Scope) -> Row:
         burst,
         _seconds_at_the_pace(scope, grouped(missing)),
         _seconds_until_allowed(scope),
-        scope.by("max", rules, *NAMES, "level"),
+        scope.by("max", rules, *NAMES, "rule"),
     )
     emptiest = table(
         "Buckets, the emptiest first",
@@ -127,13 +127,13 @@ def buckets(scope: Scope) -> Row:
         ),
         *columns.entity(scope.site),
         columns.bar("Burst used", "A", steps.BURST, 190),
-        columns.number("Changes/s", "B", "short", 110),
+        columns.number("Usage/s", "B", "short", 110),
         columns.number("Limit/s", "C", "short", 90),
         columns.number("Tokens", "D", "short", 90),
         columns.number("Burst", "E", "short", 90),
         columns.number("Full again in", "F", "s", 130),
         columns.number("Next allowed in", "G", "s", 140),
-        *columns.rule()[:1],
+        columns.rule(),
         columns.cluster(scope.site),
         sort="Burst used",
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
@@ -193,7 +193,7 @@ def refusals(scope: Scope) -> Row:
     delays = graph(
         scope,
         "Delay",
-        "Average throttle time of topic changes.",
+        "Average throttle time of controller mutations.",
         "s",
         Line(_delayed(scope), _LEGEND),
         steps=steps.MUTATION_DELAY,
@@ -209,14 +209,14 @@ def controller(scope: Scope) -> Row:
     waits = graph(
         scope,
         "How long the controller's events wait",
-        "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, topic changes come faster than the controller handles them.",
+        "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, controller mutations come faster than the controller handles them.",
         "s",
         Line(ratio(seconds, events, scope.keys("broker")), "controller {{broker}}"),
     )
     pace = graph(
         scope,
         "Events of the controller per second",
-        "What the active controller handles, topic changes among them.",
+        "What the active controller handles, controller mutations among them.",
         "cps",
         Line(events, "controller {{broker}}"),
     )
@@ -231,7 +231,7 @@ def _of(scope: Scope, family: Family, operator: str = "max") -> str:
 
 def _delayed(scope: Scope) -> str:
     """
-    Throttle time of topic changes, above 0.
+    Throttle time of controller mutations, above 0.
 
     Under KRaft the broker that forwards a change counts its delay as request throttle, and only the
     cause that the exporter found distinguishes it from a lack of request time.

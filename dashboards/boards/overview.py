@@ -117,11 +117,11 @@ def right_now(scope: Scope) -> Row:
     )
     refusals = stat(
         scope,
-        "Topic changes refused",
+        "Refused (error 89)",
         "Answers with THROTTLING_QUOTA_EXCEEDED per second, of the request that is refused most: creating or deleting topics, adding partitions. KRaft counts each twice, on the broker and on the controller.",
         "cps",
         refused(scope),
-        to_dashboard(Dashboard.MUTATIONS, "Who changes topics"),
+        to_dashboard(Dashboard.MUTATIONS, "Controller mutations"),
         *runbooks(scope.site, "KafkaQuotaRejectionsRising"),
         steps=steps.REFUSED,
     )
@@ -144,7 +144,7 @@ def who_is_throttled(scope: Scope) -> Row:
     chosen = top(scope, _ROWS, throttled(scope))
     found = table(
         "Throttled now, by which rule",
-        f"Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is topic changes, the controller imposed it: raise that quota, not the one of request time. {_AT_MOST}",
+        f"Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is *controller mutation*, the controller imposed it: raise that quota, not the one of request time. {_AT_MOST}",
         map(
             row_key,
             (
@@ -158,7 +158,7 @@ def who_is_throttled(scope: Scope) -> Row:
         *columns.entity(scope.site),
         columns.delay("A"),
         columns.used("B"),
-        *columns.rule(),
+        columns.rule(),
         columns.cause(),
         columns.cluster(scope.site),
         sort="Delay",
@@ -190,7 +190,7 @@ def who_is_next(scope: Scope) -> Row:
         *columns.entity(scope.site),
         columns.used("A"),
         columns.bar("In 3 hours", "C", steps.PREDICTED, 140),
-        *columns.rule(),
+        columns.rule(),
         columns.cluster(scope.site),
         sort="Used",
         links=runbooks(
@@ -300,18 +300,18 @@ def configured_rules(scope: Scope) -> Row:
         ("Produce", catalog.RULE_PRODUCE_LIMIT, "Bps"),
         ("Fetch", catalog.RULE_FETCH_LIMIT, "Bps"),
         ("Threads", catalog.RULE_REQUEST_LIMIT, "short"),
-        ("Changes/s", catalog.RULE_CONTROLLER_MUTATION_LIMIT, "short"),
+        ("Controller mutations/s", catalog.RULE_CONTROLLER_MUTATION_LIMIT, "short"),
     )
     found = table(
         "Rules and their limits",
-        "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of topic changes are the controller's.",
+        "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of controller mutations are the controller's.",
         (
             row_key(scope.by("max", scope.of(family), *RULE), *RULE)
             for _, family, _ in limits
         ),
-        *columns.rule(),
+        columns.rule(),
         *(
-            columns.number(title, letter, unit)
+            columns.number(title, letter, unit, 190 if letter == "D" else 120)
             for letter, (title, _, unit) in zip("ABCD", limits, strict=True)
         ),
         columns.cluster(scope.site),

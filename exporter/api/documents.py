@@ -63,7 +63,7 @@ class EntityDocument:
     throttle_time_seconds: float | None
     cause: str | None
     rule: dict[str, str] | None
-    """``level``, ``user`` and ``client_id`` of the rule that applies."""
+    """``name``, ``level``, ``user`` and ``client_id`` of the rule that applies; the name is as people read it (`QuotaEntity.rule`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +71,8 @@ class RuleDocument:
     """One configured quota: of a user, a client-id or both, or of an address."""
 
     key: str
+    rule: str
+    """As people read it (`QuotaEntity.rule`)."""
     level: str | None
     user: str
     client_id: str
@@ -212,7 +214,7 @@ def entity_document(usage: EntityUsage) -> EntityDocument:
     entity, rule = usage.entity, None
     if entity.resolution is not None and entity.resolution.entity is not None:
         labels = rule_labels(entity.resolution.entity)
-        rule = dict(zip(("level", "user", "client_id"), labels, strict=True))
+        rule = dict(zip(("name", "level", "user", "client_id"), labels, strict=True))
     known = usage.throttle_known
     return EntityDocument(
         broker=entity.broker,
@@ -247,11 +249,12 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
     entity, kind = rule.entity, QuotaType.of_quota_key(rule.key)
     level, user, client_id, ip = None, "", "", ""
     if isinstance(entity, QuotaEntity):
-        level, user, client_id = rule_labels(entity)
+        _, level, user, client_id = rule_labels(entity)
     elif isinstance(entity, IpEntity):
         ip = entity.ip if isinstance(entity.ip, str) else DEFAULT_IP
     return RuleDocument(
         key=rule.key,
+        rule=entity.rule,
         level=level,
         user=user,
         client_id=client_id,

@@ -388,7 +388,7 @@ class Config(Section):
     )
     sources: tuple[SourceConfig, ...] = Field(
         default=(),
-        description="The brokers and controllers to read, all of them: usage is per node, and mutation quotas are kept by the active controller.",
+        description="The brokers and controllers to read, all of them: usage is per node, and controller mutation quotas are kept by the active controller.",
     )
     discovery: DiscoveryConfig = Field(
         default=DiscoveryConfig(),

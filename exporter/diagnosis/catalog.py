@@ -114,7 +114,7 @@ class Catalog(Enum):
         "Source {subject!r}: {dialect} exports {missing}.",
         "Use `quotascope rules jmx-exporter`, or Jolokia.")
     DIALECT_GAPS_MATTER = (_WARNING, "agents",
-        "Source {subject!r}: {dialect} exports {missing}, though {count} mutation quotas are configured.",
+        "Source {subject!r}: {dialect} exports {missing}, though {count} controller mutation quotas are configured.",
         "Use `quotascope rules jmx-exporter`, or Jolokia.")
 
     # discovery
@@ -133,7 +133,7 @@ class Catalog(Enum):
         "Check kafka.bootstrap_servers, security_protocol and the network.")
     LIMITS_INCOMPLETE = (_WARNING, "kafka",
         "Unknown: {subject}: {reason}",
-        "Limits and rules of clients are right; capacity, bursts, the usage of mutation quotas or the limits of connections, replication and remote storage may be missing.")
+        "Limits and rules of clients are right; capacity, bursts, the usage of controller mutation quotas or the limits of connections, replication and remote storage may be missing.")
     KAFKA_UNREACHABLE = _ERROR, "kafka", "{error}", "{hint}"
     KAFKA_ANSWERS = _OK, "kafka", "Cluster {cluster} answers: {count} brokers{release}.", ""
     KAFKA_TOO_OLD = (_WARNING, "kafka",
@@ -177,7 +177,7 @@ class Catalog(Enum):
         "Custom callbacks have too many tags; these are not shown: {tags}.",
         "Entities that differ only in these tags are shown as one.")
     CONTROLLER_NOT_READ = (_WARNING, "quotas",
-        "Node {subject}, the active controller, is not read: only it measures the usage of mutation quotas.",
+        "Node {subject}, the active controller, is not read: only it measures the usage of controller mutation quotas.",
         "Add all controllers to `sources`.")
     UTILIZATION_DIFFERS = (_WARNING, "quotas",
         "Node {subject} reports another utilization (quota-utilization) for {count} entities than follows from the configured limits.",

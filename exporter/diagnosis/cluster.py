@@ -134,7 +134,7 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
             "DescribeQuorum",
             answers.leader,
             "the voters and the active controller",
-            "figures of mutation quotas are stale after a failover",
+            "figures of controller mutation quotas are stale after a failover",
         ),
     ):
         if isinstance(answer, PermissionMissing):

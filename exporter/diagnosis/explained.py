@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from quotascope.metrics import QuotaEntity, QuotaType, Resolution
+from quotascope.metrics import QuotaEntity, QuotaType, Resolution, spelled
 
 from ..exposition.rows import rule_labels
 from ..mapping import in_base_unit
 from ..snapshot import LimitState
-from ..untrusted import one_line
 from .explain import Explanation
 
 _UNITS = {
@@ -70,32 +69,30 @@ def as_json(
 
 def asked_user(user: str | None) -> str:
     """The user that an explanation is for."""
-    return (
-        "any user that no quota names" if user is None else f"user {one_line(user)!r}"
-    )
+    return "any user that no quota names" if user is None else spelled(user, None)
 
 
 def asked_client(client_id: str | None) -> str:
     """The client-id that an explanation is for."""
     if client_id is None:
         return "any client-id that no quota names"
-    return f"client-id {one_line(client_id)!r}" if client_id else "no client-id"
+    return spelled(None, client_id) if client_id else "no client-id"
 
 
 def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> str:
     """What a quota would be for; one for the very names that are asked about is called as they are."""
     unnamed_user = user is None and isinstance(entity.user, str)
     if not unnamed_user and (client_id or not isinstance(entity.client_id, str)):
-        return _entity(entity)
+        return str(entity)
     names = []
     if entity.user is not None:
         names.append(
-            asked_user(None) if unnamed_user else _entity(QuotaEntity(entity.user))
+            asked_user(None) if unnamed_user else str(QuotaEntity(entity.user))
         )
     if isinstance(entity.client_id, str):
         names.append(asked_client(client_id))
     elif entity.client_id is not None:
-        names.append(_entity(QuotaEntity(None, entity.client_id)))
+        names.append(str(QuotaEntity(None, entity.client_id)))
     return ", ".join(names)
 
 
@@ -108,11 +105,11 @@ def sentence(explanation: Explanation, user: str | None, client_id: str | None) 
     counted = _counted(explanation, user, client_id)
     if decision.entity is None or explanation.fallback is None:
         return f"{name}unlimited; {counted}"
-    now = f"{_entity(decision.entity)} decides, {_amount(quota_type, decision)}"
+    now = f"{decision.entity.rule} decides, {_amount(quota_type, decision)}"
     then = explanation.fallback
     other = "unlimited"
     if then.entity is not None:
-        other = f"{_entity(then.entity)}, {_amount(quota_type, then)}"
+        other = f"{then.entity.rule}, {_amount(quota_type, then)}"
     return f"{name}{now}; without it: {other}; {counted}"
 
 
@@ -142,10 +139,6 @@ def _amount(quota_type: QuotaType, resolution: Resolution) -> str:
     return f"{resolution.bound:,.10g}{_UNITS[quota_type]}"
 
 
-def _entity(entity: QuotaEntity) -> str:
-    return one_line(str(entity))
-
-
 def _json_resolution(
     quota_type: QuotaType, resolution: Resolution | None
 ) -> dict[str, object] | None:
@@ -157,8 +150,9 @@ def _json_resolution(
 def _json_rule(
     quota_type: QuotaType, entity: QuotaEntity, bound: float | None
 ) -> dict[str, object]:
-    level, rule_user, rule_client_id = rule_labels(entity)
+    rule, level, rule_user, rule_client_id = rule_labels(entity)
     return {
+        "rule": rule,
         "level": level,
         "rule_user": rule_user,
         "rule_client_id": rule_client_id,

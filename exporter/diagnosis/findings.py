@@ -17,7 +17,7 @@ from ..untrusted import shown
 from .catalog import Catalog, Finding, FindingSeverity
 from .explain import overruling
 from .rule_usage import RuleUsage, rule_usage
-from .units import amount, short_type
+from .units import amount, type_name
 
 _EXAMPLES: Final = 3
 _BYTES: Final = frozenset({QuotaType.PRODUCE, QuotaType.FETCH})
@@ -28,7 +28,7 @@ _SEVERAL_USERS: Final = 3
 _MOST: Final = 0.8
 _DIALECT_GAPS: Final = {
     "kafka_2_0_0": "no delay queues, exempt request time, new connections or replication",
-    "confluent": "no mutation quotas, delay queues, exempt request time, new connections or replication",
+    "confluent": "no controller mutation quotas, delay queues, exempt request time, new connections or replication",
 }
 """What dialects leave out however the agent is configured; docs/dialects.md has the whole table."""
 
@@ -107,7 +107,7 @@ def agent_findings(
                 source.name, dialect=source.dialect, missing=missing, count=mutations
             )
         elif unseen:
-            names = ", ".join(map(short_type, unseen))
+            names = ", ".join(map(type_name, unseen))
             yield Catalog.SOURCE_WITHOUT_QUEUES.found(source.name, types=names)
     if none:
         yield Catalog.NO_SOURCE.found()
@@ -302,8 +302,6 @@ def _unused(limits: Limits, snapshot: Snapshot) -> Iterator[Finding]:
 def _examples(rules: Sequence[RuleUsage]) -> str:
     texts = []
     for rule in rules[:_EXAMPLES]:
-        text, by = f"{rule.key} of {shown(rule.entity)}", rule.overruled_by
-        texts.append(
-            text if by is None else f"{text}, overruled by that of {shown(by)}"
-        )
+        text, by = f"{rule.key} of {rule.entity.rule}", rule.overruled_by
+        texts.append(text if by is None else f"{text}, overruled by {by.rule}")
     return "; ".join([*texts, "…"] if len(rules) > _EXAMPLES else texts)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from quotascope.metrics import DefaultType, Level, QuotaType, Resolution
+from quotascope.metrics import QuotaType, Resolution, spelled
 
 from ..snapshot import (
     TYPES,
@@ -22,7 +22,6 @@ from ..snapshot import (
     ThrottleCause,
     Usages,
 )
-from ..untrusted import one_line
 
 UNKNOWN_NUMBER: Final = "?"
 UNKNOWN: Final = "unknown"
@@ -36,7 +35,6 @@ _UNITS = {
     QuotaType.CONTROLLER_MUTATION: "mut/s",
 }
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-_LEVELS = list(Level)
 _MOST = 9.995
 _TEN = 9.995
 _HUNDRED = 99.95
@@ -141,23 +139,16 @@ def seconds(value: float | None) -> str:
     return f"{digits(value)} s" if value else "0 s"
 
 
-def entity_name(
-    user: str | DefaultType | None, client_id: str | DefaultType | None
-) -> str:
+def entity_name(user: str | None, client_id: str | None) -> str:
     """
-    A quota entity, measured or configured; None and "" stand for a dimension that it does not have.
+    A measured quota entity (`spelled`); None and "" stand for a dimension that it does not have.
 
     Measured without either, it is that of the clients that send no client-id.
 
-    >>> from quotascope.metrics import DEFAULT
-    >>> entity_name("etl", "spark"), entity_name("etl", ""), entity_name(None, DEFAULT)
-    ('etl / spark', 'user etl', 'client <default>')
+    >>> entity_name("etl", "spark"), entity_name("etl", ""), entity_name("", "")
+    ('etl / spark', 'user etl', 'client-id ""')
     """
-    if user and client_id:
-        return f"{_name(user)} / {_name(client_id)}"
-    if user:
-        return f"user {_name(user)}"
-    return f"client {_name(client_id)}" if client_id else "empty client-id"
+    return spelled(user or None, client_id or None)
 
 
 def rule_name(resolution: Resolution | None) -> str:
@@ -166,16 +157,15 @@ def rule_name(resolution: Resolution | None) -> str:
         return UNKNOWN
     if resolution.entity is None:
         return "no rule"
-    place = level_place(resolution.level)
-    return f"{place} {entity_name(resolution.entity.user, resolution.entity.client_id)}"
+    return resolution.entity.rule
 
 
 def rule_or_cause(usage: EntityUsage) -> str:
     """The rule that applies to an entity, or the other quota that it is throttled by."""
     if usage.cause is ThrottleCause.CONTROLLER_MUTATION:
-        return "throttled by a mutation quota"
+        return "throttled by a controller mutation quota"
     if usage.cause is ThrottleCause.UNKNOWN:
-        return "unknown: its own quota or a mutation quota"
+        return "unknown: its own quota or one of controller mutations"
     return rule_name(usage.entity.resolution)
 
 
@@ -185,20 +175,9 @@ def throttle_name(usage: EntityUsage) -> str:
     return seconds(usage.throttle_time_seconds) if known else UNKNOWN
 
 
-def level_place(level: Level) -> int:
-    """The place of a level among Kafka's eight, 1 being the strongest."""
-    return _LEVELS.index(level) + 1
-
-
-def level_name(resolution: Resolution | None) -> str:
-    """The level of the rule that decides, as the label `level` has it; None when unknown."""
-    return UNKNOWN if resolution is None else resolution.level.value
-
-
-def short_type(quota_type: QuotaType) -> str:
-    """The quota type as the label `quota_type` has it, but in one word."""
-    mutation = quota_type is QuotaType.CONTROLLER_MUTATION
-    return "mutation" if mutation else quota_type.label
+def type_name(quota_type: QuotaType) -> str:
+    """The quota type in words: its label `quota_type`, with blanks."""
+    return quota_type.label.replace("_", " ")
 
 
 def digits(value: float) -> str:
@@ -251,10 +230,6 @@ def muted(snapshot: Snapshot) -> str:
     if len(reporting) == len(snapshot.nodes):
         return total
     return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"
-
-
-def _name(name: str | DefaultType) -> str:
-    return one_line(name) if isinstance(name, str) else "<default>"
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:

@@ -50,7 +50,7 @@ by_name: Final[Labels] = attrgetter("user", "client_id")
 def by_rule(entity: Entity) -> tuple[str, ...]:
     """Labels of the rule that decides; asked only where there is one."""
     rule = entity.resolution.entity if entity.resolution else None
-    labels = ("", "", "") if rule is None else rule_labels(rule)
+    labels = ("", "", "", "") if rule is None else rule_labels(rule)
     return entity.quota_type.label, entity.user, entity.client_id, *labels
 
 

@@ -222,13 +222,13 @@ def _of_exporter(shown: Snapshot, now: float) -> _Rows:
             yield catalog.OTLP_POINTS, (outcome,), count
 
 
-def rule_labels(entity: QuotaEntity) -> tuple[str, str, str]:
-    """The labels ``level``, ``rule_user`` and ``rule_client_id`` of a configured entity: empty for a dimension that it has not."""
+def rule_labels(entity: QuotaEntity) -> tuple[str, str, str, str]:
+    """The labels ``rule``, ``level``, ``rule_user`` and ``rule_client_id`` of a configured entity: empty for a dimension that it has not."""
     user, client_id = (
         "<default>" if isinstance(name, DefaultType) else name or ""
         for name in (entity.user, entity.client_id)
     )
-    return entity.level.value, user, client_id
+    return entity.rule, entity.level.value, user, client_id
 
 
 @cache

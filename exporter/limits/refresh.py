@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 _Key = TypeVar("_Key")
 _Change = tuple[str, str, float | None, float | None]
-"""Quota key, entity in words such as ``user 'alice', default client-id``, old and new limit in Kafka's unit; None where there is none."""
+"""Quota key, entity in words such as ``alice / <default>``, old and new limit in Kafka's unit; None where there is none."""
 
 
 class LimitsRefresh:

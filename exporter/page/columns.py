@@ -22,8 +22,8 @@ from ..diagnosis.units import (
     measured,
     percent,
     rule_or_cause,
-    short_type,
     throttle_name,
+    type_name,
 )
 from ..snapshot import EntityUsage, Floats, LimitState
 from .render import entity_address, name
@@ -133,7 +133,7 @@ def _tokens(row: TableRow) -> TableCell:
 def _name(row: TableRow) -> TableCell:
     entity = row.usage.entity
     return TableCell(
-        text=entity_name(name(entity.user), name(entity.client_id)),
+        text=entity_name(entity.user, entity.client_id),
         href=entity_address(entity.user, entity.client_id),
     )
 
@@ -150,7 +150,7 @@ COLUMNS: Final = (
     TableColumn(
         header="Quota",
         order=Order.TYPE,
-        cell=lambda row: worded(short_type(row.usage.entity.quota_type)),
+        cell=lambda row: worded(type_name(row.usage.entity.quota_type)),
     ),
     TableColumn(
         header="Node",
@@ -169,10 +169,10 @@ COLUMNS: Final = (
     TableColumn(header="Throttle", order=Order.DELAY, kind="number", cell=_throttle),
     TableColumn(header="Tokens", order=Order.TOKENS, kind="number", cell=_tokens),
     TableColumn(
-        header="Level and rule",
+        header="Rule",
         order=Order.LEVEL,
         kind="name",
-        cell=lambda row: worded(name(rule_or_cause(row.usage))),
+        cell=lambda row: worded(rule_or_cause(row.usage)),
     ),
 )
 """The columns of a table of entities, from the left; the first is the name of the row."""

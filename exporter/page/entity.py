@@ -16,7 +16,7 @@ from ..diagnosis.explain import Explanation, LevelRule, explain, overruling
 from ..diagnosis.explained import asked_client, asked_user, level_text, sentence
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import Trail, Trails
-from ..diagnosis.units import entity_name, rule_or_cause, seconds, short_type
+from ..diagnosis.units import entity_name, rule_or_cause, seconds, type_name
 from ..snapshot import Entity, EntityUsage, Snapshot, Usages
 from ..untrusted import one_line
 from .columns import OF_ENTITY, TableRow, trail_drawing
@@ -113,7 +113,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
                 (node, name(callback)) for node, callback in result.callbacks.items()
             ],
             "levels_of": list(_levels(result)),
-            "types": [short_type(kind) for kind in QuotaType],
+            "types": [type_name(kind) for kind in QuotaType],
             "columns": [
                 {"header": each.header, "kind": each.kind, "address": "", "sorted": ""}
                 for each in OF_ENTITY
@@ -144,7 +144,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
                         if episode.ended_at - episode.began_at >= 60  # noqa: PLR2004 - a minute
                         else f"{episode.ended_at - episode.began_at:.0f} s",
                         seconds(episode.longest_seconds),
-                        name(rule_or_cause(usage)),
+                        rule_or_cause(usage),
                     )
                     for usage, _, found in past
                     for episode in found
@@ -160,13 +160,13 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
 def _heading(user: str | None, client_id: str | None) -> str:
     if user is None and client_id == "":
         return "clients without a client-id"
-    return entity_name(name(user or ""), name(client_id or ""))
+    return entity_name(user or "", client_id or "")
 
 
 def _row_name(usage: EntityUsage) -> str:
     entity = usage.entity
-    who = entity_name(name(entity.user), name(entity.client_id))
-    return f"{short_type(entity.quota_type)}, node {name(entity.broker)}: {who}"
+    who = entity_name(entity.user, entity.client_id)
+    return f"{type_name(entity.quota_type)}, node {name(entity.broker)}: {who}"
 
 
 def _levels(result: EntityResult) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:

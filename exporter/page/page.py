@@ -18,8 +18,8 @@ from ..diagnosis.units import (
     left_out,
     limits_unknown,
     muted,
-    short_type,
     throttles_unknown,
+    type_name,
 )
 from ..snapshot import Snapshot
 from .columns import COLUMNS, OWNER, TableColumn, TableRow
@@ -29,7 +29,7 @@ from .render import PageFrame, name, render
 _MOST: Final = 200
 """Rows of each table but that of the entities."""
 _ASCENDING: Final = (Order.NAME, Order.TOKENS, Order.LEVEL, Order.TYPE, Order.BROKER)
-TYPES: Final = (("", "all"), *((each.label, short_type(each)) for each in QuotaType))
+TYPES: Final = (("", "all"), *((each.label, type_name(each)) for each in QuotaType))
 _SHOWS: Final = (
     (Show.LIMITED.value, "under a limit"),
     (Show.NEAR.value, "close to it, or over"),
@@ -181,7 +181,7 @@ def _queues(snapshot: Snapshot) -> dict[str, object]:
         "key": "queues",
         "heading": "Delay queues",
         "caption": _capped("Connections that nodes do not read from now", len(nodes)),
-        "headers": ("Node", *map(short_type, QuotaType)),
+        "headers": ("Node", *map(type_name, QuotaType)),
         "rows": rows,
     }
 

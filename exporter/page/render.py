@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from quotascope.metrics import QuotaRules
+from quotascope.metrics import LEVELS_LEGEND
 
-from ..diagnosis.units import entity_name, level_place
 from ..exposition import own_version
 from ..untrusted import one_line
 
@@ -34,11 +33,6 @@ _LONGEST_ADDRESS: Final = 6_000
 """Of a link: the exporter reads 8 KiB of the first line of a request."""
 _ENTITY_BOARD: Final = "quotascope-entity"
 """The uid of the dashboard about a user and client-id."""
-LEVELS: Final = tuple(
-    (level_place(level), entity_name(entity.user, entity.client_id))
-    for level, entity, _ in QuotaRules().candidates("USER", "CLIENT")
-)
-"""The legend of the digits before rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +64,7 @@ def render(template: str, frame: PageFrame | None, **values: object) -> str:
         "cluster": title,
         "runbooks": frame.runbooks,
         "version": own_version(),
-        "levels": LEVELS,
+        "levels": LEVELS_LEGEND,
         "root": "",
     }
     return _TEMPLATES.get_template(template).render({**common, **values})

@@ -18,8 +18,7 @@ from ..diagnosis.units import (
     UNKNOWN,
     amount,
     entity_name,
-    level_place,
-    short_type,
+    type_name,
 )
 from ..snapshot import Snapshot, Usages
 from .columns import TableCell, used_cell, worded
@@ -182,9 +181,9 @@ def _row(rule: RuleUsage) -> dict[str, object]:
     nothing = "-" if count == 0 else UNKNOWN
     state = "none" if count == 0 else UNKNOWN if count is None else str(count)
     return {
-        "rule": _spelled(rule),
+        "rule": rule.entity.rule,
         "href": _address(rule),
-        "quota": "connections" if kind is None else short_type(kind),
+        "quota": "connections" if kind is None else type_name(kind),
         "limit": amount(kind, rule.value),
         "count": worded(state, "none" if count == 0 else ""),
         "throttled": TableCell(
@@ -194,23 +193,8 @@ def _row(rule: RuleUsage) -> dict[str, object]:
         "used": worded(nothing) if used is None else used_cell(used),
         "hits": list(map(_hit, islice(hits, _NAMED))),
         "more": max(0, (count or 0) - _NAMED),
-        "overruled_by": ""
-        if rule.overruled_by is None
-        else entity_spelled(rule.overruled_by),
+        "overruled_by": "" if rule.overruled_by is None else rule.overruled_by.rule,
     }
-
-
-def entity_spelled(entity: QuotaEntity) -> str:
-    """The entity of a rule with its level."""
-    text = entity_name(entity.user, entity.client_id)
-    return name(f"{level_place(entity.level)} {text}")
-
-
-def _spelled(rule: RuleUsage) -> str:
-    entity = rule.entity
-    return (
-        entity_spelled(entity) if isinstance(entity, QuotaEntity) else name(str(entity))
-    )
 
 
 def _address(rule: RuleUsage) -> str:
@@ -230,7 +214,7 @@ def _hit(hit: Hit) -> TableCell:
         return TableCell(text=f"{name(hit.ip)} on node {name(hit.broker)}")
     entity = hit.entity
     throttled = hit.throttle_time_seconds > 0
-    text = entity_name(name(entity.user), name(entity.client_id))
+    text = entity_name(entity.user, entity.client_id)
     return TableCell(
         text=f"{text} on node {name(entity.broker)}",
         href=entity_address(entity.user, entity.client_id),

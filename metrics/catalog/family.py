@@ -58,8 +58,8 @@ TYPED_USAGE_LABELS = ("quota_type", *USAGE_LABELS)
 LIMIT_LABELS = ("user", "client_id")
 OVERFLOW = "__overflow__"
 """``user`` and ``client_id`` of what is shown in place of all entities that are not shown one by one."""
-RULE_LABELS = ("level", "rule_user", "rule_client_id")
-"""A default dimension reads ``<default>``; ``level`` distinguishes it from an entity of that name."""
+RULE_LABELS = ("rule", "level", "rule_user", "rule_client_id")
+"""``rule`` is `QuotaEntity.rule`. A default dimension reads ``<default>``; ``level`` distinguishes it from an entity of that name."""
 
 
 def gauge(

@@ -15,7 +15,7 @@ from pyarrow import csv as arrow_csv
 
 from quotascope.metrics import QuotaType
 from quotascope.pages.words import text_cell
-from quotascope.quotas import Commands, Manifests, QuotaSet, described, kafka_users
+from quotascope.quotas import Commands, Manifests, QuotaSet, kafka_users
 
 from ..recommend.advice import Advice, Recommendation
 from ..replay.plan import Mode
@@ -122,7 +122,7 @@ def recommend_json(advice: Advice, commands: Commands) -> str:
             "recommended": [_limit(each, advice) for each in advice.recommended],
             "changes": [
                 {
-                    "entity": described(change.entity),
+                    "entity": str(change.entity),
                     "key": change.key,
                     "old": change.old,
                     "old_state": advice.state(change.old),

@@ -53,13 +53,13 @@ PAIRS = QuotaEntity("alice", DEFAULT)
 @pytest.mark.parametrize(
     ("client_id", "rules", "sentence"),
     [
-        (None, (PAIRS,), "user 'alice', default client-id decides, 1 B/s; without it: unlimited; each client-id of this user counted alone"),
-        ("", (PAIRS,), "unlimited; counted for the clients of user 'alice' without client-id"),
-        ("", (PAIRS, QuotaEntity("alice")), "user 'alice' decides, 1 B/s; without it: unlimited; counted for the clients of user 'alice' without client-id"),
-        ("", (QuotaEntity("alice"),), "user 'alice' decides, 1 B/s; without it: unlimited; counted for all clients of user 'alice' together"),
+        (None, (PAIRS,), "2 alice / <default> decides, 1 B/s; without it: unlimited; each client-id of this user counted alone"),
+        ("", (PAIRS,), "unlimited; counted for the clients of user alice without client-id"),
+        ("", (PAIRS, QuotaEntity("alice")), "3 user alice decides, 1 B/s; without it: unlimited; counted for the clients of user alice without client-id"),
+        ("", (QuotaEntity("alice"),), "3 user alice decides, 1 B/s; without it: unlimited; counted for all clients of user alice together"),
         ("", (QuotaEntity(None, DEFAULT),), "unlimited; counted for all users with no client-id together"),
         (None, (QuotaEntity(None, "x"),), "unlimited; each client-id counted for all users together"),
-        ("x", (QuotaEntity(None, "x"),), "client-id 'x' decides, 1 B/s; without it: unlimited; counted for all users with client-id 'x' together"),
+        ("x", (QuotaEntity(None, "x"),), "7 client-id x decides, 1 B/s; without it: unlimited; counted for all users with client-id x together"),
     ],
 )  # fmt: skip
 def test_what_decides_in_a_sentence(
@@ -73,7 +73,7 @@ def test_what_decides_in_a_sentence(
 def test_levels_that_do_not_reach_a_client_without_an_id() -> None:
     """What is set there is shown, but not as if it could decide."""
     shown = printed("alice", "", PAIRS)
-    assert "user 'alice', no client-id\n" in shown
+    assert "user alice, no client-id\n" in shown
     assert " (1) " in shown
     assert "(…) not for clients that send no client-id" in shown
     assert "(1)" not in printed("alice", None, PAIRS)
@@ -99,14 +99,14 @@ def test_levels_stand_in_rows_below_quota_types() -> None:
     """From the left edge on, as wide as the longest cell, two blanks after each column; numbers end below each other."""
     lines = [line.rstrip() for line in printed("alice", "etl").splitlines()]
     assert lines[2:12] == [
-        "                                                             controller",
-        "#  a quota for                      produce  fetch  request    mutation",
-        "1  user 'alice', client-id 'etl'        > 1      -        -           -",
-        "2  user 'alice', default client-id        -      -        -           -",
-        "3  user 'alice'                           -      -        -           -",
-        "4  default user, client-id 'etl'          -      -        -           -",
-        "5  default user, default client-id        -      -        -           -",
-        "6  default user                           -      -        -           -",
-        "7  client-id 'etl'                        -      -        -           -",
-        "8  default client-id                      -      -        -           -",
+        "                                                  controller",
+        "rule                     produce  fetch  request    mutation",
+        "1 alice / etl                > 1      -        -           -",
+        "2 alice / <default>            -      -        -           -",
+        "3 user alice                   -      -        -           -",
+        "4 <default> / etl              -      -        -           -",
+        "5 <default> / <default>        -      -        -           -",
+        "6 user <default>               -      -        -           -",
+        "7 client-id etl                -      -        -           -",
+        "8 client-id <default>          -      -        -           -",
     ]

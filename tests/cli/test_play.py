@@ -72,7 +72,7 @@ async def test_as_many_rows_as_there_is_room_for() -> None:
     for height in range(1, every + 10):
         text = rendered(view(snapshot, 100, height), 100).rstrip("\n")
         lines = text.split("\n")
-        rows = [line for line in lines[:-1] if re.search(r" (produce|fetch|request|mutation)", line)]  # fmt: skip
+        rows = [line for line in lines[:-1] if re.search(r" (produce|fetch|request|controlle)", line)]  # fmt: skip
         assert lines[-1].startswith("muted now: ")
         assert len(rows) == min(max(1, height - 4), every)
 
@@ -97,7 +97,7 @@ def test_a_small_terminal_is_all_table() -> None:
 def test_intro_fits_80_columns() -> None:
     """The explanation is a handful of lines even in the smallest usual terminal."""
     lines = rendered(intro("http://127.0.0.1:65535"), 80).rstrip().split("\n")
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert lines[-1].startswith("For Prometheus: http://127.0.0.1:65535/metrics")
 
 
@@ -113,7 +113,7 @@ def test_ranking() -> None:
 async def test_summary() -> None:
     """The last line tells who is muted at this moment, by quota type, and what was refused."""
     text = summary(await demo_after(10), 0)
-    pattern = r"muted now: fetch \d, produce \d, request \d, mutation \d; refused with error 89: (\d+)"
+    pattern = r"muted now: fetch \d, produce \d, request \d, controller mutation \d; refused with error 89: (\d+)"
     match = re.fullmatch(pattern, text)
     assert match
     assert int(match[1]) > 0

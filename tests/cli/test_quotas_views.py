@@ -29,7 +29,7 @@ def test_an_address_under_a_rule_is_shown_once() -> None:
     """However many brokers measure it, with the fullest."""
     text = rendered(as_table([RULE], known=True), 90)
     assert " ".join(text.splitlines()[1].split()).endswith(
-        "default ip connect 10.0 conn/s ██████░ 90% 10.0.0.1"
+        "ip <default> connect 10.0 conn/s ██████░ 90% 10.0.0.1"
     )
 
 
@@ -104,7 +104,7 @@ def of_client(**known: Any) -> RuleUsage:
             of_client(overruled_by=QuotaEntity(DEFAULT, DEFAULT)),
             None,
             0,
-            "- overruled by default user, default client-id",
+            "- overruled by 5 <default> / <default>",
         ),
     ],
     ids=["unknown", "none", "unknown use", "zero", "overruled"],
@@ -113,7 +113,7 @@ def test_unknown_none_and_zero(
     rule: RuleUsage, used: float | None, hits: int | None, row: str
 ) -> None:
     """The clients under a rule, and its utilization: text and JSON distinguish unknown from none."""
-    assert listed(rule) == f"7 client-id 'app' produce 1.00 kB/s {row}"
+    assert listed(rule) == f"7 client-id app produce 1.00 kB/s {row}"
     (found,) = as_json([rule])
     assert found["used"] == used
     of_rule = found["hits"]
@@ -124,4 +124,4 @@ def test_unknown_none_and_zero(
 def test_markup_in_a_rule_is_text(name: str) -> None:
     """Rich would leave it out, or fail."""
     rule = RuleUsage(entity=QuotaEntity(name), key="producer_byte_rate", value=1e3, hits=())  # fmt: skip
-    assert f"user '{name}'" in listed(rule)
+    assert f"3 user {name} produce" in listed(rule)

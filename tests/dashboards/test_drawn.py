@@ -36,7 +36,7 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
     ENTITY: {
         # of a client that only produces
         *("Fetched", "Spark jobs behind it"),
-        *("Tokens left, of the burst", "Topic changes per second"),
+        *("Tokens left, of the burst", "Controller mutations per second"),
     },
     "quotascope-mutations": set(),
     "quotascope-brokers": {
@@ -119,7 +119,7 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
     uid = "quotascope-overview"
     broken = copy.deepcopy(BOARDS[uid])
     changes = _first(broken, "Throttled users and client-ids")
-    waiting, refused = _first(broken, "Connections waiting"), _first(broken, "Topic changes refused")  # fmt: skip
+    waiting, refused = _first(broken, "Connections waiting"), _first(broken, "Refused (error 89)")  # fmt: skip
     throttled, top = _first(broken, "Throttled now, by which rule"), _first(broken, "Fetch: most on one broker")  # fmt: skip
     changes["fieldConfig"]["defaults"]["unit"] = "nosuchunit"
     changes["targets"][0]["legendFormat"] = "{{quota_type}}"
@@ -147,9 +147,9 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
         "Throttled users and client-ids: unknown unit": "",
         "Throttled users and client-ids: legend without the cluster": "",
         "Connections waiting: link to no dashboard": "nowhere",
-        "Topic changes refused: link with a variable left": "nosuch",
-        "Topic changes refused: ": "parse error",
-        "Throttled now, by which rule: cut: ": "user",
+        "Refused (error 89): link with a variable left": "nosuch",
+        "Refused (error 89): ": "parse error",
+        "Throttled now, by which rule: cut: ": "alice",
         "Fetch: most on one broker: cut: columns": "",
         "Longest delay: ": "speedometer",
     }

@@ -27,7 +27,7 @@ WITH_NAMES: Final = {
     ("entity", "Produced"),
     ("entity", "Fetched"),
     ("entity", "Request time in threads"),
-    ("entity", "Topic changes per second"),
+    ("entity", "Controller mutations per second"),
     ("entity", "Tokens left, of the burst"),
     ("mutations", "Changes per second, against the limit"),
     ("mutations", "Tokens, against the burst"),
@@ -43,7 +43,7 @@ LINKS: Final = {
     "This job": '/d/quotascope-spark?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}&var-app=${__data.fields["app"]:percentencode}',
     "This user and client-id": '/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields["cluster"]:percentencode}&var-user=${__data.fields["user"]:percentencode}&var-client_id=${__data.fields["client_id"]:percentencode}',
     "Which, and why": "/d/quotascope-exporter?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
-    "Who changes topics": "/d/quotascope-mutations?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
+    "Controller mutations": "/d/quotascope-mutations?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
 }
 """Where the links of the dashboards lead, by their titles."""
 FRAME: Final = {

@@ -48,9 +48,9 @@ def test_rule_is_followed_from_its_beginning_to_its_end(
         if line["msg"] == "limit changed"
     ]
     assert told == [
-        ("producer_byte_rate", "user 'alice'", None, 300_000),
-        ("producer_byte_rate", "user 'alice'", 300_000, 400_000),
-        ("producer_byte_rate", "user 'alice'", 400_000, None),
+        ("producer_byte_rate", "user alice", None, 300_000),
+        ("producer_byte_rate", "user alice", 300_000, 400_000),
+        ("producer_byte_rate", "user alice", 400_000, None),
     ]
 
 

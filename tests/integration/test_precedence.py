@@ -185,7 +185,7 @@ def test_explain_shows_a_table(exporter: Exporter) -> None:
     for value in LADDER[0].limits.values():
         assert f"> {value:,.10g}" in shown.stdout
     for value in LADDER[1].limits.values():
-        assert f"default client-id, {value:,.10g} " in shown.stdout
+        assert f" / <default>, {value:,.10g} " in shown.stdout
 
 
 def _explained(

@@ -347,9 +347,9 @@ def test_measure_only_overrules_no_limit(kafka: Cluster, quotas: Quotas) -> None
     pairs = ("--default-user", "--default-client-id")
     code, _, err = ended("set", "--measure-only", *pairs, "--apply", *at)
     assert code == 1
-    assert "producer_byte_rate would overrule the limit of default user," in err
-    assert "consumer_byte_rate would overrule the limit of client-id 'app 1'," in err
-    assert "request_percentage would overrule the limit of default client-id," in err
+    assert "producer_byte_rate would overrule the limit of user <default>," in err
+    assert 'consumer_byte_rate would overrule the limit of client-id "app 1",' in err
+    assert "request_percentage would overrule the limit of client-id <default>," in err
     assert "controller_mutation_rate" not in err
     assert described(kafka) == before
     told = quotascope("set", "--measure-only", "controller_mutation_rate", *pairs, "--apply", *at)  # fmt: skip

@@ -283,9 +283,9 @@ def test_levels_are_ordered_by_strength() -> None:
 
 def test_hostile_names_stay_on_one_line() -> None:
     """An entity's text quotes its names, so that a log line cannot be broken."""
-    assert str(QuotaEntity("a\nb", DEFAULT)) == "user 'a\\nb', default client-id"
-    assert str(QuotaEntity(None, 'x"')) == "client-id 'x\"'"
-    assert str(QuotaEntity(DEFAULT)) == "default user"
+    assert str(QuotaEntity("a\nb", DEFAULT)) == '"a\\nb" / <default>'
+    assert str(QuotaEntity(None, 'x"')) == 'client-id "x\\""'
+    assert str(QuotaEntity(DEFAULT)) == "user <default>"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ _or_default = names | st.just(DEFAULT)
 _users = st.builds(QuotaEntity, _or_default)
 _clients = st.builds(QuotaEntity, st.none(), _or_default)
 _pairs = st.builds(QuotaEntity, _or_default, _or_default)
+entities = _users | _clients | _pairs
 _addresses = st.ip_addresses().map(str) | st.just("broker-7.example.com")
 ips = st.builds(IpEntity, _addresses | st.just(DEFAULT))
 

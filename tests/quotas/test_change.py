@@ -55,9 +55,9 @@ def test_changes_are_told_in_words_and_for_programs() -> None:
     new = QuotaSet({ALICE: {PERCENT: 3.0}, BOB: {PRODUCE: 4.0}})
     changes = difference(NOW, new)
     assert list(map(str, changes)) == [
-        "user 'alice': producer_byte_rate 1 -> none",
-        "user 'alice': request_percentage 2 -> 3",
-        "user 'bob', default client-id: producer_byte_rate none -> 4",
+        "user alice: producer_byte_rate 1 -> none",
+        "user alice: request_percentage 2 -> 3",
+        "bob / <default>: producer_byte_rate none -> 4",
     ]
     assert changes[2].as_json() == {
         "entity": {"user": "bob", "client-id": None},
@@ -77,7 +77,7 @@ def test_what_a_controller_refuses_is_refused_before() -> None:
     """With all that is wrong."""
     with pytest.raises(InvalidQuotas) as caught:
         altered(NOW, ALICE, {PRODUCE: -1.0, "nix": 1.0})
-    assert str(caught.value).startswith("user 'alice': 2 problems\n")
+    assert str(caught.value).startswith("user alice: 2 problems\n")
     with pytest.raises(InvalidQuotas, match="is not a number"):
         altered(NOW, ALICE, {PERCENT: float("nan")})
 
@@ -92,9 +92,7 @@ def test_what_is_not_there_cannot_be_removed() -> None:
     """Most likely another entity was meant, such as the pair instead of the user."""
     with pytest.raises(InvalidQuotas, match="has no 'consumer_byte_rate' to remove"):
         without(NOW, ALICE, ["consumer_byte_rate"])
-    with pytest.raises(
-        InvalidQuotas, match="default client-id: has no quota to remove"
-    ):
+    with pytest.raises(InvalidQuotas, match="bob / <default>: has no quota to remove"):
         without(NOW, BOB, None)
 
 
@@ -170,7 +168,7 @@ def test_what_never_comes_into_force_is_told() -> None:
     with pytest.raises(NotApplied) as caught:
         apply(SlowAdmin(reads=0, stored=["producer_byte_rate"]))
     assert caught.value.done == 2
-    assert caught.value.missing == ("user 'alice': consumer_byte_rate none -> 6",)
+    assert caught.value.missing == ("user alice: consumer_byte_rate none -> 6",)
     assert str(caught.value).startswith(
         "the cluster shows something else; in force: 2,"
     )

@@ -58,4 +58,4 @@ def test_a_name_that_no_argument_can_hold_is_told() -> None:
     new = QuotaSet({QuotaEntity("a\0b"): {"request_percentage": 5.0}})
     commands = kafka_configs(difference(QuotaSet(), new), bootstrap_servers="b:1")
     assert commands.lines == ()
-    assert commands.left_out == (r"user 'a\x00b': no argument can hold a NUL",)
+    assert commands.left_out == (r'user "a\x00b": no argument can hold a NUL',)

@@ -11,7 +11,6 @@ from quotascope.quotas import (
     IpEntity,
     Manifests,
     QuotaSet,
-    described,
     kafka_users,
 )
 
@@ -133,9 +132,7 @@ def test_what_strimzi_cannot_express_is_told(
 ) -> None:
     """In the result and in a comment of the file; nothing of it becomes a manifest."""
     made = manifests({entity: values})
-    assert made.left_out == (
-        f"{described(entity)}: {made.left_out[0].partition(': ')[2]}",
-    )
+    assert made.left_out == (f"{entity!s}: {made.left_out[0].partition(': ')[2]}",)
     assert reason in made.left_out[0]
     assert f"# left out: {made.left_out[0]}\n" in made.text
     assert documents(made.text) == []

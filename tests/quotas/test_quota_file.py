@@ -91,7 +91,7 @@ def test_a_file_of_something_else_is_refused(text: str) -> None:
         ("[a]", "expected keys and values, such as `user:`"),
         ("{producer_byte_rate: 1}", "needs a user, a client-id, both, or an ip alone"),
         ("{ip: 1.2.3.4, user: a, connection_creation_rate: 1}", "or an ip alone"),
-        ("{user: alice}", "user 'alice' has no quota"),
+        ("{user: alice}", "user alice has no quota"),
         ("{user: 123, request_percentage: 1}", 'user must be text, such as "123"'),
         ("{user: yes, request_percentage: 1}", 'user must be text, such as "yes"'),
         ("{user: , request_percentage: 1}", "user must be text, such as <default>"),
@@ -151,7 +151,7 @@ def test_all_problems_are_told_at_once() -> None:
     assert problems(text) == [
         "line 5: unknown key 'more'; known: quotas",
         "line 3: 'request_percentage' must be a plain number",
-        "line 4: user 'a' is there already in line 2",
+        "line 4: user a is there already in line 2",
     ]
 
 

@@ -15,7 +15,7 @@ local percent(number) = '%g%%' % std.round(number * 100);
 
 local every(check, values) = std.all(std.map(check, values));
 // These mean something else in the rules.
-local taken = ["alertname", "app", "broker", "cause", "client_id", "dialect", "direction", "discovery", "instance", "ip", "level", "listener", "outcome", "part", "phase", "query", "quota_key", "quota_type", "reason", "request", "rule_client_id", "rule_user", "scope", "severity", "shadow", "side", "slo", "source", "state", "task", "user", "version"];
+local taken = ["alertname", "app", "broker", "cause", "client_id", "dialect", "direction", "discovery", "instance", "ip", "level", "listener", "outcome", "part", "phase", "query", "quota_key", "quota_type", "reason", "request", "rule", "rule_client_id", "rule_user", "scope", "severity", "shadow", "side", "slo", "source", "state", "task", "user", "version"];
 local isName(text) =
   std.isString(text) && std.length(text) > 0
   && every(function(char) std.member('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_', char), std.stringChars(text))
@@ -101,8 +101,8 @@ local duration(number) =
       // times: muted connections / those half an hour before. Reason: a steady queue is in balance. Other
       // values: higher if many clients start together.
       DELAY_QUEUE_GROWTH: 1.5,
-      // s: average throttle time of the mutation quota. Reason: seconds are normal. Other values: higher for
-      // tools that may run all night.
+      // s: average throttle time of the controller mutation quota. Reason: seconds are normal. Other values:
+      // higher for tools that may run all night.
       MUTATION_THROTTLED: 5,
       // ratio: share of the last 15 minutes with tokens below 0. Reason: one large request recovers. Other
       // values: lower if people wait for topics.
@@ -721,7 +721,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A client waits long to create or delete topics.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} to create, extend or delete topics are delayed by {{ $value | humanizeDuration }} on average: it wants more partition mutations than its quota.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} to create, extend or delete topics are delayed by {{ $value | humanizeDuration }} on average: it wants more controller mutations than its quota.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaMutationThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-mutations?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
@@ -809,7 +809,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A client has used up its right to create or delete topics.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The token bucket of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} for partition mutations was in debt for {{ $value | humanizePercentage }} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The token bucket of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} for controller mutations was in debt for {{ $value | humanizePercentage }} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaMutationTokensExhausted"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-mutations?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
@@ -1774,7 +1774,7 @@ local duration(number) =
               "targetBlank": true,
               "tooltip": "",
               "type": "link",
-              "title": "Who changes topics",
+              "title": "Controller mutations",
               "url": "/d/quotascope-mutations?${datasource:queryparam}&${__url_time_range}&${cluster:queryparam}",
             },
             if c.runbook_url != null then {
@@ -1822,7 +1822,7 @@ local duration(number) =
               "legendFormat": "{{" + label + "}}",
             },
           ],
-          "title": "Topic changes refused",
+          "title": "Refused (error 89)",
           "transformations": [],
           "type": "stat",
           "gridPos": {
@@ -1963,7 +1963,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is topic changes, the controller imposed it: raise that quota, not the one of request time. At most 50 of each cluster.",
+          "description": "Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is *controller mutation*, the controller imposed it: raise that quota, not the one of request time. At most 50 of each cluster.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -1998,7 +1998,7 @@ local duration(number) =
                 "properties": [
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 145,
                   },
                   {
                     "id": "mappings",
@@ -2019,7 +2019,7 @@ local duration(number) =
                             "index": 2,
                           },
                           "controller_mutation": {
-                            "text": "topic changes",
+                            "text": "controller mutation",
                             "index": 3,
                           },
                         },
@@ -2123,7 +2123,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 170,
+                    "value": 145,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -2177,63 +2177,7 @@ local duration(number) =
                     "id": "custom.width",
                     "value": 260,
                   },
-                  {
-                    "id": "mappings",
-                    "value": [
-                      {
-                        "type": "value",
-                        "options": {
-                          "user_client": {
-                            "text": "1  user + client-id",
-                            "index": 0,
-                          },
-                          "user_default_client": {
-                            "text": "2  user + default client-id",
-                            "index": 1,
-                          },
-                          "user": {
-                            "text": "3  user",
-                            "index": 2,
-                          },
-                          "default_user_client": {
-                            "text": "4  default user + client-id",
-                            "index": 3,
-                          },
-                          "default_user_default_client": {
-                            "text": "5  default user + default client-id",
-                            "index": 4,
-                          },
-                          "default_user": {
-                            "text": "6  default user",
-                            "index": 5,
-                          },
-                          "client": {
-                            "text": "7  client-id",
-                            "index": 6,
-                          },
-                          "default_client": {
-                            "text": "8  default client-id",
-                            "index": 7,
-                          },
-                        },
-                      },
-                    ],
-                  },
                 ],
-              },
-              {
-                "matcher": {
-                  "id": "byName",
-                  "options": "Rule's user",
-                },
-                "properties": [],
-              },
-              {
-                "matcher": {
-                  "id": "byName",
-                  "options": "Rule's client-id",
-                },
-                "properties": [],
               },
               {
                 "matcher": {
@@ -2243,7 +2187,7 @@ local duration(number) =
                 "properties": [
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 145,
                   },
                   {
                     "id": "mappings",
@@ -2256,7 +2200,7 @@ local duration(number) =
                             "index": 0,
                           },
                           "controller_mutation": {
-                            "text": "topic changes",
+                            "text": "controller mutation",
                             "index": 1,
                           },
                           "unknown": {
@@ -2354,7 +2298,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "label_join((\n  max by (" + label + ", quota_type, user, client_id, level, rule_user, rule_client_id) (\n    kafka_quota_rule_info{" + label + "=~\"$cluster\"}\n  )\n)\nand on (" + label + ", quota_type, user, client_id)\n(\n  topk by (" + label + ") (\n    50, (\n      (\n        max by (" + label + ", quota_type, user, client_id) (\n          kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n        )\n      )\n      unless on (" + label + ", user, client_id)\n      (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n    )\n  )\n), \"entity\", \" / \", \"user\", \"client_id\")",
+              "expr": "label_join((max by (" + label + ", quota_type, user, client_id, rule) (kafka_quota_rule_info{" + label + "=~\"$cluster\"}))\nand on (" + label + ", quota_type, user, client_id)\n(\n  topk by (" + label + ") (\n    50, (\n      (\n        max by (" + label + ", quota_type, user, client_id) (\n          kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n        )\n      )\n      unless on (" + label + ", user, client_id)\n      (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n    )\n  )\n), \"entity\", \" / \", \"user\", \"client_id\")",
               "format": "table",
               "instant": true,
               "range": false,
@@ -2392,9 +2336,7 @@ local duration(number) =
                   "Value #A": true,
                   "Value": true,
                   "Value #B": true,
-                  "level": true,
-                  "rule_user": true,
-                  "rule_client_id": true,
+                  "rule": true,
                   "cause": true,
                   [label]: true,
                 },
@@ -2405,11 +2347,9 @@ local duration(number) =
                   "Value #A": 3,
                   "Value": 3,
                   "Value #B": 4,
-                  "level": 5,
-                  "rule_user": 6,
-                  "rule_client_id": 7,
-                  "cause": 8,
-                  [label]: 9,
+                  "rule": 5,
+                  "cause": 6,
+                  [label]: 7,
                 },
                 "renameByName": {
                   "quota_type": "Quota",
@@ -2418,9 +2358,7 @@ local duration(number) =
                   "Value #A": "Delay",
                   "Value": "Delay",
                   "Value #B": "Used",
-                  "level": "Rule",
-                  "rule_user": "Rule's user",
-                  "rule_client_id": "Rule's client-id",
+                  "rule": "Rule",
                   "cause": "Cause",
                   [label]: "Cluster",
                 },
@@ -2489,7 +2427,7 @@ local duration(number) =
                 "properties": [
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 145,
                   },
                   {
                     "id": "mappings",
@@ -2510,7 +2448,7 @@ local duration(number) =
                             "index": 2,
                           },
                           "controller_mutation": {
-                            "text": "topic changes",
+                            "text": "controller mutation",
                             "index": 3,
                           },
                         },
@@ -2567,7 +2505,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 170,
+                    "value": 145,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -2677,63 +2615,7 @@ local duration(number) =
                     "id": "custom.width",
                     "value": 260,
                   },
-                  {
-                    "id": "mappings",
-                    "value": [
-                      {
-                        "type": "value",
-                        "options": {
-                          "user_client": {
-                            "text": "1  user + client-id",
-                            "index": 0,
-                          },
-                          "user_default_client": {
-                            "text": "2  user + default client-id",
-                            "index": 1,
-                          },
-                          "user": {
-                            "text": "3  user",
-                            "index": 2,
-                          },
-                          "default_user_client": {
-                            "text": "4  default user + client-id",
-                            "index": 3,
-                          },
-                          "default_user_default_client": {
-                            "text": "5  default user + default client-id",
-                            "index": 4,
-                          },
-                          "default_user": {
-                            "text": "6  default user",
-                            "index": 5,
-                          },
-                          "client": {
-                            "text": "7  client-id",
-                            "index": 6,
-                          },
-                          "default_client": {
-                            "text": "8  default client-id",
-                            "index": 7,
-                          },
-                        },
-                      },
-                    ],
-                  },
                 ],
-              },
-              {
-                "matcher": {
-                  "id": "byName",
-                  "options": "Rule's user",
-                },
-                "properties": [],
-              },
-              {
-                "matcher": {
-                  "id": "byName",
-                  "options": "Rule's client-id",
-                },
-                "properties": [],
               },
               {
                 "matcher": {
@@ -2819,7 +2701,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "label_join((\n  max by (" + label + ", quota_type, user, client_id, level, rule_user, rule_client_id) (\n    kafka_quota_rule_info{" + label + "=~\"$cluster\"}\n  )\n)\nand on (" + label + ", quota_type, user, client_id)\n(\n  topk by (" + label + ") (\n    50, (\n      (\n        (max by (" + label + ", quota_type, user, client_id) (kafka_quota_utilization_ratio{" + label + "=~\"$cluster\"}))\n        unless on (" + label + ", user, client_id)\n        (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n      )\n    )\n    unless on (" + label + ", quota_type, user, client_id)\n    (\n      (\n        (\n          max by (" + label + ", quota_type, user, client_id) (\n            kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n          )\n        )\n        unless on (" + label + ", user, client_id)\n        (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n      )\n    )\n  )\n), \"entity\", \" / \", \"user\", \"client_id\")",
+              "expr": "label_join((max by (" + label + ", quota_type, user, client_id, rule) (kafka_quota_rule_info{" + label + "=~\"$cluster\"}))\nand on (" + label + ", quota_type, user, client_id)\n(\n  topk by (" + label + ") (\n    50, (\n      (\n        (max by (" + label + ", quota_type, user, client_id) (kafka_quota_utilization_ratio{" + label + "=~\"$cluster\"}))\n        unless on (" + label + ", user, client_id)\n        (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n      )\n    )\n    unless on (" + label + ", quota_type, user, client_id)\n    (\n      (\n        (\n          max by (" + label + ", quota_type, user, client_id) (\n            kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n          )\n        )\n        unless on (" + label + ", user, client_id)\n        (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n      )\n    )\n  )\n), \"entity\", \" / \", \"user\", \"client_id\")",
               "format": "table",
               "instant": true,
               "range": false,
@@ -2857,9 +2739,7 @@ local duration(number) =
                   "Value #A": true,
                   "Value": true,
                   "Value #C": true,
-                  "level": true,
-                  "rule_user": true,
-                  "rule_client_id": true,
+                  "rule": true,
                   [label]: true,
                 },
                 "indexByName": {
@@ -2869,10 +2749,8 @@ local duration(number) =
                   "Value #A": 3,
                   "Value": 3,
                   "Value #C": 4,
-                  "level": 5,
-                  "rule_user": 6,
-                  "rule_client_id": 7,
-                  [label]: 8,
+                  "rule": 5,
+                  [label]: 6,
                 },
                 "renameByName": {
                   "quota_type": "Quota",
@@ -2881,9 +2759,7 @@ local duration(number) =
                   "Value #A": "Used",
                   "Value": "Used",
                   "Value #C": "In 3 hours",
-                  "level": "Rule",
-                  "rule_user": "Rule's user",
-                  "rule_client_id": "Rule's client-id",
+                  "rule": "Rule",
                   [label]: "Cluster",
                 },
               },
@@ -4011,7 +3887,7 @@ local duration(number) =
                 "type": "prometheus",
                 "uid": "${datasource}",
               },
-              "description": "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of topic changes are the controller's.",
+              "description": "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of controller mutations are the controller's.",
               "fieldConfig": {
                 "defaults": {
                   "thresholds": {
@@ -4048,63 +3924,7 @@ local duration(number) =
                         "id": "custom.width",
                         "value": 260,
                       },
-                      {
-                        "id": "mappings",
-                        "value": [
-                          {
-                            "type": "value",
-                            "options": {
-                              "user_client": {
-                                "text": "1  user + client-id",
-                                "index": 0,
-                              },
-                              "user_default_client": {
-                                "text": "2  user + default client-id",
-                                "index": 1,
-                              },
-                              "user": {
-                                "text": "3  user",
-                                "index": 2,
-                              },
-                              "default_user_client": {
-                                "text": "4  default user + client-id",
-                                "index": 3,
-                              },
-                              "default_user_default_client": {
-                                "text": "5  default user + default client-id",
-                                "index": 4,
-                              },
-                              "default_user": {
-                                "text": "6  default user",
-                                "index": 5,
-                              },
-                              "client": {
-                                "text": "7  client-id",
-                                "index": 6,
-                              },
-                              "default_client": {
-                                "text": "8  default client-id",
-                                "index": 7,
-                              },
-                            },
-                          },
-                        ],
-                      },
                     ],
-                  },
-                  {
-                    "matcher": {
-                      "id": "byName",
-                      "options": "Rule's user",
-                    },
-                    "properties": [],
-                  },
-                  {
-                    "matcher": {
-                      "id": "byName",
-                      "options": "Rule's client-id",
-                    },
-                    "properties": [],
                   },
                   {
                     "matcher": {
@@ -4157,7 +3977,7 @@ local duration(number) =
                   {
                     "matcher": {
                       "id": "byName",
-                      "options": "Changes/s",
+                      "options": "Controller mutations/s",
                     },
                     "properties": [
                       {
@@ -4166,7 +3986,7 @@ local duration(number) =
                       },
                       {
                         "id": "custom.width",
-                        "value": 120,
+                        "value": 190,
                       },
                     ],
                   },
@@ -4204,7 +4024,7 @@ local duration(number) =
                     "uid": "${datasource}",
                   },
                   "editorMode": "code",
-                  "expr": "label_join(max by (" + label + ", level, rule_user, rule_client_id) (\n  kafka_quota_rule_produce_limit_bytes_per_second{" + label + "=~\"$cluster\"}\n), \"entity\", \" / \", \"level\", \"rule_user\", \"rule_client_id\")",
+                  "expr": "label_join(max by (" + label + ", rule) (kafka_quota_rule_produce_limit_bytes_per_second{" + label + "=~\"$cluster\"}), \"entity\", \" / \", \"rule\")",
                   "format": "table",
                   "instant": true,
                   "range": false,
@@ -4217,7 +4037,7 @@ local duration(number) =
                     "uid": "${datasource}",
                   },
                   "editorMode": "code",
-                  "expr": "label_join(max by (" + label + ", level, rule_user, rule_client_id) (\n  kafka_quota_rule_fetch_limit_bytes_per_second{" + label + "=~\"$cluster\"}\n), \"entity\", \" / \", \"level\", \"rule_user\", \"rule_client_id\")",
+                  "expr": "label_join(max by (" + label + ", rule) (kafka_quota_rule_fetch_limit_bytes_per_second{" + label + "=~\"$cluster\"}), \"entity\", \" / \", \"rule\")",
                   "format": "table",
                   "instant": true,
                   "range": false,
@@ -4230,7 +4050,7 @@ local duration(number) =
                     "uid": "${datasource}",
                   },
                   "editorMode": "code",
-                  "expr": "label_join(max by (" + label + ", level, rule_user, rule_client_id) (\n  kafka_quota_rule_request_limit_threads{" + label + "=~\"$cluster\"}\n), \"entity\", \" / \", \"level\", \"rule_user\", \"rule_client_id\")",
+                  "expr": "label_join(max by (" + label + ", rule) (kafka_quota_rule_request_limit_threads{" + label + "=~\"$cluster\"}), \"entity\", \" / \", \"rule\")",
                   "format": "table",
                   "instant": true,
                   "range": false,
@@ -4243,7 +4063,7 @@ local duration(number) =
                     "uid": "${datasource}",
                   },
                   "editorMode": "code",
-                  "expr": "label_join(max by (" + label + ", level, rule_user, rule_client_id) (\n  kafka_quota_rule_controller_mutation_limit_per_second{" + label + "=~\"$cluster\"}\n), \"entity\", \" / \", \"level\", \"rule_user\", \"rule_client_id\")",
+                  "expr": "label_join(max by (" + label + ", rule) (kafka_quota_rule_controller_mutation_limit_per_second{" + label + "=~\"$cluster\"}), \"entity\", \" / \", \"rule\")",
                   "format": "table",
                   "instant": true,
                   "range": false,
@@ -4262,9 +4082,7 @@ local duration(number) =
                   "options": {
                     "excludeByName": {},
                     "includeByName": {
-                      "level": true,
-                      "rule_user": true,
-                      "rule_client_id": true,
+                      "rule": true,
                       "Value #A": true,
                       "Value": true,
                       "Value #B": true,
@@ -4273,25 +4091,21 @@ local duration(number) =
                       [label]: true,
                     },
                     "indexByName": {
-                      "level": 0,
-                      "rule_user": 1,
-                      "rule_client_id": 2,
-                      "Value #A": 3,
-                      "Value": 3,
-                      "Value #B": 4,
-                      "Value #C": 5,
-                      "Value #D": 6,
-                      [label]: 7,
+                      "rule": 0,
+                      "Value #A": 1,
+                      "Value": 1,
+                      "Value #B": 2,
+                      "Value #C": 3,
+                      "Value #D": 4,
+                      [label]: 5,
                     },
                     "renameByName": {
-                      "level": "Rule",
-                      "rule_user": "Rule's user",
-                      "rule_client_id": "Rule's client-id",
+                      "rule": "Rule",
                       "Value #A": "Produce",
                       "Value": "Produce",
                       "Value #B": "Fetch",
                       "Value #C": "Threads",
-                      "Value #D": "Changes/s",
+                      "Value #D": "Controller mutations/s",
                       [label]: "Cluster",
                     },
                   },
@@ -4608,7 +4422,7 @@ local duration(number) =
                 "properties": [
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 145,
                   },
                   {
                     "id": "mappings",
@@ -4629,7 +4443,7 @@ local duration(number) =
                             "index": 2,
                           },
                           "controller_mutation": {
-                            "text": "topic changes",
+                            "text": "controller mutation",
                             "index": 3,
                           },
                         },
@@ -4684,63 +4498,7 @@ local duration(number) =
                     "id": "custom.width",
                     "value": 260,
                   },
-                  {
-                    "id": "mappings",
-                    "value": [
-                      {
-                        "type": "value",
-                        "options": {
-                          "user_client": {
-                            "text": "1  user + client-id",
-                            "index": 0,
-                          },
-                          "user_default_client": {
-                            "text": "2  user + default client-id",
-                            "index": 1,
-                          },
-                          "user": {
-                            "text": "3  user",
-                            "index": 2,
-                          },
-                          "default_user_client": {
-                            "text": "4  default user + client-id",
-                            "index": 3,
-                          },
-                          "default_user_default_client": {
-                            "text": "5  default user + default client-id",
-                            "index": 4,
-                          },
-                          "default_user": {
-                            "text": "6  default user",
-                            "index": 5,
-                          },
-                          "client": {
-                            "text": "7  client-id",
-                            "index": 6,
-                          },
-                          "default_client": {
-                            "text": "8  default client-id",
-                            "index": 7,
-                          },
-                        },
-                      },
-                    ],
-                  },
                 ],
-              },
-              {
-                "matcher": {
-                  "id": "byName",
-                  "options": "Rule's user",
-                },
-                "properties": [],
-              },
-              {
-                "matcher": {
-                  "id": "byName",
-                  "options": "Rule's client-id",
-                },
-                "properties": [],
               },
               {
                 "matcher": {
@@ -4754,7 +4512,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 170,
+                    "value": 145,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -4853,7 +4611,7 @@ local duration(number) =
                 "properties": [
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 145,
                   },
                   {
                     "id": "mappings",
@@ -4866,7 +4624,7 @@ local duration(number) =
                             "index": 0,
                           },
                           "controller_mutation": {
-                            "text": "topic changes",
+                            "text": "controller mutation",
                             "index": 1,
                           },
                           "unknown": {
@@ -4913,7 +4671,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "label_join(max by (" + label + ", quota_type, user, client_id, level, rule_user, rule_client_id) (\n  kafka_quota_rule_info{" + label + "=~\"$cluster\",user=~`|${user:regex}`,client_id=~`|${client_id:regex}`}\n), \"entity\", \" / \", \"user\", \"client_id\")",
+              "expr": "label_join(max by (" + label + ", quota_type, user, client_id, rule) (\n  kafka_quota_rule_info{" + label + "=~\"$cluster\",user=~`|${user:regex}`,client_id=~`|${client_id:regex}`}\n), \"entity\", \" / \", \"user\", \"client_id\")",
               "format": "table",
               "instant": true,
               "range": false,
@@ -4974,9 +4732,7 @@ local duration(number) =
                   "quota_type": true,
                   "user": true,
                   "client_id": true,
-                  "level": true,
-                  "rule_user": true,
-                  "rule_client_id": true,
+                  "rule": true,
                   "Value #B": true,
                   "Value #C": true,
                   "cause": true,
@@ -4986,21 +4742,17 @@ local duration(number) =
                   "quota_type": 0,
                   "user": 1,
                   "client_id": 2,
-                  "level": 3,
-                  "rule_user": 4,
-                  "rule_client_id": 5,
-                  "Value #B": 6,
-                  "Value #C": 7,
-                  "cause": 8,
-                  [label]: 9,
+                  "rule": 3,
+                  "Value #B": 4,
+                  "Value #C": 5,
+                  "cause": 6,
+                  [label]: 7,
                 },
                 "renameByName": {
                   "quota_type": "Quota",
                   "user": "User",
                   "client_id": "Client-id",
-                  "level": "Rule",
-                  "rule_user": "Rule's user",
-                  "rule_client_id": "Rule's client-id",
+                  "rule": "Rule",
                   "Value #B": "Used",
                   "Value #C": "Delay",
                   "cause": "Cause",
@@ -5949,7 +5701,7 @@ local duration(number) =
                   "legendFormat": "{{" + label + "}} limit of {{user}} / {{client_id}}",
                 },
               ],
-              "title": "Topic changes per second",
+              "title": "Controller mutations per second",
               "transformations": [],
               "type": "timeseries",
               "gridPos": {
@@ -6121,7 +5873,7 @@ local duration(number) =
               "id": 13,
             },
           ],
-          "title": "Topic changes",
+          "title": "Controller mutations",
           "type": "row",
         },
         {
@@ -6396,7 +6148,7 @@ local duration(number) =
                 "properties": [
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 145,
                   },
                   {
                     "id": "mappings",
@@ -6417,7 +6169,7 @@ local duration(number) =
                             "index": 2,
                           },
                           "controller_mutation": {
-                            "text": "topic changes",
+                            "text": "controller mutation",
                             "index": 3,
                           },
                         },
@@ -6474,7 +6226,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 170,
+                    "value": 145,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -6646,7 +6398,7 @@ local duration(number) =
                 "properties": [
                   {
                     "id": "custom.width",
-                    "value": 120,
+                    "value": 145,
                   },
                   {
                     "id": "mappings",
@@ -6667,7 +6419,7 @@ local duration(number) =
                             "index": 2,
                           },
                           "controller_mutation": {
-                            "text": "topic changes",
+                            "text": "controller mutation",
                             "index": 3,
                           },
                         },
@@ -6724,7 +6476,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 170,
+                    "value": 145,
                   },
                   {
                     "id": "custom.cellOptions",
@@ -6878,7 +6630,7 @@ local duration(number) =
     },
     "quotascope-mutations.json": {
       "uid": "quotascope-mutations",
-      "title": "Kafka quotas / Topic changes",
+      "title": "Kafka quotas / Controller mutations",
       "description": "The quota of controller mutations: partitions created, added or deleted. A token bucket allows bursts; when it is empty, Kafka refuses (error 89) or delays until it has filled up at the pace of the limit.",
       "tags": [
         "kafka",
@@ -6999,7 +6751,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Users and client-ids with topic changes that were throttled within the last minute.",
+          "description": "Users and client-ids with controller mutations that were throttled within the last minute.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -7512,7 +7264,7 @@ local duration(number) =
               {
                 "matcher": {
                   "id": "byName",
-                  "options": "Changes/s",
+                  "options": "Usage/s",
                 },
                 "properties": [
                   {
@@ -7614,48 +7366,6 @@ local duration(number) =
                   {
                     "id": "custom.width",
                     "value": 260,
-                  },
-                  {
-                    "id": "mappings",
-                    "value": [
-                      {
-                        "type": "value",
-                        "options": {
-                          "user_client": {
-                            "text": "1  user + client-id",
-                            "index": 0,
-                          },
-                          "user_default_client": {
-                            "text": "2  user + default client-id",
-                            "index": 1,
-                          },
-                          "user": {
-                            "text": "3  user",
-                            "index": 2,
-                          },
-                          "default_user_client": {
-                            "text": "4  default user + client-id",
-                            "index": 3,
-                          },
-                          "default_user_default_client": {
-                            "text": "5  default user + default client-id",
-                            "index": 4,
-                          },
-                          "default_user": {
-                            "text": "6  default user",
-                            "index": 5,
-                          },
-                          "client": {
-                            "text": "7  client-id",
-                            "index": 6,
-                          },
-                          "default_client": {
-                            "text": "8  default client-id",
-                            "index": 7,
-                          },
-                        },
-                      },
-                    ],
                   },
                 ],
               },
@@ -7797,7 +7507,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "label_join((\n  max by (" + label + ", user, client_id, level) (\n    kafka_quota_rule_info{" + label + "=~\"$cluster\",quota_type=\"controller_mutation\",user=~`(?is).*${user:regex}.*`,client_id=~`(?is).*${client_id:regex}.*`}\n  )\n)\nand on (" + label + ", user, client_id)\n(\n  topk by (" + label + ") (\n    50, max by (" + label + ", user, client_id) (\n      kafka_quota_controller_mutation_burst_used_ratio{" + label + "=~\"$cluster\",user=~`(?is).*${user:regex}.*`,client_id=~`(?is).*${client_id:regex}.*`}\n    )\n  )\n), \"entity\", \" / \", \"user\", \"client_id\")",
+              "expr": "label_join((\n  max by (" + label + ", user, client_id, rule) (\n    kafka_quota_rule_info{" + label + "=~\"$cluster\",quota_type=\"controller_mutation\",user=~`(?is).*${user:regex}.*`,client_id=~`(?is).*${client_id:regex}.*`}\n  )\n)\nand on (" + label + ", user, client_id)\n(\n  topk by (" + label + ") (\n    50, max by (" + label + ", user, client_id) (\n      kafka_quota_controller_mutation_burst_used_ratio{" + label + "=~\"$cluster\",user=~`(?is).*${user:regex}.*`,client_id=~`(?is).*${client_id:regex}.*`}\n    )\n  )\n), \"entity\", \" / \", \"user\", \"client_id\")",
               "format": "table",
               "instant": true,
               "range": false,
@@ -7826,7 +7536,7 @@ local duration(number) =
                   "Value #E": true,
                   "Value #F": true,
                   "Value #G": true,
-                  "level": true,
+                  "rule": true,
                   [label]: true,
                 },
                 "indexByName": {
@@ -7840,7 +7550,7 @@ local duration(number) =
                   "Value #E": 6,
                   "Value #F": 7,
                   "Value #G": 8,
-                  "level": 9,
+                  "rule": 9,
                   [label]: 10,
                 },
                 "renameByName": {
@@ -7848,13 +7558,13 @@ local duration(number) =
                   "client_id": "Client-id",
                   "Value #A": "Burst used",
                   "Value": "Burst used",
-                  "Value #B": "Changes/s",
+                  "Value #B": "Usage/s",
                   "Value #C": "Limit/s",
                   "Value #D": "Tokens",
                   "Value #E": "Burst",
                   "Value #F": "Full again in",
                   "Value #G": "Next allowed in",
-                  "level": "Rule",
+                  "rule": "Rule",
                   [label]: "Cluster",
                 },
               },
@@ -8445,7 +8155,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Average throttle time of topic changes.",
+          "description": "Average throttle time of controller mutations.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -8573,7 +8283,7 @@ local duration(number) =
                 "type": "prometheus",
                 "uid": "${datasource}",
               },
-              "description": "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, topic changes come faster than the controller handles them.",
+              "description": "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, controller mutations come faster than the controller handles them.",
               "fieldConfig": {
                 "defaults": {
                   "thresholds": {
@@ -8667,7 +8377,7 @@ local duration(number) =
                 "type": "prometheus",
                 "uid": "${datasource}",
               },
-              "description": "What the active controller handles, topic changes among them.",
+              "description": "What the active controller handles, controller mutations among them.",
               "fieldConfig": {
                 "defaults": {
                   "thresholds": {
@@ -11042,7 +10752,7 @@ local duration(number) =
                   },
                   {
                     "id": "custom.width",
-                    "value": 170,
+                    "value": 145,
                   },
                   {
                     "id": "custom.cellOptions",

@@ -72,7 +72,7 @@ def test_a_throttle_by_another_quota_is_told() -> None:
     """A mutation quota shows at the requests of a broker."""
     hidden = usage_of("bob", usage=0.0, throttle_time_seconds=2.0)
     hidden.cause = ThrottleCause.CONTROLLER_MUTATION
-    assert any("throttled by a mut" in line for line in shown(hidden))
+    assert any("throttled by a con" in line for line in shown(hidden))
 
 
 def test_scrolling_stops_at_the_last_row() -> None:

@@ -63,7 +63,12 @@ def test_an_entity() -> None:
         "throttle_time_seconds": 0.5,
         "cause": None,
         "owner": None,
-        "rule": {"level": "default_user", "user": "<default>", "client_id": ""},
+        "rule": {
+            "name": "6 user <default>",
+            "level": "default_user",
+            "user": "<default>",
+            "client_id": "",
+        },
     }
     assert recent == [None] * 19 + [1.2]
 
@@ -164,6 +169,7 @@ def test_rules_of_clients_and_addresses() -> None:
     alice = by_key["producer_byte_rate", "user"]
     assert alice == {
         "key": "producer_byte_rate",
+        "rule": "3 user alice",
         "level": "user",
         "user": "alice",
         "client_id": "",

@@ -188,8 +188,8 @@ def agent(name: str | BeanTable | None, **given: Any) -> list[SourceRead]:
         (agent("dialects/jmx_default.txt", dialect="jmx_default"), None, "source_read"),
         (agent("dialects/strimzi.txt", dialect="strimzi"), None, "source_read"),
         (agent("rules/throttled.txt", dialect="quotascope_rules"), None, "source_read"),
-        (agent("dialects/confluent.txt", dialect="confluent"), NO_RULES, "source_read\ndialect_gaps no mutation quotas, delay queues"),
-        (agent("dialects/confluent.txt", dialect="confluent"), limits(rules=MUTATIONS), "source_read\ndialect_gaps_matter though 1 mutation quotas"),
+        (agent("dialects/confluent.txt", dialect="confluent"), NO_RULES, "source_read\ndialect_gaps no controller mutation quotas, delay queues"),
+        (agent("dialects/confluent.txt", dialect="confluent"), limits(rules=MUTATIONS), "source_read\ndialect_gaps_matter though 1 controller mutation quotas"),
         (agent("dialects/kafka_2_0_0.txt", dialect="kafka_2_0_0"), limits(rules=MUTATIONS), "source_read\ndialect_gaps no delay queues"),
     ],
 )  # fmt: skip
@@ -214,12 +214,12 @@ OWN_RULES = "rules_decide"
     ("shown", "expected"),
     [
         (snapshot(usage(of=USED, limit=1000.0), limits=USED), f"quotas_measured 1 entities are measured; limits: 1 of producer_byte_rate.\n{OWN_RULES}"),
-        (snapshot(usage(of=limits())), f"quotas_measured 2 of producer_byte_rate, 1 of request_percentage, 1 of connection_creation_rate.\n{OWN_RULES}\nlimits_unused 3 of 4 limits now: producer_byte_rate of default user"),
+        (snapshot(usage(of=limits())), f"quotas_measured 2 of producer_byte_rate, 1 of request_percentage, 1 of connection_creation_rate.\n{OWN_RULES}\nlimits_unused 3 of 4 limits now: producer_byte_rate of 6 user <default>"),
         (snapshot(usage(), limits=None), "quotas_measured 1 entities are measured; the limits are unknown."),
         (snapshot(usage(), limits=NONE), f"quotas_measured no limit is configured.\n{OWN_RULES}"),
         (snapshot(limits=NONE), f"no_quota\n{OWN_RULES}"),
         (snapshot(usage(), limits=replace(CUSTOM, rules={}, connection_limits={})), "callback_decides"),
-        (snapshot(limits=OVERRULED), f"no_traffic\n{OWN_RULES}\nlimits_overruled 1 of 2 limits have no effect on clients that send a client-id: producer_byte_rate of default user, overruled by that of default user, default client-id."),
+        (snapshot(limits=OVERRULED), f"no_traffic\n{OWN_RULES}\nlimits_overruled 1 of 2 limits have no effect on clients that send a client-id: producer_byte_rate of 6 user <default>, overruled by 5 <default> / <default>."),
         (snapshot(sources=(health(up=False),)), ""),
     ],
 )  # fmt: skip

@@ -72,12 +72,15 @@ def test_an_address_has_its_own_rule_or_the_default_one() -> None:
     rules = {
         str(rule.entity): rule for rule in rule_usage(known, snapshot(nodes=nodes))
     }
-    assert rules["ip '10.0.0.1'"].hits == (
+    assert rules["ip 10.0.0.1"].hits == (
         IpUsage(broker="2", ip="10.0.0.1", rate=5.0, limit=5.0),
         IpUsage(broker="1", ip="10.0.0.1", rate=4.0, limit=5.0),
     )
-    assert [hit.utilization for hit in (rules["default ip"].hits or ())] == [0.1, None]
-    assert rules["ip '::1'"].hits == ()
+    assert [hit.utilization for hit in (rules["ip <default>"].hits or ())] == [
+        0.1,
+        None,
+    ]
+    assert rules["ip ::1"].hits == ()
 
 
 def test_an_address_without_any_rule_is_no_hit() -> None:
@@ -105,8 +108,8 @@ def test_whom_a_rule_hits_may_be_unknown() -> None:
     hits = {
         str(rule.entity): rule.hits for rule in rule_usage(hosts, snapshot(usage()))
     }
-    assert hits["ip 'a.example'"] is None
-    assert hits["ip '10.0.0.1'"] == ()
+    assert hits["ip a.example"] is None
+    assert hits["ip 10.0.0.1"] == ()
     assert {rule.hits for rule in rule_usage(LIMITS, None)} == {None}
     callback = snapshot(usage(), nodes=(NodeUsage(broker="1", quota_callback=True),))
     of_clients = rule_usage(LIMITS, callback)[:3]

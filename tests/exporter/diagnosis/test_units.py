@@ -13,7 +13,7 @@ from tests.strategies import texts
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.snapshot import Folds
-from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
+from quotascope.metrics import NO_RULE, QuotaEntity, QuotaRules, QuotaType, Resolution
 
 UNLIMITED = inf
 """Stands for a limit that is known to be none."""
@@ -136,41 +136,27 @@ def test_names_cannot_break_a_line(user: str, client_id: str) -> None:
 @pytest.mark.parametrize(
     ("user", "client_id", "name"),
     [
-        ("<default>", None, "user <default>"),
-        (DEFAULT, DEFAULT, "<default> / <default>"),
-        (DEFAULT, "app", "<default> / app"),
-        ("", "", "empty client-id"),
+        ("<default>", None, 'user "<default>"'),
+        ("", "app", "client-id app"),
+        ("", "", 'client-id ""'),
     ],
 )
 def test_entity_name(user: str | None, client_id: str | None, name: str) -> None:
-    """A default reads as the label of the metrics has it; one without any name sent no client-id."""
+    """What is measured is no default, whatever it is called; one without any name sent no client-id."""
     assert units.entity_name(user, client_id) == name
 
 
 @pytest.mark.parametrize(
-    ("entity", "name", "level"),
+    ("resolution", "name"),
     [
-        (QuotaEntity("u", "c"), "1 u / c", "user_client"),
-        (QuotaEntity("u", DEFAULT), "2 u / <default>", "user_default_client"),
-        (QuotaEntity("u", None), "3 user u", "user"),
-        (QuotaEntity(DEFAULT, "c"), "4 <default> / c", "default_user_client"),
-        (QuotaEntity(DEFAULT, None), "6 user <default>", "default_user"),
-        (QuotaEntity(None, "c"), "7 client c", "client"),
-        (QuotaEntity(None, DEFAULT), "8 client <default>", "default_client"),
-        (QuotaEntity("other", None), "no rule", "none"),
+        (QuotaRules({QuotaEntity("u"): 1.0}).decide("u", "c"), "3 user u"),
+        (NO_RULE, "no rule"),
+        (None, "unknown"),
     ],
 )
-def test_rule_and_level(entity: QuotaEntity, name: str, level: str) -> None:
-    """A rule shows its place among the eight levels, and its level as the metrics' label has it."""
-    resolution = QuotaRules({entity: 1.0}).decide("u", "c")
+def test_rule_name(resolution: Resolution | None, name: str) -> None:
+    """A rule begins with its level; no rule is what was read, and unknown what could not be read."""
     assert units.rule_name(resolution) == name
-    assert units.level_name(resolution) == level
-
-
-def test_an_unknown_rule_is_not_no_rule() -> None:
-    """None is what nobody could read; no rule is what was read."""
-    assert (units.rule_name(None), units.level_name(None)) == ("unknown", "unknown")
-    assert (units.rule_name(NO_RULE), units.level_name(NO_RULE)) == ("no rule", "none")
 
 
 def test_what_is_not_shown_one_by_one() -> None:

@@ -406,7 +406,8 @@ def _rule(entity: QuotaEntity) -> dict[str, str]:
         for name in names
     )
     level = entity.level.value
-    return {"level": level, "rule_user": user, "rule_client_id": client_id}
+    rule = {"rule": entity.rule, "level": level}
+    return {**rule, "rule_user": user, "rule_client_id": client_id}
 
 
 def _node(node_id: str) -> tuple[int, str]:

@@ -90,9 +90,9 @@ async def test_each_change_is_logged_and_counted(
     assert [tuple(line.values()) for line in lines] == [
         ("connection_creation_rate", "ip <default>", 7.0, None),
         ("connection_creation_rate", "ip 10.0.0.1", None, 1.0),
-        ("producer_byte_rate", "user 'alice'", 1.0, 1.5),
-        ("producer_byte_rate", "user 'bob', default client-id", 2.0, None),
-        ("consumer_byte_rate", "user 'alice'", None, 3.0),
+        ("producer_byte_rate", "user alice", 1.0, 1.5),
+        ("producer_byte_rate", "bob / <default>", 2.0, None),
+        ("consumer_byte_rate", "user alice", None, 3.0),
     ]
     assert refresh.health.changes_total == {
         "connection_creation_rate": 2,

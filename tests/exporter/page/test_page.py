@@ -95,11 +95,11 @@ CASES = {
     "no usage": (usage(limit=500.0, of=limits()), "user aliceproduce1unknownunknown500 B/sunknown0 s-3 user alice"),
     "unlimited mutations": (
         usage(QuotaType.CONTROLLER_MUTATION, usage=0.0, of=NOTHING),
-        "user alicemutation1-0.00 mut/sunlimited-0 s-no rule",
+        "user alicecontroller mutation1-0.00 mut/sunlimited-0 s-no rule",
     ),
     "unknown mutations": (
         usage(QuotaType.CONTROLLER_MUTATION, usage=0.0),
-        "user alicemutation1unknown0.00 mut/sunknownunknown0 sunknownunknown",
+        "user alicecontroller mutation1unknown0.00 mut/sunknownunknown0 sunknownunknown",
     ),
 }  # fmt: skip
 """A row of the table for each: entity, quota, node, used, usage, limit, trail, throttle, tokens, level and rule."""
@@ -143,10 +143,10 @@ def test_what_mutations_have_left() -> None:
     )
     shown = page(snapshot(broke, forwarded))
     assert (
-        "user alicemutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown"
+        "user alicecontroller mutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown"
         in shown.text
     )
-    assert "throttled by a mutation quota" in shown.text
+    assert "throttled by a controller mutation quota" in shown.text
 
 
 def test_headers_sort_and_say_so() -> None:

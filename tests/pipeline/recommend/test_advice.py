@@ -314,7 +314,7 @@ def test_script_tells_what_it_leaves_out() -> None:
     assert [line for line in told if "kafka-configs.sh" in line] == told[2:]
     assert len(told) == 3
     assert "--entity-name bob" in told[2]
-    assert "# left out: user 'a\\x00\\nrm -rf /'" in script
+    assert '# left out: user "a\\x00\\nrm -rf /"' in script
 
 
 def test_csv_and_json_hold_all() -> None:
