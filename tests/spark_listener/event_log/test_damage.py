@@ -40,7 +40,7 @@ def test_zstd_without_its_library(
     """It is said what to install."""
     monkeypatch.setitem(sys.modules, "zstandard", None)
     path = add(tmp_path / "app-1.zstd", b"")
-    with pytest.raises(CodecUnusable, match=r"quotascope\[zstd\]"):
+    with pytest.raises(CodecUnusable, match=r"pip install zstandard"):
         open_log(path)
 
 

@@ -15,11 +15,13 @@ from tests.exporter.sources.http.misbehaving import (
     with_status,
 )
 
+from quotascope.exporter.sources.jolokia import REQUESTS
+
 OK = b"HTTP/1.1 200 OK\r\n"
 _CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 _PIECE = b"kafka_x 1\n" * 6_000
 _ENDLESS = "longer than"
-_LATE = "no complete answer within"
+_LATE = "no complete answer from .* within"
 _CUT = "middle of the answer|connection ended"
 _NOT_HTTP = "not HTTP as it should be"
 _NOT_TEXT = "no metric of Kafka|not Prometheus text|not JSON"
@@ -144,7 +146,7 @@ _MISSING = b'{"status":404}'
 
 def jolokia(beans: bytes) -> bytes:
     """An answer with these beans as those of the first read, and no others."""
-    return b"[%s]" % b",".join([_BEANS % beans, *[_MISSING] * 4])
+    return b"[%s]" % b",".join([_BEANS % beans, *[_MISSING] * (len(REQUESTS) - 1)])
 
 
 MALFORMED: Mapping[str, Hostile] = {
