@@ -59,6 +59,15 @@ def shown() -> Snapshot:
         ),
         usage(user="bob", client_id="etl", of=rules, limit=500.0, usage=425.0),
         usage(user=HOSTILE, client_id=HOSTILE, limit=500.0, usage=50.0),
+        usage(
+            QuotaType.CONTROLLER_MUTATION,
+            "deploy",
+            "terraform-and-more",
+            limit=99.9,
+            usage=11.25,
+            tokens=1010.5,
+            burst_tokens=1098.9,
+        ),
         limits=rules,
         sources=(health(), health("broker-2", up=False, error=HOSTILE)),
         nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}),),
@@ -244,7 +253,7 @@ def test_the_script_tells_when_it_cannot_follow(
     chromium.type("x")
     told = "document.getElementById('status').textContent"
     eventually(lambda: "old" in chromium.evaluate(told))
-    assert len(chromium.evaluate(NAMES)) == 3
+    assert len(chromium.evaluate(NAMES)) == 4
 
 
 @pytest.mark.parametrize("path", ["", "rules", "entity?user=alice"])
@@ -307,7 +316,9 @@ def test_a_row_leads_to_its_entity(
     """Also that of a hostile name; there are its rules, its last minutes and its episodes, and the way back."""
     heading = "document.querySelector('h1').innerText"
     chromium.scripts(run=scripts)
-    for place, name in enumerate(("user alice", "bob / etl", "</title><script>")):
+    for place, name in enumerate(
+        ("user alice", "bob / etl", "deploy / terraform", "</title><script>")
+    ):
         chromium.open(server.url)
         chromium.evaluate(f"document.querySelectorAll('#entities tbody th a')[{place}].focus()")  # fmt: skip
         chromium.press("Enter", "\r")
