@@ -187,7 +187,7 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
         chromium.press("Enter", "\r")
         eventually(lambda: chromium.evaluate(SORTED) == [direction])  # noqa: B023 - at once
     eventually(lambda: chromium.evaluate(SORTED) == ["Usedascending"])
-    assert chromium.evaluate(NAMES)[1:] == ["bob / etl", "user alice"]
+    assert chromium.evaluate(NAMES)[-2:] == ["bob / etl", "user alice"]
     chromium.evaluate("document.getElementById('q').focus()")
     chromium.type("ETL")
     chromium.press("Enter", "\r")
