@@ -19,14 +19,17 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 
 def page(
-    *shown: Snapshot, user: str | None, client_id: str | None = None, **frame: str
+    *shown: Snapshot,
+    user: str | None,
+    client_id: str | None = None,
+    frame: PageFrame = PageFrame(),  # noqa: B008 - it never changes
 ) -> Page:
     """The page after some snapshots."""
     trails = Trails()
     for each in shown:
         trails.note(each)
     result = find_entity(shown[-1], trails, user, client_id)
-    return Page(entity_page(result, PageFrame(**frame)))
+    return Page(entity_page(result, frame))
 
 
 def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
@@ -122,9 +125,8 @@ def test_the_last_minutes_and_the_episodes() -> None:
 
 def test_the_board_in_grafana() -> None:
     """The same dashboard and variables as those of the alerts; names are quoted."""
-    shown = page(
-        snapshot(), user='a&"b', client_id=None, cluster="prod eu", grafana_url="https://grafana.corp/x/"
-    )  # fmt: skip
+    frame = PageFrame(cluster="prod eu", grafana_url="https://grafana.corp/x/")
+    shown = page(snapshot(), user='a&"b', frame=frame)
     (board,) = [each for each in shown.values("a", "href") if "grafana" in each]
     parts = urlsplit(board)
     assert parts.path == f"/x/d/{Dashboard.ENTITY.uid}"
@@ -144,7 +146,12 @@ def test_hostile_names_are_text(long: int) -> None:
     slow = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)  # fmt: skip
     measured = snapshot(slow, limits=rules, nodes=(NodeUsage(broker=bad),))
     for shown in (
-        page(measured, user=bad, client_id=bad, cluster=bad, grafana_url="https://g"),
+        page(
+            measured,
+            user=bad,
+            client_id=bad,
+            frame=PageFrame(cluster=bad, grafana_url="https://g"),
+        ),
         page(snapshot(), user=bad, client_id=""),
         page(snapshot(limits=None), user=None, client_id=bad),
     ):
