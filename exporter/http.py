@@ -74,7 +74,7 @@ class Handlers:
     def _frame(self, grafana_url: str | None) -> PageFrame:
         return PageFrame(
             cluster=self._cluster,
-            runbooks=bool(self._runbooks.names),
+            runbooks=bool(self._runbooks.texts),
             grafana_url=grafana_url,
         )
 
@@ -82,7 +82,7 @@ class Handlers:
         """The application with all routes."""
         app = web.Application(middlewares=[_answer_errors])
         self.pages.add_to(app.router)
-        Api(self.pages).add_to(app.router)
+        Api(self.pages, self._runbooks.texts).add_to(app.router)
         self._runbooks.add_to(app.router)
         app.router.add_get("/metrics", self.metrics)
         app.router.add_get("/-/healthy", self.healthy)

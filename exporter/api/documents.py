@@ -8,10 +8,12 @@ answer stays small whatever names clients choose.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+from math import isfinite
 from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
@@ -19,16 +21,20 @@ from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.quotas import IpEntity
 
 from ..diagnosis import Finding, FindingSeverity, diagnose, worst
+from ..diagnosis.episodes import Episode
+from ..diagnosis.explained import as_json
 from ..diagnosis.rule_usage import RuleUsage, rule_usage
 from ..diagnosis.selection import Selection, in_order
-from ..diagnosis.trails import STEP_SECONDS
+from ..diagnosis.trails import STEP_SECONDS, Trail
 from ..exposition import own_version
 from ..exposition.rows import rule_labels
 from ..limits import LimitsHealth, NodeSettings
 from ..limits.model import DEFAULT_IP
 from ..mapping import in_base_unit
+from ..page.entity import EntityResult
 from ..page.query import EntityQuery, QueryResult, address_of
-from ..snapshot import EntityUsage, Snapshot, SourceHealth
+from ..page.rules import RuleQuery, RulesResult
+from ..snapshot import EntityUsage, Floats, Snapshot, SourceHealth
 
 MOST_CHARACTERS: Final = 32 << 20
 """Of one list in an answer: about 80,000 entities with ordinary names."""
@@ -67,6 +73,48 @@ class EntityDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeDocument:
+    """A throttle episode; times are Unix times in seconds, in steps of 15 s."""
+
+    began_at: float
+    ended_at: float | None
+    """None while it goes on."""
+    longest_seconds: float
+    """The longest throttle time."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ListedEntity(EntityDocument):
+    """An entity in a list, with its last five minutes."""
+
+    owner: str | None
+    recent: list[float | None]
+    """The highest utilization of each step, the latest last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryDocument:
+    """The last 15 minutes by step, the latest last; null where the entity was not seen."""
+
+    times: list[float]
+    """Unix time in seconds at which each step began."""
+    utilization: list[float | None]
+    """The highest."""
+    usage: list[float | None]
+    """The highest, in ``unit``."""
+    throttle_time_seconds: list[float | None]
+    """The longest."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ExplainedEntity(EntityDocument):
+    """An entity that is measured under an explanation, with its last 15 minutes."""
+
+    history: HistoryDocument | None
+    episodes: list[EpisodeDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDocument:
     """One configured quota: of a user, a client-id or both, or of an address."""
 
@@ -86,6 +134,83 @@ class RuleDocument:
     """How many entities or addresses are measured under it."""
     utilization: float | None
     """The highest among these."""
+    throttled: int | None
+    """How many of these were throttled lately."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartDocument:
+    """Which part of a list an answer has, and the query of the next part."""
+
+    taken_at: float
+    """Unix time in seconds of the collection."""
+    total: int
+    offset: int
+    size: int
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntitiesDocument(PartDocument):
+    """The entities that a query finds."""
+
+    limits_unknown: int
+    """How many of all entities may have a limit that is unknown."""
+    recent_step_seconds: float
+    entities: list[ListedEntity]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesDocument(PartDocument):
+    """The configured quotas, the most urgent first."""
+
+    limits_known: bool
+    rules: list[RuleDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainDocument(PartDocument):
+    """Which quotas apply to a user and client-id, and what is measured of it."""
+
+    limits_known: bool
+    user: str | None
+    """Null for any user that no quota names."""
+    client_id: str | None
+    """Null for any client-id that no quota names, empty for clients that send none."""
+    callbacks: dict[str, str]
+    """Nodes with a custom quota callback, which decides there instead, with its class."""
+    quotas: list[dict[str, Any]]
+    """For each quota type the rule that decides, the one that would without it, and all eight levels."""
+    entities: list[ExplainedEntity]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunbookDocument:
+    """What to do about an alert."""
+
+    alert: str
+    path: str
+    """Of the page, relative to the exporter's address."""
+    text: str
+    """Markdown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunbooksDocument:
+    """The runbooks of the alerts."""
+
+    total: int
+    offset: int
+    size: int
+    next: str | None
+    runbooks: list[RunbookDocument]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorDocument:
+    """Why there is no answer."""
+
+    error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,35 +303,102 @@ def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
     )
 
 
-def entities_answer(result: QueryResult) -> dict[str, Any]:
+def entities_document(result: QueryResult) -> EntitiesDocument:
     """The answer of ``/api/v1/entities``, with owners and the utilization of the last minutes."""
     entities = list(_bounded(map(entity_document, result.rows)))
-    rows = [
-        {
-            **_ANY.dump_python(entity),
-            "owner": result.owners.of(usage.entity),
-            "recent": list(map(_number, result.trails.of(usage))),
-        }
-        for entity, usage in zip(entities, result.rows, strict=False)
+    return EntitiesDocument(
+        **_part(result.snapshot, result.query, len(entities), result.total),
+        limits_unknown=result.limits_unknown,
+        recent_step_seconds=STEP_SECONDS,
+        entities=[
+            ListedEntity(
+                **_fields(entity),
+                owner=result.owners.of(usage.entity),
+                recent=list(map(_number, result.trails.of(usage))),
+            )
+            for entity, usage in zip(entities, result.rows, strict=False)
+        ],
+    )
+
+
+def rules_document(result: RulesResult) -> RulesDocument:
+    """The answer of ``/api/v1/rules``."""
+    rules = list(_bounded(map(_rule_document, result.rules)))
+    return RulesDocument(
+        **_part(result.snapshot, result.query, len(rules), result.total),
+        limits_known=result.snapshot.limits is not None,
+        rules=rules,
+    )
+
+
+def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocument:
+    """The answer of ``/api/v1/explain``: what the command prints as JSON, and the entities that are measured; ``query`` has their part."""
+    wanted = result.rows[query.offset : query.offset + query.size]
+    entities = list(_bounded(map(entity_document, wanted)))
+    words: dict[str, Any] = as_json(
+        result.user, result.client_id, result.explanations or (), result.callbacks
+    )
+    names = [
+        (key, text)
+        for key, text in (("user", result.user), ("client_id", result.client_id))
+        if text is not None
     ]
-    return {
-        **_part(result.snapshot, result.query, len(rows), result.total),
-        "limits_unknown": result.limits_unknown,
-        "recent_step_seconds": STEP_SECONDS,
-        "entities": rows,
-    }
+    part = _part(result.snapshot, query, len(entities), len(result.rows))
+    if part["next"]:
+        part["next"] = f"?{urlencode(names, errors='replace')}&{part['next'][1:]}"
+    return ExplainDocument(
+        **part,
+        **words,
+        limits_known=result.explanations is not None,
+        entities=[
+            _explained(entity, *result.trail(usage))
+            for entity, usage in zip(entities, wanted, strict=False)
+        ],
+    )
 
 
-def rules_answer(snapshot: Snapshot, query: EntityQuery) -> dict[str, Any]:
-    """The answer of ``/api/v1/rules``, by quota type."""
-    rules = _rules(snapshot)
-    wanted = rules[query.offset : query.offset + query.size]
-    rows = list(_bounded(map(_rule_document, wanted)))
-    return {
-        **_part(snapshot, query, len(rows), len(rules)),
-        "limits_known": snapshot.limits is not None,
-        "rules": rows,
-    }
+def _explained(
+    entity: EntityDocument, trail: Trail | None, found: Sequence[Episode]
+) -> ExplainedEntity:
+    history = None
+    if trail is not None:
+        history = HistoryDocument(
+            times=trail.times.tolist(),
+            utilization=_series(trail.used),
+            usage=_series(trail.usage),
+            throttle_time_seconds=_series(trail.throttle_time),
+        )
+    return ExplainedEntity(
+        **_fields(entity),
+        history=history,
+        episodes=[
+            EpisodeDocument(
+                began_at=each.began_at,
+                ended_at=None if each.ongoing else each.ended_at,
+                longest_seconds=_short(each.longest_seconds),
+            )
+            for each in found
+        ],
+    )
+
+
+def runbooks_document(
+    runbooks: Mapping[str, str], query: EntityQuery
+) -> RunbooksDocument:
+    """The answer of ``/api/v1/runbooks``."""
+    end = query.offset + query.size
+    wanted = list(islice(runbooks.items(), query.offset, end))
+    more = end < len(runbooks)
+    return RunbooksDocument(
+        total=len(runbooks),
+        offset=query.offset,
+        size=query.size,
+        next=address_of(replace(query, offset=end)) if more else None,
+        runbooks=[
+            RunbookDocument(alert=alert, path=f"runbooks/{alert}", text=text)
+            for alert, text in wanted
+        ],
+    )
 
 
 def entity_document(usage: EntityUsage) -> EntityDocument:
@@ -264,17 +456,17 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
         unit="connections_per_second" if kind is None else UNITS[kind],
         entities=None if rule.hits is None else len(rule.hits),
         utilization=_number(rule.fullest),
+        throttled=rule.throttled,
     )
 
 
 def _part(
-    snapshot: Snapshot, query: EntityQuery, shown: int, total: int
+    snapshot: Snapshot, query: EntityQuery | RuleQuery, shown: int, total: int
 ) -> dict[str, Any]:
-    """Which part of a list an answer has, and the query of the next part."""
-    end = query.offset + shown
-    following = (
-        address_of(replace(query, offset=end)) if shown and end < total else None
-    )
+    """The fields of ``PartDocument``."""
+    following, end = None, query.offset + shown
+    if shown and end < total:
+        following = address_of(replace(query, offset=end))
     return {
         "taken_at": snapshot.taken_at,
         "total": total,
@@ -282,6 +474,19 @@ def _part(
         "size": query.size,
         "next": following,
     }
+
+
+def _fields(entity: EntityDocument) -> dict[str, Any]:
+    return {each.name: getattr(entity, each.name) for each in fields(entity)}
+
+
+def _series(values: Floats) -> list[float | None]:
+    return [_short(value) if isfinite(value) else None for value in values.tolist()]
+
+
+def _short(value: float) -> float:
+    """A number of 32 bits with no more digits than it holds."""
+    return float(f"{value:.7g}")
 
 
 _Row = TypeVar("_Row", EntityDocument, RuleDocument)
@@ -299,4 +504,4 @@ def _bounded(rows: Iterable[_Row]) -> Iterator[_Row]:
 
 def _number(value: float | None) -> float | None:
     """JSON has neither infinity nor NaN."""
-    return value if value is not None and math.isfinite(value) else None
+    return value if value is not None and isfinite(value) else None

@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from aiohttp import web
 
 from ..errors import InvalidQuery
 from ..page import Pages
-from ..page.query import EntityQuery, read_query
+from ..page.entity import asked_entity
+from ..page.query import read_query
+from ..page.rules import find_rules, read_rule_query
 from ..snapshot import Snapshot
 from .documents import (
     encoded,
-    entities_answer,
+    entities_document,
+    explain_document,
     health_document,
-    rules_answer,
+    rules_document,
+    runbooks_document,
     snapshot_document,
 )
+from .openapi import openapi
 
+PREFIX: Final = "/api/v1/"
 _NOTHING_YET = "the first collection is under way: ask again in a few seconds"
+Answer = Callable[[Snapshot], object]
 
 
 class Api:
-    """Answers from the same snapshots as the page, one at a time, in a thread."""
+    """
+    Answers from the same snapshots as the page, one at a time, in a thread.
 
-    def __init__(self, pages: Pages) -> None:
+    ``runbooks`` are Markdown by the name of the alert.
+    """
+
+    def __init__(self, pages: Pages, runbooks: Mapping[str, str] | None = None) -> None:
         self._pages = pages
+        self._runbooks = runbooks or {}
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """All routes."""
-        for name in ("entities", "rules", "health", "snapshot"):
-            router.add_get(f"/api/v1/{name}", self.answer, name=name)
+        for name in ("entities", "rules", "explain", "health", "snapshot"):
+            router.add_get(f"{PREFIX}{name}", self.answer, name=name)
+        router.add_get(f"{PREFIX}runbooks", self.runbooks)
+        router.add_get(f"{PREFIX}openapi.json", self.description)
 
     async def answer(self, request: web.Request) -> web.Response:
         """One document; 400 for a parameter that cannot be used, 503 before the first collection."""
+        name = request.match_info.route.name or ""
         try:
-            query = read_query(request.query)
+            made = self._answer(name, request.query)
         except InvalidQuery as error:
             return _json(encoded({"error": str(error)}), status=400)
-        name = request.match_info.route.name or ""
         snapshot: Snapshot | None
         if name == "snapshot":  # `quotascope top` shows figures of this moment
             snapshot = await self._pages.fresh_snapshot()
@@ -46,22 +61,38 @@ class Api:
             snapshot = await self._pages.snapshot()
         if snapshot is None:
             return _json(encoded({"error": _NOTHING_YET}), status=503)
-        return _json(
-            await self._pages.in_turn(partial(self._document, name, snapshot, query))
-        )
+        return _json(await self._pages.in_turn(lambda: encoded(made(snapshot))))
 
-    def _document(self, name: str, snapshot: Snapshot, query: EntityQuery) -> bytes:
-        answer: object
+    async def runbooks(self, request: web.Request) -> web.Response:
+        """The runbooks; needs no snapshot."""
+        try:
+            query = read_query(request.query)
+        except InvalidQuery as error:
+            return _json(encoded({"error": str(error)}), status=400)
+        return _json(encoded(runbooks_document(self._runbooks, query)))
+
+    async def description(self, _request: web.Request) -> web.Response:
+        """The API as OpenAPI describes it."""
+        return _json(encoded(openapi()))
+
+    def _answer(self, name: str, given: Mapping[str, str]) -> Answer:
+        """What makes a document of a snapshot. Raises ``InvalidQuery``."""
         match name:
             case "entities":
-                answer = entities_answer(self._pages.found(snapshot, query))
+                query = read_query(given)
+                return lambda now: entities_document(self._pages.found(now, query))
             case "rules":
-                answer = rules_answer(snapshot, query)
+                wanted = read_rule_query(given)
+                return lambda now: rules_document(find_rules(now, wanted))
+            case "explain":
+                part, who = read_query(given), asked_entity(given)
+                return lambda now: explain_document(
+                    self._pages.explained(now, *who), part
+                )
             case "health":
-                answer = health_document(snapshot)
+                return health_document
             case _:
-                answer = snapshot_document(snapshot)
-        return encoded(answer)
+                return snapshot_document
 
 
 def _json(body: bytes, status: int = 200) -> web.Response:

@@ -66,7 +66,8 @@
   follow.checked = true;
   const label = document.createElement("label");
   label.append(follow, " Follow");
-  (form ?? status).append(label);
+  if (form) form.append(label);
+  else status.before(label);
   setInterval(() => {
     if (follow.checked && document.visibilityState === "visible") show(address);
   }, 10000);

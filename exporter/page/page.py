@@ -23,7 +23,7 @@ from ..diagnosis.units import (
 )
 from ..snapshot import Snapshot
 from .columns import COLUMNS, OWNER, TableColumn, TableRow
-from .query import QueryResult, address_of, parameters
+from .query import QueryResult, address_of
 from .render import PageFrame, name, render
 
 _MOST: Final = 200
@@ -54,14 +54,13 @@ def entity_list_page(
     if result is not None:
         snapshot, query = result.snapshot, result.query
         columns = [each for each in COLUMNS if each is not OWNER or result.owners.names]
-        address = address_of(query)
         shown = {
             "taken": datetime.fromtimestamp(snapshot.taken_at, UTC),
             "numbers": _numbers(snapshot),
             "left_out": left_out(snapshot),
             "tagged": len(snapshot.shown.tagged),
             "findings": diagnose(snapshot),
-            "given": dict(parameters(query)),
+            "given": dict(query.parameters()),
             "owners": _owner_options(result),
             "types": TYPES,
             "shows": _SHOWS,
@@ -86,7 +85,7 @@ def entity_list_page(
             ],
             "before": result.before,
             "following": result.following,
-            "json": f"api/v1/entities{address if address != '?' else ''}",
+            "json": f"api/v1/entities{address_of(query)}",
             "sections": (_queues(snapshot), _sources(snapshot)),
         }
     return render(

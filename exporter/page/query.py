@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 from urllib.parse import urlencode
 
 from quotascope.metrics import QuotaType
@@ -40,6 +40,22 @@ class EntityQuery:
     size: int = SIZE
     """How many are shown at most."""
 
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """The parameters that differ from their defaults."""
+        wanted = self.selection
+        given = (
+            ("sort", wanted.order.value, Order.URGENCY.value),
+            ("reverse", "1" if wanted.backwards else "", ""),
+            ("show", wanted.show.value, Show.LIMITED.value),
+            ("type", wanted.quota_type.label if wanted.quota_type else "", ""),
+            ("q", wanted.text, ""),
+            ("broker", wanted.broker, ""),
+            ("owner", self.owner, ""),
+            ("offset", str(self.offset), "0"),
+            ("size", str(self.size), str(SIZE)),
+        )
+        yield from ((name, value) for name, value, usual in given if value != usual)
+
 
 def read_query(given: Mapping[str, str]) -> EntityQuery:
     """
@@ -66,26 +82,17 @@ def read_query(given: Mapping[str, str]) -> EntityQuery:
     )
 
 
-def address_of(query: EntityQuery) -> str:
+class Query(Protocol):
+    """What an address can ask for."""
+
+    def parameters(self) -> Iterable[tuple[str, str]]:
+        """The parameters that differ from their defaults."""
+        ...
+
+
+def address_of(query: Query) -> str:
     """The query as the part of an address from `?` on, without defaults; `?` when there is nothing else."""
-    return "?" + urlencode(list(parameters(query)))
-
-
-def parameters(query: EntityQuery) -> Iterator[tuple[str, str]]:
-    """The parameters that differ from their defaults."""
-    wanted = query.selection
-    given = (
-        ("sort", wanted.order.value, Order.URGENCY.value),
-        ("reverse", "1" if wanted.backwards else "", ""),
-        ("show", wanted.show.value, Show.LIMITED.value),
-        ("type", wanted.quota_type.label if wanted.quota_type else "", ""),
-        ("q", wanted.text, ""),
-        ("broker", wanted.broker, ""),
-        ("owner", query.owner, ""),
-        ("offset", str(query.offset), "0"),
-        ("size", str(query.size), str(SIZE)),
-    )
-    yield from ((name, value) for name, value, usual in given if value != usual)
+    return "?" + urlencode(list(query.parameters()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

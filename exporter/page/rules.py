@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Final
-from urllib.parse import urlencode
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -24,7 +23,7 @@ from ..snapshot import Snapshot, Usages
 from .columns import TableCell, used_cell, worded
 from .owners import readable
 from .page import TYPES
-from .query import FARTHEST, MOST, SIZE, number_of, one_of
+from .query import FARTHEST, MOST, SIZE, address_of, number_of, one_of
 from .render import PageFrame, entity_address, name, render
 
 _NAMED: Final = 3
@@ -61,9 +60,8 @@ class RuleQuery:
     offset: int = 0
     size: int = SIZE
 
-    @property
-    def address(self) -> str:
-        """The query as the part of an address from `?` on, without defaults."""
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """The parameters that differ from their defaults."""
         given = (
             ("show", self.show.value, RuleShow.ALL.value),
             ("type", self.quota_type.label if self.quota_type else "", ""),
@@ -71,9 +69,7 @@ class RuleQuery:
             ("offset", str(self.offset), "0"),
             ("size", str(self.size), str(SIZE)),
         )
-        return "?" + urlencode(
-            [(key, value) for key, value, usual in given if value != usual]
-        )
+        yield from ((key, value) for key, value, usual in given if value != usual)
 
 
 def read_rule_query(given: Mapping[str, str]) -> RuleQuery:
@@ -136,8 +132,8 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
     if result is not None:
         query = result.query
         end = query.offset + query.size
-        before = replace(query, offset=max(0, query.offset - query.size)).address
-        following = replace(query, offset=end).address
+        before = address_of(replace(query, offset=max(0, query.offset - query.size)))
+        following = address_of(replace(query, offset=end))
         shown = {
             "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
             "given": {
@@ -152,7 +148,7 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
             "rules": list(map(_row, result.rules)),
             "before": before if query.offset else None,
             "following": following if end < result.total else None,
-            "json": f"api/v1/rules{query.address if query.address != '?' else ''}",
+            "json": f"api/v1/rules{address_of(query)}",
         }
     return render(
         "rules.html", frame, here="rules", result=result, problem=problem, **shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
@@ -31,35 +31,31 @@ class Runbooks:
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
+        self.texts = texts
+        """Markdown by the name of the alert."""
         self._page = cache(self._made)
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The alerts with a runbook."""
-        return tuple(self._texts)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """All addresses; none where there is no runbook."""
-        if self._texts:
+        if self.texts:
             router.add_get("/runbooks", _with_slash)
             router.add_get("/runbooks/", self.index)
             router.add_get("/runbooks/{alert}", self.runbook)
 
     async def index(self, _request: web.Request) -> web.Response:
         """Every runbook there is."""
-        return _answer(_rendered("Runbooks", heading="Runbooks", names=self._texts))
+        return _answer(_rendered("Runbooks", heading="Runbooks", names=self.texts))
 
     async def runbook(self, request: web.Request) -> web.Response:
         """The runbook of one alert."""
         alert = request.match_info["alert"]
-        if alert not in self._texts:
+        if alert not in self.texts:
             raise web.HTTPNotFound
         return _answer(self._page(alert))
 
     def _made(self, alert: str) -> str:
         # HTML in the text was escaped by the Markdown parser
-        content = Markup(_MARKDOWN.render(self._texts[alert]))  # noqa: S704 - as said
+        content = Markup(_MARKDOWN.render(self.texts[alert]))  # noqa: S704 - as said
         heading = "" if content.startswith("<h1>") else alert
         return _rendered(alert, heading=heading, content=content)
 

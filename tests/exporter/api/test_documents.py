@@ -3,22 +3,29 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.api import documents
 from quotascope.exporter.api.documents import (
     encoded,
-    entities_answer,
+    entities_document,
+    explain_document,
     health_document,
-    rules_answer,
+    rules_document,
+    runbooks_document,
     snapshot_document,
 )
+from quotascope.exporter.api.openapi import ANSWERS, openapi
 from quotascope.exporter.config import OwnerConfig
 from quotascope.exporter.diagnosis.trails import Trails
+from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.limits import Limits
+from quotascope.exporter.page.entity import find_entity
 from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
+from quotascope.exporter.page.rules import RuleQuery, find_rules, read_rule_query
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
@@ -30,7 +37,7 @@ def answer(shown: Snapshot, **given: str) -> dict[str, Any]:
     trails = Trails()
     trails.note(shown)
     return parsed(
-        entities_answer(find_entities(shown, trails, read_query(given), OWNERS))
+        entities_document(find_entities(shown, trails, read_query(given), OWNERS))
     )
 
 
@@ -150,7 +157,7 @@ def test_long_names_make_a_list_shorter(monkeypatch: pytest.MonkeyPatch) -> None
     first = answer(shown, sort="name")
     assert len(first["entities"]) == 2
     assert first["next"] == "?sort=name&offset=2"
-    listed = parsed(rules_answer(shown, EntityQuery()))
+    listed = parsed(rules_document(find_rules(shown, RuleQuery())))
     assert (len(listed["rules"]), listed["total"]) == (2, 5)
     assert listed["next"] == "?offset=2"
     whole = parsed(snapshot_document(shown))
@@ -163,7 +170,7 @@ def test_rules_of_clients_and_addresses() -> None:
     """Each with its limit in both units, and what is measured under it: null when that is unknown."""
     known = limits()
     shown = snapshot(usage(of=known, usage=900.0, limit=1000.0))
-    listed = parsed(rules_answer(shown, EntityQuery()))
+    listed = parsed(rules_document(find_rules(shown, RuleQuery())))
     assert (listed["limits_known"], listed["total"], listed["next"]) == (True, 4, None)
     by_key = {(rule["key"], rule["level"]): rule for rule in listed["rules"]}
     alice = by_key["producer_byte_rate", "user"]
@@ -179,14 +186,109 @@ def test_rules_of_clients_and_addresses() -> None:
         "unit": "bytes_per_second",
         "entities": 1,
         "utilization": 0.9,
+        "throttled": 0,
     }
     pair = by_key["request_percentage", "user_client"]
     assert (pair["value"], pair["limit"], pair["unit"]) == (50.0, 0.5, "threads")
     assert (pair["entities"], pair["utilization"]) == (0, None)
     address = by_key["connection_creation_rate", None]
     assert (address["ip"], address["unit"]) == ("<default>", "connections_per_second")
-    unknown = parsed(rules_answer(snapshot(limits=None), EntityQuery()))
+    unknown = parsed(rules_document(find_rules(snapshot(limits=None), RuleQuery())))
     assert (unknown["limits_known"], unknown["rules"]) == (False, [])
+
+
+def explained(
+    shown: Snapshot, user: str | None, client_id: str | None, **given: str
+) -> dict[str, Any]:
+    """The explanation of a user and client-id, parsed."""
+    trails = Trails()
+    trails.note(shown)
+    found = find_entity(shown, trails, user, client_id)
+    return parsed(explain_document(found, read_query(given)))
+
+
+def test_an_explanation_has_what_is_measured_under_it() -> None:
+    """The rules as the command prints them, and the entities with history and episodes, in parts."""
+    known = limits()
+    slow = usage(of=known, usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
+    others = [usage(of=known, user="bob"), usage(of=known, broker="2", usage=1.0)]
+    shown = snapshot(slow, *others)
+    found = explained(shown, "alice", "app", size="1")
+    assert (found["user"], found["client_id"]) == ("alice", "app")
+    produce, _, request, _ = found["quotas"]
+    assert produce["decision"]["level"] == "user"
+    assert request["decision"]["level"] == "user_client"
+    assert (found["total"], found["limits_known"]) == (2, True)
+    assert found["next"] == "?user=alice&client_id=app&offset=1&size=1"
+    (entity,) = found["entities"]
+    assert (entity["broker"], entity["throttle_time_seconds"]) == ("1", 0.1)
+    assert entity["history"]["utilization"][-2:] == [None, 0.9]
+    assert entity["history"]["throttle_time_seconds"][-1] == 0.1
+    assert entity["history"]["times"][-1] == NOW - NOW % 15
+    began = NOW - NOW % 15
+    assert entity["episodes"] == [
+        {"began_at": began, "ended_at": None, "longest_seconds": 0.1}
+    ]
+    unknown = explained(snapshot(slow, limits=None), "alice", None)
+    assert (unknown["limits_known"], unknown["quotas"]) == (False, [])
+    assert len(unknown["entities"]) == 1
+
+
+def test_runbooks_in_parts() -> None:
+    """Following `next` gives each once."""
+    texts = {f"Alert{number}": f"# {number}" for number in range(3)}
+    first = parsed(runbooks_document(texts, read_query({"size": "2"})))
+    assert (first["total"], first["next"]) == (3, "?offset=2&size=2")
+    assert first["runbooks"][0] == {"alert": "Alert0", "path": "runbooks/Alert0", "text": "# 0"}  # fmt: skip
+    last = parsed(runbooks_document(texts, read_query({"size": "2", "offset": "2"})))
+    assert ([each["alert"] for each in last["runbooks"]], last["next"]) == (["Alert2"], None)  # fmt: skip
+
+
+def test_answers_are_as_openapi_describes_them() -> None:
+    """Every answer, with everything that can be null or absent, and every parameter is read."""
+    described = parsed(openapi())
+    known = limits()
+    bucket = usage(QuotaType.CONTROLLER_MUTATION, "zoe", limit=1.0, tokens=-1.0, burst_tokens=10.0)  # fmt: skip
+    busy = usage(of=known, usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
+    node = NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 3.0})
+    for shown in (
+        snapshot(limits=None),
+        snapshot(busy, bucket, nodes=(node,), sources=(health(up=False, error="x"),)),
+    ):
+        answers = {
+            "entities": answer(shown),
+            "rules": parsed(rules_document(find_rules(shown, RuleQuery()))),
+            "explain": explained(shown, "alice", "app"),
+            "runbooks": parsed(runbooks_document({"A": "x"}, EntityQuery())),
+            "health": parsed(health_document(shown)),
+            "snapshot": parsed(snapshot_document(shown)),
+        }
+        assert {f"/api/v1/{name}" for name in answers} == set(described["paths"])
+        for name, given in answers.items():
+            ok = described["paths"][f"/api/v1/{name}"]["get"]["responses"]["200"]
+            schema = {**ok["content"]["application/json"]["schema"], "components": described["components"]}  # fmt: skip
+            jsonschema.Draft202012Validator(schema).validate(given)
+            missing = set(schema_of(schema)["properties"]) ^ set(given)
+            assert missing == set()
+
+
+def schema_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """What a schema refers to."""
+    name = schema["$ref"].rpartition("/")[2]
+    found: dict[str, Any] = schema["components"]["schemas"][name]
+    return found
+
+
+@pytest.mark.parametrize("name", ["entities", "rules", "explain", "runbooks"])
+def test_every_described_parameter_is_read(name: str) -> None:
+    """Each of its values is taken, and one that is none of them is refused, where there are some."""
+    read = read_rule_query if name == "rules" else read_query
+    for parameter, schema in ANSWERS[name][1].items():
+        for value in schema.get("enum", [schema.get("minimum", "x")]):
+            read({parameter: str(value)})
+        if "enum" in schema or "maximum" in schema:
+            with pytest.raises(InvalidQuery):
+                read({parameter: str(schema.get("maximum", 0) + 1) + "x"})
 
 
 def test_health() -> None:
@@ -223,7 +325,7 @@ def test_every_documented_field_exists(section: str) -> None:
     shown = snapshot(usage(of=limits()), sources=(health(up=False, error="refused"),))
     entities, rules = (
         answer(shown, show="all"),
-        parsed(rules_answer(shown, EntityQuery())),
+        parsed(rules_document(find_rules(shown, RuleQuery()))),
     )
     state = parsed(health_document(shown))
     known = {

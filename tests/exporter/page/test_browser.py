@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from math import inf
 from typing import Self
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -38,8 +39,8 @@ CONTRAST = """
     .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
   const paper = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
     if (!/, 0\\)$/.test(c)) return c; } return "rgb(255, 255, 255)"; };
-  const texts = [...document.querySelectorAll("main *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
-    && !e.closest("svg") && e.getClientRects().length);
+  const texts = [...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+    && !e.closest("svg, .skip") && e.getClientRects().length);
   return Math.min(...texts.map(e => { const [a, b] = [light(getComputedStyle(e).color), light(paper(e))].sort((x, y) => y - x);
     return (a + .05) / (b + .05); }));
 })()
@@ -58,6 +59,15 @@ def shown() -> Snapshot:
         ),
         usage(user="bob", client_id="etl", of=rules, limit=500.0, usage=425.0),
         usage(user=HOSTILE, client_id=HOSTILE, limit=500.0, usage=50.0),
+        usage(
+            QuotaType.CONTROLLER_MUTATION,
+            "deploy",
+            "terraform-and-more",
+            limit=99.9,
+            usage=11.25,
+            tokens=1010.5,
+            burst_tokens=1098.9,
+        ),
         limits=rules,
         sources=(health(), health("broker-2", up=False, error=HOSTILE)),
         nodes=(NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}),),
@@ -177,7 +187,7 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
         chromium.press("Enter", "\r")
         eventually(lambda: chromium.evaluate(SORTED) == [direction])  # noqa: B023 - at once
     eventually(lambda: chromium.evaluate(SORTED) == ["Usedascending"])
-    assert chromium.evaluate(NAMES)[1:] == ["bob / etl", "user alice"]
+    assert chromium.evaluate(NAMES)[-2:] == ["bob / etl", "user alice"]
     chromium.evaluate("document.getElementById('q').focus()")
     chromium.type("ETL")
     chromium.press("Enter", "\r")
@@ -243,16 +253,21 @@ def test_the_script_tells_when_it_cannot_follow(
     chromium.type("x")
     told = "document.getElementById('status').textContent"
     eventually(lambda: "old" in chromium.evaluate(told))
-    assert len(chromium.evaluate(NAMES)) == 3
+    assert len(chromium.evaluate(NAMES)) == 4
 
 
+@pytest.mark.parametrize("path", ["", "rules", "entity?user=alice"])
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
 def test_by_day_and_by_night(
-    scheme: str, paper: tuple[int, int, int], chromium: Browser, server: Server
+    scheme: str,
+    paper: tuple[int, int, int],
+    path: str,
+    chromium: Browser,
+    server: Server,
 ) -> None:
     """The paper follows what the reader prefers, and every text stands out by 4.5 to 1."""
     chromium.prefer(scheme)
-    chromium.open(server.url, height=1_200)
+    chromium.open(server.url + path, height=1_200)
     pixels = np.asarray(chromium.picture()).reshape(-1, 3).tolist()
     assert Counter(map(tuple, pixels)).most_common(1)[0][0] == paper
     assert chromium.evaluate(CONTRAST) >= 4.5
@@ -270,7 +285,70 @@ def test_keyboard(chromium: Browser, server: Server) -> None:
     assert {"q", "Filter", "Used", "Throttle"} <= set(stops)
 
 
-def test_narrow_window(chromium: Browser, server: Server) -> None:
-    """On a telephone the table scrolls by itself, and the page does not."""
-    chromium.open(server.url, width=420)
-    assert chromium.evaluate(WIDER) is False
+ENTITY = f"entity?{urlencode({'user': HOSTILE, 'client_id': HOSTILE})}"
+CUT = """
+[...document.querySelectorAll("body *:not(option)")].filter(e => e.getClientRects().length && !e.closest(".skip, svg"))
+  .filter(e => { const r = e.getBoundingClientRect(); return r.left < 0 || r.right > document.documentElement.clientWidth + 1; })
+  .map(e => e.outerHTML.slice(0, 200))
+"""
+"""What is not wholly within the window, scrolling aside."""
+
+
+@pytest.mark.parametrize("path", ["", "rules", "entity?user=alice", ENTITY])
+def test_nothing_is_cut_in_any_window(
+    path: str, chromium: Browser, server: Server
+) -> None:
+    """On a telephone and on a desk, whatever the names; nothing complains, and nobody's name runs."""
+    for width in (420, 500, 900, 1200, 1400):
+        chromium.open(server.url + path, width=width)
+        assert chromium.evaluate(WIDER) is False
+        assert chromium.evaluate(CUT) == []
+        assert chromium.complaints == []
+        assert "hit" not in chromium.evaluate("document.title").split()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_row_leads_to_its_entity(
+    scripts: bool,  # noqa: FBT001 - a case
+    chromium: Browser,
+    server: Server,
+) -> None:
+    """Also that of a hostile name; there are its rules, its last minutes and its episodes, and the way back."""
+    heading = "document.querySelector('h1').innerText"
+    chromium.scripts(run=scripts)
+    for place, name in enumerate(
+        ("user alice", "bob / etl", "deploy / terraform", "</title><script>")
+    ):
+        chromium.open(server.url)
+        chromium.evaluate(f"document.querySelectorAll('#entities tbody th a')[{place}].focus()")  # fmt: skip
+        chromium.press("Enter", "\r")
+        eventually(lambda: chromium.evaluate(heading).startswith(name))  # noqa: B023 - at once
+    chromium.open(server.url + "entity?user=alice")
+    text = chromium.evaluate("document.body.innerText")
+    assert "produce: user 'alice' decides, 1,000 B/s" in text
+    assert "goes on" in text
+    assert chromium.evaluate("document.querySelectorAll('svg.minutes rect.over').length") == 2  # fmt: skip
+    chromium.evaluate("document.querySelector('nav a').focus()")
+    chromium.press("Enter", "\r")
+    eventually(lambda: chromium.evaluate(heading) == "Quota entities")
+    chromium.evaluate("document.querySelectorAll('nav a')[1].focus()")
+    chromium.press("Enter", "\r")
+    eventually(lambda: chromium.evaluate(heading).startswith("Rules"))
+    assert "3 user alice" in chromium.evaluate("document.body.innerText")
+    assert chromium.complaints == []
+
+
+def test_a_color_means_the_same_everywhere(chromium: Browser, server: Server) -> None:
+    """Red is what is throttled or at its limit, amber what is near it: texts, bars and the legend agree."""
+    colors: dict[str, set[str]] = {}
+    for path in ("", "rules", "entity?user=alice"):
+        chromium.open(server.url + path)
+        for kind in ("over", "near", "fine"):
+            colors.setdefault(kind, set()).update(
+                chromium.evaluate(
+                    f"[...document.querySelectorAll('.{kind}')].map(e => getComputedStyle(e)[e.closest('svg') ? 'fill' : 'color'])"
+                )
+            )
+        assert chromium.evaluate("document.querySelectorAll('.legend .over, .legend .near, .legend .fine').length") == 3  # fmt: skip
+    assert [len(each) for each in colors.values()] == [1, 1, 1]
+    assert len(set.union(*colors.values())) == 3

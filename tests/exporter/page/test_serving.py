@@ -66,7 +66,8 @@ async def test_before_the_first_collection(served: Served) -> None:
     answer = await served.client.get("/api/v1/entities")
     assert answer.status == 503
     assert "first collection" in (await answer.json())["error"]
-    assert "under way" in await (await served.client.get("/")).text()
+    for path in ("/", "/rules", "/entity?user=x"):
+        assert "under way" in await (await served.client.get(path)).text()
     assert served.source.reads == 0
 
 
@@ -75,8 +76,11 @@ async def test_before_the_first_collection(served: Served) -> None:
     [
         ("entities", "entities"),
         ("rules", "rules"),
+        ("explain", "quotas"),
         ("health", "findings"),
         ("snapshot", "health"),
+        ("runbooks", "runbooks"),
+        ("openapi.json", "paths"),
     ],
 )
 async def test_every_document_is_served(served: Served, name: str, key: str) -> None:
@@ -135,6 +139,9 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
     assert "frame-ancestors 'none'" in policy
     for path, kind in (
         ("/", "text/html"),
+        ("/rules", "text/html"),
+        ("/entity?user=alice", "text/html"),
+        ("/-/icon.svg", "image/svg+xml"),
         ("/-/page.css", "text/css"),
         ("/-/page.js", "text/javascript"),
         ("/api/v1/entities", "application/json"),
@@ -149,14 +156,16 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
 async def test_query_that_cannot_be_read(served: Served) -> None:
     """A program is refused; people see why, and everybody."""
     await served.collection.snapshot(5.0)
-    answer = await served.client.get("/api/v1/entities?sort=%3Cb%3E")
-    assert answer.status == 400
-    assert "sort=<b> is not valid" in (await answer.json())["error"]
-    answer = await served.client.get("/?sort=%3Cb%3E")
-    assert answer.status == 400
-    text = await answer.text()
-    assert "sort=&lt;b&gt; is not valid" in text
-    assert "user alice" in text
+    for path in ("entities?sort", "rules?show", "explain?size", "runbooks?size"):
+        answer = await served.client.get(f"/api/v1/{path}=%3Cb%3E")
+        assert answer.status == 400
+        assert "=<b> is not valid" in (await answer.json())["error"]
+    for path in ("?sort", "rules?show"):
+        answer = await served.client.get(f"/{path}=%3Cb%3E")
+        assert answer.status == 400
+        text = await answer.text()
+        assert "=&lt;b&gt; is not valid" in text
+        assert "user alice" in text
 
 
 async def test_the_last_minutes_are_remembered_without_anybody_looking(

@@ -1,0 +1,178 @@
+"""The page of one entity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.exporter.examples import NOW, limits, snapshot, usage
+from tests.exporter.page.test_page import HOSTILE, Page
+
+from quotascope.alerts.links import Dashboard
+from quotascope.exporter.diagnosis.trails import Trails
+from quotascope.exporter.limits import NodeSettings
+from quotascope.exporter.page.entity import asked_entity, entity_page, find_entity
+from quotascope.exporter.page.render import PageFrame, entity_address
+from quotascope.exporter.snapshot import NodeUsage, Snapshot
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+
+
+def page(
+    *shown: Snapshot,
+    user: str | None,
+    client_id: str | None = None,
+    frame: PageFrame = PageFrame(),  # noqa: B008 - it never changes
+) -> Page:
+    """The page after some snapshots."""
+    trails = Trails()
+    for each in shown:
+        trails.note(each)
+    result = find_entity(shown[-1], trails, user, client_id)
+    return Page(entity_page(result, frame))
+
+
+def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
+    """As `quotascope explain` shows it; a client that no quota names is called so."""
+    shown = page(snapshot(), user="alice", client_id="app")
+    assert "produce: user 'alice' decides, 1,000 B/s; without it: default user, 500 B/s" in shown.text  # fmt: skip
+    assert "3 user 'alice'1,000 applies---" in shown.text
+    assert "6 default user500 overruled---" in shown.text
+    assert "1 user 'alice', client-id 'app'--50 applies-" in shown.text
+    anyone = page(snapshot(), user=None)
+    assert "any user that no quota names, any client-id that no quota names" in anyone.text  # fmt: skip
+    assert "6 default user500 applies---" in anyone.text
+    assert "any-other" not in anyone.text
+    unread = page(snapshot(limits=None), user="alice")
+    assert "unknown: the configured quotas cannot be read." in unread.text
+
+
+def test_callbacks_overrule_the_rules() -> None:
+    """The node is named, and its class as text."""
+    custom = limits(nodes={"1": NodeSettings(quota_callback_class=HOSTILE)})
+    shown = page(snapshot(limits=custom), user="alice")
+    assert "Node 1 leaves quotas to <script>" in shown.text
+    assert "produce: unknown; a custom quota callback decides on every node" in shown.text  # fmt: skip
+
+
+RULES = limits(
+    rules={
+        QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice", DEFAULT): 1.0}),
+        QuotaType.FETCH: QuotaRules({QuotaEntity("alice", None): 1.0}),
+        QuotaType.REQUEST: QuotaRules({QuotaEntity(None, DEFAULT): 1.0}),
+    }
+)
+ROWS = (
+    usage(of=RULES, client_id="app"),
+    usage(of=RULES, client_id="app", broker="2"),
+    usage(of=RULES, client_id="other"),
+    usage(QuotaType.FETCH, of=RULES),
+    usage(QuotaType.REQUEST, "", "app", of=RULES),
+    usage(QuotaType.REQUEST, "", "other", of=RULES),
+    usage(user="bob", client_id="app", of=RULES),
+)
+
+
+@pytest.mark.parametrize(
+    ("user", "client_id", "rows"),
+    [
+        ("alice", "app", [0, 1, 3, 4]),
+        ("alice", None, [0, 1, 2, 3]),
+        ("alice", "", [3]),
+        (None, "app", [4]),
+        ("bob", "app", [4, 6]),
+        (None, None, []),
+        ("nobody", None, []),
+    ],
+)
+def test_what_is_measured_of_it(
+    user: str | None, client_id: str | None, rows: list[int]
+) -> None:
+    """Of each quota type that which the client is counted under: it, its user, or its client-id; of a user, each of its clients."""
+    found = find_entity(snapshot(*ROWS, limits=RULES), Trails(), user, client_id)
+    entities = [each.entity for each in found.rows]
+    assert len(entities) == len(rows)
+    assert all(ROWS[row].entity in entities for row in rows)
+
+
+def test_the_last_minutes_and_the_episodes() -> None:
+    """In words beside the drawing; an episode has its times, its length, and the rule."""
+    of = limits()
+    start = NOW - NOW % 15
+    numbers = [(0.5, 0.0), (1.25, 0.5), (1.0, 2.0), (0.25, 0.0)]
+    seen = [
+        replace(
+            snapshot(usage(of=of, limit=1000.0, usage=1000 * used, throttle_time_seconds=slow)),
+            taken_at=start + 15 * step,
+        )
+        for step, (used, slow) in enumerate(numbers)
+    ]  # fmt: skip
+    shown = page(*seen, user="alice")
+    (words,) = shown.values("svg", "aria-label")
+    assert words == "utilization from 25% to 125%, lastly 25%; throttled in 2 of 60 steps"  # fmt: skip
+    assert "produce, node 1: user alice09:03:1509:03:4530 s2.00 s3 user alice" in shown.text  # fmt: skip
+    colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]  # fmt: skip
+    assert colors.count("over") == 2 + 2 + 0
+    ongoing = page(*seen[:3], user="alice")
+    assert "09:03:15goes on30 s" in ongoing.text
+    free = snapshot(usage(of=limits(rules={}), usage=2e6))
+    (words,) = page(free, user="alice").values("svg", "aria-label")
+    assert words == "usage from 2.00 MB/s to 2.00 MB/s, lastly 2.00 MB/s; not throttled"
+    nothing = page(snapshot(), user="alice").text
+    assert "Nothing is measured of it now." in nothing
+    assert "None in the last 15 minutes." in nothing
+
+
+def test_the_board_in_grafana() -> None:
+    """The same dashboard and variables as those of the alerts; names are quoted."""
+    frame = PageFrame(cluster="prod eu", grafana_url="https://grafana.corp/x/")
+    shown = page(snapshot(), user='a&"b', frame=frame)
+    (board,) = [each for each in shown.values("a", "href") if "grafana" in each]
+    parts = urlsplit(board)
+    assert parts.path == f"/x/d/{Dashboard.ENTITY.uid}"
+    names = [f"var-{name}" for name in Dashboard.ENTITY.variables]
+    assert parse_qs(parts.query, keep_blank_values=True) == dict(
+        zip(names, [["prod eu"], ['a&"b'], [""]], strict=True)
+    )
+    plain = page(snapshot(), user="alice")
+    assert not [each for each in plain.values("a", "href") if "grafana" in each]
+
+
+@pytest.mark.parametrize("long", [1, 500])
+def test_hostile_names_are_text(long: int) -> None:
+    """Wherever they stand, for a name that is measured and one that is only asked for."""
+    bad = HOSTILE * long
+    rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(bad, bad): 1.0})})
+    slow = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)  # fmt: skip
+    measured = snapshot(slow, limits=rules, nodes=(NodeUsage(broker=bad),))
+    for shown in (
+        page(
+            measured,
+            user=bad,
+            client_id=bad,
+            frame=PageFrame(cluster=bad, grafana_url="https://g"),
+        ),
+        page(snapshot(), user=bad, client_id=""),
+        page(snapshot(limits=None), user=None, client_id=bad),
+    ):
+        assert "<script>alert(1)</script>" in shown.text
+        assert shown.tags.count("script") == 1
+        assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
+        assert all(link.isascii() and "<" not in link for link in shown.values("a", "href"))  # fmt: skip
+        assert len(shown.text) < 40_000
+        shown.text.encode()
+
+
+def test_addresses_of_entities() -> None:
+    """They lead back to the names, unless these are too long for one."""
+    for user, client_id in (("a&b=c/ü\n", "x"), ("a", ""), ("", "x")):
+        given = {
+            key: values[0]
+            for key, values in parse_qs(
+                urlsplit(entity_address(user, client_id)).query
+            ).items()
+        }
+        assert asked_entity(given) == (user or None, client_id or None)
+    assert entity_address("", "") == "entity?client_id="
+    assert asked_entity({"client_id": ""}) == (None, "")
+    assert entity_address("x" * 10_000, "") == ""
