@@ -319,6 +319,14 @@ def decided_until(port: int) -> float:
     return 0.0
 
 
+def wait_until_decided(port: int, until_ms: int) -> None:
+    """Wait until the stream has decided all requests until then, three minutes at most."""
+    deadline = time.monotonic() + 180
+    while decided_until(port) * 1_000 < until_ms and time.monotonic() < deadline:
+        time.sleep(2)
+    _SAY(f"  decided until {decided_until(port):.0f}, needed {until_ms / 1_000:.0f}")
+
+
 def compare(usage: Path, candidates: Path, first: tuple[int, int], second: tuple[int, int], samples: Samples) -> dict[str, Any]:  # fmt: skip
     """Predicted and logged, by client."""
     rows = Table.open(str(usage / "shadow"), None, SHADOW).read()
@@ -391,21 +399,12 @@ def main() -> int:
         first = half(cluster, seconds)
         samples.stop()
         restarted.wait()
-        _SAY(f"  decided until {decided_until(given.port):.0f}, needed {first[1] / 1_000:.0f}")  # fmt: skip
         time.sleep(REST_S)
         quotas.set(*rules)
         time.sleep(1)
         _SAY("half 2: the limits are set")
         second = half(cluster, seconds)
-        deadline = time.monotonic() + 180
-        while (
-            decided_until(given.port) * 1_000 < second[1]
-            and time.monotonic() < deadline
-        ):
-            time.sleep(2)
-        _SAY(
-            f"  decided until {decided_until(given.port):.0f}, needed {second[1] / 1_000:.0f}"
-        )
+        wait_until_decided(given.port, second[1])
         shadow.kill()
         found = compare(usage, candidates, first, second, samples)
         found["written"] = sum(cluster.nodes[number].request_log.read_bytes().count(b"\n") for number in (1, 2))  # fmt: skip
