@@ -30,10 +30,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from kafka.protocol.admin import CreateTopicsRequest
 from kafka.record import MemoryRecordsBuilder
+from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 from rich.console import Console
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.quotas import Quotas
+from tests.integration.exporter import serving, settings_for
 from tests.spark.connector.provision import jars
 from tests.spark.process import spark_process
 from tests.spark.versions import CONNECTOR
@@ -50,7 +52,6 @@ _TOPICS = 19
 """CreateTopics, whose header is flexible in version 7."""
 _SAY = Console(highlight=False, soft_wrap=True).print
 LOG, LOAD, DATA = "kafka-request-log", "load", "data"
-PORT = 9_759
 REST_S = 20.0
 """Between the halves: longer than all windows together."""
 ENDLESS = 9e15
@@ -280,16 +281,53 @@ class Stream:
             self._stack.close()
 
 
-def decided_until() -> float:
+class Samples:
+    """The throttle times that an exporter shows of the shadow, every other second, until it is stopped."""
+
+    def __init__(self, folder: Path, cluster: Cluster, candidates: Path) -> None:
+        settings = settings_for(cluster.brokers, cluster.admin)
+        shadow = {"file": str(candidates)}
+        self._serving = serving(folder, {**settings, "shadow": shadow})
+        self._stop = threading.Event()
+        self.seen: dict[tuple[str, str], list[float]] = {}
+        """By client-id and broker."""
+        self._thread = threading.Thread(target=self._sample)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it."""
+        self._stop.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        with self._serving as exporter:
+            while not self._stop.wait(2):
+                text = exporter.get("/metrics").text
+                for family in text_string_to_metric_families(text):
+                    if family.name == "kafka_quota_shadow_throttle_time_seconds":
+                        for sample in family.samples:
+                            key = sample.labels["client_id"], sample.labels["broker"]
+                            self.seen.setdefault(key, []).append(sample.value)
+
+
+def decided_until(port: int) -> float:
     """What the driver says, epoch s; 0 when it says nothing."""
-    with suppress(OSError, ValueError), urllib.request.urlopen(f"http://localhost:{PORT}/metrics", timeout=10) as answer:  # fmt: skip
+    with suppress(OSError, ValueError), urllib.request.urlopen(f"http://localhost:{port}/metrics", timeout=10) as answer:  # fmt: skip
         for line in answer.read().decode().splitlines():
             if line.startswith("quotascope_shadow_decided_timestamp_seconds "):
                 return float(line.split()[1])
     return 0.0
 
 
-def compare(usage: Path, candidates: Path, first: tuple[int, int], second: tuple[int, int]) -> dict[str, Any]:  # fmt: skip
+def wait_until_decided(port: int, until_ms: int) -> None:
+    """Wait until the stream has decided all requests until then, three minutes at most."""
+    deadline = time.monotonic() + 180
+    while decided_until(port) * 1_000 < until_ms and time.monotonic() < deadline:
+        time.sleep(2)
+    _SAY(f"  decided until {decided_until(port):.0f}, needed {until_ms / 1_000:.0f}")
+
+
+def compare(usage: Path, candidates: Path, first: tuple[int, int], second: tuple[int, int], samples: Samples) -> dict[str, Any]:  # fmt: skip
     """Predicted and logged, by client."""
     rows = Table.open(str(usage / "shadow"), None, SHADOW).read()
     predicted: Any = results_since(rows, first[0] - 1_000, first[1] + 5_000)
@@ -304,7 +342,9 @@ def compare(usage: Path, candidates: Path, first: tuple[int, int], second: tuple
             pc.equal(predicted["client_id"], pa.scalar(client.name))
         ).to_pylist()
         logged, before = (part.filter(pc.equal(part["client_id"], pa.scalar(client.name))).to_pylist() for part in reversed(halves))  # fmt: skip
+        sampled = {broker: sum(seen) / len(seen) * sum(row["broker"] == broker for row in before) for (name, broker), seen in samples.seen.items() if name == client.name}  # fmt: skip
         found["clients"][client.name] = {
+            "exporter": sum(sampled.values()) if sampled else None,
             "requests": [len(before), len(logged)],
             "throttled": [sum(row["throttled_requests"] for row in of), sum(row["throttle_ms"] > 0 for row in logged)],
             "seconds": [sum(row["throttled_ms"] for row in of) / 1e3, sum(max(0, row["throttle_ms"]) for row in logged) / 1e3],
@@ -321,6 +361,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--port", type=int, default=9_759, help="of the stream")
     parser.add_argument("--keep", type=Path, help="a folder for all files")
     given = parser.parse_args()
     seconds = given.minutes * 60
@@ -334,7 +375,7 @@ def main() -> int:
         candidates = folder / "candidates.yaml"
         candidates.write_text("quotas:\n" + "".join(f"  - {json.dumps(entity | keys)}\n" for entity, keys in rules))  # fmt: skip
         usage = folder / "usage"
-        options = ["--topic", f"kafka://{cluster.admin}/{LOG}", "--candidates", str(candidates), "--into", str(usage), "--broker-pattern", "-([0-9]+)$", "--every", "5s", "--hold", "5s", "--port", str(PORT)]  # fmt: skip
+        options = ["--topic", f"kafka://{cluster.admin}/{LOG}", "--candidates", str(candidates), "--into", str(usage), "--broker-pattern", "-([0-9]+)$", "--every", "5s", "--hold", "5s", "--port", str(given.port)]  # fmt: skip
         stack.enter_context(shipping(cluster))
         shadow = Stream(folder, options)
         shadow.start()
@@ -354,20 +395,18 @@ def main() -> int:
         _SAY("half 1: a shadow")
         killer = threading.Thread(target=killing, daemon=True)
         killer.start()
+        samples = Samples(folder / "exporter", cluster, candidates)
         first = half(cluster, seconds)
+        samples.stop()
         restarted.wait()
-        _SAY(f"  decided until {decided_until():.0f}, needed {first[1] / 1_000:.0f}")  # fmt: skip
         time.sleep(REST_S)
         quotas.set(*rules)
         time.sleep(1)
         _SAY("half 2: the limits are set")
         second = half(cluster, seconds)
-        deadline = time.monotonic() + 180
-        while decided_until() * 1_000 < second[1] and time.monotonic() < deadline:
-            time.sleep(2)
-        _SAY(f"  decided until {decided_until():.0f}, needed {second[1] / 1_000:.0f}")
+        wait_until_decided(given.port, second[1])
         shadow.kill()
-        found = compare(usage, candidates, first, second)
+        found = compare(usage, candidates, first, second, samples)
         found["written"] = sum(cluster.nodes[number].request_log.read_bytes().count(b"\n") for number in (1, 2))  # fmt: skip
     _SAY(json.dumps(found, indent=1))
     return 0

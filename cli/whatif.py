@@ -53,6 +53,13 @@ def whatif(
     *,
     candidates: Candidates,
     mode: ModeName = "open",
+    decided: Annotated[
+        bool,
+        typer.Option(
+            "--decided",
+            help="Show what `shadow stream` has decided under these candidates, instead of a replay.",
+        ),
+    ] = False,
     engine: EngineName = "auto",
     time_zone: TimeZone = "UTC",
     kafka_version: KafkaVersion = None,
@@ -69,18 +76,22 @@ def whatif(
     from quotascope.pipeline.report.documents import whatif_csv, whatif_json
     from quotascope.pipeline.report.whatif import whatif_page
     from quotascope.pipeline.runs.engine import Engine
+    from quotascope.pipeline.runs.shadow import decided_by
     from quotascope.pipeline.runs.whatif import what_if
     from quotascope.quotas.candidates import read_candidates
 
     from .terminal import bar
 
+    if decided and mode != "open":
+        raise typer.BadParameter("a stream decides in open loop", param_hint="--mode")
     outputs.check(*results.files)
     zone = zone_of(time_zone)
     kafka = followed(release_of(kafka_version))
     tried = read_candidates(candidates)
     modes = {"open": Mode.OPEN_LOOP, "closed": Mode.CLOSED_LOOP}
+    known = decided_by(folder, tried) if decided else None
     with bar("replaying") as progress:
-        found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress, kafka=kafka)  # fmt: skip
+        found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress, kafka=kafka, decided=known)  # fmt: skip
     if results.html is not None:
         outputs.put(results.html, whatif_page(found.summary, found.usages, zone))
     if results.csv is not None:

@@ -18,7 +18,7 @@ from .schema import HISTORY, ROLLUP
 
 BUCKETS: Final = 16
 """How many buckets a history has by default: as many workers can replay it at once."""
-NAMES: Final = ("requests", "quarantine", "history", "seconds")
+NAMES: Final = ("requests", "quarantine", "history", "seconds", "shadow")
 """The tables of a folder, in the order in which they are made of each other."""
 DETAIL: Final = ("requests", "history", "seconds")
 """Those that a replay reads and draws, and that lose days together: about one row a request each."""

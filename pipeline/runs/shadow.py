@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from quotascope.quotas.candidates import Candidate
 
-from ..errors import NotWritten, UnreachableTable
+from ..errors import NotWritten, PipelineError, UnreachableTable
 from ..history.store import History
 from ..ingest import IngestOptions, IngestReport
 from ..releases import Followed, followed_by
@@ -248,6 +248,21 @@ class Shadow:
         rows = rows.filter(pc.and_(pc.equal(rows["rules"], pa.scalar(self.rules)), hit))
         sums: pa.Table = rows.group_by(list(KEY)).aggregate([(name, "sum") for name in COUNTED])  # fmt: skip
         return sums.rename_columns([*KEY, *COUNTED])
+
+
+def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
+    """
+    `RESULTS` of all that a stream has decided under these candidates.
+
+    Raises:
+        PipelineError: it has decided nothing under them, or there is no table.
+
+    """
+    rows: Any = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+    rows = rows.filter(pc.equal(rows["rules"], pa.scalar(fingerprint(candidates))))
+    if not len(rows):
+        raise PipelineError(f"{folder}: `shadow stream` has decided nothing under these candidates; without --decided they are replayed")  # fmt: skip
+    return results_since(rows)
 
 
 def results_since(

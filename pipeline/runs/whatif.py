@@ -46,6 +46,7 @@ def what_if(  # noqa: PLR0913 - most by name
     zone: tzinfo = UTC,
     progress: Progress | None = None,
     kafka: Followed | None = None,
+    decided: pa.Table | None = None,
 ) -> WhatIf:
     """
     Replay a history under candidates.
@@ -58,6 +59,7 @@ def what_if(  # noqa: PLR0913 - most by name
         zone: time zone of the charts.
         progress: called with how much is done, and of how much.
         kafka: the release that throttle times follow; the one that the logs name unless given, else the newest.
+        decided: results that are there already (`shadow.decided_by`), instead of a replay.
 
     Raises:
         NoTable: there is no history.
@@ -66,10 +68,12 @@ def what_if(  # noqa: PLR0913 - most by name
     """
     history = History.open(folder)
     span = span_ms(history)
-    run = run_for(engine, history.detail, "replay of buckets")
     kafka = followed_by(folder, history.detail, kafka or Followed())
-    settings = ReplaySettings(release=kafka.release)
-    results = replayed(history.detail, candidates, mode, run, progress, settings)
+    results = decided
+    if results is None:
+        run = run_for(engine, history.detail, "replay of buckets")
+        settings = ReplaySettings(release=kafka.release)
+        results = replayed(history.detail, candidates, mode, run, progress, settings)
     names = [candidate.name for candidate in candidates]
     summary = summary_of(results, names, folder, span, mode, kafka)
     groups = [each.group for each in summary.groups[:CHARTS]]

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from quotascope.cli.main import app
 from quotascope.pipeline.history.store import state_of, tables_of
 from quotascope.pipeline.ingest import IngestOptions, IngestReport
-from quotascope.pipeline.runs.ingest import ingest_topic
+from quotascope.pipeline.runs.shadow import ShadowReport, shadow_topic
 from quotascope.pipeline.table import Table
+from quotascope.quotas.candidates import read_candidates
 
 AT_A_TIME = 700
 """Messages of a batch."""
@@ -34,8 +35,11 @@ def run(
     """
     reports: list[Any] = []
 
-    def done(number: int, report: IngestReport) -> None:
+    def done(number: int, report: IngestReport, step: ShadowReport) -> None:
         assert report.balanced
+        assert step.late == 0
+        if number < 0:
+            return
         tables = tables_of(f"{folder}/tables")
         rows = {name: state_of(name, table).rows for name, table in tables.items()}
         assert rows["history"] == rows["requests"] > 0, "what-if sees each batch"
@@ -50,11 +54,16 @@ def run(
             "subscribe": topic,
             "maxOffsetsPerTrigger": str(AT_A_TIME),
         }
-        ingest_topic(
+        shadow_topic(
             source,
             f"{folder}/tables",
             f"{folder}/checkpoint",
             IngestOptions(),
+            read_candidates(f"{folder}/candidates.yaml"),
+            buckets=16,
+            every=None,
+            hold_ms=10_000,
+            begun=lambda _: None,
             done=done,
         )
     return reports
@@ -63,6 +72,10 @@ def run(
 def command(_: SparkSession, servers: str, topic: str, folder: str) -> list[str]:
     """Read what the topic holds by the command, which takes this driver's session, and return what it prints."""
     options = [
+        "--topic",
+        f"kafka://{servers}/{topic}",
+        "--candidates",
+        f"{folder}/candidates.yaml",
         "--into",
         f"{folder}/tables",
         "--checkpoint",
@@ -71,7 +84,7 @@ def command(_: SparkSession, servers: str, topic: str, folder: str) -> list[str]
     ]
     options += ["--option", f"maxOffsetsPerTrigger={AT_A_TIME}"]
     with redirect_stdout(io.StringIO()) as printed:
-        app(["ingest", f"kafka://{servers}/{topic}", *options], standalone_mode=False)
+        app(["shadow", "stream", *options], standalone_mode=False)
     return printed.getvalue().splitlines()
 
 

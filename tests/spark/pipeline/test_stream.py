@@ -1,8 +1,8 @@
 """
 A stream from a real topic is read exactly once, whenever it is killed, and reaches what-if as a file with the same lines does.
 
-It is killed at every commit: when a batch is written but not committed, between its two tables, before the history, before its sums, and when
-all is committed but Spark does not know.
+It is killed at every commit: when a batch is written but not committed, between its two tables, before the history, before its sums, before what
+shadows made of it, and when all is committed but Spark does not know.
 """
 
 import os
@@ -21,20 +21,24 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.traffic import Traffic
 from tests.integration.eventually import eventually
 from tests.pipeline.log_lines import captured, values
+from tests.pipeline.replay.test_continued import summed
 from tests.spark.connector.provision import jars
 from tests.spark.pipeline import stream_jobs
 from tests.spark.process import spark_process
 from tests.spark.versions import CONNECTOR
 
 from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
-from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.replay import Mode, ReplaySettings, replay
 from quotascope.pipeline.report.whatif import ReplaySummary
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
+from quotascope.pipeline.runs.shadow import SHADOW, results_since
 from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
-from quotascope.quotas.candidates import Candidate
+from quotascope.quotas.candidates import Candidate, read_candidates
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -55,6 +59,10 @@ CHARGED = (
     "partitions_deleted",
     "mutations_charged",
 )
+TIGHT = """
+quotas:
+  - {user: <default>, producer_byte_rate: 5000, consumer_byte_rate: 5000, request_percentage: 0.1, controller_mutation_rate: 1}
+"""
 CONF = {"spark.jars": ",".join(str(jar) for jar in jars())}
 
 
@@ -97,7 +105,8 @@ def _must(true: bool, told: str) -> None:  # noqa: FBT001 - for `eventually`
 def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) -> None:
     """Nothing is lost and nothing is there twice: the tables hold what one process reads from a file with the same lines."""
     where = (kafka.admin, topic)
-    for place in ("requests", "quarantine", "history", "seconds", "the end"):
+    (tmp_path / "candidates.yaml").write_text(TIGHT)
+    for place in ("requests", "quarantine", "history", "seconds", "shadow", "the end"):
         killed(tmp_path, place, *where)
     with spark_process(tmp_path / "last", version=CONNECTOR, conf=CONF) as driver:
         printed = driver.call(stream_jobs.command, *where, str(tmp_path))
@@ -116,9 +125,21 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     assert [line.split(":")[0] for line in batches] == ["batch 1", "batch 2"]
     assert ": 0 lines: 0 requests added" in batches[0], "both tables had the batch"
     assert again == []
+    _assert_shadow_is_whatif(tmp_path)
     streamed, read = (_what_if(tmp_path / name) for name in ("tables", "here"))
     assert any(candidate.hit for candidate in read.candidates)
     assert (streamed.candidates, streamed.groups) == (read.candidates, read.groups)
+
+
+def _assert_shadow_is_whatif(folder: Path) -> None:
+    """What the steps decided is what a replay of the requests answers, by broker."""
+    candidates = read_candidates(folder / "candidates.yaml")
+    rows = Table.open(str(folder / "tables" / "shadow"), None, SHADOW).read()
+    requests = History.open(str(folder / "tables")).detail.read()
+    whole = replay(requests, candidates, settings=ReplaySettings(per_broker=True))
+    streamed = summed([results_since(rows, brokers=True)])
+    assert streamed == summed([whole])
+    assert {key[-1] for key, each in streamed.items() if each[2]} >= {"produce", "fetch", "request"}  # fmt: skip
 
 
 def _what_if(folder: Path) -> ReplaySummary:
