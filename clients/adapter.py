@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from .accounting import ThrottleAccount
 from .errors import LibraryMissing, UnsupportedByLibrary
+from .login import check_library
 from .quota_admin import QuotaAdmin
 from .security import Connection
 from .topic_admin import TopicAdmin
@@ -17,9 +18,9 @@ def open_quota_admin(connection: Connection) -> QuotaAdmin:
     """
     The Admin API of a cluster; its first call connects.
 
-    Raises `LibraryMissing` when kafka-python is not installed, `UnsupportedByLibrary` when it is a version without quotas.
+    Raises `LibraryMissing` when kafka-python or a library of the login is not installed, `UnsupportedByLibrary` when it is a version without quotas.
     """
-    with _library():
+    with _library(connection):
         from .kafka_python import KafkaPythonAdmin  # noqa: PLC0415 - an optional library
     return KafkaPythonAdmin(connection)
 
@@ -30,14 +31,16 @@ def open_topic_admin(connection: Connection, account: ThrottleAccount) -> TopicA
 
     Raises `LibraryMissing` and `UnsupportedByLibrary`, as `open_quota_admin`.
     """
-    with _library():
+    with _library(connection):
         from .throttled_admin.topics import KafkaPythonTopics  # noqa: PLC0415 - as above
     return KafkaPythonTopics(connection, account)
 
 
 @contextmanager
-def _library() -> Iterator[None]:
-    """An import of kafka-python: errors say what to install."""
+def _library(connection: Connection) -> Iterator[None]:
+    """An import of kafka-python, and of what the login needs besides: errors say what to install."""
+    if connection.sasl is not None:
+        check_library(connection.sasl)
     try:
         yield
     except ImportError as error:

@@ -93,10 +93,12 @@ def _asked_again(
             )
             if code != 0:
                 reason = message or f"error {code}"
-                if sasl.tokens is None:
-                    return reason
-                claims = sasl.tokens.described(connection.timeout_seconds)
-                return f"{reason} (the broker has to accept its {claims or 'content, no JWT'})"
+                claims = sasl.tokens.refused() if sasl.tokens else ""
+                return (
+                    f"{reason} (the broker has to accept its {claims})"
+                    if claims
+                    else reason
+                )
             steps.receive(answer)
     return None
 

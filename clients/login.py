@@ -7,11 +7,14 @@ Where a token comes from is a `TokenSource`; `Tokens` keeps one until it has to 
 from __future__ import annotations
 
 import base64
+import contextlib
 import importlib
+import importlib.util
 import json
 import math
 import os
 import re
+import selectors
 import signal
 import ssl
 import subprocess
@@ -21,7 +24,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPException, HTTPMessage
@@ -30,7 +32,7 @@ from typing import IO, Any, Final, Protocol, cast
 
 from .errors import CredentialsUnavailable, LibraryMissing, one_line
 from .reach import network_reason
-from .security import Sasl, Secret, Tls
+from .security import Sasl, SaslMechanism, Secret, Tls
 
 _MOST_BYTES: Final = 1 << 16
 """The longest token, and the longest answer with one in it."""
@@ -38,6 +40,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)
 """RFC 6750, 2.1; what is not one could end the field of the SASL message."""
 _RENEWED_AT: Final = 0.8
 """The part of a token's life after which another is fetched (Kafka: `sasl.login.refresh.window.factor`); sessions end later."""
+_LAST_SECOND: Final = 1e11
 _SHOWN_CLAIMS: Final = ("iss", "aud", "sub", "scope")
 
 
@@ -64,7 +67,7 @@ class TokenSource(Protocol):
         ...
 
     def fetch(self, seconds: float) -> Token:
-        """A token; takes about that long at most. Raises `CredentialsUnavailable` or `LibraryMissing`."""
+        """A token; takes about that long at most. Raises `CredentialsUnavailable`."""
         ...
 
 
@@ -77,7 +80,7 @@ class Tokens:
         self._source = source
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: Token | None = None
+        self._given: Token | None = None
         self._renew_at = -math.inf
 
     @property
@@ -89,32 +92,35 @@ class Tokens:
         """
         A token that has not expired, renewed after four fifths of its life; fetching one takes about ``seconds`` at most.
 
-        Raises `CredentialsUnavailable` and `LibraryMissing`.
+        Raises `CredentialsUnavailable`.
         """
         with self._lock:
-            kept, now = self._kept, self._clock()
-            if kept is not None and now < self._renew_at:
-                return kept.value
+            given, now = self._given, self._clock()
+            if given is not None and now < self._renew_at:
+                return given.value
             try:
                 token = self._source.fetch(seconds)
             except CredentialsUnavailable:
-                if kept is not None and now < (kept.expires_at or -math.inf):
-                    return kept.value
+                if given is not None and now < (given.expires_at or -math.inf):
+                    return given.value
                 raise
-            if token.expires_at is not None and token.expires_at <= now:
-                ended = datetime.fromtimestamp(token.expires_at, UTC)
+            ends = token.expires_at
+            if ends is not None and ends <= now:
                 raise CredentialsUnavailable(
                     self.origin,
-                    f"its token expired at {ended:%Y-%m-%dT%H:%M:%SZ}: renew it, or set this machine's clock",
+                    f"its token expired at {datetime.fromtimestamp(ends, UTC):%Y-%m-%dT%H:%M:%SZ}: renew it, or set this machine's clock",
                 )
-            if self._source.keeps and token.expires_at is not None:
-                self._kept = token
-                self._renew_at = now + _RENEWED_AT * (token.expires_at - now)
+            self._given, self._renew_at = token, -math.inf
+            if self._source.keeps and ends is not None:
+                self._renew_at = now + _RENEWED_AT * (ends - now)
             return token.value
 
-    def described(self, seconds: float) -> str:
-        """What the current token claims of itself, for a broker's operator to compare; empty when it cannot be read."""
-        claims = _claims(self.current(seconds).reveal())
+    def refused(self) -> str:
+        """Drop the token that was given last: a broker refused it. Returns what it claims of itself, empty when that cannot be read."""
+        with self._lock:
+            given, self._given = self._given, None
+            self._renew_at = -math.inf
+        claims = _claims(given.value.reveal()) if given else {}
         found = (f"{name} {claims[name]}" for name in _SHOWN_CLAIMS if name in claims)
         return one_line(", ".join(found))
 
@@ -155,7 +161,7 @@ class ClientCredentials:
             urllib.request.HTTPSHandler(context=self.tls.context()), _NoRedirect
         )
         try:
-            with closing(opener.open(request, timeout=seconds)) as response:
+            with contextlib.closing(opener.open(request, timeout=seconds)) as response:
                 body = response.read(_MOST_BYTES + 1)
         except urllib.error.HTTPError as error:
             raise self._refused(error) from None
@@ -168,8 +174,8 @@ class ClientCredentials:
                 self.origin,
                 "its answer has no access_token: is this the token endpoint?",
             )
-        lifetime = answer.get("expires_in")
-        ends = time.time() + lifetime if isinstance(lifetime, int | float) else None
+        lifetime = _number(answer.get("expires_in"))
+        ends = None if lifetime is None else time.time() + lifetime
         return _token(self.origin, value, ends)
 
     def _refused(self, error: urllib.error.HTTPError) -> CredentialsUnavailable:
@@ -256,21 +262,45 @@ class TokenCommand:
             ) from None
         with process:
             try:
-                printed, complaint = process.communicate(timeout=seconds)
+                printed, complaint = _printed(process, seconds)
             except BaseException as error:
-                os.killpg(process.pid, signal.SIGKILL)
-                if not isinstance(error, subprocess.TimeoutExpired):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                if not isinstance(error, TimeoutError):
                     raise
                 raise CredentialsUnavailable(
                     self.origin, f"has not ended within {seconds:g} s"
                 ) from None
         if process.returncode != 0:
-            words = one_line(complaint[:_MOST_BYTES].decode("utf-8", "replace"))
+            words = one_line(complaint.decode("utf-8", "replace"))
             raise CredentialsUnavailable(
                 self.origin,
                 f"exit code {process.returncode}: {words or 'nothing on standard error'}",
             )
-        return _token(self.origin, printed[: _MOST_BYTES + 1].decode(errors="replace"))
+        return _token(self.origin, printed.decode(errors="replace"))
+
+
+def _printed(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """The beginnings of standard output and error of a process that ends by then; else raises ``TimeoutError``."""
+    deadline = time.monotonic() + seconds
+    kept = {process.stdout: b"", process.stderr: b""}
+    with selectors.DefaultSelector() as selector:
+        for pipe in kept:
+            selector.register(cast("IO[bytes]", pipe), selectors.EVENT_READ, pipe)
+        while selector.get_map():
+            ready = selector.select(max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                if data := os.read(key.fd, _MOST_BYTES):
+                    kept[key.data] = (kept[key.data] + data)[: _MOST_BYTES + 1]
+                else:
+                    selector.unregister(key.fileobj)
+    try:
+        process.wait(max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    return kept[process.stdout], kept[process.stderr]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,18 +318,14 @@ class MskIam:
 
     def fetch(self, seconds: float) -> Token:  # noqa: ARG002 - the SDK has its own times
         """Sign one; the SDK asks AWS for credentials only where it has none that are valid."""
+        signer = importlib.import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
         try:
-            signer = importlib.import_module("aws_msk_iam_sasl_signer")
             session = importlib.import_module("botocore.session").Session()
-        except ImportError:
-            raise LibraryMissing("aws-msk-iam-sasl-signer-python", "msk") from None
-        try:
             named = self.region or os.environ.get("AWS_REGION")
             region = named or session.get_config_variable("region")
             found = session.get_credentials() is not None
             if region and found:
-                make = signer.MSKAuthTokenProvider.generate_auth_token
-                value, ends_ms = make(region)
+                value, ends_ms = signer.generate_auth_token(region)
         except Exception as error:  # noqa: BLE001 - the SDK's errors have no common base
             raise CredentialsUnavailable(
                 self.origin, f"{type(error).__name__}: {error}"
@@ -316,11 +342,22 @@ class MskIam:
         return _token(self.origin, value, ends_ms / 1000)
 
 
+def check_library(sasl: Sasl) -> None:
+    """Raise `LibraryMissing` where the mechanism needs a library that is not installed."""
+    needed = {
+        SaslMechanism.AWS_MSK_IAM: ("aws_msk_iam_sasl_signer", "msk"),
+        SaslMechanism.GSSAPI: ("gssapi", "kerberos"),
+    }
+    module, extra = needed.get(sasl.mechanism, ("", ""))
+    if module and importlib.util.find_spec(module) is None:
+        raise LibraryMissing(module, extra)
+
+
 def check_login(sasl: Sasl, seconds: float) -> None:
     """
     Whether there is something to log in with, before a broker is asked; takes about ``seconds`` at most.
 
-    Raises `CredentialsUnavailable` and `LibraryMissing`.
+    Raises `CredentialsUnavailable`.
     """
     if sasl.tokens is not None:
         sasl.tokens.current(seconds)
@@ -330,10 +367,7 @@ def check_login(sasl: Sasl, seconds: float) -> None:
         # the library's own way: it has no argument for them, and renews tickets of this keytab by itself
         os.environ["KRB5_CLIENT_KTNAME"] = f"FILE:{sasl.kerberos.keytab}"
         os.environ["KRB5CCNAME"] = f"MEMORY:{sasl.kerberos.keytab}"
-    try:
-        gssapi = importlib.import_module("gssapi")
-    except (ImportError, OSError):
-        raise LibraryMissing("gssapi", "kerberos") from None
+    gssapi = importlib.import_module("gssapi")
     try:
         _ = gssapi.Credentials(usage="initiate").lifetime
     except gssapi.exceptions.GSSError as error:
@@ -359,10 +393,19 @@ def _token(origin: str, text: str, expires_at: float | None = None) -> Token:
         found = f"{len(value)} characters that are" if value else "nothing, which is"
         raise CredentialsUnavailable(origin, f"gave {found} no token (RFC 6750)")
     if expires_at is None:
-        claimed = _claims(value).get("exp")
-        if isinstance(claimed, int | float) and abs(claimed) < 1e11:  # noqa: PLR2004 - seconds, not a hostile number
-            expires_at = float(claimed)
+        expires_at = _number(_claims(value).get("exp"))
     return Token(value=Secret(value), expires_at=expires_at)
+
+
+def _number(value: object) -> float | None:
+    """Seconds, which some issuers write as text; None for what cannot be a time."""
+    if not isinstance(value, int | float | str):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if 0 <= found < _LAST_SECOND else None
 
 
 def _claims(token: str) -> Mapping[str, Any]:

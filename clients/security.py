@@ -75,11 +75,11 @@ class BearerTokens(Protocol):
         ...
 
     def current(self, seconds: float) -> Secret:
-        """A token that has not expired; takes about that long at most. Raises `CredentialsUnavailable` or `LibraryMissing`."""
+        """A token that has not expired; takes about that long at most. Raises `CredentialsUnavailable`."""
         ...
 
-    def described(self, seconds: float) -> str:
-        """What it claims of itself, without what is secret. Raises as `current`."""
+    def refused(self) -> str:
+        """Drop the token that was given last; what it claims of itself, without what is secret."""
         ...
 
 
