@@ -208,6 +208,15 @@ _OF_TOKEN_URL: Final = (
 )
 
 
+def _token_url(url: str) -> str:
+    try:
+        return http_url(url)
+    except ValueError:
+        raise ValueError(
+            "is not a URL such as https://sso.corp/token; the login belongs into client_id and client_secret"
+        ) from None
+
+
 def _words(value: object) -> object:
     """A command line as the list of its words."""
     return tuple(shlex.split(value)) if isinstance(value, str) else value
@@ -236,7 +245,7 @@ class SaslConfig(Section):
         description="The same, read from a file.",
         examples=["/run/secrets/kafka-password"],
     )
-    token_url: HttpUrl | None = Field(
+    token_url: Annotated[str, AfterValidator(_token_url)] | None = Field(
         default=None,
         description="OAUTHBEARER: token endpoint of an issuer that gives tokens for client_id and its secret; or else token_file or token_command.",
         examples=["https://sso.corp/realms/kafka/protocol/openid-connect/token"],

@@ -219,6 +219,42 @@ def test_sources_in_short_form() -> None:
             "kafka.sasl needs password or password_file",
         ),
         (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: GSSAPI, username: u}}",
+            "kafka.sasl username has no effect with GSSAPI",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u, password: p, token_file: /t}}",
+            "kafka.sasl token_file has no effect with PLAIN",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER}}",
+            "kafka.sasl needs token_url or token_file or token_command",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_file: /t, token_command: c}}",
+            "kafka.sasl token_file and token_command exclude each other",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_file: /t, scope: s}}",
+            "kafka.sasl scope needs token_url",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_url: 'https://u:p@a/t'}}",
+            "kafka.sasl.token_url is not a URL such as https://sso.corp/token; the login belongs into client_id and client_secret",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_url: 'https://a/t', client_id: c}}",
+            "kafka.sasl needs client_secret or client_secret_file",
+        ),
+        (
+            'kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_command: "a \'b"}}',
+            "kafka.sasl.token_command No closing quotation",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}}",
+            "kafka AWS_MSK_IAM needs security_protocol SASL_SSL",
+        ),
+        (
             "sources: [{dialect: jolokia, url: 'http://a:1', headers: {'a b': x}}]",
             "sources[0].headers.a b is not the name of an HTTP header",
         ),

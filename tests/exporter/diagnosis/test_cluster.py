@@ -14,6 +14,7 @@ from quotascope.clients.errors import (
     AdminUnreachable,
     AuthenticationFailed,
     ClientError,
+    CredentialsUnavailable,
     LibraryMissing,
     PermissionMissing,
     TlsFailed,
@@ -66,6 +67,7 @@ def test_a_cluster_that_answers(release: str, text: str, count: int) -> None:
         (AdminTimeout("connecting", 1), "bootstrap_servers"),
         (TlsFailed(["a:1"], "no"), "kafka.tls"),
         (AuthenticationFailed("me", "PLAIN", "no"), "kafka.sasl"),
+        (CredentialsUnavailable("Kerberos", "no"), "Kafka itself was reached"),
     ],
 )
 def test_a_cluster_that_does_not(error: ClientError, advice: str) -> None:

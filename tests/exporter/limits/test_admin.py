@@ -357,6 +357,25 @@ def test_settings_are_passed_on(tmp_path: Path) -> None:
     assert not tls.tls.verify
 
 
+@pytest.mark.parametrize(
+    ("sasl", "credential"),
+    [
+        ({"mechanism": "OAUTHBEARER", "token_url": "https://sso:1/t?a=b", "client_id": "me", "client_secret": "s3cret"}, "the token of the token endpoint https://sso:1/t"),
+        ({"mechanism": "OAUTHBEARER", "token_file": "/run/token"}, "the token of the token file /run/token"),
+        ({"mechanism": "OAUTHBEARER", "token_command": "'/opt/a b' --key s3cret"}, "the token of the token command /opt/a b"),
+        ({"mechanism": "OAUTHBEARER", "token_command": ["/opt/a b", "s3cret"]}, "the token of the token command /opt/a b"),
+        ({"mechanism": "AWS_MSK_IAM", "region": "eu-west-1"}, "the token of AWS IAM"),
+        ({"mechanism": "GSSAPI", "service_name": "k"}, "the Kerberos ticket"),
+    ],
+)  # fmt: skip
+def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> None:
+    """Each of the sources of tokens and tickets; nothing is asked for yet, and no secret shown."""
+    login = connection_of(kafka(security_protocol="SASL_SSL", sasl=sasl))
+    assert login.sasl is not None
+    assert login.sasl.credential == credential
+    assert "s3cret" not in credential + repr(login)
+
+
 def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     """A wrong CA file, a key password without need of it, an unreadable secret: each is a message."""
     broken = tmp_path / "ca.pem"

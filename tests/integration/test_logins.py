@@ -1,0 +1,117 @@
+"""The commands as somebody without a password runs them: by an issuer's tokens, a command that prints one, and a keytab."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.fixtures import LoginKafka
+from tests.cluster.logins import CLIENT_ID, CLIENT_SECRET, SCOPE
+from tests.integration.exporter import run, serving, settings_for, write_config
+
+pytestmark = pytest.mark.real
+
+
+def oauth(kafka: LoginKafka, folder: Path, **changes: object) -> dict[str, Any]:
+    """A configuration that names the cluster and the issuer, and no node."""
+    secret = folder / "client-secret"
+    secret.write_text(CLIENT_SECRET + "\n")
+    sasl = {
+        "mechanism": "OAUTHBEARER",
+        "token_url": kafka.issuer.token_url,
+        "client_id": CLIENT_ID,
+        "client_secret_file": str(secret),
+        "scope": SCOPE,
+        "token_ca_file": str(kafka.issuer_ca),
+        **changes,
+    }
+    found = settings_for(
+        [], kafka.cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl
+    )
+    agent = kafka.cluster.nodes[1].agents.jolokia.replace("127.0.0.1", "{host}")
+    return {
+        **found,
+        "discovery": {"kafka": {"url": agent}},
+        "server": {"address": "127.0.0.1", "port": 0},
+    }
+
+
+def examined(file: Path) -> Mapping[str, Any]:
+    """What the doctor says of Kafka, and that the secret is not in it."""
+    shown = run("doctor", "--config", file, "--json", "--scrape-interval", "10s")
+    assert CLIENT_SECRET not in shown.stdout + shown.stderr
+    findings = json.loads(shown.stdout)["findings"]
+    return {check: [each for each in findings if each["check"] == check] for check in ("kafka", "permissions")}  # fmt: skip
+
+
+def test_every_command_takes_tokens_of_an_issuer(
+    login_kafka: LoginKafka, tmp_path: Path
+) -> None:
+    """One section of the file is enough to check it, to set and list quotas, for the doctor, and to serve limits of found nodes."""
+    file = tmp_path / "quotascope.yaml"
+    write_config(file, oauth(login_kafka, tmp_path))
+    checked = run("config", "check", file)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    entity = ("--user", "alice", "producer_byte_rate=4096")
+    done = run("quotas", "set", "--config", file, *entity, "--apply", "--yes")
+    try:
+        assert (done.returncode, done.stderr) == (0, "")
+        listed = run("quotas", "list", "--config", file)
+        assert "alice" in listed.stdout
+        found = examined(file)
+        assert [each["severity"] for each in found["permissions"]] == ["ok"] * 3
+        with serving(tmp_path / "serve", oauth(login_kafka, tmp_path)) as exporter:
+            page = exporter.page()
+            assert page.value("kafka_quota_rules", quota_key="producer_byte_rate") == 1
+            assert page.value("quotascope_discovered_sources", discovery="kafka") == 1
+            assert CLIENT_SECRET not in str(exporter.log())
+    finally:
+        run("quotas", "remove", "--config", file, *entity[:2], "producer_byte_rate", "--apply", "--yes")  # fmt: skip
+    assert all(
+        CLIENT_SECRET not in each.stdout + each.stderr
+        for each in (checked, done, listed)
+    )
+
+
+def test_flags_name_the_other_logins(
+    login_kafka: LoginKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that prints a token, a file with one, a keytab: without a configuration file."""
+    monkeypatch.setenv("KRB5_CONFIG", str(login_kafka.realm.config))
+    token = tmp_path / "my token"
+    token.write_text(login_kafka.issuer.token())
+    for login in (
+        ("OAUTHBEARER", "--sasl-token-command", shlex.join(["cat", str(token)])),
+        ("OAUTHBEARER", "--sasl-token-file", str(token)),
+        ("GSSAPI", "--sasl-keytab", str(login_kafka.realm.keytab)),
+    ):
+        listed = run(
+            *("quotas", "list", "--bootstrap-servers", login_kafka.cluster.sasl),
+            *("--security-protocol", "SASL_PLAINTEXT", "--sasl-mechanism", *login),
+        )
+        assert (listed.returncode, listed.stderr) == (0, "")
+
+
+def test_the_doctor_says_what_a_login_lacks(
+    login_kafka: LoginKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An issuer that is down, a token that the broker does not take, a ticket that is not there: what, where, what to do."""
+    monkeypatch.setenv("KRB5_CONFIG", str(login_kafka.realm.config))
+    monkeypatch.setenv("KRB5CCNAME", "MEMORY:nothing")
+    token, file = tmp_path / "token", tmp_path / "quotascope.yaml"
+    token.write_text(login_kafka.issuer.token(forged=True))
+    settings = oauth(login_kafka, tmp_path, token_url="https://127.0.0.1:1/token")
+    for sasl, text, advice in (
+        (settings["kafka"]["sasl"], "cannot log in: the token endpoint https://127.0.0.1:1/token: connection refused", "Kafka itself was reached"),
+        ({"mechanism": "OAUTHBEARER", "token_file": str(token)}, f"Kafka refused the token of the token file {token} by SASL/OAUTHBEARER", "Check kafka.sasl"),
+        ({"mechanism": "GSSAPI"}, "cannot log in: Kerberos: No Kerberos credentials available", "Check kafka.sasl"),
+    ):  # fmt: skip
+        settings["kafka"]["sasl"] = sasl
+        write_config(file, settings)
+        (finding,) = examined(file)["kafka"]
+        assert finding["severity"] == "error"
+        assert finding["text"].startswith(text)
+        assert advice in finding["advice"]
+        assert token.read_text() not in str(finding)
