@@ -222,6 +222,12 @@ def _words(value: object) -> object:
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
+def _named(command: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    if not command or not command[0].get_secret_value():
+        raise ValueError("names no command")
+    return command
+
+
 class SaslConfig(Section):
     """SASL towards Kafka."""
 
@@ -281,9 +287,13 @@ class SaslConfig(Section):
         description="OAUTHBEARER: file with a token that something else renews; it is read for each login.",
         examples=["/var/run/secrets/kafka/token"],
     )
-    token_command: Annotated[tuple[str, ...], BeforeValidator(_words)] | None = Field(
+    token_command: (
+        Annotated[
+            tuple[SecretStr, ...], BeforeValidator(_words), AfterValidator(_named)
+        ]
+        | None
+    ) = Field(
         default=None,
-        min_length=1,
         description="OAUTHBEARER: command that prints a token, as a list of words or one line. It runs without a shell.",
         examples=[["/usr/local/bin/kafka-token", "--audience", "kafka"]],
     )
@@ -311,7 +321,9 @@ class SaslConfig(Section):
             if getattr(self, key) is None:
                 continue
             if self.mechanism.value not in mechanisms.split():
-                raise ValueError(f"{key} has no effect with {self.mechanism.value}")
+                raise ValueError(
+                    f"{key} has no effect with {self.mechanism.value}, only with {' and '.join(mechanisms.split())}"
+                )
             if key in _OF_TOKEN_URL and self.token_url is None:
                 raise ValueError(f"{key} needs token_url")
         if self.mechanism is SaslMechanism.OAUTHBEARER:

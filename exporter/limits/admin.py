@@ -91,7 +91,8 @@ def _sasl_of(config: SaslConfig) -> Sasl:
     elif config.token_file is not None:
         tokens = TokenFile(path=config.token_file)
     elif config.token_command is not None:
-        tokens = TokenCommand(arguments=config.token_command)
+        words = (word.get_secret_value() for word in config.token_command)
+        tokens = TokenCommand(arguments=tuple(words))
     elif config.mechanism is SaslMechanism.AWS_MSK_IAM:
         tokens = MskIam(region=config.region)
     kerberos = None

@@ -220,11 +220,11 @@ def test_sources_in_short_form() -> None:
         ),
         (
             "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: GSSAPI, username: u}}",
-            "kafka.sasl username has no effect with GSSAPI",
+            "kafka.sasl username has no effect with GSSAPI, only with PLAIN and SCRAM-SHA-256 and SCRAM-SHA-512",
         ),
         (
             "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u, password: p, token_file: /t}}",
-            "kafka.sasl token_file has no effect with PLAIN",
+            "kafka.sasl token_file has no effect with PLAIN, only with OAUTHBEARER",
         ),
         (
             "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER}}",
@@ -249,6 +249,14 @@ def test_sources_in_short_form() -> None:
         (
             'kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_command: "a \'b"}}',
             "kafka.sasl.token_command No closing quotation",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_command: ''}}",
+            "kafka.sasl.token_command names no command",
+        ),
+        (
+            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_command: [a, {hunter2: 5}]}}",
+            "kafka.sasl.token_command[1]: expected a valid string",
         ),
         (
             "kafka: {bootstrap_servers: a:1, security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}}",
