@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import importlib
-import importlib.util
 import json
 import math
 import os
@@ -41,6 +40,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)
 _RENEWED_AT: Final = 0.8
 """The part of a token's life after which another is fetched (Kafka: `sasl.login.refresh.window.factor`); sessions end later."""
 _LAST_SECOND: Final = 1e11
+"""No time in seconds; what is beyond it is no time either, and could not be shown as one."""
 _SHOWN_CLAIMS: Final = ("iss", "aud", "sub", "scope")
 
 
@@ -288,7 +288,8 @@ def _printed(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, b
         for pipe in kept:
             selector.register(cast("IO[bytes]", pipe), selectors.EVENT_READ, pipe)
         while selector.get_map():
-            ready = selector.select(max(0.0, deadline - time.monotonic()))
+            left = deadline - time.monotonic()
+            ready = selector.select(left) if left > 0 else ()
             if not ready:
                 raise TimeoutError
             for key, _ in ready:
@@ -349,8 +350,11 @@ def check_library(sasl: Sasl) -> None:
         SaslMechanism.GSSAPI: ("gssapi", "kerberos"),
     }
     module, extra = needed.get(sasl.mechanism, ("", ""))
-    if module and importlib.util.find_spec(module) is None:
-        raise LibraryMissing(module, extra)
+    try:
+        if module:
+            importlib.import_module(module)
+    except (ImportError, OSError):  # OSError: it is there, but Kerberos's is not
+        raise LibraryMissing(module, extra) from None
 
 
 def check_login(sasl: Sasl, seconds: float) -> None:
@@ -376,10 +380,13 @@ def check_login(sasl: Sasl, seconds: float) -> None:
 
 def ticket_missing(error: BaseException) -> CredentialsUnavailable:
     """What Kerberos's library (`gssapi.exceptions.GSSError`) says, without its numbers."""
-    codes = getattr(error, "min_code", None), getattr(error, "get_all_statuses", None)
     words = str(error)
-    if codes[0] and codes[1]:
-        words = "; ".join(codes[1](codes[0], False)) or words  # noqa: FBT003 - positional in the library
+    statuses, minor = (
+        getattr(error, "get_all_statuses", None),
+        getattr(error, "min_code", 0),
+    )
+    if statuses and minor:
+        words = "; ".join(statuses(minor, False)) or words  # noqa: FBT003 - positional in the library
     return CredentialsUnavailable(
         "Kerberos",
         f"{words}: check the keytab or run kinit, and see that the brokers are named as in their principals",
