@@ -96,6 +96,11 @@ class Issuer:
         return json.dumps(granted | {"expires_in": self.lifetime_seconds}).encode()
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that does not trust the certificate is no error of the issuer's."""
+
+
 @contextlib.contextmanager
 def issuer(certificates: Certificates) -> Iterator[Issuer]:
     """A running issuer; its certificate is for 127.0.0.1, by the authority of the cluster."""
@@ -127,7 +132,7 @@ def issuer(certificates: Certificates) -> Iterator[Issuer]:
             self.end_headers()
             self.wfile.write(body)
 
-    servers = [ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in range(2)]
+    servers = [_Server(("127.0.0.1", 0), Handler) for _ in range(2)]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates.server, certificates.server_key)
     servers[0].socket = context.wrap_socket(servers[0].socket, server_side=True)
