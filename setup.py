@@ -4,9 +4,13 @@ Builds the hot path of the engine as C, by mypyc and from the same source, where
 A wheel is compiled where a C compiler and Python's headers are, else it is plain Python; so is an editable install.
 `QUOTASCOPE_PURE=1` builds plain Python in any case; `QUOTASCOPE_PURE=0` compiles an editable install, too, and fails
 where it cannot.
+
+`QUOTASCOPE_REPOSITORY`, the address of the repository's page, makes the links of the description absolute, at the tag of
+the version, and is the project's address on a package index.
 """
 
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -21,9 +25,8 @@ from setuptools.errors import BaseError, CompileError
 from distutils.ccompiler import new_compiler  # isort: skip
 from distutils.sysconfig import customize_compiler  # isort: skip
 
-GROUPS = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))[
-    "dependency-groups"
-]
+PROJECT = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+REPOSITORY = os.environ.get("QUOTASCOPE_REPOSITORY", "").rstrip("/")
 
 # What a record, a check or a request goes through. Programs may inherit from everything else, and from the classes here
 # that say so (`mypyc_attr`).
@@ -89,10 +92,35 @@ def _extensions() -> list[Extension]:
     return extensions
 
 
+def _description() -> str:
+    text = Path("README.md").read_text(encoding="utf-8")
+    if not REPOSITORY:
+        return text
+    tag = f"v{PROJECT['project']['version']}"
+
+    def absolute(link: re.Match[str]) -> str:
+        view = "raw" if link[1].startswith("!") else "blob"
+        return f"{link[1]}({REPOSITORY}/{view}/{tag}/{link[2]})"
+
+    return re.sub(r"(!?\[[^]]*])\((?![a-z]+:|#)([^)]+)\)", absolute, text)
+
+
 wish = os.environ.get("QUOTASCOPE_PURE", "")
 compiled = wish == "0" or (wish != "1" and _has_compiler())
 building = "bdist_wheel" in sys.argv or (wish == "0" and "editable_wheel" in sys.argv)
 setup(
-    setup_requires=GROUPS["compile"] if compiled else [],
+    long_description=_description(),
+    long_description_content_type="text/markdown",
+    project_urls={
+        name: f"{REPOSITORY}{path}"
+        for name, path in (
+            ("Source", ""),
+            ("Documentation", "/blob/HEAD/docs/index.md"),
+            ("Changelog", "/blob/HEAD/CHANGELOG.md"),
+            ("Issues", "/issues"),
+        )
+        if REPOSITORY
+    },
+    setup_requires=PROJECT["dependency-groups"]["compile"] if compiled else [],
     ext_modules=_extensions() if compiled and building else [],
 )

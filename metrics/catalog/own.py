@@ -175,7 +175,7 @@ OTLP_POINTS = counter(
 
 PROCESS_CPU_SECONDS = counter(
     "process_cpu_seconds_total",
-    "CPU time of the exporter's process, in user and system mode; absent without /proc.",
+    "CPU time of this process; absent without /proc.",
     (),
     "seconds",
     "/proc/self/stat",
@@ -183,7 +183,7 @@ PROCESS_CPU_SECONDS = counter(
 
 PROCESS_RESIDENT_MEMORY_BYTES = gauge(
     "process_resident_memory_bytes",
-    "Resident memory of the exporter's process; absent without /proc.",
+    "Resident memory; absent without /proc.",
     (),
     "bytes",
     "/proc/self/stat",
@@ -191,7 +191,7 @@ PROCESS_RESIDENT_MEMORY_BYTES = gauge(
 
 PROCESS_VIRTUAL_MEMORY_BYTES = gauge(
     "process_virtual_memory_bytes",
-    "Virtual memory of the exporter's process; absent without /proc.",
+    "Virtual memory; absent without /proc.",
     (),
     "bytes",
     "/proc/self/stat",
@@ -199,7 +199,7 @@ PROCESS_VIRTUAL_MEMORY_BYTES = gauge(
 
 PROCESS_OPEN_FDS = gauge(
     "process_open_fds",
-    "Open file descriptors of the exporter's process; absent without /proc.",
+    "Open file descriptors; absent without /proc.",
     (),
     "descriptors",
     "/proc/self/fd",
@@ -207,7 +207,7 @@ PROCESS_OPEN_FDS = gauge(
 
 PROCESS_MAX_FDS = gauge(
     "process_max_fds",
-    "Most file descriptors that the exporter's process may open; absent without /proc.",
+    "Limit of open file descriptors; absent without /proc.",
     (),
     "descriptors",
     "/proc/self/limits",
@@ -215,7 +215,7 @@ PROCESS_MAX_FDS = gauge(
 
 PROCESS_START_TIME_SECONDS = gauge(
     "process_start_time_seconds",
-    "Unix time at which the exporter's process started; absent without /proc.",
+    "Unix time of the start; absent without /proc.",
     (),
     "seconds",
     "/proc/self/stat, /proc/stat",

@@ -1,0 +1,187 @@
+"""What a release publishes: built, checked as a package index does, and installed where nothing else is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email import message_from_string
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.deploy.commands import ROOT
+from tests.deploy.provision import tools
+
+BIN = Path(sys.executable).parent
+REPOSITORY = "https://example.org/kafka/quotascope"
+ATTACHED = """
+from pyspark.sql import SparkSession
+from quotascope.spark_listener import attach
+
+quick = {"spark.ui.enabled": "false", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+spark = SparkSession.builder.master("local[1]").config(map=quick).getOrCreate()
+listener = attach(spark)
+spark.range(10).collect()
+listener.close()
+print(listener.snapshot().events > 5)
+spark.stop()
+"""
+
+
+def run(
+    *command: str | Path, code: int = 0, environ: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program; ``code`` is how it has to end."""
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environ or {})},
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The files of a release."""
+
+    source: Path
+    whole: Path
+    small: Path
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Of a copy of what git knows, as the workflow builds it: the wheel from the source distribution."""
+    copy, made = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("release")
+    listed = run("git", "-C", ROOT, "ls-files", "-z").stdout.strip("\0").split("\0")
+    for name in listed:
+        top = name.partition("/")[0]
+        if top not in {"benchmarks", "docs", "tests"} and (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
+    environ = {
+        "PYTHONWARNINGS": "ignore",
+        "QUOTASCOPE_PURE": "1",
+        "QUOTASCOPE_REPOSITORY": f"{REPOSITORY}/",
+    }
+    build = (BIN / "uv", "build", "--out-dir", made)
+    run(*build, copy, environ=environ)
+    run(*build, "--wheel", copy / "packaging" / "spark", environ=environ)
+    (source,) = made.glob("*.tar.gz")
+    (whole,) = made.glob("quotascope-*.whl")
+    (small,) = made.glob("quotascope_spark-*.whl")
+    return Release(source, whole, small)
+
+
+def installed(folder: Path, wheel: Path) -> Path:
+    """The Python of a new environment with a wheel and what it needs, in the tested versions and without a compiler."""
+    python = folder / "bin" / "python"
+    run(BIN / "uv", "venv", "--python", sys.executable, folder)
+    run(
+        *(BIN / "uv", "pip", "install", "--python", python, "--only-binary", ":all:"),
+        *("--constraint", ROOT / "constraints.txt", wheel),
+    )
+    run(BIN / "uv", "pip", "check", "--python", python)
+    return python
+
+
+@pytest.mark.real
+def test_index_accepts_them(release: Release) -> None:
+    """The description is rendered as on the index, where no link is relative."""
+    run(BIN / "twine", "check", "--strict", release.source, release.whole, release.small)  # fmt: skip
+    with tarfile.open(release.source) as packed:
+        (name,) = (each for each in packed.getnames() if re.fullmatch(r"[^/]+/PKG-INFO", each))  # fmt: skip
+        file = packed.extractfile(name)
+        assert file is not None
+        described = message_from_string(file.read().decode())
+    text = str(described.get_payload())
+    links = re.findall(r"!?\[[^]]*]\(([^)]*)\)", text)
+    assert [each for each in links if not each.startswith("https://")] == []
+    version = described["Version"]
+    picture = f"{REPOSITORY}/raw/v{version}/docs/pictures/dashboard-overview.png"
+    assert picture in links
+    assert f"{REPOSITORY}/blob/v{version}/docs/start.md" in links
+    assert f"Source, {REPOSITORY}" in described.get_all("Project-URL", [])
+
+
+@pytest.mark.real
+def test_limits_of_a_cluster_need_no_extra(release: Release, tmp_path: Path) -> None:
+    """A plain installation asks the cluster, whose address is wrong here, and is not told to install anything."""
+    command = installed(tmp_path / "venv", release.whole).with_name("quotascope")
+    for code, words in ((2, ["doctor"]), (1, ["quotas", "list"])):
+        done = run(command, *words, "--bootstrap-servers", "127.0.0.1:9", code=code)
+        assert "cannot reach Kafka at 127.0.0.1:9" in done.stdout + done.stderr
+        assert "pip install" not in done.stdout + done.stderr
+
+
+@pytest.mark.real
+@pytest.mark.timeout(300)
+def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> None:
+    """It holds files of the whole, brings three libraries in 8 MB, and attaches to a real Spark."""
+    with zipfile.ZipFile(release.small) as small, zipfile.ZipFile(release.whole) as all_:  # fmt: skip
+        names = [name for name in small.namelist() if ".dist-info/" not in name]
+        assert len(names) > 100
+        assert all(small.read(name) == all_.read(name) for name in names)
+        folders = tuple({"/".join(name.split("/")[:2]) + "/" for name in names})
+        assert set(names) == {name for name in all_.namelist() if name.startswith(folders)}  # fmt: skip
+    python = installed(tmp_path / "venv", release.small)
+    listed = run(BIN / "uv", "pip", "freeze", "--python", python).stdout
+    assert {line.partition("==")[0].partition(" @")[0] for line in listed.splitlines()} == {
+        "librt", "orjson", "prometheus-client", "quotascope-spark",
+    }  # fmt: skip
+    (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    size = sum(each.stat().st_size for each in packages.rglob("*") if each.is_file())
+    assert size < 8e6
+    spark = tmp_path / "spark"
+    spark.mkdir()
+    for name in ("pyspark", "py4j"):
+        (spark / name).symlink_to(next(Path(path, name) for path in sys.path if Path(path, name).is_dir()))  # fmt: skip
+    done = run(python, "-c", ATTACHED, environ={"PYTHONPATH": str(spark), "PYSPARK_PYTHON": str(python)})  # fmt: skip
+    assert done.stdout == "True\n", done.stderr
+
+
+@pytest.mark.real
+def test_linters_find_nothing_in_the_workflows() -> None:
+    """Neither a mistake (actionlint), nor what strangers could use (zizmor)."""
+    workflows = [*(ROOT / ".github" / "workflows").iterdir()]
+    assert workflows
+    run(tools() / "actionlint", *workflows)
+    run(BIN / "zizmor", "--offline", "--persona", "pedantic", *workflows)
+
+
+@pytest.mark.real
+def test_linters_would_find_something(tmp_path: Path) -> None:
+    """The check above can fail."""
+    worse = tmp_path / "worse.yml"
+    worse.write_text("on: push\njobs:\n  one:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: actions/checkout@v7\n      - run: echo ${{ github.head_ref }} ${{ needs.two.result }}\n")  # fmt: skip
+    run(tools() / "actionlint", worse, code=1)
+    assert "template-injection" in run(BIN / "zizmor", "--offline", worse, code=14).stdout  # fmt: skip
+
+
+def test_versions_agree() -> None:
+    """Of both distributions, of the tag of the image wherever it is named, and of the tools of the workflow and of the tests."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    chart = yaml.safe_load((ROOT / "deploy/helm/quotascope/Chart.yaml").read_text())
+    assert chart["version"] == chart["appVersion"] == version
+    for path in (
+        "deploy/compose/compose.yaml",
+        "deploy/kubernetes/base/deployment.yaml",
+        "docs/deployment.md",
+    ):
+        tags = re.findall(r"(?:\bquotascope:|newTag: )(\d[\w.]*)", (ROOT / path).read_text())  # fmt: skip
+        assert {*tags} == {version}, path
+    workflow = (ROOT / ".github/workflows/release.yml").read_text()
+    used = set(re.findall(r"pipx run ((?:uv|twine)==\S+)", workflow))
+    assert len(used) == 2
+    assert used <= set((ROOT / "constraints.txt").read_text().splitlines())
