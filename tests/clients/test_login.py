@@ -11,6 +11,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cluster.certificates import Certificates, make_certificates
 from tests.cluster.logins import CLIENT_ID, CLIENT_SECRET, SCOPE, Issuer, issuer
 
@@ -206,6 +208,39 @@ def test_a_token_file_is_read_for_each_login(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(CredentialsUnavailable, match=f"{path}: no such file"):
         tokens.current(5)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(
+    content=st.binary(max_size=200)
+    | st.dictionaries(st.sampled_from(["exp", "iss", "aud", "sub"]), _JSON).map(
+        lambda claims: b".".join(
+            base64.urlsafe_b64encode(part).rstrip(b"=")
+            for part in (b"head", json.dumps(claims).encode(), b"signature")
+        )
+    )
+)
+def test_whatever_is_in_a_token(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    """It is a token or named as none; what it claims of itself, however hostile, is a short line."""
+    path = tmp_path_factory.getbasetemp() / "hostile-token"
+    path.write_bytes(content)
+    tokens = Tokens(TokenFile(path=path))
+    said = ""
+    try:
+        tokens.current(5)
+    except CredentialsUnavailable as error:
+        said = str(error)
+    said = said or tokens.refused()
+    assert said.isprintable()
+    assert len(said) < 800
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from quotascope.clients import (
 )
 from quotascope.clients.login import (
     ClientCredentials,
+    MskIam,
     TokenCommand,
     TokenFile,
     Tokens,
@@ -48,7 +49,9 @@ def connection(
     if isinstance(login, Kerberos):
         sasl = Sasl(mechanism=SaslMechanism.GSSAPI, kerberos=login)
     else:
-        sasl = Sasl(mechanism=SaslMechanism.OAUTHBEARER, tokens=Tokens(login))
+        aws = isinstance(login, MskIam)
+        mechanism = SaslMechanism.AWS_MSK_IAM if aws else SaslMechanism.OAUTHBEARER
+        sasl = Sasl(mechanism=mechanism, tokens=Tokens(login))
     return dataclasses.replace(kafka.cluster.connection(protocol), sasl=sasl)
 
 
@@ -117,9 +120,9 @@ def test_the_rights_are_those_of_the_token_or_ticket(
 
 @pytest.mark.usefixtures("tickets")
 def test_what_the_broker_refuses_is_named(
-    login_kafka: LoginKafka, token_file: Path
+    login_kafka: LoginKafka, token_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A forged token and one for others with their claims, a ticket for another service, a listener without the mechanism."""
+    """A forged token and one for others with their claims, one that only MSK takes, a ticket for another service, a listener without the mechanism."""
     issuer, login = login_kafka.issuer, TokenFile(path=token_file)
     wanted = connection(login_kafka, login)
     claims = "the broker has to accept its iss https://issuer.test, aud {}, sub quotascope, scope kafka)"
@@ -140,6 +143,13 @@ def test_what_the_broker_refuses_is_named(
         wanted, bootstrap_servers=(login_kafka.cluster.admin,)
     )
     assert refusal(elsewhere) == f"{refused}the listener does not use SASL"
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "example")
+    signed = connection(
+        login_kafka, MskIam(region="eu-west-1"), SecurityProtocol.SASL_SSL
+    )
+    message = 'Kafka refused the token of AWS IAM by SASL/AWS_MSK_IAM: {"status":"invalid_token"}'
+    assert refusal(signed) == message
     keytab = login_kafka.realm.keytab
     other = Kerberos(keytab=keytab, service_name="other")
     message = refusal(connection(login_kafka, other))
