@@ -82,7 +82,8 @@ def tickets(login_kafka: LoginKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     """The realm's configuration, and no ticket."""
     monkeypatch.setenv("KRB5_CONFIG", str(login_kafka.realm.config))
     monkeypatch.setenv("KRB5CCNAME", "MEMORY:nothing")
-    monkeypatch.delenv("KRB5_CLIENT_KTNAME", raising=False)
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", "")  # which a keytab sets: it is put back
+    monkeypatch.delenv("KRB5_CLIENT_KTNAME")
 
 
 @pytest.fixture
