@@ -434,7 +434,7 @@ class KafkaDiscoveryConfig(Section):
     url: Annotated[
         str, _template({"host", "node_id"}, "host", "node_id", "rack", other=AUTO)
     ] = Field(
-        description="Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the cluster reports for the node. auto tries the usual ports, without TLS or credentials (docs/discovery.md).",
+        description="Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the cluster reports for the node. auto tries the usual ports, without TLS or credentials.",
         examples=["http://{host}:8778/jolokia"],
     )
     controller_url: NodeTemplate | None = Field(
