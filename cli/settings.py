@@ -185,7 +185,7 @@ class SourceOptions:
         str | None,
         typer.Option(
             metavar="[DIALECT=]URL",
-            help="Read all brokers and controllers of the cluster: the address of their agents, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}.",
+            help="Read all brokers and controllers of the cluster: the address of their agents, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}. auto tries the usual ports.",
             rich_help_panel=options.READING,
         ),
     ] = None

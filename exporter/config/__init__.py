@@ -20,6 +20,7 @@ from .model import (
 )
 from .section import TlsConfig, seconds_of, secret, tls_of
 from .sources import (
+    AUTO,
     BasicAuthConfig,
     Dialect,
     DiscoveryConfig,
@@ -32,6 +33,7 @@ from .sources import (
 )
 
 __all__ = [
+    "AUTO",
     "DEFAULT_PORT",
     "BasicAuthConfig",
     "CardinalityConfig",

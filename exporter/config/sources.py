@@ -386,10 +386,16 @@ class KafkaConfig(Section):
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}", re.ASCII)
 
 
-def _template(required: set[str], *names: str) -> AfterValidator:
-    """A check of a URL with some of these names in braces, of which one at least must be a required one."""
+AUTO: Final = "auto"
+"""In place of the address of agents: the ports that agents usually have."""
+
+
+def _template(required: set[str], *names: str, other: str = "") -> AfterValidator:
+    """A check of a URL with some of these names in braces, of which one at least must be a required one; ``other`` is allowed as well."""
 
     def check(text: str) -> str:
+        if text and text == other:
+            return text
         used = set(_PLACEHOLDER.findall(text))
         if not used <= set(names) or set("{}") & set(_PLACEHOLDER.sub("", text)):
             allowed = ", ".join(f"{{{name}}}" for name in names)
@@ -425,13 +431,15 @@ class FoundSourceConfig(AccessConfig, DialectConfig):
 class KafkaDiscoveryConfig(Section):
     """Brokers and controllers as the cluster itself reports them."""
 
-    url: NodeTemplate = Field(
-        description="Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the cluster reports for the node.",
+    url: Annotated[
+        str, _template({"host", "node_id"}, "host", "node_id", "rack", other=AUTO)
+    ] = Field(
+        description="Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the cluster reports for the node. auto tries the usual ports, without TLS or credentials.",
         examples=["http://{host}:8778/jolokia"],
     )
     controller_url: NodeTemplate | None = Field(
         default=None,
-        description="The same for nodes that are only controllers; {rack} is unknown for them. Default: url.",
+        description="The same for nodes that are only controllers; {rack} is unknown for them. Default: url. Not with auto.",
         examples=["http://{host}:8779/jolokia"],
     )
     controllers: Annotated[tuple[Controller, ...], BeforeValidator(comma_separated)] = (
@@ -487,6 +495,17 @@ class DiscoveryConfig(Section):
     source: FoundSourceConfig = Field(
         default=FoundSourceConfig(), description="How found sources are read."
     )
+
+    @model_validator(mode="after")
+    def _auto_alone(self) -> DiscoveryConfig:
+        if self.kafka is None or self.kafka.url != AUTO:
+            return self
+        if self.kafka.controller_url is not None:
+            raise ValueError("kafka.url auto finds controllers as well: leave out controller_url")  # fmt: skip
+        source = self.source
+        if source.tls or source.basic_auth or source.headers or source.header_files:
+            raise ValueError("kafka.url auto would send the credentials of source to any port: name the agents' address")  # fmt: skip
+        return self
 
     @property
     def wanted(self) -> bool:

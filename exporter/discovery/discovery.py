@@ -11,13 +11,14 @@ import structlog
 
 from quotascope.clients.quota_admin import QuotaAdmin
 
-from ..config import Config, FoundSourceConfig, KafkaConfig, SourceConfig
+from ..config import AUTO, Config, FoundSourceConfig, KafkaConfig, SourceConfig
 from ..errors import ConfigError, DiscoveryError
 from ..limits.admin import read_timeout
 from ..snapshot import DiscoveryHealth
 from ..sources.build import build_source, build_sources
 from .files import FileFinder
 from .kafka import KafkaFinder
+from .ports import PortSearch
 from .roster import Roster
 from .target import Finder, FoundNodes, NodeTarget, confirmed, merged, source_of
 
@@ -210,7 +211,10 @@ def build_finders(config: Config, open_admin: OpenAdmin) -> tuple[Finder, ...]:
     finders: list[Finder] = []
     cluster, files = config.discovery.kafka, config.discovery.file_sd
     if cluster is not None and config.kafka is not None:
-        finders.append(KafkaFinder(cluster, open_admin(config.kafka)))
+        search = None
+        if cluster.url == AUTO:
+            search = PortSearch(config.discovery.source, build_source)
+        finders.append(KafkaFinder(cluster, open_admin(config.kafka), search=search))
     if files is not None:
         finders.append(FileFinder(files))
     return tuple(finders)

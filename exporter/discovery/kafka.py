@@ -14,6 +14,7 @@ from ..errors import DiscoveryError
 from ..expiry import Expiring
 from ..threads import BlockingCalls
 from ..untrusted import shown
+from .ports import NODE, PortSearch
 from .target import FoundNodes, NodeTarget, target_of
 
 _KEPT_SECONDS: Final = 3600.0
@@ -36,6 +37,7 @@ class KafkaFinder:
     Args:
         config: Where agents answer, and controllers for clusters that do not report where theirs are.
         admin: The cluster.
+        search: Finds the agents where the configuration does not say where they answer.
         clock: A steady time in seconds.
 
     """
@@ -47,8 +49,10 @@ class KafkaFinder:
         config: KafkaDiscoveryConfig,
         admin: QuotaAdmin,
         clock: Callable[[], float] = time.monotonic,
+        search: PortSearch | None = None,
     ) -> None:
         self._config = config
+        self._search = search
         self._listed = [_listed(text) for text in config.controllers]
         self.interval_seconds = config.refresh_interval_seconds
         self._admin = admin
@@ -59,9 +63,10 @@ class KafkaFinder:
     async def find(self) -> FoundNodes:
         """The brokers and controllers. Raises ``DiscoveryError``."""
         try:
-            return await self._calls.run(self._find)
+            found = await self._calls.run(self._find)
         except ClientError as error:
             raise DiscoveryError(str(error)) from error
+        return found if self._search is None else await self._search.located(found)
 
     async def close(self) -> None:
         """End the connection."""
@@ -101,7 +106,7 @@ class KafkaFinder:
         self, brokers: Iterable[Node], controllers: Iterable[Node], problems: list[str]
     ) -> Iterator[NodeTarget]:
         """A target for each node, one for a node that is broker and controller; a host or rack that cannot be part of a URL is a problem."""
-        url = self._config.url
+        url = NODE if self._search is not None else self._config.url
         seen: set[int] = set()
         for nodes, template in (
             (brokers, url),

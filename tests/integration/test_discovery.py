@@ -20,6 +20,10 @@ from tests.integration.exporter import (
 from tests.integration.gate import Gate, gate
 
 from quotascope.clients import open_quota_admin
+from quotascope.exporter.config import Config
+from quotascope.exporter.discovery import ports
+from quotascope.exporter.discovery.discovery import build_roster
+from quotascope.exporter.limits.admin import connection_of
 
 pytestmark = pytest.mark.real
 
@@ -150,6 +154,28 @@ def _equal(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
 def _told(exporter: Exporter) -> None:
     (line,) = some(exporter.log("not everything was found"))
     assert "targets.json: group 1: 'http://evil/'" in line["error"]
+
+
+async def test_ports_that_agents_usually_have_are_tried(
+    split_kafka: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two nodes on one host each gets its own agent, and a program that is no agent is passed over."""
+    ends = {
+        id_: f":{node.agents.jolokia.rpartition(':')[2]}"
+        for id_, node in split_kafka.nodes.items()
+    }
+    broker = split_kafka.admin.rpartition(":")[2]
+    monkeypatch.setattr(ports, "USUAL", (f":{broker}/metrics", *ends.values()))
+    config = Config.model_validate(found_by(split_kafka, "auto"))
+    roster, discovery = build_roster(config, lambda each: open_quota_admin(connection_of(each)))  # fmt: skip
+    assert discovery is not None
+    await discovery.refresh()
+    (found,) = discovery.found.values()
+    await discovery.close()
+    await roster.close()
+    assert len(ends) == 2
+    assert {each.node_id: f":{each.url.rpartition(':')[2]}" for each in found.targets} == ends  # fmt: skip
+    assert found.problem is None
 
 
 def test_configured_and_found_twice_is_read_once(

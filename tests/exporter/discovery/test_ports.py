@@ -1,0 +1,166 @@
+"""The agents of a cluster of which only the address is known."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from tests.exporter.examples import ScriptedSource, table
+from tests.exporter.limits.test_admin import ScriptedAdmin
+
+from quotascope.clients.quota_admin import Node
+from quotascope.exporter.config import (
+    AUTO,
+    Config,
+    FoundSourceConfig,
+    KafkaDiscoveryConfig,
+    SourceConfig,
+)
+from quotascope.exporter.discovery import ports
+from quotascope.exporter.discovery.kafka import KafkaFinder
+from quotascope.exporter.discovery.ports import PortSearch
+from quotascope.exporter.discovery.target import FoundNodes, NodeTarget
+from quotascope.exporter.sources.build import build_source
+
+TEXT = """\
+# TYPE kafka_server_Produce_byte_rate gauge
+kafka_server_produce_byte_rate{client_id="a",user="b"} 1.0
+"""
+
+
+def agent(*, values: bool = True) -> ScriptedSource:
+    """One that answers, with a value or without."""
+    made = ScriptedSource()
+    made.table = table("1", alice=1.0) if values else table("1")
+    return made
+
+
+def search(hosts: dict[str, ScriptedSource], asked: list[str]) -> PortSearch:
+    """Looks for these agents by URL; all other addresses refuse."""
+
+    def build(config: SourceConfig) -> ScriptedSource:
+        asked.append(config.url)
+        refusing = ScriptedSource()
+        refusing.fail(f"no connection to {config.label} (refused): is it up?")
+        return hosts.get(config.url, refusing)
+
+    return PortSearch(FoundSourceConfig(), build)
+
+
+def node(number: int, host: str) -> NodeTarget:
+    """As the cluster reports it."""
+    return NodeTarget(url=f"http://{host}", name=host, node_id=number)
+
+
+async def urls(found: PortSearch, *nodes: NodeTarget) -> tuple[list[str], str]:
+    """Where the agents are, and the problem."""
+    result = await found.located(FoundNodes(targets=nodes))
+    return [each.url for each in result.targets], result.problem or ""
+
+
+@pytest.mark.parametrize(
+    ("answering", "chosen"),
+    [
+        ({":7071/metrics": True}, ":7071/metrics"),
+        ({":8778/jolokia": True, ":9404/metrics": True}, ":9404/metrics"),
+        ({":9404/metrics": False, ":11001/metrics": True}, ":11001/metrics"),
+        ({":5556/metrics": False}, ":5556/metrics"),
+    ],
+)
+async def test_likeliest_address_with_values_is_the_agents(
+    answering: dict[str, bool], chosen: str
+) -> None:
+    """One without values may be of another program, and is taken only where there is no better one."""
+    hosts = {f"http://b{end}": agent(values=full) for end, full in answering.items()}
+    asked: list[str] = []
+    found = search(hosts, asked)
+    assert await urls(found, node(1, "b")) == ([f"http://b{chosen}"], "")
+    assert sorted(asked) == sorted(f"http://b{end}" for end in ports.USUAL)
+    # with values it is known for good, and not asked for again while the node is there
+    await urls(found, node(1, "b"))
+    again = 1 if any(answering.values()) else 2
+    assert len(asked) == again * len(ports.USUAL)
+    assert await urls(found) == ([], "")
+    await urls(found, node(1, "b"))
+    assert len(asked) == (again + 1) * len(ports.USUAL)
+
+
+async def test_each_port_says_why_nothing_is_found() -> None:
+    """For the first node, and how many more there are; the others are read."""
+    hosts = {"http://c:8778/jolokia": agent()}
+    nodes = [node(1, "b"), node(2, "c"), node(3, "d")]
+    found, problem = await urls(search(hosts, []), *nodes)
+    assert found == ["http://c:8778/jolokia"]
+    assert problem.startswith("the agent of node 1 at b is not found (:9404/metrics no connection to b:9404 (refused); ")  # fmt: skip
+    assert all(end in problem for end in ports.USUAL)
+    assert problem.endswith(", nor those of 1 more nodes: set discovery.kafka.url to the address of the agents")  # fmt: skip
+
+
+async def test_silent_port_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a firewall drops is given up, and every source is closed."""
+    monkeypatch.setattr(ports, "_SECONDS", 0.01)
+    silent = agent()
+    silent.answers.clear()
+    _, problem = await urls(search({"http://b:9404/metrics": silent}, []), node(1, "b"))
+    assert ":9404/metrics no answer within 0.01 s" in problem
+    assert (silent.canceled, silent.closed) == (1, 1)
+
+
+@pytest.fixture
+async def real(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[web.Request]]:
+    """An agent at the second of two ports of this machine, and the requests that it got."""
+    got: list[web.Request] = []
+
+    async def metrics(request: web.Request) -> web.Response:
+        got.append(request)
+        return web.Response(text=TEXT)
+
+    app = web.Application()
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        free = closed.getsockname()[1]
+    port = runner.addresses[0][1]
+    monkeypatch.setattr(ports, "USUAL", (f":{free}/metrics", f":{port}/metrics"))
+    yield got
+    await runner.cleanup()
+
+
+async def test_cluster_leads_to_the_agent(real: list[web.Request]) -> None:
+    """The hosts that the cluster reports, on real sockets; an agent gets no credentials."""
+    admin = ScriptedAdmin()
+    admin.brokers = []
+    admin.voters = (Node(node_id=100, host="127.0.0.1", port=9093),)
+    looking = PortSearch(FoundSourceConfig(), build_source)
+    finder = KafkaFinder(KafkaDiscoveryConfig(url=AUTO), admin, search=looking)
+    found = await finder.find()
+    await finder.close()
+    assert [each.url for each in found.targets] == [f"http://127.0.0.1{ports.USUAL[1]}"]
+    assert [each.node_id for each in found.targets] == [100]
+    assert found.problem is None
+    assert real
+    assert not any("Authorization" in request.headers for request in real)
+
+
+@pytest.mark.parametrize(
+    ("section", "reason"),
+    [
+        ({"source": {"headers": {"A": "b"}}}, "would send the credentials"),
+        ({"source": {"tls": {}}}, "would send the credentials"),
+        ({"source": {"basic_auth": {"username": "a", "password": "b"}}}, "credentials"),
+        ({"kafka": {"controller_url": "http://{host}:1/"}}, "leave out controller_url"),
+    ],
+)
+def test_credentials_are_for_a_known_address(
+    section: dict[str, dict[str, object]], reason: str
+) -> None:
+    """They would be sent to any program at one of the ports."""
+    given = {**section, "kafka": {"url": AUTO, **section.get("kafka", {})}}
+    kafka = {"bootstrap_servers": ["a:1"]}
+    with pytest.raises(ValueError, match=reason):
+        Config.model_validate({"kafka": kafka, "discovery": given})
