@@ -158,8 +158,11 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
 
 
 def _heading(user: str | None, client_id: str | None) -> str:
-    if user is None and client_id == "":
-        return "clients without a client-id"
+    if user is None and not client_id:
+        unnamed = client_id is None
+        return (
+            "clients that no quota names" if unnamed else "clients without a client-id"
+        )
     return entity_name(user or "", client_id or "")
 
 

@@ -317,7 +317,7 @@ def test_a_row_leads_to_its_entity(
     heading = "document.querySelector('h1').innerText"
     chromium.scripts(run=scripts)
     for place, name in enumerate(
-        ("user alice", "bob / etl", "deploy / terraform", "</title><script>")
+        ("user alice", "bob / etl", "deploy / terraform", '"</title><script>')
     ):
         chromium.open(server.url)
         chromium.evaluate(f"document.querySelectorAll('#entities tbody th a')[{place}].focus()")  # fmt: skip
@@ -325,7 +325,7 @@ def test_a_row_leads_to_its_entity(
         eventually(lambda: chromium.evaluate(heading).startswith(name))  # noqa: B023 - at once
     chromium.open(server.url + "entity?user=alice")
     text = chromium.evaluate("document.body.innerText")
-    assert "produce: user 'alice' decides, 1,000 B/s" in text
+    assert "produce: 3 user alice decides, 1,000 B/s" in text
     assert "goes on" in text
     assert chromium.evaluate("document.querySelectorAll('svg.minutes rect.over').length") == 2  # fmt: skip
     chromium.evaluate("document.querySelector('nav a').focus()")

@@ -35,14 +35,16 @@ def page(
 def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
     """As `quotascope explain` shows it; a client that no quota names is called so."""
     shown = page(snapshot(), user="alice", client_id="app")
-    assert "produce: user 'alice' decides, 1,000 B/s; without it: default user, 500 B/s" in shown.text  # fmt: skip
-    assert "3 user 'alice'1,000 applies---" in shown.text
-    assert "6 default user500 overruled---" in shown.text
-    assert "1 user 'alice', client-id 'app'--50 applies-" in shown.text
+    assert "produce: 3 user alice decides, 1,000 B/s; without it: 6 user <default>, 500 B/s" in shown.text  # fmt: skip
+    assert "3 user alice1,000 applies---" in shown.text
+    assert "6 user <default>500 overruled---" in shown.text
+    assert "1 alice / app--50 applies-" in shown.text
     anyone = page(snapshot(), user=None)
     assert "any user that no quota names, any client-id that no quota names" in anyone.text  # fmt: skip
-    assert "6 default user500 applies---" in anyone.text
+    assert "6 user <default>500 applies---" in anyone.text
     assert "any-other" not in anyone.text
+    assert anyone.headings[0] == "clients that no quota names"
+    assert page(snapshot(), user=None, client_id="").headings[0] == "clients without a client-id"  # fmt: skip
     unread = page(snapshot(limits=None), user="alice")
     assert "unknown: the configured quotas cannot be read." in unread.text
 

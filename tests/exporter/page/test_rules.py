@@ -25,7 +25,7 @@ def page(shown: Snapshot, **given: str) -> Page:
 def names(shown: Snapshot, **given: str) -> list[str]:
     """What the rules found are for."""
     found = find_rules(shown, read_rule_query(given))
-    return [str(rule.entity) for rule in found.rules]
+    return [rule.entity.rule for rule in found.rules]
 
 
 KNOWN = limits()
@@ -54,18 +54,18 @@ def test_whom_a_rule_applies_to() -> None:
 
 def test_the_most_urgent_first() -> None:
     """Throttled, then the nearest; those without a client last."""
-    assert names(BUSY) == ["default user", "user 'alice'", "user 'alice', client-id 'app'", "default ip"]  # fmt: skip
+    assert names(BUSY) == ["6 user <default>", "3 user alice", "1 alice / app", "ip <default>"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ({"show": "near"}, ["default user", "user 'alice'"]),
-        ({"show": "unused"}, ["default ip", "user 'alice', client-id 'app'"]),
-        ({"type": "request"}, ["user 'alice', client-id 'app'"]),
-        ({"q": "APP"}, ["user 'alice', client-id 'app'"]),
+        ({"show": "near"}, ["6 user <default>", "3 user alice"]),
+        ({"show": "unused"}, ["ip <default>", "1 alice / app"]),
+        ({"type": "request"}, ["1 alice / app"]),
+        ({"q": "APP"}, ["1 alice / app"]),
         ({"q": "nothing"}, []),
-        ({"size": "1", "offset": "1"}, ["user 'alice'"]),
+        ({"size": "1", "offset": "1"}, ["3 user alice"]),
     ],
 )
 def test_some_of_them(given: dict[str, str], found: list[str]) -> None:
