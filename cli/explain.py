@@ -13,8 +13,11 @@ from .options import grouped
 from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quotascope.exporter.config import Config
     from quotascope.exporter.limits import Limits
+    from quotascope.exporter.snapshot import NodeUsage
     from quotascope.exporter.sources.fetch import HttpTarget
 
 EXAMPLES = """
@@ -54,16 +57,18 @@ def explain(
     from . import explain_view
 
     exporter, settings = running.target(), kafka.configuration()
-    limits = asyncio.run(
-        read_limits(settings) if exporter is None else exporter_limits(exporter)
-    )
+    nodes: Sequence[NodeUsage] = ()
+    if exporter is None:
+        limits = asyncio.run(read_limits(settings))
+    else:
+        limits, nodes = asyncio.run(exporter_limits(exporter))
     name = user_of(limits, user)
     if name != user:
         typer.echo(
             f"quotascope: {one_line(user)} is a principal: explaining its user {one_line(name)}, the name that quotas are set for",
             err=True,
         )
-    explanations = explain_limits(limits, name, client_id)
+    explanations = explain_limits(limits, name, client_id, nodes)
     callbacks = warn_of_callbacks(limits)
     if json:
         answer = as_json(name, client_id, explanations, callbacks)
@@ -85,14 +90,14 @@ async def read_limits(config: Config) -> Limits:
         await source.close()
 
 
-async def exporter_limits(target: HttpTarget) -> Limits:
-    """The limits that a running exporter knows. Raises ``LimitsError`` when it knows none, and ``SourceError``."""
+async def exporter_limits(target: HttpTarget) -> tuple[Limits, Sequence[NodeUsage]]:
+    """The limits that a running exporter knows, and what nodes report of themselves. Raises ``LimitsError`` when it knows none, and ``SourceError``."""
     from quotascope.exporter.api.client import read_exporter
     from quotascope.exporter.errors import LimitsError
 
     snapshot, findings = await read_exporter(target)
     if snapshot.limits is not None:
-        return snapshot.limits
+        return snapshot.limits, snapshot.nodes
     reasons = (each.text for each in findings if each.check in {"kafka", "exporter"})
     reason = next(reasons, "it does not know the configured quotas")
     raise LimitsError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
@@ -200,6 +201,10 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
             NodeUsage(
                 broker=node.broker,
                 quota_callback=node.quota_callback,
+                static_limits={
+                    _TYPES[label]: inf if bound is None else bound
+                    for label, bound in node.callback_limits.items()
+                },
                 delay_queue_size={
                     _TYPES[label]: size
                     for label, size in node.delay_queue_size.items()

@@ -219,6 +219,8 @@ class NodeDocument:
 
     broker: str
     quota_callback: bool | None
+    callback_limits: dict[str, float | None]
+    """By quota type, of Strimzi's quotas plugin, as configured; null when unlimited."""
     delay_queue_size: dict[str, float | None]
     """By quota type."""
 
@@ -268,6 +270,10 @@ def health_document(
             NodeDocument(
                 broker=node.broker,
                 quota_callback=node.quota_callback,
+                callback_limits={
+                    kind.label: _number(bound)
+                    for kind, bound in node.static_limits.items()
+                },
                 delay_queue_size={
                     kind.label: _number(size)
                     for kind, size in node.delay_queue_size.items()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from quotascope.metrics import (
@@ -15,7 +16,7 @@ from quotascope.metrics import (
 from quotascope.quotas import unnamed
 
 from ..limits import Limits
-from ..snapshot import LimitState
+from ..snapshot import LimitState, NodeUsage
 
 PRINCIPAL_TYPE: Final = "User:"
 """How the string form of a principal begins (`KafkaPrincipal.toString`)."""
@@ -54,6 +55,8 @@ class Explanation:
     """Whether the broker measures those clients of the user that send a client-id by it."""
     overruled: bool = False
     """Whether a custom quota callback decides on every node, so that no limit is known."""
+    shared: Mapping[str, float] = field(default_factory=dict)
+    """By node the limit that Strimzi's quotas plugin sets to all its clients but the excluded ones together, in Kafka's unit; infinite when unlimited."""
 
     @property
     def limit_state(self) -> LimitState:
@@ -65,7 +68,10 @@ class Explanation:
 
 
 def explain(
-    limits: Limits, user: str | None, client_id: str | None
+    limits: Limits,
+    user: str | None,
+    client_id: str | None,
+    nodes: Iterable[NodeUsage] = (),
 ) -> list[Explanation]:
     """
     The explanation for each quota type. Needs no traffic: it follows from the configured quotas alone.
@@ -74,6 +80,7 @@ def explain(
         limits: the configured quotas.
         user: the principal's name; None for any user that no quota names.
         client_id: what the client sends; empty for a client that sends none, None for any client-id that no quota names.
+        nodes: what the nodes report of themselves, which may be limits of Strimzi's quotas plugin.
 
     """
     tables = [limits.rules.get(kind, QuotaRules()) for kind in QuotaType]
@@ -108,6 +115,11 @@ def explain(
                 measured_as=(by_user, by_client) if rules.enabled else None,
                 by_client=rules.enabled and rules.metric_tags(name, other)[1] != "",
                 overruled=overruled,
+                shared={
+                    node.broker: node.static_limits[kind]
+                    for node in nodes
+                    if kind in node.static_limits
+                },
             )
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 
 from quotascope.metrics import QuotaEntity, QuotaType, Resolution, spelled
 
@@ -29,7 +30,7 @@ def as_json(
     An explanation for programs; ``limit`` is in the units of the metrics, ``configured`` in Kafka's.
 
     ``limit_state`` says what a missing limit means. ``callbacks`` are the nodes on which a custom quota callback decides
-    instead, with its class: what is explained does not hold there.
+    instead, with its class: what is explained does not hold there. ``shared`` are the limits of Strimzi's quotas plugin there, null when unlimited.
     """
     quotas = []
     for each in explanations:
@@ -54,6 +55,10 @@ def as_json(
                 "decision": _json_resolution(kind, each.decision),
                 "fallback": _json_resolution(kind, fallback),
                 "fallback_limit_state": then,
+                "shared": {
+                    node: in_base_unit(kind, bound) if isfinite(bound) else None
+                    for node, bound in each.shared.items()
+                },
                 "measured_as": measured_as
                 and dict(zip(("user", "client_id"), measured_as, strict=True)),
                 "levels": levels,
@@ -100,6 +105,8 @@ def sentence(explanation: Explanation, user: str | None, client_id: str | None) 
     """Which rule applies for a quota type, which would without it, and what the broker counts together."""
     quota_type, decision = explanation.quota_type, explanation.decision
     name = f"{quota_type.label.replace('_', ' ')}: "
+    if explanation.shared:
+        return f"{name}{_shared(explanation)}"
     if explanation.overruled:
         return f"{name}unknown; a custom quota callback decides on every node"
     counted = _counted(explanation, user, client_id)
@@ -111,6 +118,22 @@ def sentence(explanation: Explanation, user: str | None, client_id: str | None) 
     if then.entity is not None:
         other = f"{then.entity.rule}, {_amount(quota_type, then)}"
     return f"{name}{now}; without it: {other}; {counted}"
+
+
+def _shared(explanation: Explanation) -> str:
+    """The limits of Strimzi's quotas plugin, and its rule as it is configured."""
+    kind, limits = explanation.quota_type, explanation.shared
+    amounts = {
+        node: f"{bound:,.10g}{_UNITS[kind]}" if isfinite(bound) else "unlimited"
+        for node, bound in limits.items()
+    }
+    if kind is QuotaType.CONTROLLER_MUTATION:
+        return "unlimited under Strimzi's quotas plugin"
+    each = f"{next(iter(amounts.values()))} on each node"
+    if len({*limits.values()}) > 1:
+        each = ", ".join(f"{text} on node {node}" for node, text in amounts.items())
+    rule = f"client.quota.callback.static.{kind.label}"
+    return f"{each}, for all clients together but excluded principals ({rule})"
 
 
 def _counted(explanation: Explanation, user: str | None, client_id: str | None) -> str:

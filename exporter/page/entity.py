@@ -63,7 +63,9 @@ def find_entity(
 ) -> EntityResult:
     """Explain a user and client-id, and find what is measured of it."""
     limits = snapshot.limits
-    explanations = None if limits is None else explain(limits, user, client_id)
+    explanations = (
+        None if limits is None else explain(limits, user, client_id, snapshot.nodes)
+    )
     wanted = {kind: {(user or "", client_id or "")} for kind in QuotaType}
     users = set[tuple[QuotaType, str]]()
     for each in explanations or ():

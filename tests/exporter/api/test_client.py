@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,14 @@ def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> 
         assert dict(here.rules[kind]) == dict(there.rules.get(kind, {}))
     assert here.connection_limits == there.connection_limits
     assert here.nodes == there.nodes
+
+
+def test_limits_of_strimzis_plugin_are_read_back() -> None:
+    """Unlimited and unknown stay two things."""
+    static = {QuotaType.PRODUCE: 50_000.0, QuotaType.REQUEST: inf}
+    nodes = (NodeUsage(broker="1", static_limits=static), NodeUsage(broker="2"))
+    found = read_back(snapshot(nodes=nodes))
+    assert [node.static_limits for node in found.nodes] == [static, {}]
 
 
 @given(user=texts, client_id=texts)
