@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import ingest, options
+from . import ingest, options, whatif
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
@@ -34,10 +33,7 @@ def stream(
             help="Topic of the request logs, each message a line.",
         ),
     ],
-    candidates: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="YAML file of the shadows; docs/whatif.md describes it."),
-    ],
+    candidates: whatif.Candidates,
     into: ingest.Into,
     broker_pattern: ingest.BrokerPattern = None,
     log_time_zone: ingest.LogZone = "UTC",
