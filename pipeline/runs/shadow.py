@@ -23,10 +23,11 @@ from ..history.store import History
 from ..ingest import IngestOptions, IngestReport
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
+from ..replay.compiled import WAY
 from ..replay.continued import HOLD_MS, Carried, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..table import File, Run, Table, TableLayout
+from ..table import File, Run, Table, TableLayout, run_here
 from ..table.storage import Storage
 from .engine import Engine, run_of
 from .ingest import ingest_topic
@@ -72,9 +73,13 @@ class _Step:
     rules: str
     hold_ms: int
     epoch: int
+    compiles: bool
+    """Whether the kernels are compiled however few the rows are: a worker of a stream has many parts to come."""
 
     def __call__(self, part: _Part) -> tuple[list[File], ShadowReport]:
         number, before, files = part
+        if self.compiles:
+            WAY.least_work = 0
         carried = Carried() if before is None else self._loaded(number, before)
         batches = self.history.batches(files, NEEDED)
         rows = pa.Table.from_batches(batches, pa.schema([self.history.schema.field(name) for name in NEEDED]))  # fmt: skip
@@ -205,6 +210,7 @@ class Shadow:
             rules=self.rules,
             hold_ms=0 if all_of_it else self._hold_ms,
             epoch=epoch,
+            compiles=run is not run_here,
         )
         staged: list[File] = []
         waiting = set[int]()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.resources import Resource
 from prometheus_client.parser import text_string_to_metric_families
 from tests.cli.conftest import Run
 from tests.integration.web import ask
@@ -22,6 +23,7 @@ from quotascope.pipeline.runs import shadow as runs
 from quotascope.pipeline.runs import verify
 from quotascope.pipeline.runs.shadow import ShadowReport
 from quotascope.pipeline.runs.verify import Figures, NotVerified, Verification, Verified
+from quotascope.spark_listener.exposition.otlp import metrics_data
 
 HOSTILE = 'a\n"b"\\<b>'
 
@@ -54,6 +56,19 @@ def test_counters() -> None:
     declared = {family.name: set(family.labels) for family in stream_families()}
     for metric in counters.collect():
         assert all(set(sample.labels) == declared[sample.name] for sample in metric.samples)  # fmt: skip
+
+
+def test_pushed() -> None:
+    """Over OTLP they have the values and labels of the page, and names that Prometheus translates back."""
+    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, stream_families(), lambda family, read: read[0][family.name])  # fmt: skip
+    scoped: Any = pushed.resource_metrics[0].scope_metrics[0]
+    points = {metric.name: [(point.attributes, point.value) for point in metric.data.data_points] for metric in scoped.metrics}  # fmt: skip
+    alice = {"shadow": "half", "quota_type": "produce", "broker": "1", "user": "alice", "client_id": "app"}  # fmt: skip
+    assert points == {
+        "kafka.quota.shadow_throttled_requests": [(alice, 2.0)],
+        "kafka.quota.shadow_throttle": [(alice, 1.5)],
+        "quotascope.shadow_late_requests": [({}, 0.0)],
+    }
 
 
 def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
