@@ -11,7 +11,7 @@ from . import ingest, options, whatif
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
-    from quotascope.pipeline.runs.shadow import Shadow, ShadowReport
+    from quotascope.pipeline.runs.shadow import ShadowReport, ShadowStream
     from quotascope.spark_listener.exposition.otlp import JobPush
 
     from .shadow_counters import ShadowCounters
@@ -81,7 +81,7 @@ def stream(
     shown: list[ShadowCounters] = []
     pushing: list[JobPush] = []
 
-    def begun(shadow: Shadow) -> None:
+    def begun(shadow: ShadowStream) -> None:
         shown.append(ShadowCounters(shadow.counted().to_pylist(), shadow.late))
         if port is not None:
             page = DriverPage(shown[0], bind_address, port)

@@ -133,7 +133,7 @@ def state_path(rules: str, number: int, epoch: int) -> str:
     return f"{rules}/{number}-{epoch}.arrow"
 
 
-class Shadow:
+class ShadowStream:
     """
     Candidates over a history, from the moment at which they were first given.
 
@@ -318,7 +318,7 @@ def shadow_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     buckets: int,
     every: str | None,
     hold_ms: int,
-    begun: Callable[[Shadow], None],
+    begun: Callable[[ShadowStream], None],
     done: Callable[[int, IngestReport, ShadowReport], None],
 ) -> None:
     """
@@ -340,11 +340,13 @@ def shadow_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
         done: called with the number of each batch, or -1 for the last step, and what became of it.
 
     Raises:
-        PipelineError: as `ingest_topic`, and as `Shadow.step`.
+        PipelineError: as `ingest_topic`, and as `ShadowStream.step`.
 
     """
     run = run_of(Engine.SPARK, "shadow of buckets")
-    shadow = Shadow(into, History.create(into, buckets), candidates, hold_ms=hold_ms)
+    shadow = ShadowStream(
+        into, History.create(into, buckets), candidates, hold_ms=hold_ms
+    )
     begun(shadow)
 
     def step(number: int, report: IngestReport) -> None:

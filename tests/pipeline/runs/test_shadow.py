@@ -20,7 +20,7 @@ from quotascope.pipeline.errors import (
 )
 from quotascope.pipeline.history import History
 from quotascope.pipeline.replay import ReplaySettings, replay
-from quotascope.pipeline.runs.shadow import Shadow, decided_by, results_since
+from quotascope.pipeline.runs.shadow import ShadowStream, decided_by, results_since
 from quotascope.pipeline.runs.verify import (
     NotVerified,
     times_of,
@@ -57,9 +57,9 @@ class Growing:
         self._parts += 1
         self.history.detail.append(f"part {self._parts}", rows)
 
-    def shadow(self, *candidates: Candidate) -> Shadow:
+    def shadow(self, *candidates: Candidate) -> ShadowStream:
         """What a driver begins with."""
-        return Shadow(self.folder, self.history, candidates, hold_ms=5_000)
+        return ShadowStream(self.folder, self.history, candidates, hold_ms=5_000)
 
 
 @pytest.fixture
