@@ -23,7 +23,7 @@ from tests.spark import sessions
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
-from quotascope.pipeline.runs.shadow import Shadow
+from quotascope.pipeline.runs.shadow import ShadowStream
 from quotascope.pipeline.spark.ingest import ingest
 from quotascope.pipeline.spark.run import SparkRun
 
@@ -46,7 +46,7 @@ def main() -> int:
         run, usage = SparkRun(spark), str(folder / "usage")
         written = write_logs(folder / "logs", given.lines * given.batches, Crowd(entities=given.entities), parts=BROKERS * given.batches)  # fmt: skip
         history = History.create(usage)
-        shadow = Shadow(usage, history, candidates(given.shadows), hold_ms=500)
+        shadow = ShadowStream(usage, history, candidates(given.shadows), hold_ms=500)
         tables = IngestTables.create(usage)
         for batch in range(given.batches):
             files = [str(each) for each in written.files[batch * BROKERS : (batch + 1) * BROKERS]]  # fmt: skip

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 READING = "What is read"
 KAFKA = "Kafka's Admin API, which knows the configured quotas"
 SERVING = "What is served, and where"
+PUSHING = "Push over OTLP"
 ENTITY = "User, client-id or IP address"
 OUTPUTS = "What is written"
 
@@ -44,6 +45,12 @@ PORT = typer.Option(
     max=65_535,
     help="Port to listen on; 0 takes a free one. The exporter's is 9749 by default.",
     rich_help_panel=SERVING,
+)
+OTLP_ENDPOINT = typer.Option(
+    "--otlp-endpoint",
+    metavar="URL",
+    help="Also push to this OpenTelemetry receiver, such as http://collector:4318.",
+    rich_help_panel=PUSHING,
 )
 GRAFANA_URL = typer.Option(
     "--grafana-url",

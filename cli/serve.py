@@ -42,7 +42,6 @@ quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector
 """
 
 _SERIES = "Which series"
-_PUSHING = "Push over OTLP"
 _LOGGING = "Log"
 
 
@@ -163,22 +162,14 @@ class Serving:
             rich_help_panel=options.READING,
         ),
     ] = None
-    otlp_endpoint: Annotated[
-        str | None,
-        typer.Option(
-            "--otlp-endpoint",
-            metavar="URL",
-            help="Also push to this OpenTelemetry receiver, such as http://collector:4318.",
-            rich_help_panel=_PUSHING,
-        ),
-    ] = None
+    otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None
     otlp_protocol: Annotated[
         str | None,
         typer.Option(
             "--otlp-protocol",
             metavar="PROTOCOL",
             help="http/protobuf (default) or grpc.",
-            rich_help_panel=_PUSHING,
+            rich_help_panel=options.PUSHING,
         ),
     ] = None
     log_format: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
@@ -16,11 +16,13 @@ from quotascope.metrics.catalog.shadow_stream import (
     SHADOW_REFUSED_MUTATIONS,
     SHADOW_THROTTLE_SECONDS,
     SHADOW_THROTTLED_REQUESTS,
+    stream_families,
 )
 
 MOST_ENTITIES: Final = 20_000
 """Entities on brokers under shadows that have series of their own; further ones are counted together."""
-_Key = tuple[str, str, str, str, str]
+Series: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]
+_Key: TypeAlias = tuple[str, ...]
 
 
 class ShadowCounters(Collector):
@@ -52,31 +54,37 @@ class ShadowCounters(Collector):
 
     def _count(self, row: Mapping[str, Any]) -> None:
         shadow, broker, quota_type = (str(row[name]) for name in ("candidate", "broker", "quota_type"))  # fmt: skip
-        key = shadow, quota_type, broker, str(row["user"]), str(row["client_id"])
+        key: _Key = shadow, quota_type, broker, str(row["user"]), str(row["client_id"])
         if key not in self._counts and len(self._counts) >= MOST_ENTITIES:
             key = shadow, quota_type, broker, OVERFLOW, OVERFLOW
         counts = self._counts.setdefault(key, [0, 0, 0])
         for place, name in enumerate(("throttled_requests", "throttled_ms", "rejected_mutations")):  # fmt: skip
             counts[place] += row[name]
 
-    def collect(self) -> Iterator[Metric]:
-        """All families; those of a mutation quota have refused mutations as well."""
+    def read(self) -> tuple[Series]:
+        """All series by the name of their family, then by the values of its labels."""
         with self._lock:
-            counts = {key: tuple(each) for key, each in self._counts.items()}
-            late, until_ms = self._late, self._until_ms
-        for place, family in enumerate((SHADOW_THROTTLED_REQUESTS, SHADOW_THROTTLE_SECONDS, SHADOW_REFUSED_MUTATIONS)):  # fmt: skip
-            metric = Metric(family.name.removesuffix("_total"), family.help, "counter")
-            for key, each in counts.items():
-                labels = dict(zip(("shadow", "quota_type", "broker", "user", "client_id"), key, strict=True))  # fmt: skip
-                if family is SHADOW_REFUSED_MUTATIONS and labels.pop("quota_type") != "controller_mutation":  # fmt: skip
-                    continue
-                value = each[place] / 1_000 if family is SHADOW_THROTTLE_SECONDS else each[place]  # fmt: skip
-                metric.add_sample(family.name, labels, float(value))
-            yield metric
-        metric = Metric(SHADOW_LATE_REQUESTS.name.removesuffix("_total"), SHADOW_LATE_REQUESTS.help, "counter")  # fmt: skip
-        metric.add_sample(SHADOW_LATE_REQUESTS.name, {}, float(late))
-        yield metric
-        if until_ms:
-            metric = Metric(SHADOW_DECIDED.name, SHADOW_DECIDED.help, "gauge")
-            metric.add_sample(SHADOW_DECIDED.name, {}, until_ms / 1_000)
+            counts = dict(self._counts)
+            throttled = {key: float(each[0]) for key, each in counts.items()}
+            seconds = {key: each[1] / 1_000 for key, each in counts.items()}
+            refused = {(shadow, *rest): float(counts[shadow, kind, *rest][2]) for shadow, kind, *rest in counts if kind == "controller_mutation"}  # fmt: skip
+            decided: dict[_Key, float] = (
+                {(): self._until_ms / 1_000} if self._until_ms else {}
+            )
+            return ({
+                SHADOW_THROTTLED_REQUESTS.name: throttled,
+                SHADOW_THROTTLE_SECONDS.name: seconds,
+                SHADOW_REFUSED_MUTATIONS.name: refused,
+                SHADOW_LATE_REQUESTS.name: {(): float(self._late)},
+                SHADOW_DECIDED.name: decided,
+            },)  # fmt: skip
+
+    def collect(self) -> Iterator[Metric]:
+        """The families for Prometheus."""
+        (series,) = self.read()
+        for family in stream_families():
+            metric = Metric(family.name.removesuffix("_total"), family.help, str(family.type.value))  # fmt: skip
+            for labels, value in series[family.name].items():
+                named = dict(zip(family.labels, labels, strict=True))
+                metric.add_sample(family.name, named, value)
             yield metric

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import ingest, options
+from . import ingest, options, whatif
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
-    from quotascope.pipeline.runs.shadow import Shadow, ShadowReport
+    from quotascope.pipeline.runs.shadow import ShadowReport, ShadowStream
+    from quotascope.spark_listener.exposition.otlp import JobPush
 
     from .shadow_counters import ShadowCounters
 
@@ -34,10 +34,7 @@ def stream(
             help="Topic of the request logs, each message a line.",
         ),
     ],
-    candidates: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="YAML file of the shadows; docs/whatif.md describes it."),
-    ],
+    candidates: whatif.Candidates,
     into: ingest.Into,
     broker_pattern: ingest.BrokerPattern = None,
     log_time_zone: ingest.LogZone = "UTC",
@@ -63,6 +60,7 @@ def stream(
         ),
     ] = "localhost",
     port: Annotated[int | None, options.PORT] = None,
+    otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None,
 ) -> None:  # fmt: skip
     """
     Evaluate limits on the brokers' requests as they come, by Spark, and show what they would throttle to Prometheus.
@@ -81,12 +79,16 @@ def stream(
 
     servers, name = ingest.topic_of(topic, "--topic")
     shown: list[ShadowCounters] = []
+    pushing: list[JobPush] = []
 
-    def begun(shadow: Shadow) -> None:
+    def begun(shadow: ShadowStream) -> None:
         shown.append(ShadowCounters(shadow.counted().to_pylist(), shadow.late))
         if port is not None:
             page = DriverPage(shown[0], bind_address, port)
             typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
+
+        if otlp_endpoint is not None:
+            pushing.append(_push(otlp_endpoint, shown[0], shadow.rules))
 
     def done(number: int, report: IngestReport, step: ShadowReport) -> None:
         if number >= 0:
@@ -97,15 +99,29 @@ def stream(
         typer.echo(f"  shadows: {step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting")  # fmt: skip
         sys.stdout.flush()
 
-    shadow_topic(
-        {"kafka.bootstrap.servers": servers, "subscribe": name, **ingest.source_of(option)},
-        into,
-        checkpoint or f"{into.rstrip('/')}/stream-{name}",
-        IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
-        read_candidates(candidates),
-        buckets=buckets,
-        every=None if once else f"{round(1_000 * seconds_of(every or '10s', '--every'))} milliseconds",
-        hold_ms=round(1_000 * seconds_of(hold, "--hold")),
-        begun=begun,
-        done=done,
-    )  # fmt: skip
+    try:
+        shadow_topic(
+            {"kafka.bootstrap.servers": servers, "subscribe": name, **ingest.source_of(option)},
+            into,
+            checkpoint or f"{into.rstrip('/')}/stream-{name}",
+            IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
+            read_candidates(candidates),
+            buckets=buckets,
+            every=None if once else f"{round(1_000 * seconds_of(every or '10s', '--every'))} milliseconds",
+            hold_ms=round(1_000 * seconds_of(hold, "--hold")),
+            begun=begun,
+            done=done,
+        )  # fmt: skip
+    finally:
+        for push in pushing:
+            push.close()
+
+
+def _push(endpoint: str, counters: ShadowCounters, rules: str) -> JobPush:
+    """Push as a listener in the driver does; the stream goes on without a receiver."""
+    from quotascope.metrics.catalog.shadow_stream import stream_families
+    from quotascope.spark_listener.exposition.otlp import JobPush
+    from quotascope.spark_listener.settings import ListenerSettings
+
+    settings = ListenerSettings(otlp_endpoint=endpoint)
+    return JobPush(settings, counters.read, app_id=f"shadow-{rules}", families=stream_families(), series=lambda family, read: read[0][family.name])  # fmt: skip

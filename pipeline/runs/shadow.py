@@ -23,10 +23,11 @@ from ..history.store import History
 from ..ingest import IngestOptions, IngestReport
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
+from ..replay.compiled import WAY
 from ..replay.continued import HOLD_MS, Carried, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..table import File, Run, Table, TableLayout
+from ..table import File, Run, Table, TableLayout, run_here
 from ..table.storage import Storage
 from .engine import Engine, run_of
 from .ingest import ingest_topic
@@ -72,9 +73,13 @@ class _Step:
     rules: str
     hold_ms: int
     epoch: int
+    compiles: bool
+    """Whether the kernels are compiled however few the rows are: a worker of a stream has many parts to come."""
 
     def __call__(self, part: _Part) -> tuple[list[File], ShadowReport]:
         number, before, files = part
+        if self.compiles:
+            WAY.least_work = 0
         carried = Carried() if before is None else self._loaded(number, before)
         batches = self.history.batches(files, NEEDED)
         rows = pa.Table.from_batches(batches, pa.schema([self.history.schema.field(name) for name in NEEDED]))  # fmt: skip
@@ -128,7 +133,7 @@ def state_path(rules: str, number: int, epoch: int) -> str:
     return f"{rules}/{number}-{epoch}.arrow"
 
 
-class Shadow:
+class ShadowStream:
     """
     Candidates over a history, from the moment at which they were first given.
 
@@ -205,6 +210,7 @@ class Shadow:
             rules=self.rules,
             hold_ms=0 if all_of_it else self._hold_ms,
             epoch=epoch,
+            compiles=run is not run_here,
         )
         staged: list[File] = []
         waiting = set[int]()
@@ -312,7 +318,7 @@ def shadow_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
     buckets: int,
     every: str | None,
     hold_ms: int,
-    begun: Callable[[Shadow], None],
+    begun: Callable[[ShadowStream], None],
     done: Callable[[int, IngestReport, ShadowReport], None],
 ) -> None:
     """
@@ -334,11 +340,13 @@ def shadow_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
         done: called with the number of each batch, or -1 for the last step, and what became of it.
 
     Raises:
-        PipelineError: as `ingest_topic`, and as `Shadow.step`.
+        PipelineError: as `ingest_topic`, and as `ShadowStream.step`.
 
     """
     run = run_of(Engine.SPARK, "shadow of buckets")
-    shadow = Shadow(into, History.create(into, buckets), candidates, hold_ms=hold_ms)
+    shadow = ShadowStream(
+        into, History.create(into, buckets), candidates, hold_ms=hold_ms
+    )
     begun(shadow)
 
     def step(number: int, report: IngestReport) -> None:

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import requests
@@ -32,9 +32,8 @@ from quotascope.metrics.catalog import Family, FamilyType, job_families
 from quotascope.metrics.catalog.otel_names import otel_name, ucum
 
 from ..errors import InvalidProperty
-from ..job import JobSnapshot
 from ..settings import PROTOCOLS, ListenerSettings
-from .collector import Snapshots, series_of
+from .collector import series_of
 from .repeating import Repeating
 
 _LOG = logging.getLogger(__name__)
@@ -42,6 +41,7 @@ FLUSH_SECONDS = 5.0
 """How long the end of a job waits for the last push."""
 TIMEOUT_SECONDS = 10.0
 """For one push, further attempts included."""
+Series: TypeAlias = Callable[[Family, Any], Mapping[tuple[str, ...], float]]
 LOGGERS: Final = (
     "opentelemetry.exporter.otlp.proto.http.metric_exporter",
     "opentelemetry.exporter.otlp.proto.grpc.exporter",
@@ -59,6 +59,8 @@ class JobPush:
         settings: what is not set comes from OpenTelemetry's environment variables.
         snapshots: called once for each push.
         app_id: `spark.app.id`.
+        families: what is pushed; those of jobs unless given.
+        series: the series of a family in what `snapshots` returns.
 
     Raises:
         InvalidProperty: an environment variable cannot be used.
@@ -66,8 +68,16 @@ class JobPush:
     """
 
     def __init__(
-        self, settings: ListenerSettings, snapshots: Snapshots, *, app_id: str
+        self,
+        settings: ListenerSettings,
+        snapshots: Callable[[], Iterable[Any]],
+        *,
+        app_id: str,
+        families: Iterable[Family] | None = None,
+        series: Series = series_of,
     ) -> None:
+        self._families = tuple(job_families() if families is None else families)
+        self._series = series
         self._place = _place(settings.otlp_endpoint)
         self._snapshots = snapshots
         self._resource = _resource(app_id)
@@ -89,7 +99,7 @@ class JobPush:
 
     def _push(self) -> None:
         times = (self._began_ns, time.time_ns())
-        data = metrics_data(self._snapshots(), self._resource, times, self._cluster)
+        data = metrics_data(self._snapshots(), self._resource, times, self._cluster, self._families, self._series)  # fmt: skip
         self._reason = ""
         with _quiet() as codes:
             result = self._exporter.export(data)
@@ -177,10 +187,12 @@ def _resource(app_id: str) -> Resource:
 
 
 def metrics_data(
-    jobs: Iterable[JobSnapshot],
+    jobs: Iterable[Any],
     resource: Resource,
     times_ns: tuple[int, int],
     cluster: str | None,
+    families: Iterable[Family] | None = None,
+    series: Series = series_of,
 ) -> MetricsData:
     """
     All families in one request.
@@ -193,14 +205,16 @@ def metrics_data(
         resource: the sender.
         times_ns: when the counts began, and when the numbers were read; Unix times.
         cluster: one more attribute of every point.
+        families: those of jobs unless given.
+        series: of a family in the snapshots.
 
     """
     more = {} if cluster is None else {"cluster": cluster}
     known = tuple(jobs)
     metrics = [
         _metric(family, points)
-        for family in job_families()
-        if (points := list(_points(family, known, times_ns, more)))
+        for family in (job_families() if families is None else families)
+        if (points := list(_points(family, series(family, known), times_ns, more)))
     ]
     scope = InstrumentationScope("quotascope.spark_listener")
     scoped = ScopeMetrics(scope=scope, metrics=metrics, schema_url="")
@@ -225,13 +239,13 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
 
 def _points(
     family: Family,
-    jobs: tuple[JobSnapshot, ...],
+    series: Mapping[tuple[str, ...], float],
     times_ns: tuple[int, int],
     more: Mapping[str, str],
 ) -> Iterator[NumberDataPoint]:
     began_ns, now_ns = times_ns
     start_ns = began_ns if family.type is FamilyType.COUNTER else 0
-    for values, value in series_of(family, jobs).items():
+    for values, value in series.items():
         labels = zip(family.labels, values, strict=True)
         yield NumberDataPoint(
             attributes={**{name: text for name, text in labels if text}, **more},

@@ -1,0 +1,163 @@
+"""What `quotascope shadow stream` asks of Spark and shows, and what `quotascope shadow verify` prints; tests/spark/pipeline/test_stream.py runs the stream on a topic."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.resources import Resource
+from prometheus_client.parser import text_string_to_metric_families
+from tests.cli.conftest import Run
+from tests.integration.web import ask
+
+from quotascope.cli import shadow_counters
+from quotascope.cli.shadow_counters import ShadowCounters
+from quotascope.metrics.catalog.family import OVERFLOW
+from quotascope.metrics.catalog.shadow_stream import stream_families
+from quotascope.pipeline.ingest import IngestReport
+from quotascope.pipeline.runs import shadow as runs
+from quotascope.pipeline.runs import verify
+from quotascope.pipeline.runs.shadow import ShadowReport
+from quotascope.pipeline.runs.verify import Figures, NotVerified, Verification, Verified
+from quotascope.spark_listener.exposition.otlp import metrics_data
+
+HOSTILE = 'a\n"b"\\<b>'
+
+
+def row(**more: Any) -> dict[str, Any]:
+    """What a step decided of one client."""
+    return {"candidate": "half", "broker": "1", "user": "alice", "client_id": "app", "quota_type": "produce", "throttled_requests": 2, "throttled_ms": 1_500, "rejected_requests": 0, "rejected_mutations": 0} | more  # fmt: skip
+
+
+def shown(counters: ShadowCounters) -> dict[tuple[str, ...], float]:
+    """By name and values of labels."""
+    return {(sample.name, *sample.labels.values()): sample.value for metric in counters.collect() for sample in metric.samples}  # fmt: skip
+
+
+def test_counters() -> None:
+    """What was counted before is where they begin; each has the labels that the catalog declares."""
+    counters = ShadowCounters([row()], late=3)
+    counters.add([row(), row(quota_type="controller_mutation", user=HOSTILE, rejected_mutations=7)], 1, 12_500)  # fmt: skip
+    alice = "half", "produce", "1", "alice", "app"
+    mutating = "half", "1", HOSTILE, "app"
+    assert shown(counters) == {
+        ("kafka_quota_shadow_throttled_requests_total", *alice): 4,
+        ("kafka_quota_shadow_throttle_seconds_total", *alice): 3.0,
+        ("kafka_quota_shadow_throttled_requests_total", "half", "controller_mutation", *mutating[1:]): 2,
+        ("kafka_quota_shadow_throttle_seconds_total", "half", "controller_mutation", *mutating[1:]): 1.5,
+        ("kafka_quota_shadow_refused_mutations_total", *mutating): 7,
+        ("quotascope_shadow_late_requests_total",): 4,
+        ("quotascope_shadow_decided_timestamp_seconds",): 12.5,
+    }  # fmt: skip
+    declared = {family.name: set(family.labels) for family in stream_families()}
+    for metric in counters.collect():
+        assert all(set(sample.labels) == declared[sample.name] for sample in metric.samples)  # fmt: skip
+
+
+def test_pushed() -> None:
+    """Over OTLP they have the values and labels of the page, and names that Prometheus translates back."""
+    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, stream_families(), lambda family, read: read[0][family.name])  # fmt: skip
+    scoped: Any = pushed.resource_metrics[0].scope_metrics[0]
+    points = {metric.name: [(point.attributes, point.value) for point in metric.data.data_points] for metric in scoped.metrics}  # fmt: skip
+    alice = {"shadow": "half", "quota_type": "produce", "broker": "1", "user": "alice", "client_id": "app"}  # fmt: skip
+    assert points == {
+        "kafka.quota.shadow_throttled_requests": [(alice, 2.0)],
+        "kafka.quota.shadow_throttle": [(alice, 1.5)],
+        "quotascope.shadow_late_requests": [({}, 0.0)],
+    }
+
+
+def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entities beyond it are counted as one; those that have series keep them."""
+    monkeypatch.setattr(shadow_counters, "MOST_ENTITIES", 1)
+    counters = ShadowCounters([row(user="rare"), row(user="often", throttled_requests=9)])  # fmt: skip
+    counters.add([row(user="new")])
+    requests = {key[4]: value for key, value in shown(counters).items() if key[0].endswith("requests_total") and len(key) > 1}  # fmt: skip
+    assert requests == {"often": 9, OVERFLOW: 4}
+
+
+def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Options go to the source and the steps; each batch is two lines of output, and the page has what was counted so far."""
+    file = tmp_path / "c.yaml"
+    file.write_text("quotas: [{user: alice, producer_byte_rate: 1}]")
+    asked: list[Any] = []
+
+    def start(*arguments: Any, begun: Any, done: Any, **keywords: Any) -> None:
+        asked.append((*arguments, keywords))
+        begun(SimpleNamespace(counted=lambda: SimpleNamespace(to_pylist=lambda: [row()]), late=0))  # fmt: skip
+        throttled: Any = SimpleNamespace(to_pylist=lambda: [row()])
+        done(3, IngestReport(read=5, kept=5), ShadowReport(decided=4, waiting=1, throttled=throttled, until_ms=9_000))  # fmt: skip
+        (number,) = page.findall("".join(written))
+        text = ask(number).text
+        families = {each.name: each for each in text_string_to_metric_families(text)}
+        (sample,) = families["kafka_quota_shadow_throttled_requests"].samples
+        assert sample.value == 4
+
+    page, written = re.compile(r"metrics: (\S+)"), list[str]()
+    monkeypatch.setattr("typer.echo", lambda text, **_: written.append(f"{text}\n"))
+    monkeypatch.setattr(runs, "shadow_topic", start)
+    options = ["--topic", "kafka://b:1/t", "--candidates", str(file), "--into", "/u"]
+    code, _, err = run("shadow", "stream", *options, "--hold", "2s", "--option", "a=b", "--port", "0")  # fmt: skip
+    assert (code, err) == (0, "")
+    assert written[1:] == [
+        "batch 3: 5 lines: 5 requests added, 0 second lines of forwarded requests, 0 known before, 0 quarantined\n",
+        "  shadows: 4 requests decided, 2 throttled, 0 late, 1 waiting\n",
+    ]
+    ((source, into, checkpoint, _, candidates, keywords),) = asked
+    assert source == {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "a": "b"}
+    assert (into, checkpoint, [each.name for each in candidates]) == ("/u", "/u/stream-t", ["quotas"])  # fmt: skip
+    assert (keywords["hold_ms"], keywords["every"]) == (2_000, "10000 milliseconds")
+
+
+def test_a_topic_is_a_uri(run: Run) -> None:
+    """The message names the option."""
+    code, _, err = run("shadow", "stream", "--topic", "t", "--candidates", "c", "--into", "/u")  # fmt: skip
+    assert code == 2
+    assert "--topic" in err
+
+
+SINCE = ("shadow", "verify", "half", "--folder", "/u", "--since", "2026-11-23T14:00:00Z")  # fmt: skip
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(100.0, 0), (105.0, 0), (150.0, 1), (0.0, 1)])  # fmt: skip
+def test_verify(
+    run: Run, monkeypatch: pytest.MonkeyPatch, seconds: float, code: int
+) -> None:
+    """The exit code says whether the same entities are throttled for about as long; JSON has the figures, the table the names made harmless."""
+    times = verify.times_of(1_763_906_400_000, 1_763_907_000_000, None)
+    before = Figures(throttled=5, seconds=100.0, refused=0)
+    after = Figures(throttled=5 if seconds else 0, seconds=seconds, refused=0)
+    entity = Verified(user=HOSTILE, client_id="", predicted=before, happened=after)
+    found = Verification(shadow="half", times=times, entities=(entity,))
+    asked: list[Any] = []
+
+    def answer(*given: Any) -> Verification:
+        asked.append(given)
+        return found
+
+    monkeypatch.setattr(verify, "verify_log", answer)
+    ended, out, _ = run(*SINCE, "--json")
+    document = json.loads(out)
+    assert (ended, document["agrees"]) == (code, code == 0)
+    assert document["entities"][0]["happened"]["seconds"] == seconds
+    assert asked == [("/u", "half", 1_795_442_400_000, None, None)]
+    ended, out, _ = run(*SINCE, "--tolerance", "100")
+    assert ended == (0 if seconds else 1)
+    assert HOSTILE not in out
+    assert "1 min 40 s →" in out
+
+
+def test_nothing_to_verify(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is neither yes nor no; a time that is none and sources that are not one are mistakes."""
+
+    def nothing(*_: object) -> Verification:
+        raise NotVerified("no request")
+
+    monkeypatch.setattr(verify, "verify_log", nothing)
+    assert run(*SINCE) == (2, "", "quotascope: no request\n")
+    for options in (("--since", "noon"), ("--prometheus", "http://p")):
+        assert run(*SINCE, *options)[0] == 2

@@ -1,0 +1,36 @@
+"""Stands for a Prometheus that answers instant queries."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+
+@contextmanager
+def answering(series: Mapping[str, tuple[str, float]]) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
+    """Its URL, and what it is asked: each family has one user and value."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            (query,) = parse_qs(urlsplit(self.path).query)["query"]
+            asked.append(query)
+            found = next(each for name, each in series.items() if name in query)
+            sample = {"metric": {"user": found[0], "client_id": "c"}, "value": [0, str(found[1])]}  # fmt: skip
+            content = json.dumps({"data": {"result": [sample]}}).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as declared
+            """Log nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
