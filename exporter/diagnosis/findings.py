@@ -252,7 +252,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
                 for kind, bound in node.static_limits.items()
                 if isfinite(bound)
             ]
-            limits_text = " and ".join(shares) or "no limit"
+            limits_text = ", ".join(shares) or "no limit"
             yield Catalog.STATIC_LIMITS.found(node.broker, limits=limits_text)
         if node.throttle_factor is not None and node.throttle_factor < 1:
             yield Catalog.STORAGE_THROTTLED.found(

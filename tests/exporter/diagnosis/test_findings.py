@@ -100,7 +100,7 @@ LATE = health("b2", late=True, read_at=NOW - 7)
         ({"limits": limits(active_controller="100")}, ""),
         ({"limits": CUSTOM}, "callback_decides Node 1 leaves quotas to org.acme.Quotas:"),
         ({"limits": NO_RULES, "nodes": (TAGGED,)}, "callback_decides Node 2 leaves quotas to a custom callback:"),
-        ({"limits": PLUGIN, "nodes": node(static_limits=STATIC, throttle_factor=1.0)}, "static_limits Node 1 leaves quotas to Strimzi's quotas plugin, and the configured rules do nothing: its clients share 50.0 kB/s of produce and 2.00 thr of request ("),
+        ({"limits": PLUGIN, "nodes": node(static_limits=STATIC, throttle_factor=1.0)}, "static_limits Node 1 leaves quotas to Strimzi's quotas plugin, and the configured rules do nothing: its clients share 50.0 kB/s of produce, 2.00 thr of request ("),
         ({"limits": PLUGIN, "nodes": node(static_limits={QuotaType.FETCH: inf})}, "static_limits share no limit ("),
         ({"nodes": node(throttle_factor=0.0)}, "storage_throttled leaves 0% of the produce limit on node 1"),
         ({"callbacks": Callbacks(left_out=("k", "l\nm"))}, "callback_tags_left_out not shown: k, l m."),
