@@ -52,6 +52,7 @@ def _all_alerts(site: Site) -> Iterator[RuleGroup]:
         _group("quotascope-throttled", clients.throttled(site)),
         _group("quotascope-callbacks", brokers.by_callback(site)),
         _group("quotascope-near-limit", clients.near_limit(site), interval="2m"),
+        _group("quotascope-shadows", clients.shadows(site)),
         _group("quotascope-mutations", clients.mutations(site)),
         _group("quotascope-brokers-busy", brokers.busy(site)),
         _group("quotascope-connections", brokers.connections(site)),

@@ -33,6 +33,7 @@ class Dashboard(Enum):
     ENTITY = ("quotascope-entity", ("cluster", "user", "client_id"))
     MUTATIONS = ("quotascope-mutations", ("cluster", "user", "client_id"))
     BROKERS = ("quotascope-brokers", ("cluster", "broker"))
+    SHADOW = ("quotascope-shadow", ("cluster", "shadow"))
     SPARK = ("quotascope-spark", ("cluster", "app", "query"))
     EXPORTER = ("quotascope-exporter", ("cluster",))
 

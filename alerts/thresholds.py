@@ -103,6 +103,13 @@ STORM: Final = Threshold(
     reason="more alerts at once are not read one by one",
     change="as many as you read",
 )
+SHADOW_ENTITIES: Final = Threshold(
+    value=10.0,
+    unit="entities",
+    meaning="entities that a shadow would throttle on one broker",
+    reason="fewer have their own alerts",
+    change="as many as you would raise limits for one by one",
+)
 DELAY_QUEUE: Final = Threshold(
     value=20.0,
     unit="connections",

@@ -17,6 +17,7 @@ from quotascope.exporter.diagnosis.units import (
     left_out,
     limits_unknown,
     rule_or_cause,
+    shadow_name,
     throttle_name,
     throttles_unknown,
     type_name,
@@ -24,7 +25,7 @@ from quotascope.exporter.diagnosis.units import (
     used_name,
 )
 from quotascope.exporter.limits import QUOTA_KEYS
-from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth
+from quotascope.exporter.snapshot import EntityUsage, Snapshot, SourceHealth, place_of
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND
 
@@ -55,7 +56,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
     pressing = most_pressing(measured, len(measured))
     parts += [Text(), Text(_entities(snapshot, pressing))]
     if pressing and top:
-        parts += [_usage(pressing[:top]), Text(LEVELS_LEGEND, "dim")]
+        parts += [_usage(pressing[:top], snapshot), Text(LEVELS_LEGEND, "dim")]
     return Group(*parts)
 
 
@@ -108,18 +109,23 @@ def _entities(snapshot: Snapshot, pressing: Sequence[EntityUsage]) -> str:
     return f"{total}; throttled longest, or else closest to the limit{rest}:"
 
 
-def _usage(entities: Sequence[EntityUsage]) -> Constrain:
+def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
     # expanded, names share what the numbers leave: a long one cannot push them out
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     table.add_column("node", no_wrap=True, max_width=_NODE)
     table.add_column("who", no_wrap=True, overflow="ellipsis", ratio=3)
     table.add_column("quota", max_width=QUOTA)
-    for header in ("usage / limit", "used", "delay"):
+    headers = ["usage / limit", "used", "delay"]
+    if snapshot.shadows:
+        headers.append("shadow")
+    for header in headers:
         table.add_column(header, justify="right", no_wrap=True)
+    in_shadows = snapshot.in_shadows
     table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=4)
     for usage in entities:
         entity = usage.entity
         style = "red" if usage.throttle_time_seconds > 0 else ""
+        beside = [Text(shadow_name(in_shadows.get(place_of(entity))))]
         table.add_row(
             Text(one_line(entity.broker)),
             Text(entity_name(entity.user, entity.client_id), style),
@@ -127,6 +133,7 @@ def _usage(entities: Sequence[EntityUsage]) -> Constrain:
             Text(usage_of_limit(usage)),
             Text(used_name(entity, usage.utilization), style),
             Text(throttle_name(usage), style),
+            *(beside if snapshot.shadows else ()),
             Text(rule_or_cause(usage)),
         )
     return Constrain(table, WIDEST)

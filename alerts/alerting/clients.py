@@ -46,6 +46,7 @@ from ..thresholds import (
     PREDICTION,
     REJECTIONS,
     REJECTIONS_FACTOR,
+    SHADOW_ENTITIES,
     STORM,
     SYSTEM_THROTTLED,
     THROTTLED,
@@ -57,6 +58,7 @@ _ONE_BY_ONE = f'user!="{OVERFLOW}"'
 _STORM = "KafkaQuotaThrottleStorm"
 _NEAR = "KafkaQuotaNearLimit"
 _MANY_NEAR = "KafkaQuotaManyNearLimit"
+_MANY_IN_SHADOW = "KafkaQuotaShadowThrottlesMany"
 _WAIT = "15m"
 """The `for` of alerts on throttled entities and on those near their limits, and of those on too many of them."""
 _EVALUATED = 120
@@ -229,6 +231,52 @@ def near_limit(site: Site) -> Iterator[Alert]:
         description=f"By the trend of the last six hours, {ENTITY} will use {PERCENT} of its {{{{ $labels.quota_type }}}} quota in three hours' time.",
         dashboard=Dashboard.ENTITY,
         thresholds=(PREDICTION, NEAR_LIMIT),
+    )
+
+
+def shadows(site: Site) -> Iterator[Alert]:
+    """Alerts on clients that quotas would throttle if they were set."""
+    many = above(
+        aggregate(
+            "max",
+            site.keys("shadow", "quota_type"),
+            select(catalog.SHADOW_THROTTLED_ENTITIES),
+        ),
+        site.value(SHADOW_ENTITIES),
+    )
+    each = aggregate(
+        "max",
+        site.keys("shadow", *QUOTA_LABELS),
+        select(catalog.SHADOW_THROTTLE_TIME),
+    )
+    longer = above(each, site.value(THROTTLED))
+    yield Alert(
+        name="KafkaQuotaShadowThrottlesClient",
+        expr=but_not(longer, many, site.keys("shadow", "quota_type"))
+        if site.enabled(_MANY_IN_SHADOW)
+        else longer,
+        labels=("shadow", *QUOTA_LABELS),
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.ENTITY,
+        wait="15m",
+        keep="10m",
+        summary="A quota that is not set would throttle a client.",
+        description=f"If {{{{ $labels.shadow | printf `%q` }}}} were set, requests of {ENTITY} would be delayed by {DURATION} because of its {{{{ $labels.quota_type }}}} quota. No broker enforces it.",
+        dashboard=Dashboard.SHADOW,
+        thresholds=(THROTTLED, SHADOW_ENTITIES),
+    )
+    yield Alert(
+        name=_MANY_IN_SHADOW,
+        expr=many,
+        labels=("shadow", "quota_type"),
+        severity=AlertSeverity.INFO,
+        scope=AlertScope.CLUSTER,
+        wait="15m",
+        keep="10m",
+        summary="A quota that is not set would throttle many clients.",
+        description=f"If {{{{ $labels.shadow | printf `%q` }}}} were set, its {{{{ $labels.quota_type }}}} quotas would throttle {INTEGER} clients on one broker. No broker enforces them.",
+        dashboard=Dashboard.SHADOW,
+        thresholds=(SHADOW_ENTITIES,),
     )
 
 

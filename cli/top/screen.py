@@ -26,6 +26,7 @@ from quotascope.exporter.diagnosis.units import (
     limits_unknown,
     muted,
     rule_or_cause,
+    shadow_name,
     throttles_unknown,
 )
 from quotascope.exporter.snapshot import (
@@ -33,6 +34,7 @@ from quotascope.exporter.snapshot import (
     LimitState,
     Snapshot,
     Usages,
+    place_of,
 )
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType
@@ -63,7 +65,7 @@ def screen(
     rows = chosen(snapshot.measured, choices)
     fit = max(1, height - _LINES_AROUND)
     first = min(choices.first, max(0, len(rows) - fit))
-    table = entity_table(rows[first : first + fit], trails, width)
+    table = entity_table(rows[first : first + fit], trails, width, snapshot)
     head = Text("quotascope top  ", "bold")
     of_type = chosen(snapshot.measured, Choices(kind=choices.kind))
     head.append(summary(snapshot, of_type), "not bold")
@@ -88,15 +90,26 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
     )
 
 
-def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int) -> Table:
+def entity_table(
+    rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot
+) -> Table:
     """One row for each entity of a node; a narrow terminal shows fewer columns."""
     lately = usage_table.UsageColumn(
         header="last 5 minutes",
         cell=lambda usage: _Trail(trails.of(usage), usage_table.style_of(usage)),
         width=20,
     )
-    wide = (*_USUAL[:4], _BAR, *_USUAL[4:6], lately, _RULE)
-    layouts = ((116, wide), (_WITH_RULES, _USUAL), (60, _SMALL), (0, _NARROW))
+    in_shadows = snapshot.in_shadows
+    shadow = usage_table.UsageColumn(
+        header="shadow",
+        cell=lambda usage: Text(shadow_name(in_shadows.get(place_of(usage.entity)))),
+        width=7,
+        right=True,
+    )
+    beside = (shadow,) if snapshot.shadows else ()
+    wide = (*_USUAL[:4], _BAR, *_USUAL[4:6], *beside, lately, _RULE)
+    usual = (*_SMALL, *beside, _RULE)
+    layouts = ((116, wide), (_WITH_RULES, usual), (60, _SMALL), (0, _NARROW))
     return usage_table.usage_table(rows, layouts, width)
 
 

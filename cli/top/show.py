@@ -63,7 +63,7 @@ async def print_once(
         typer.echo(encoded(answer, indent=2), nl=False)
     else:
         console.print(summary(snapshot, rows), soft_wrap=True)
-        console.print(entity_table(rows, Trails(), console.width))
+        console.print(entity_table(rows, Trails(), console.width, snapshot))
     failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
     for finding in failed:
         typer.echo(f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True)

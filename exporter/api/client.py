@@ -37,12 +37,13 @@ from ..snapshot import (
     LimitedRate,
     LimitState,
     NodeUsage,
+    Shadow,
     Snapshot,
     ThrottleCause,
 )
 from ..sources.fetch import MEBIBYTE, HttpFetch, HttpTarget, Peer
 from ..untrusted import shown
-from .documents import EntityDocument, SnapshotDocument
+from .documents import EntityDocument, ShadowDocument, SnapshotDocument
 
 Observed: TypeAlias = tuple[Snapshot, Sequence[Finding]]
 """A snapshot, and what is wrong or missing."""
@@ -224,8 +225,23 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
         sources=tuple(health.sources),
         limits=limits,
         limits_health=health.limits,
+        shadows=tuple(map(_shadow, document.shadows)),
     )
     return snapshot, findings
+
+
+def _shadow(given: ShadowDocument) -> Shadow:
+    places = {(_TYPES[each.quota_type], each.broker): each for each in given.counts}
+    return Shadow(
+        name=given.name,
+        entities=tuple(map(_usage, given.entities)),
+        evaluated={place: each.evaluated for place, each in places.items()},
+        throttled={place: each.throttled for place, each in places.items()},
+        unevaluated={
+            (_TYPES[each.quota_type], each.broker, each.reason): each.entities
+            for each in given.unevaluated
+        },
+    )
 
 
 def _usage(given: EntityDocument) -> EntityUsage:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from math import isfinite
 from typing import Any, Final, TypeVar
@@ -34,7 +34,7 @@ from ..mapping import in_base_unit
 from ..page.entity import EntityResult
 from ..page.query import EntityQuery, QueryResult, address_of
 from ..page.rules import RuleQuery, RulesResult
-from ..snapshot import EntityUsage, Floats, Snapshot, SourceHealth
+from ..snapshot import EntityUsage, Floats, Shadow, Snapshot, SourceHealth
 
 MOST_CHARACTERS: Final = 32 << 20
 """Of one list in an answer: about 80,000 entities with ordinary names."""
@@ -242,6 +242,38 @@ class HealthDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowCount:
+    """How many entities of a quota type a shadow has on a broker."""
+
+    quota_type: str
+    broker: str
+    evaluated: int
+    throttled: int
+    """Of these, those that it would throttle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowUnknown:
+    """Entities of which it is unknown whether a shadow would throttle them."""
+
+    quota_type: str
+    broker: str
+    reason: str
+    entities: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowDocument:
+    """What brokers would do under rules that none of them enforces."""
+
+    name: str
+    counts: list[ShadowCount]
+    unevaluated: list[ShadowUnknown]
+    entities: list[EntityDocument]
+    """Nearest to their limits, as its rules make them; the throttle time is Kafka's answer at this moment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotDocument:
     """All that the command line shows."""
 
@@ -253,6 +285,7 @@ class SnapshotDocument:
     rules: list[RuleDocument]
     connections: dict[str, dict[str, float | None]]
     """New connections/s by node and address, where that has a limit."""
+    shadows: list[ShadowDocument] = field(default_factory=list)
 
 
 def health_document(
@@ -306,7 +339,24 @@ def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
             for node in snapshot.nodes
             if (ips := list(node.connections.ips.items())[:most])
         },
+        shadows=list(map(shadow_document, snapshot.shadows)),
     )
+
+
+def shadow_document(shadow: Shadow) -> ShadowDocument:
+    """What a shadow would do."""
+    return ShadowDocument(
+        name=shadow.name,
+        counts=[
+            ShadowCount(quota_type=kind.label, broker=broker, evaluated=shadow.evaluated[kind, broker], throttled=throttled)
+            for (kind, broker), throttled in shadow.throttled.items()
+        ],
+        unevaluated=[
+            ShadowUnknown(quota_type=kind.label, broker=broker, reason=str(reason), entities=count)
+            for (kind, broker, reason), count in shadow.unevaluated.items()
+        ],
+        entities=list(_bounded(map(entity_document, shadow.entities))),
+    )  # fmt: skip
 
 
 def entities_document(result: QueryResult) -> EntitiesDocument:

@@ -358,7 +358,7 @@ class ShadowConfig(Section):
         examples=["/etc/quotascope/shadow.yaml"],
     )
     max_entities: int = Field(
-        default=200,
+        default=100,
         ge=1,
         le=10_000,
         description="Most entities with series of their own for each shadow: those nearest to their limits. The counts are of all.",

@@ -58,6 +58,19 @@ def usage_of_limit(usage: EntityUsage) -> str:
     return f"{used} / {allowed} {unit}"
 
 
+def shadow_name(in_shadow: EntityUsage | None) -> str:
+    """
+    What a shadow would do to an entity: the throttle time, or else the used part of its limit.
+
+    ``11.0 s``, ``45%``, and ``-`` where no shadow shows it.
+    """
+    if in_shadow is None:
+        return NOT_APPLICABLE
+    if in_shadow.throttle_time_seconds > 0:
+        return seconds(in_shadow.throttle_time_seconds)
+    return percent(in_shadow.utilization)
+
+
 def limit_name(entity: Entity) -> str:
     """The limit of an entity alone: ``250 kB/s``, ``unlimited`` or ``unknown``."""
     if entity.limit is not None:

@@ -93,7 +93,7 @@ class Shadows:
     def __init__(
         self,
         candidates: Iterable[Candidate] = (),
-        most: int = 200,
+        most: int = 100,
         shows: Callable[[str, str], bool] = lambda _user, _client_id: True,
     ) -> None:
         self._each = [_Evaluation(each, most, shows) for each in candidates]

@@ -201,17 +201,17 @@ class Grouping:
     def _placed(self, kind: QuotaType, names: Names) -> Names | int | None:
         """The tags of all requests of a row under the shadow, None where none has a limit, else that they are divided."""
         rules, enforced = self.rules[kind], self.enforced[kind]
-        requests = self._completions[kind].of(names)
+        if all(names):
+            only = rules.metric_tags(*names)
+            return None if rules.bound_of(*only) is None else only
         tags = {
             rules.metric_tags(*request)
-            for request in requests
-            if all(names) or enforced.metric_tags(*request) == names
+            for request in self._completions[kind].of(names)
+            if enforced.metric_tags(*request) == names
         }
         if tags and all(rules.bound_of(*each) is None for each in tags):
             return None
-        if len(tags) == 1 and (all(names) or tags == {names}):
-            return tags.pop()
-        return _DIVIDED
+        return names if tags == {names} else _DIVIDED
 
     def _may_have_more(self, entity: Entity, divided: Iterable[Names]) -> bool:
         """Whether requests of an entity may be in one of these divided rows of its pool."""

@@ -20,6 +20,7 @@ from .snapshot import (
     Snapshot,
     SourceHealth,
     SourceRead,
+    place_of,
 )
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "SourceRead",
     "ThrottleCause",
     "Usages",
+    "place_of",
 ]

@@ -10,7 +10,7 @@ from quotascope.metrics import QuotaType
 from ..limits import Limits, LimitsHealth
 from ..mapping import BeanTable
 from .columns import Columns, Usages
-from .entity import EntityUsage
+from .entity import Entity, EntityUsage
 from .layout import Floats
 
 
@@ -271,3 +271,15 @@ class Snapshot(OwnHealth):
     def measured(self) -> Usages:
         """All real entities of Kafka's own quotas, shown or not."""
         return (self.joined or self.shown).usages
+
+    @property
+    def in_shadows(self) -> Mapping[tuple[QuotaType, str, str, str], EntityUsage]:
+        """By quota type, broker, user and client-id: an entity as the shadow makes it that would throttle it longest, or else has the highest utilization."""
+        usages = [usage for shadow in self.shadows for usage in shadow.entities]
+        usages.sort(key=lambda each: (each.throttle_time_seconds, each.utilization or 0.0))  # fmt: skip
+        return {place_of(each.entity): each for each in usages}
+
+
+def place_of(entity: Entity) -> tuple[QuotaType, str, str, str]:
+    """What distinguishes an entity from all others of Kafka's own quotas."""
+    return entity.quota_type, entity.broker, entity.user, entity.client_id

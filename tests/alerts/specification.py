@@ -23,6 +23,8 @@ CallbackThrottled              warning  broker        15m 10m > 0.5
 NearLimit                      warning  entity        15m 10m > 0.9; > 50
 ManyNearLimit                  warning  cluster       15m 10m > 0.9; > 50
 LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
+ShadowThrottlesClient          info     entity        15m 10m > 0.5; > 10
+ShadowThrottlesMany            info     cluster       15m 10m > 10
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
 RejectionsRising               warning  cluster       10m 10m * 3; > 0.2
 DelayQueueGrowing              warning  broker        10m 15m * 1.5; > 20
@@ -69,6 +71,7 @@ SPIKE_ENTITIES         5          entities
 MANY_ENTITIES          20         entities
 MANY_ENTITIES_FACTOR   3          times
 STORM                  50         entities
+SHADOW_ENTITIES        10         entities
 DELAY_QUEUE            20         connections
 DELAY_QUEUE_GROWTH     1.5        times
 MUTATION_THROTTLED     5          s

@@ -46,6 +46,10 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
         *("New connections per second, by broker", "Throttled replication"),
         *("New connections per second, by listener", "Wait for the next connection"),
     },
+    "quotascope-shadow": {
+        # no shadow; the lines of what is in force are there
+        *("Shadows", "Clients nearest to the limits of a shadow"),
+    },
     "quotascope-exporter": {
         # limits that are right, no configuration file, no discovery, no push
         *("Configuration can be used", "Failed discoveries of brokers"),

@@ -19,7 +19,15 @@ from quotascope.dashboards.scope import Scope
 
 Dashboards = dict[str, dict[str, Any]]
 SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
-BOARDS: Final = ("overview", "entity", "mutations", "brokers", "spark", "exporter")
+BOARDS: Final = (
+    "overview",
+    "entity",
+    "mutations",
+    "brokers",
+    "shadow",
+    "spark",
+    "exporter",
+)
 WITH_NAMES: Final = {
     ("overview", "The 10 of each cluster that use most of their limit"),
     ("entity", "Share of the limit, by broker"),
@@ -33,6 +41,7 @@ WITH_NAMES: Final = {
     ("mutations", "Tokens, against the burst"),
     ("mutations", "Share of the burst that is used up"),
     ("mutations", "Delay"),
+    ("shadow", "Delay, if it were set and now"),
     ("spark", "The brokers' view: delay"),
     ("spark", "The brokers' view: share of the limit"),
 }
@@ -106,6 +115,7 @@ VARIABLES: Final = {
     "entity": {"user": "User", "client_id": "Client-id", "find": "Find"},
     "mutations": {"user": "User", "client_id": "Client-id"},
     "brokers": {"broker": "Broker"},
+    "shadow": {"shadow": "Shadow"},
     "spark": {"app": "Job", "query": "Query"},
     "exporter": {},
 }

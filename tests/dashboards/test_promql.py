@@ -91,7 +91,14 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
             assert function in COUNTER_FUNCTIONS, title
             assert FAMILIES[name].type is FamilyType.COUNTER, title
     windows = {each for _, text in every for each in re.findall(r"\[([^]]*)\]", text)}
-    others = {TREND_WINDOW, f"{TREND_WINDOW}:10m", WAITS_WINDOW, LONGEST_GAP, "1d"}
+    others = {
+        TREND_WINDOW,
+        f"{TREND_WINDOW}:10m",
+        WAITS_WINDOW,
+        LONGEST_GAP,
+        "1d",
+        "14d:5m",
+    }
     assert windows - others == {"$__rate_interval"}
 
 

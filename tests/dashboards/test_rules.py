@@ -221,6 +221,8 @@ def test_red_begins_where_an_alert_does() -> None:
 RED_CELLS = {
     "Delay": CLIENT_TIMEOUT.value,
     "Used": NEAR_LIMIT.value,
+    "Used in the shadow": NEAR_LIMIT.value,
+    "Would wait": CLIENT_TIMEOUT.value,
     "Waiting": SPARK_THROTTLED.value,
     "In 3 hours": 1.0,  # the alert is about a trend that reaches the limit
     "Burst used": 1.0,  # and this one about tokens below 0

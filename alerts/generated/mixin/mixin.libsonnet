@@ -95,6 +95,9 @@ local duration(number) =
       // entities: entities throttled, or near limits, at once. Reason: more alerts at once are not read one by
       // one. Other values: as many as you read.
       STORM: 50,
+      // entities: entities that a shadow would throttle on one broker. Reason: fewer have their own alerts.
+      // Other values: as many as you would raise limits for one by one.
+      SHADOW_ENTITIES: 10,
       // connections: connections muted by a broker, average of 10 minutes. Reason: a client has one or two per
       // broker. Other values: three times the value of a busy day.
       DELAY_QUEUE: 20,
@@ -273,6 +276,22 @@ local duration(number) =
         severity: "info",
         'for': "30m",
         keep_firing_for: "30m",
+        labels: {},
+      },
+      // A quota that is not set would throttle a client.
+      KafkaQuotaShadowThrottlesClient: {
+        enabled: true,
+        severity: "info",
+        'for': "15m",
+        keep_firing_for: "10m",
+        labels: {},
+      },
+      // A quota that is not set would throttle many clients.
+      KafkaQuotaShadowThrottlesMany: {
+        enabled: true,
+        severity: "info",
+        'for': "15m",
+        keep_firing_for: "10m",
         labels: {},
       },
       // A client has used up its right to create or delete topics.
@@ -795,6 +814,35 @@ local duration(number) =
               "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}By the trend of the last six hours, {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} will use {{ $value | humanizePercentage }} of its {{ $labels.quota_type }} quota in three hours' time.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaLimitPredicted"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-entity?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
+            },
+          }),
+        ],
+      },
+      {
+        name: "quotascope-shadows",
+        rules: [
+          alert("KafkaQuotaShadowThrottlesClient", {
+            expr: "(\n  max by (" + label + ", shadow, quota_type, user, client_id) (kafka_quota_shadow_throttle_time_seconds)\n  >\n  " + exact(c.thresholds.THROTTLED) + "\n)\nunless on (" + label + ", shadow, quota_type)\n(max by (" + label + ", shadow, quota_type) (kafka_quota_shadow_throttled_entities) > " + exact(c.thresholds.SHADOW_ENTITIES) + ")",
+            labels: {
+              "scope": "entity",
+            },
+            annotations: {
+              "summary": "A quota that is not set would throttle a client.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}If {{ $labels.shadow | printf `%q` }} were set, requests of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} would be delayed by {{ $value | humanizeDuration }} because of its {{ $labels.quota_type }} quota. No broker enforces it.",
+              [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaShadowThrottlesClient"),
+              [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-shadow?var-cluster={{ $labels." + label + " | urlquery }}&var-shadow={{ $labels.shadow | urlquery }}",
+            },
+          }),
+          alert("KafkaQuotaShadowThrottlesMany", {
+            expr: "max by (" + label + ", shadow, quota_type) (kafka_quota_shadow_throttled_entities) > " + exact(c.thresholds.SHADOW_ENTITIES),
+            labels: {
+              "scope": "cluster",
+            },
+            annotations: {
+              "summary": "A quota that is not set would throttle many clients.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}If {{ $labels.shadow | printf `%q` }} were set, its {{ $labels.quota_type }} quotas would throttle {{ $value | printf `%.0f` }} clients on one broker. No broker enforces them.",
+              [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaShadowThrottlesMany"),
+              [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-shadow?var-cluster={{ $labels." + label + " | urlquery }}&var-shadow={{ $labels.shadow | urlquery }}",
             },
           }),
         ],
@@ -10345,6 +10393,1207 @@ local duration(number) =
           ],
           "title": "Leftovers",
           "type": "row",
+        },
+      ],
+      "refresh": "30s",
+      "schemaVersion": 42,
+      "time": {
+        "from": "now-1h",
+        "to": "now",
+      },
+      "timepicker": {
+        "hidden": false,
+        "refresh_intervals": [
+          "10s",
+          "30s",
+          "1m",
+          "5m",
+          "15m",
+        ],
+      },
+      "timezone": "browser",
+      "version": 0,
+    },
+    "quotascope-shadow.json": {
+      "uid": "quotascope-shadow",
+      "title": "Kafka quotas / Shadow",
+      "description": "What brokers would do under quotas that are not set. No broker enforces them.",
+      "tags": [
+        "kafka",
+        "quotascope",
+      ],
+      "editable": false,
+      "graphTooltip": 1,
+      "links": [
+        {
+          "asDropdown": true,
+          "icon": "external link",
+          "includeVars": true,
+          "keepTime": true,
+          "tags": [
+            "quotascope",
+          ],
+          "targetBlank": false,
+          "title": "Quotas",
+          "tooltip": "",
+          "type": "dashboards",
+          "url": "",
+        },
+      ],
+      "annotations": {
+        "list": [
+          {
+            "datasource": {
+              "type": "prometheus",
+              "uid": "${datasource}",
+            },
+            "enable": true,
+            "expr": "label_join(\n  max by (" + label + ", quota_key) (\n    increase(quotascope_limit_changes_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n  )\n  >\n  0,\n  \"change\",\n  \" \",\n  \"" + label + "\",\n  \"quota_key\"\n)",
+            "iconColor": "purple",
+            "name": "Limits changed",
+            "step": "60s",
+            "textFormat": "{{change}}",
+            "titleFormat": "Limits changed",
+          },
+        ],
+      },
+      "templating": {
+        "list": [
+          {
+            "name": "datasource",
+            "label": "Data source",
+            "type": "datasource",
+            "hide": 0,
+            "options": [],
+            "query": "prometheus",
+            "refresh": 1,
+          },
+          {
+            "name": "cluster",
+            "label": "Cluster",
+            "type": "query",
+            "hide": 0,
+            "options": [],
+            "query": "label_values(quotascope_build_info, " + label + ")",
+            "current": {
+              "selected": true,
+              "text": "All",
+              "value": "$__all",
+            },
+            "datasource": {
+              "type": "prometheus",
+              "uid": "${datasource}",
+            },
+            "includeAll": true,
+            "multi": true,
+            "allValue": ".*",
+            "refresh": 2,
+            "sort": 1,
+          },
+          {
+            "name": "shadow",
+            "label": "Shadow",
+            "type": "query",
+            "hide": 0,
+            "options": [],
+            "query": "label_values({__name__=~\"kafka_quota_shadow_unevaluated_entities|kafka_quota_shadow_throttled_entities\"}, shadow)",
+            "current": {
+              "selected": true,
+              "text": "All",
+              "value": "$__all",
+            },
+            "datasource": {
+              "type": "prometheus",
+              "uid": "${datasource}",
+            },
+            "includeAll": true,
+            "multi": true,
+            "allValue": ".*",
+            "refresh": 2,
+            "sort": 1,
+          },
+        ],
+      },
+      "panels": [
+        {
+          "collapsed": false,
+          "gridPos": {
+            "h": 1,
+            "w": 24,
+            "x": 0,
+            "y": 0,
+          },
+          "id": 1,
+          "panels": [],
+          "title": "Safe to set",
+          "type": "row",
+        },
+        {
+          "datasource": {
+            "type": "prometheus",
+            "uid": "${datasource}",
+          },
+          "description": "Clients that each shadow would throttle on the broker with most of them, now and at most in 14 days; those of which that is unknown; and for how long no client was throttled and none unknown, as far back as 14 days.",
+          "fieldConfig": {
+            "defaults": {
+              "thresholds": {
+                "mode": "absolute",
+                "steps": [
+                  {
+                    "color": "green",
+                    "value": null,
+                  },
+                ],
+              },
+              "custom": {
+                "align": "auto",
+                "filterable": true,
+                "cellOptions": {
+                  "type": "auto",
+                },
+                "inspect": false,
+              },
+              "unit": "",
+              "color": {
+                "mode": "thresholds",
+              },
+              "mappings": [],
+            },
+            "overrides": [
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Shadow",
+                },
+                "properties": [],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Quota",
+                },
+                "properties": [
+                  {
+                    "id": "custom.width",
+                    "value": 145,
+                  },
+                  {
+                    "id": "mappings",
+                    "value": [
+                      {
+                        "type": "value",
+                        "options": {
+                          "produce": {
+                            "text": "produce",
+                            "index": 0,
+                          },
+                          "fetch": {
+                            "text": "fetch",
+                            "index": 1,
+                          },
+                          "request": {
+                            "text": "request time",
+                            "index": 2,
+                          },
+                          "controller_mutation": {
+                            "text": "controller mutation",
+                            "index": 3,
+                          },
+                        },
+                      },
+                    ],
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Would be throttled",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "short",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 170,
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Most in 14 days",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "short",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 150,
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Unknown",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "short",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 110,
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Unknown in 14 days",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "short",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 170,
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Quiet for",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "s",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 130,
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Cluster",
+                },
+                "properties": [
+                  {
+                    "id": "custom.width",
+                    "value": 120,
+                  },
+                ],
+              },
+            ],
+          },
+          "links": linked([
+            if c.runbook_url != null then {
+              "asDropdown": false,
+              "icon": "external link",
+              "includeVars": false,
+              "keepTime": false,
+              "tags": [],
+              "targetBlank": true,
+              "tooltip": "",
+              "type": "link",
+              "title": "Runbook: KafkaQuotaShadowThrottlesMany",
+              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaShadowThrottlesMany"),
+            },
+          ]),
+          "options": {
+            "showHeader": true,
+            "sortBy": [
+              {
+                "desc": true,
+                "displayName": "Would be throttled",
+              },
+            ],
+            "cellHeight": "sm",
+            "enablePagination": false,
+            "frameIndex": 0,
+          },
+          "targets": [
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join(max by (" + label + ", shadow, quota_type) (\n  kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n), \"entity\", \" / \", \"shadow\", \"quota_type\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "A",
+              "legendFormat": "",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join(max_over_time(\n  (\n    max by (" + label + ", shadow, quota_type) (\n      kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n    )\n  )[14d:5m]\n), \"entity\", \" / \", \"shadow\", \"quota_type\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "B",
+              "legendFormat": "",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join((\n  sum by (" + label + ", shadow, quota_type) (\n    max by (" + label + ", shadow, quota_type, broker, reason) (\n      kafka_quota_shadow_unevaluated_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n    )\n  )\n)\nor\n0 * max by (" + label + ", shadow, quota_type) (\n  kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n), \"entity\", \" / \", \"shadow\", \"quota_type\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "C",
+              "legendFormat": "",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join(max_over_time(\n  (\n    (\n      sum by (" + label + ", shadow, quota_type) (\n        max by (" + label + ", shadow, quota_type, broker, reason) (\n          kafka_quota_shadow_unevaluated_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n        )\n      )\n    )\n    or\n    0 * max by (" + label + ", shadow, quota_type) (\n      kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n    )\n  )[14d:5m]\n), \"entity\", \" / \", \"shadow\", \"quota_type\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "D",
+              "legendFormat": "",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join((\n  time() - max_over_time(\n    timestamp(\n      (\n        max by (" + label + ", shadow, quota_type) (\n          kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n        )\n        >\n        0\n      )\n      or\n      (\n        (\n          sum by (" + label + ", shadow, quota_type) (\n            max by (" + label + ", shadow, quota_type, broker, reason) (\n              kafka_quota_shadow_unevaluated_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n            )\n          )\n        )\n        or\n        0 * max by (" + label + ", shadow, quota_type) (\n          kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n        )\n        >\n        0\n      )\n    )[14d:5m]\n  )\n)\nor\n(\n  time() - min_over_time(\n    timestamp(\n      max by (" + label + ", shadow, quota_type) (\n        kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n      )\n    )[14d:5m]\n  )\n), \"entity\", \" / \", \"shadow\", \"quota_type\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "E",
+              "legendFormat": "",
+            },
+          ],
+          "title": "Shadows",
+          "transformations": [
+            {
+              "id": "merge",
+              "options": {},
+            },
+            {
+              "id": "organize",
+              "options": {
+                "excludeByName": {},
+                "includeByName": {
+                  "shadow": true,
+                  "quota_type": true,
+                  "Value #A": true,
+                  "Value": true,
+                  "Value #B": true,
+                  "Value #C": true,
+                  "Value #D": true,
+                  "Value #E": true,
+                  [label]: true,
+                },
+                "indexByName": {
+                  "shadow": 0,
+                  "quota_type": 1,
+                  "Value #A": 2,
+                  "Value": 2,
+                  "Value #B": 3,
+                  "Value #C": 4,
+                  "Value #D": 5,
+                  "Value #E": 6,
+                  [label]: 7,
+                },
+                "renameByName": {
+                  "shadow": "Shadow",
+                  "quota_type": "Quota",
+                  "Value #A": "Would be throttled",
+                  "Value": "Would be throttled",
+                  "Value #B": "Most in 14 days",
+                  "Value #C": "Unknown",
+                  "Value #D": "Unknown in 14 days",
+                  "Value #E": "Quiet for",
+                  [label]: "Cluster",
+                },
+              },
+            },
+          ],
+          "type": "table",
+          "gridPos": {
+            "h": 13,
+            "w": 24,
+            "x": 0,
+            "y": 1,
+          },
+          "id": 2,
+        },
+        {
+          "collapsed": false,
+          "gridPos": {
+            "h": 1,
+            "w": 24,
+            "x": 0,
+            "y": 14,
+          },
+          "id": 3,
+          "panels": [],
+          "title": "Who",
+          "type": "row",
+        },
+        {
+          "datasource": {
+            "type": "prometheus",
+            "uid": "${datasource}",
+          },
+          "description": "Usage / limit of the shadow, and the delay of a request now if it were set, on the worst broker; beside them what is enforced on the same user and client-id, if anything is. At most 50 of each cluster.",
+          "fieldConfig": {
+            "defaults": {
+              "thresholds": {
+                "mode": "absolute",
+                "steps": [
+                  {
+                    "color": "green",
+                    "value": null,
+                  },
+                ],
+              },
+              "custom": {
+                "align": "auto",
+                "filterable": true,
+                "cellOptions": {
+                  "type": "auto",
+                },
+                "inspect": false,
+              },
+              "unit": "",
+              "color": {
+                "mode": "thresholds",
+              },
+              "mappings": [],
+            },
+            "overrides": [
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Shadow",
+                },
+                "properties": [],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Quota",
+                },
+                "properties": [
+                  {
+                    "id": "custom.width",
+                    "value": 145,
+                  },
+                  {
+                    "id": "mappings",
+                    "value": [
+                      {
+                        "type": "value",
+                        "options": {
+                          "produce": {
+                            "text": "produce",
+                            "index": 0,
+                          },
+                          "fetch": {
+                            "text": "fetch",
+                            "index": 1,
+                          },
+                          "request": {
+                            "text": "request time",
+                            "index": 2,
+                          },
+                          "controller_mutation": {
+                            "text": "controller mutation",
+                            "index": 3,
+                          },
+                        },
+                      },
+                    ],
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "User",
+                },
+                "properties": [
+                  {
+                    "id": "links",
+                    "value": [
+                      {
+                        "targetBlank": false,
+                        "title": "This user and client-id",
+                        "url": "/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields[\"" + label + "\"]:percentencode}&var-user=${__data.fields[\"user\"]:percentencode}&var-client_id=${__data.fields[\"client_id\"]:percentencode}",
+                      },
+                    ],
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Client-id",
+                },
+                "properties": [
+                  {
+                    "id": "links",
+                    "value": [
+                      {
+                        "targetBlank": false,
+                        "title": "This user and client-id",
+                        "url": "/d/quotascope-entity?${datasource:queryparam}&${__url_time_range}&var-cluster=${__data.fields[\"" + label + "\"]:percentencode}&var-user=${__data.fields[\"user\"]:percentencode}&var-client_id=${__data.fields[\"client_id\"]:percentencode}",
+                      },
+                    ],
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Used in the shadow",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "percentunit",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 190,
+                  },
+                  {
+                    "id": "custom.cellOptions",
+                    "value": {
+                      "mode": "lcd",
+                      "type": "gauge",
+                      "valueDisplayMode": "color",
+                    },
+                  },
+                  {
+                    "id": "thresholds",
+                    "value": {
+                      "mode": "absolute",
+                      "steps": std.sort([
+                        {
+                          "color": "green",
+                          "value": null,
+                        },
+                        {
+                          "color": "yellow",
+                          "value": c.thresholds.PREDICTION,
+                        },
+                        {
+                          "color": "red",
+                          "value": c.thresholds.NEAR_LIMIT,
+                        },
+                        {
+                          "color": "dark-red",
+                          "value": 1.0,
+                        },
+                      ], value),
+                    },
+                  },
+                  {
+                    "id": "min",
+                    "value": 0,
+                  },
+                  {
+                    "id": "max",
+                    "value": 1,
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Would wait",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "s",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 120,
+                  },
+                  {
+                    "id": "custom.cellOptions",
+                    "value": {
+                      "mode": "basic",
+                      "type": "color-background",
+                    },
+                  },
+                  {
+                    "id": "thresholds",
+                    "value": {
+                      "mode": "absolute",
+                      "steps": std.sort([
+                        {
+                          "color": "transparent",
+                          "value": null,
+                        },
+                        {
+                          "color": "yellow",
+                          "value": 1e-09,
+                        },
+                        {
+                          "color": "orange",
+                          "value": c.thresholds.THROTTLED,
+                        },
+                        {
+                          "color": "red",
+                          "value": c.thresholds.CLIENT_TIMEOUT,
+                        },
+                      ], value),
+                    },
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Used now",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "percentunit",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 110,
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Delay",
+                },
+                "properties": [
+                  {
+                    "id": "unit",
+                    "value": "s",
+                  },
+                  {
+                    "id": "custom.width",
+                    "value": 90,
+                  },
+                  {
+                    "id": "custom.cellOptions",
+                    "value": {
+                      "mode": "basic",
+                      "type": "color-background",
+                    },
+                  },
+                  {
+                    "id": "thresholds",
+                    "value": {
+                      "mode": "absolute",
+                      "steps": std.sort([
+                        {
+                          "color": "transparent",
+                          "value": null,
+                        },
+                        {
+                          "color": "yellow",
+                          "value": 1e-09,
+                        },
+                        {
+                          "color": "orange",
+                          "value": c.thresholds.THROTTLED,
+                        },
+                        {
+                          "color": "red",
+                          "value": c.thresholds.CLIENT_TIMEOUT,
+                        },
+                      ], value),
+                    },
+                  },
+                ],
+              },
+              {
+                "matcher": {
+                  "id": "byName",
+                  "options": "Cluster",
+                },
+                "properties": [
+                  {
+                    "id": "custom.width",
+                    "value": 120,
+                  },
+                ],
+              },
+            ],
+          },
+          "links": linked([
+            if c.runbook_url != null then {
+              "asDropdown": false,
+              "icon": "external link",
+              "includeVars": false,
+              "keepTime": false,
+              "tags": [],
+              "targetBlank": true,
+              "tooltip": "",
+              "type": "link",
+              "title": "Runbook: KafkaQuotaShadowThrottlesClient",
+              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaShadowThrottlesClient"),
+            },
+          ]),
+          "options": {
+            "showHeader": true,
+            "sortBy": [
+              {
+                "desc": true,
+                "displayName": "Used in the shadow",
+              },
+            ],
+            "cellHeight": "sm",
+            "enablePagination": false,
+            "frameIndex": 0,
+          },
+          "targets": [
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join(topk by (" + label + ") (\n  50, max by (" + label + ", shadow, quota_type, user, client_id) (\n    kafka_quota_shadow_utilization_ratio{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n  )\n), \"entity\", \" / \", \"shadow\", \"quota_type\", \"user\", \"client_id\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "A",
+              "legendFormat": "",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join((\n  max by (" + label + ", shadow, quota_type, user, client_id) (\n    kafka_quota_shadow_throttle_time_seconds{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n  )\n)\nand on (" + label + ", shadow, quota_type, user, client_id)\n(\n  topk by (" + label + ") (\n    50, max by (" + label + ", shadow, quota_type, user, client_id) (\n      kafka_quota_shadow_utilization_ratio{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n    )\n  )\n), \"entity\", \" / \", \"shadow\", \"quota_type\", \"user\", \"client_id\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "B",
+              "legendFormat": "",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join((0 * (\n  topk by (" + label + ") (\n    50, max by (" + label + ", shadow, quota_type, user, client_id) (\n      kafka_quota_shadow_utilization_ratio{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n    )\n  )\n)) + on (" + label + ", quota_type, user, client_id) group_left () (max by (" + label + ", quota_type, user, client_id) (kafka_quota_utilization_ratio{" + label + "=~\"$cluster\"})), \"entity\", \" / \", \"shadow\", \"quota_type\", \"user\", \"client_id\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "C",
+              "legendFormat": "",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "label_join((0 * (\n  topk by (" + label + ") (\n    50, max by (" + label + ", shadow, quota_type, user, client_id) (\n      kafka_quota_shadow_utilization_ratio{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n    )\n  )\n)) + on (" + label + ", quota_type, user, client_id) group_left () (\n  max by (" + label + ", quota_type, user, client_id) (\n    kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n  )\n), \"entity\", \" / \", \"shadow\", \"quota_type\", \"user\", \"client_id\")",
+              "format": "table",
+              "instant": true,
+              "range": false,
+              "refId": "D",
+              "legendFormat": "",
+            },
+          ],
+          "title": "Clients nearest to the limits of a shadow",
+          "transformations": [
+            {
+              "id": "merge",
+              "options": {},
+            },
+            {
+              "id": "organize",
+              "options": {
+                "excludeByName": {},
+                "includeByName": {
+                  "shadow": true,
+                  "quota_type": true,
+                  "user": true,
+                  "client_id": true,
+                  "Value #A": true,
+                  "Value": true,
+                  "Value #B": true,
+                  "Value #C": true,
+                  "Value #D": true,
+                  [label]: true,
+                },
+                "indexByName": {
+                  "shadow": 0,
+                  "quota_type": 1,
+                  "user": 2,
+                  "client_id": 3,
+                  "Value #A": 4,
+                  "Value": 4,
+                  "Value #B": 5,
+                  "Value #C": 6,
+                  "Value #D": 7,
+                  [label]: 8,
+                },
+                "renameByName": {
+                  "shadow": "Shadow",
+                  "quota_type": "Quota",
+                  "user": "User",
+                  "client_id": "Client-id",
+                  "Value #A": "Used in the shadow",
+                  "Value": "Used in the shadow",
+                  "Value #B": "Would wait",
+                  "Value #C": "Used now",
+                  "Value #D": "Delay",
+                  [label]: "Cluster",
+                },
+              },
+            },
+          ],
+          "type": "table",
+          "gridPos": {
+            "h": 13,
+            "w": 24,
+            "x": 0,
+            "y": 15,
+          },
+          "id": 4,
+        },
+        {
+          "collapsed": false,
+          "gridPos": {
+            "h": 1,
+            "w": 24,
+            "x": 0,
+            "y": 28,
+          },
+          "id": 5,
+          "panels": [],
+          "title": "Over time",
+          "type": "row",
+        },
+        {
+          "datasource": {
+            "type": "prometheus",
+            "uid": "${datasource}",
+          },
+          "description": "Solid: what each shadow would throttle, on the broker with most. Dashed: clients that quotas in force throttle.",
+          "fieldConfig": {
+            "defaults": {
+              "thresholds": {
+                "mode": "absolute",
+                "steps": [
+                  {
+                    "color": "green",
+                    "value": null,
+                  },
+                ],
+              },
+              "color": {
+                "mode": "palette-classic",
+              },
+              "custom": {
+                "axisPlacement": "auto",
+                "axisLabel": "",
+                "drawStyle": "line",
+                "lineInterpolation": "linear",
+                "barAlignment": 0,
+                "lineWidth": 1,
+                "fillOpacity": 8,
+                "gradientMode": "none",
+                "spanNulls": false,
+                "showPoints": "never",
+                "pointSize": 5,
+                "stacking": {
+                  "group": "A",
+                  "mode": "none",
+                },
+                "scaleDistribution": {
+                  "type": "linear",
+                  "log": 2,
+                },
+                "hideFrom": {
+                  "tooltip": false,
+                  "viz": false,
+                  "legend": false,
+                },
+                "thresholdsStyle": {
+                  "mode": "off",
+                },
+                "axisSoftMin": 0,
+              },
+              "mappings": [],
+              "unit": "short",
+            },
+            "overrides": [
+              {
+                "matcher": {
+                  "id": "byFrameRefID",
+                  "options": "B",
+                },
+                "properties": [
+                  {
+                    "id": "custom.lineStyle",
+                    "value": {
+                      "dash": [
+                        8,
+                        6,
+                      ],
+                      "fill": "dash",
+                    },
+                  },
+                  {
+                    "id": "custom.fillOpacity",
+                    "value": 0,
+                  },
+                  {
+                    "id": "custom.stacking",
+                    "value": {
+                      "group": "limit",
+                      "mode": "none",
+                    },
+                  },
+                  {
+                    "id": "color",
+                    "value": {
+                      "fixedColor": "red",
+                      "mode": "fixed",
+                    },
+                  },
+                ],
+              },
+            ],
+          },
+          "links": [],
+          "options": {
+            "legend": {
+              "displayMode": "list",
+              "placement": "bottom",
+              "calcs": [],
+              "showLegend": true,
+            },
+            "tooltip": {
+              "mode": "multi",
+              "sort": "desc",
+            },
+          },
+          "targets": [
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "max by (" + label + ", shadow, quota_type) (\n  kafka_quota_shadow_throttled_entities{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n)",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "A",
+              "legendFormat": "{{" + label + "}} {{shadow}}, {{quota_type}}",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "count by (" + label + ", quota_type) (\n  max by (" + label + ", quota_type, user, client_id) (\n    kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n  )\n)",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "B",
+              "legendFormat": "{{" + label + "}} in force, {{quota_type}}",
+            },
+          ],
+          "title": "Clients throttled, if it were set and now",
+          "transformations": [],
+          "type": "timeseries",
+          "gridPos": {
+            "h": 8,
+            "w": 12,
+            "x": 0,
+            "y": 29,
+          },
+          "id": 6,
+        },
+        {
+          "datasource": {
+            "type": "prometheus",
+            "uid": "${datasource}",
+          },
+          "description": "Solid: the delay of a request if a shadow were set. Dashed: the average delay by quotas in force.",
+          "fieldConfig": {
+            "defaults": {
+              "thresholds": {
+                "mode": "absolute",
+                "steps": [
+                  {
+                    "color": "green",
+                    "value": null,
+                  },
+                ],
+              },
+              "color": {
+                "mode": "palette-classic",
+              },
+              "custom": {
+                "axisPlacement": "auto",
+                "axisLabel": "",
+                "drawStyle": "line",
+                "lineInterpolation": "linear",
+                "barAlignment": 0,
+                "lineWidth": 1,
+                "fillOpacity": 8,
+                "gradientMode": "none",
+                "spanNulls": false,
+                "showPoints": "never",
+                "pointSize": 5,
+                "stacking": {
+                  "group": "A",
+                  "mode": "none",
+                },
+                "scaleDistribution": {
+                  "type": "linear",
+                  "log": 2,
+                },
+                "hideFrom": {
+                  "tooltip": false,
+                  "viz": false,
+                  "legend": false,
+                },
+                "thresholdsStyle": {
+                  "mode": "off",
+                },
+                "axisSoftMin": 0,
+              },
+              "mappings": [],
+              "unit": "s",
+            },
+            "overrides": [
+              {
+                "matcher": {
+                  "id": "byFrameRefID",
+                  "options": "B",
+                },
+                "properties": [
+                  {
+                    "id": "custom.lineStyle",
+                    "value": {
+                      "dash": [
+                        8,
+                        6,
+                      ],
+                      "fill": "dash",
+                    },
+                  },
+                  {
+                    "id": "custom.fillOpacity",
+                    "value": 0,
+                  },
+                  {
+                    "id": "custom.stacking",
+                    "value": {
+                      "group": "limit",
+                      "mode": "none",
+                    },
+                  },
+                  {
+                    "id": "color",
+                    "value": {
+                      "fixedColor": "red",
+                      "mode": "fixed",
+                    },
+                  },
+                ],
+              },
+            ],
+          },
+          "links": [],
+          "options": {
+            "legend": {
+              "displayMode": "table",
+              "placement": "bottom",
+              "calcs": [
+                "lastNotNull",
+                "max",
+              ],
+              "showLegend": true,
+            },
+            "tooltip": {
+              "mode": "multi",
+              "sort": "desc",
+            },
+          },
+          "targets": [
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "max by (" + label + ", shadow, quota_type, user, client_id) (\n  kafka_quota_shadow_throttle_time_seconds{" + label + "=~\"$cluster\",shadow=~`${shadow:regex}`}\n)\n>\n0",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "A",
+              "legendFormat": "{{" + label + "}} {{shadow}}: {{quota_type}} of {{user}} / {{client_id}}",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "max by (" + label + ", quota_type, user, client_id) (\n  kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n)",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "B",
+              "legendFormat": "{{" + label + "}} in force: {{quota_type}} of {{user}} / {{client_id}}",
+            },
+          ],
+          "title": "Delay, if it were set and now",
+          "transformations": [],
+          "type": "timeseries",
+          "gridPos": {
+            "h": 8,
+            "w": 12,
+            "x": 12,
+            "y": 29,
+          },
+          "id": 7,
         },
       ],
       "refresh": "30s",
