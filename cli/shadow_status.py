@@ -175,4 +175,4 @@ def _advice(snapshot: Snapshot) -> Iterator[str]:
         if helps:
             yield f"{key}: to measure each user and client-id, without a limit: quotascope quotas set --measure-only {key} --default-user --default-client-id --apply"
         else:
-            yield f"{key}: a rule that only measures would overrule limits that are set: `quotascope shadow stream` needs none (docs/shadow.md)"
+            yield f"{key}: a rule that only measures would overrule limits that are set: `quotascope shadow stream` needs none (docs/shadow-stream.md)"

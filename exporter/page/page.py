@@ -14,10 +14,13 @@ from ..diagnosis import diagnose
 from ..diagnosis.rule_usage import rule_usage
 from ..diagnosis.selection import Order, Selection, Show, matching
 from ..diagnosis.units import (
+    NOT_APPLICABLE,
     UNKNOWN,
+    entity_name,
     left_out,
     limits_unknown,
     muted,
+    shadow_name,
     throttles_unknown,
     type_name,
 )
@@ -86,7 +89,11 @@ def entity_list_page(
             "before": result.before,
             "following": result.following,
             "json": f"api/v1/entities{address_of(query)}",
-            "sections": (_queues(snapshot), _sources(snapshot)),
+            "sections": (
+                *((_shadows(snapshot),) if snapshot.shadows else ()),
+                _queues(snapshot),
+                _sources(snapshot),
+            ),
         }
     return render(
         "page.html", frame, here="entities", result=result, problem=problem, **shown
@@ -166,6 +173,29 @@ def _headers(
             "address": address_of(replace(query, selection=turned, offset=0)),
             "sorted": ("ascending" if upwards else "descending") if here else "",
         }
+
+
+def _shadows(snapshot: Snapshot) -> dict[str, object]:
+    rows = []
+    for shadow in snapshot.shadows:
+        first = shadow.entities[0] if shadow.entities else None
+        named = "" if first is None else entity_name(first.entity.user, first.entity.client_id)  # fmt: skip
+        known = bool(shadow.evaluated)
+        rows.append((
+            name(shadow.name),
+            str(sum(shadow.throttled.values())) if known else UNKNOWN,
+            str(sum(shadow.evaluated.values())) if known else UNKNOWN,
+            str(sum(shadow.unevaluated.values())),
+            f"{named}, {type_name(first.entity.quota_type)}" if first else NOT_APPLICABLE,
+            shadow_name(first),
+        ))  # fmt: skip
+    return {
+        "key": "shadows",
+        "heading": "Shadows",
+        "caption": "Quotas that no broker enforces, and what they would do now; an entity counts on each broker",
+        "headers": ("Shadow", "Would throttle", "Of entities", "Unknown", "Nearest to its limit", "Would wait or uses"),
+        "rows": rows,
+    }  # fmt: skip
 
 
 def _queues(snapshot: Snapshot) -> dict[str, object]:
