@@ -110,7 +110,12 @@ class Server:
             OwnerConfig(team=HOSTILE, user=HOSTILE),
         ]
         handlers = Handlers(
-            self.collection, config, HOSTILE, clock=lambda: NOW, owners=Owners(owners)
+            self.collection,
+            config,
+            HOSTILE,
+            clock=lambda: NOW,
+            owners=Owners(owners),
+            runbooks={"Alert": "# Alert\n\n`" + "x" * 300 + "`"},
         )
         runner = web.AppRunner(handlers.app(), access_log=None, shutdown_timeout=1)
         await runner.setup()
@@ -277,7 +282,7 @@ def test_keyboard(chromium: Browser, server: Server) -> None:
     """The first Tab leads past everything, each further one is seen, and wide tables can be scrolled."""
     chromium.open(server.url)
     stops = []
-    for _ in range(24):
+    for _ in range(30):
         chromium.press("Tab")
         stops.append(chromium.evaluate("document.activeElement.textContent || document.activeElement.id"))  # fmt: skip
         assert chromium.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"  # fmt: skip
@@ -294,7 +299,10 @@ CUT = """
 """What is not wholly within the window, scrolling aside."""
 
 
-@pytest.mark.parametrize("path", ["", "rules", "entity?user=alice", ENTITY])
+PATHS = ("", "rules", "entity?user=alice", ENTITY, "runbooks/", "runbooks/Alert")
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_nothing_is_cut_in_any_window(
     path: str, chromium: Browser, server: Server
 ) -> None:
