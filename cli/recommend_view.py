@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.units import type_name
+from quotascope.metrics import spelled
 from quotascope.pipeline.recommend.advice import Advice
 from quotascope.pipeline.report.recommend_page import (
     caveats,
@@ -19,10 +20,11 @@ from quotascope.pipeline.report.recommend_page import (
     peak_hour,
     verdict,
 )
-from quotascope.pipeline.report.words import rate, who
+from quotascope.pipeline.report.words import rate
 from quotascope.quotas import Commands
 
 from .quotas.change_view import changes_view
+from .usage_table import QUOTA
 
 _MOST = 40
 _HIT_MOST = 20
@@ -51,13 +53,13 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
 def _limits(advice: Advice) -> RenderableType:
     table = _table("Limits")
     table.add_column("entity", overflow="fold", min_width=_NAME)
-    table.add_column("quota", no_wrap=True)
+    table.add_column("quota", max_width=QUOTA)
     for name in ("now", "recommended", "lowest"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("peak hour", no_wrap=True)
     for made in advice.recommended[:_MOST]:
         cells = (
-            who(*made.names),
+            spelled(*made.names),
             type_name(made.kind),
             configured(advice, made),
             limit(advice, made),
@@ -73,12 +75,12 @@ def _hits(advice: Advice) -> RenderableType:
         return Text(f"{verdict(advice)}\n")
     table = _table("Throttled clients")
     table.add_column("entity", overflow="fold", min_width=_NAME)
-    table.add_column("quota", no_wrap=True)
-    for name in ("limit", "for", "share", "longest", "now"):
+    table.add_column("quota", max_width=QUOTA)
+    for name in ("limit", "throttled for", "share", "longest", "throttled now"):
         table.add_column(name, justify="right", no_wrap=True)
     for hit in advice.hits[:_HIT_MOST]:
         cells = (
-            who(hit.user, hit.client_id),
+            spelled(hit.user, hit.client_id),
             type_name(hit.kind),
             rate(hit.kind, hit.limit),
             *hit_figures(hit),

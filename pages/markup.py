@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
@@ -14,6 +16,9 @@ Child = Element | str
 _DOCTYPE: Final = "<!doctype html>\n"
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _MOST_ROWS: Final = 100
+_FEW: Final = 11
+"""Columns that a window of 900 pixels has room for."""
+_JOINTS: Final = re.compile(r"(?<=[=_/.:])(?=\w)")
 _KINDS: Final = {"#": "number", "=": "word"}
 
 
@@ -59,18 +64,32 @@ def framed(title: str, sections: Iterable[Element]) -> str:
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[Child]], most: int = _MOST_ROWS
 ) -> Element:
-    """Columns with a head that begins with # hold numbers, with = words of ours, else names; rows beyond `most` are only counted."""
+    """
+    A table that fits its window: in a narrow one a row is a block, in which each cell has its head beside it.
+
+    Columns with a head that begins with # hold numbers, with = words of ours, else names; rows beyond `most` are only counted.
+    """
     kinds = [_KINDS.get(head[:1], "name") for head in heads]
-    cells = zip(heads, kinds, strict=True)
-    head = (element("th", name.lstrip("#="), class_=kind) for name, kind in cells)
+    named = zip(heads, kinds, strict=True)
+    head = (element("th", name.lstrip("#="), class_=kind) for name, kind in named)
     made = element("table", element("thead", element("tr", *head)))
     body = element("tbody")
     for row in rows[:most]:
-        columns = zip(row, kinds, strict=True)
-        body.append(
-            element("tr", *(element("td", each, class_=kind) for each, kind in columns))
-        )
+        cells = zip(row, kinds, heads, strict=True)
+        body.append(element("tr", *(_cell(*cell) for cell in cells)))
     made.append(body)
     if len(rows) > most:
         made.append(element("caption", f"and {len(rows) - most:,} more"))
-    return element("div", made, class_="wide")
+    many = " many" if len(heads) > _FEW else ""
+    return element("div", made, class_=f"wide{many}")
+
+
+def _cell(child: Child, kind: str, head: str) -> Element:
+    """A cell; a name may be broken after a joint, before it is broken within a word."""
+    children: list[Child] = [child]
+    if kind == "name" and isinstance(child, str):
+        first, *others = _JOINTS.split(child)
+        children = [first, *chain(*((element("wbr"), other) for other in others))]
+    made = element("td", *children, class_=kind)
+    made.set("data-head", head.lstrip("#="))
+    return made

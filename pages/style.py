@@ -15,6 +15,21 @@ def _variables(colors: tuple[str, ...]) -> str:
     return " ".join(f"--c{n}: {color};" for n, color in enumerate(colors))
 
 
+def _blocks(table: str, width: int) -> str:
+    """Rows of a table as blocks in a window of at most `width` pixels, each cell with its head."""
+    return f"""@media (max-width: {width}px) {{
+  {table} thead {{ display: none; }}
+  {table} table, {table} tbody, {table} caption {{ display: block; }}
+  {table} tr {{ display: block; max-width: 480px; padding: 6px 0; border-bottom: 1px solid var(--line); }}
+  {table} td {{ display: flex; gap: 16px; justify-content: space-between; padding: 1px 0; border: 0; text-align: right; }}
+  {table} td.name {{ min-width: 0; }}
+  {table} td:first-child {{ font-weight: 600; }}
+  {table} td:empty {{ display: none; }}
+  {table} td::before {{ content: attr(data-head); flex: none; color: var(--faint); font-weight: 400; text-align: left; }}
+}}
+"""
+
+
 _SERIES = "\n".join(
     f".s{n} {{ stroke: var(--c{n}); }} .f{n} {{ fill: var(--c{n}); }}"
     for n in range(SERIES)
@@ -60,13 +75,19 @@ table { border-collapse: collapse; }
 caption { caption-side: bottom; text-align: left; color: var(--faint); }
 th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { color: var(--faint); font-weight: 600; }
-td.name { overflow-wrap: anywhere; min-width: 60px; }
+td.name { overflow-wrap: anywhere; min-width: 11em; }
+.worse { color: var(--c1); } .better { color: var(--c3); }
 tr.again td { border-bottom-style: dotted; }
-.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { white-space: nowrap; }
+th { vertical-align: bottom; }
+@media (max-width: 1100px) { .wide table { font-size: 13px; } .wide th, .wide td { padding-right: 10px; } .wide td.name { min-width: 9em; } }
 svg { display: block; width: 100%; height: auto; max-width: 1150px; }
 svg.heat { max-width: 860px; }
 svg.key { display: inline-block; width: 22px; height: 10px; }
 svg.share { width: 140px; height: 10px; }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
+    + _blocks(".wide", 720)
+    + _blocks(".many", 1000)
 )

@@ -21,7 +21,7 @@ from ..recommend.advice import Advice, Recommendation
 from ..replay.plan import Mode
 from ..replay.results import CLOSED_LOOP_ONLY
 from ..week import HOURS
-from .whatif import ReplaySummary
+from .whatif import COMPARED, ReplaySummary
 
 _COLUMNS: Final = ("user", "client_id", "quota_type", "key", "now", "now_state", "limit", "lowest", "broker", "hour_of_week", "requests", "logged_requests", "logged_throttled", "logged_unknown", "demand_held_back")  # fmt: skip
 _HEAD: Final = """\
@@ -57,13 +57,22 @@ def _column(name: str, column: Any, mode: Mode) -> Any:  # noqa: ANN401 - Arrow'
 
 
 def whatif_json(summary: ReplaySummary) -> str:
-    """Candidates added up and the rows; times are ms, and what the mode does not measure is null. Names are as they are."""
+    """Candidates added up, with their difference to the first, and the rows; times are ms, and what the mode does not measure is null. Names are as they are."""
     unknown = () if summary.closed else CLOSED_LOOP_ONLY
 
     def measured(row: Mapping[str, Any]) -> dict[str, Any]:
         return {name: None if name in unknown else value for name, value in row.items()}
 
     begin, end = summary.span_ms
+    base = summary.candidates[0]
+    differences = {
+        each.candidate.name: {
+            **{figure.key: figure.difference(each.candidate, base) for figure in COMPARED},
+            "clients_worse": each.worse,
+            "clients_better": each.better,
+        }
+        for each in summary.comparisons
+    }  # fmt: skip
     return _json(
         {
             "history": summary.source,
@@ -71,7 +80,16 @@ def whatif_json(summary: ReplaySummary) -> str:
             "end_ms": end,
             "mode": summary.mode.value,
             "kafka": summary.kafka.values(),
-            "candidates": [measured(asdict(each)) for each in summary.candidates],
+            "candidates": [
+                measured(
+                    {
+                        **asdict(each),
+                        "request_share": each.request_share,
+                        "difference": differences.get(each.name),
+                    }
+                )
+                for each in summary.candidates
+            ],
             "results": list(map(measured, summary.rows)),
             "notes": list(summary.notes),
         }

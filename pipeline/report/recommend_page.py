@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from quotascope.metrics import spelled
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import counted, moment, seconds, shown
 
@@ -13,12 +14,12 @@ from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit, Recommendation
 from ..recommend.coverage import Logged
 from ..week import HOURS, hour_name
 from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import percent, rate, spaced, who
+from .words import percent, rate, spaced
 
 CHARTS: Final = 12
 _COLORS: Final = {RECOMMENDED: 0, NOW: 1}
 _HEADS: Final = ("entity", "=quota", "#now", "#recommended", "#lowest", "=peak hour", "broker", "#requests", "#throttled while logged")  # fmt: skip
-_HIT_HEADS: Final = ("user", "client id", "=quota", "#limit", "#throttled for", "#share", "#longest", "#throttled now")  # fmt: skip
+_HIT_HEADS: Final = ("entity", "=quota", "#limit", "#throttled for", "#share", "#longest", "#throttled now")  # fmt: skip
 _NOTES: Final = (
     "Nothing was applied.",
     "Each broker enforces limits separately: a recommended limit is what the broker with the highest demand needs.",
@@ -55,7 +56,7 @@ def _sections(
     yield table(_HEADS, [_limit(each, advice) for each in advice.recommended])
     yield element("h2", "Throttled clients")
     rows = [
-        (shown(hit.user), shown(hit.client_id), spaced(hit.kind.label), rate(hit.kind, hit.limit), *hit_figures(hit))
+        (spelled(hit.user, hit.client_id), spaced(hit.kind.label), rate(hit.kind, hit.limit), *hit_figures(hit))
         for hit in advice.hits
     ]  # fmt: skip
     yield table(_HIT_HEADS, rows) if rows else element("p", verdict(advice))
@@ -159,7 +160,7 @@ def _limit(made: Recommendation, advice: Advice) -> Sequence[Child]:
         arrow, kind = ("▲", "up") if made.limit > now else ("▼", "down")
         recommended = element("span", f"{arrow} {recommended}", class_=kind)
     return (
-        who(*made.names),
+        spelled(*made.names),
         spaced(made.kind.label),
         configured(advice, made),
         recommended,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import QuotaType, spelled
 from quotascope.pages.charts import Curve, Format, LimitLine, heat_map, key, line_chart
 from quotascope.pages.markup import Child, element
 from quotascope.pages.words import shown
@@ -24,7 +25,7 @@ from ..history import History, rollup
 from ..history.charges import SECOND_MS as _SECOND
 from ..table import File, Table
 from ..week import HOURS, QUARTER_MS, hours_of_week, seen_hours
-from .words import rate, spaced, who
+from .words import rate, spaced
 
 PIECES: Final = 360
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
@@ -34,6 +35,9 @@ _SCALES: Final = {QuotaType.REQUEST: 1e-4}
 """From the unit of a roll-up to that of a limit: us of thread time a second are that many percent of a thread."""
 
 _WEEK = "The highest peak in each hour of the week; gray hours are not in the history"
+
+_FEWEST_HOURS: Final = 6
+"""Of a week, in which requests were logged, for a map of its hours."""
 
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
@@ -262,7 +266,7 @@ def group_section(
     summary: GroupSummary, drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
 ) -> Iterator[Element]:
     """
-    A heading, a line chart with its legend, and a heat map.
+    A heading, a line chart with its legend, and a heat map where the history has at least six hours of the week.
 
     Args:
         summary: the group and its limits by candidate.
@@ -279,7 +283,7 @@ def group_section(
     ]
     chart, left_out = line_chart(drawn.usage, limits, unit, zone)
     yield element(
-        "h3", f"{who(group.user, group.client_id)}: {spaced(group.kind.label)}"
+        "h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}"
     )
     yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
     yield element("p", *_legend(drawn, limits, unit), class_="legend")
@@ -287,8 +291,9 @@ def group_section(
     for limit in left_out:
         text = f"Far above: {shown(limit.name)}, {unit(limit.value)}"
         yield element("p", text, class_="where")
-    yield element("p", _WEEK, class_="where above")
-    yield heat_map(drawn.by_hour, unit, _WEEK)
+    if sum(map(math.isfinite, drawn.by_hour)) >= _FEWEST_HOURS:
+        yield element("p", _WEEK, class_="where above")
+        yield heat_map(drawn.by_hour, unit, _WEEK)
 
 
 def _legend(

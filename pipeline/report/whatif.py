@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 
-from quotascope.metrics import Level, QuotaType
+from quotascope.metrics import (
+    DEFAULT,
+    LEVELS_LEGEND,
+    Level,
+    QuotaEntity,
+    QuotaType,
+    spelled,
+)
 from quotascope.pages.charts import ChartBar, bar_chart
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import counted, moment, seconds, shown
@@ -18,7 +25,7 @@ from quotascope.pages.words import counted, moment, seconds, shown
 from ..releases import Followed
 from ..replay import Mode
 from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import amount, percent, rate, spaced, who
+from .words import amount, percent, rate, spaced
 
 Row = Mapping[str, Any]
 """A row of `quotascope.pipeline.replay.RESULTS` as Python values."""
@@ -27,6 +34,17 @@ _OF_USER: Final = {Level.USER.value, Level.DEFAULT_USER.value}
 _OF_CLIENT: Final = {Level.CLIENT.value, Level.DEFAULT_CLIENT.value}
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
 _NAMES: Final = ("user", "client_id", "quota_type")
+_SHAPES: Final = {
+    Level.USER_CLIENT: ("name", "name"),
+    Level.USER_DEFAULT_CLIENT: ("name", "default"),
+    Level.USER: ("name", ""),
+    Level.DEFAULT_USER_CLIENT: ("default", "name"),
+    Level.DEFAULT_USER_DEFAULT_CLIENT: ("default", "default"),
+    Level.DEFAULT_USER: ("default", ""),
+    Level.CLIENT: ("", "name"),
+    Level.DEFAULT_CLIENT: ("", "default"),
+}
+"""User and client-id of the rules of each level."""
 _MEANINGS: Final = {
     Mode.OPEN_LOOP: "Open loop: requests arrive as logged, whatever the throttles. Real clients slow down, so these figures are upper bounds.",
     Mode.CLOSED_LOOP: "Closed loop: a throttled connection sends its next request later, as a muted channel makes it. A delayed request counts when it arrives.",
@@ -39,9 +57,9 @@ _NOTES: Final = (
 )
 CHARTS: Final = 12
 """Groups that are drawn: those that are throttled longest."""
-_HEADS: Final = ("candidate", "#limited", "#throttled", "#throttled for", "#worst share", "worst client", "#longest", "#delayed", "#rejected", "#recovery")  # fmt: skip
-_CLOSED: Final = ("#later by", "#not sent")
-_ROW_HEADS: Final = ("user", "client id", "=quota", "candidate", "#limit", "=level", "#requests", "#throttled", "#throttled for", "#share", "#longest", "#delayed", "#rejected", "#recovery")  # fmt: skip
+_ROW_HEADS: Final = ("entity", "=quota", "candidate", "#limit", "rule", "#requests", "#throttled", "#throttled for", "#share", "#longest", "#delayed", "#refused", "#recovery")  # fmt: skip
+_CHANGE_HEADS: Final = ("entity", "=quota")
+_RULE_HEADS: Final = ("rule", "=quota", "candidate", "#limit")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,6 +69,8 @@ class CandidateSummary:
     name: str
     limited: int = 0
     """Pairs of client and quota type that it limits and that used it."""
+    requests: int = 0
+    """Of all pairs that some candidate limits; a request counts under each quota type that it charges."""
     hit: int = 0
     """How many of them are throttled at all."""
     muted_ms: int = 0
@@ -69,6 +89,7 @@ class CandidateSummary:
         """Count one row of the candidate."""
         self.limited += 1
         self.hit += row["throttled_requests"] > 0
+        self.requests += row["requests"]
         self.muted_ms += row["muted_ms"]
         self.throttled_requests += row["throttled_requests"]
         self.delayed_bytes += row["delayed_bytes"]
@@ -79,7 +100,116 @@ class CandidateSummary:
         self.late_ms = max(self.late_ms, row["late_ms"])
         if row["throttled_share"] > self.worst_share:
             self.worst_share = row["throttled_share"]
-            self.worst = who(row["user"], row["client_id"])
+            self.worst = spelled(row["user"], row["client_id"])
+
+    @property
+    def request_share(self) -> float:
+        """Throttled requests as a part of all; 0 without a request."""
+        return self.throttled_requests / self.requests if self.requests else 0.0
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _ms(time_ms: float) -> str:
+    return seconds(time_ms / 1_000)
+
+
+def _bytes(value: float) -> str:
+    return f"{amount(value)}B"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A column of results, as the page, the terminal, JSON and docs/whatif.md have it."""
+
+    key: str
+    """The attribute of `CandidateSummary` and of JSON."""
+    head: str
+    text: Callable[[float], str]
+    compared: bool = False
+    """Whether candidates are compared with the base by it: less is better."""
+    closed: bool = False
+    """Whether only a closed loop measures it."""
+
+    def of(self, totals: CandidateSummary) -> float:
+        """Its value."""
+        value: float = getattr(totals, self.key)
+        return value
+
+    def cell(self, totals: CandidateSummary) -> str:
+        """Its value with its unit."""
+        return self.text(self.of(totals))
+
+    def difference(self, totals: CandidateSummary, base: CandidateSummary) -> float:
+        """By how much it is more than under the base."""
+        return self.of(totals) - self.of(base)
+
+    def difference_cell(self, totals: CandidateSummary, base: CandidateSummary) -> str:
+        """The difference with sign and unit; one of shares is in percentage points."""
+        value = self.difference(totals, base)
+        text = self.text(abs(value)).replace("%", "points")
+        sign = "+" if value > 0 else "-" if value < 0 else ""
+        return f"{sign}{text}"
+
+
+THROTTLED_FOR: Final = Figure(
+    key="muted_ms", head="throttled for", text=_ms, compared=True
+)
+FIGURES: Final = (
+    Figure(key="limited", head="limited", text=_count),
+    Figure(key="hit", head="throttled", text=_count),
+    THROTTLED_FOR,
+    Figure(key="request_share", head="requests throttled", text=percent, compared=True),
+    Figure(key="worst_share", head="worst share", text=percent),
+    Figure(key="longest_ms", head="longest", text=_ms),
+    Figure(key="delayed_bytes", head="delayed", text=_bytes),
+    Figure(key="rejected_mutations", head="refused", text=_count, compared=True),
+    Figure(key="recovery_ms", head="recovery", text=_ms),
+    Figure(key="late_ms", head="later by", text=_ms, closed=True),
+    Figure(key="unsent_requests", head="not sent", text=_count, closed=True),
+)
+"""All figures of candidates and groups, in the order of columns."""
+COMPARED: Final = tuple(figure for figure in FIGURES if figure.compared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a candidate does to one client or user, and what the base does to it."""
+
+    name: str
+    """The entity."""
+    quota: str
+    """The quota type in words; empty for all of a user's."""
+    base: CandidateSummary
+    then: CandidateSummary
+    row: Row | None
+    """Under the candidate; None where it does not limit the client, and for a user."""
+
+    @property
+    def gained_ms(self) -> int:
+        """By how much longer it is throttled."""
+        return self.then.muted_ms - self.base.muted_ms
+
+    @property
+    def limit(self) -> tuple[str, str]:
+        """Limit and rule under the candidate."""
+        if self.row is None:
+            return ("unlimited", "no rule") if self.quota else ("", "")
+        return rate(group_of(self.row).kind, self.row["limit"]), rule_of(self.row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A candidate beside the base, the first one."""
+
+    candidate: CandidateSummary
+    worse: int = 0
+    """Pairs of client and quota type that are throttled longer than under the base."""
+    better: int = 0
+    users: Sequence[tuple[Change, Sequence[Change]]] = field(default=())
+    """Each user with a difference and its clients that have one; the largest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +228,14 @@ class ReplaySummary:
     """Clients that share a limit, those that are throttled longest first."""
     rows: Sequence[Row]
     """Of the results, in the same order."""
+
+    comparisons: Sequence[Comparison] = ()
+    """Of all candidates but the first."""
+
+    @property
+    def figures(self) -> Sequence[Figure]:
+        """Those that the mode measures."""
+        return [figure for figure in FIGURES if self.closed or not figure.closed]
 
     @property
     def closed(self) -> bool:
@@ -145,8 +283,12 @@ def summary_of(
         ),
     )
     candidates = {name: CandidateSummary(name=name) for name in names}
+    requests = {}
     for row in rows:
         candidates[row["candidate"]].add(row)
+        requests[tuple(row[name] for name in _NAMES)] = row["requests"]
+    for candidate in candidates.values():
+        candidate.requests = sum(requests.values())
     return ReplaySummary(
         source=source,
         span_ms=span_ms,
@@ -155,7 +297,72 @@ def summary_of(
         candidates=list(candidates.values()),
         groups=_by_group(rows),
         rows=rows,
+        comparisons=list(_compared(rows, list(candidates.values()))),
     )
+
+
+def _compared(
+    rows: Iterable[Row], candidates: Sequence[CandidateSummary]
+) -> Iterator[Comparison]:
+    """Each candidate but the first beside the first; a client that a candidate does not limit is not throttled by it."""
+    by_client: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        key = (row["user"], row["client_id"], row["quota_type"])
+        by_client.setdefault(key, {})[row["candidate"]] = row
+    for candidate in candidates[1:]:
+        by_user: dict[str, list[Change]] = {}
+        for (user, client_id, quota_type), found in by_client.items():
+            pair = [found.get(name) for name in (candidates[0].name, candidate.name)]
+            requests = next(iter(found.values()))["requests"]
+            base, then = (_totals(row, requests) for row in pair)
+            if any(figure.difference(then, base) for figure in COMPARED):
+                change = Change(name=spelled(user, client_id), quota=spaced(quota_type), base=base, then=then, row=pair[1])  # fmt: skip
+                by_user.setdefault(user, []).append(change)
+        changes = [change for found in by_user.values() for change in found]
+        users = [
+            (_of_user(user, found), sorted(found, key=_largest))
+            for user, found in by_user.items()
+        ]
+        yield Comparison(
+            candidate=candidate,
+            worse=sum(change.gained_ms > 0 for change in changes),
+            better=sum(change.gained_ms < 0 for change in changes),
+            users=sorted(users, key=lambda user: _largest(user[0])),
+        )
+
+
+def _largest(change: Change) -> tuple[int, int, str]:
+    refused = change.then.rejected_mutations - change.base.rejected_mutations
+    return -abs(change.gained_ms), -abs(refused), change.name
+
+
+def _totals(row: Row | None, requests: int) -> CandidateSummary:
+    totals = CandidateSummary(name="")
+    if row is not None:
+        totals.add(row)
+    totals.requests = requests
+    return totals
+
+
+def _of_user(user: str, changes: Sequence[Change]) -> Change:
+    """The changes of a user's clients, added up."""
+    base, then = CandidateSummary(name=""), CandidateSummary(name="")
+    for change in changes:
+        for total, part in ((base, change.base), (then, change.then)):
+            total.requests += part.requests
+            total.throttled_requests += part.throttled_requests
+            total.muted_ms += part.muted_ms
+            total.rejected_mutations += part.rejected_mutations
+    return Change(name=spelled(user, None), quota="", base=base, then=then, row=None)
+
+
+def rule_of(row: Row) -> str:
+    """The rule that decides a row: its level, with the names of the row where it has names (`QuotaEntity.rule`)."""
+    user, client_id = _SHAPES[Level(row["level"])]
+    return QuotaEntity(
+        row["user"] if user == "name" else DEFAULT if user else None,
+        row["client_id"] if client_id == "name" else DEFAULT if client_id else None,
+    ).rule
 
 
 def _by_group(rows: Iterable[Row]) -> list[GroupSummary]:
@@ -195,32 +402,50 @@ def _sections(
     yield element("h1", "What if")
     yield element("p", period, class_="where")
     yield element("p", headline(summary), class_="headline")
+    yield from _differences(summary)
     yield element("h2", "Candidates")
-    heads = _HEADS + (_CLOSED if summary.closed else ())
-    yield table(heads, [_candidate(each, summary) for each in summary.candidates])
+    heads = ("candidate", *(f"#{figure.head}" for figure in summary.figures), "worst client")  # fmt: skip
+    rows: list[Sequence[Child]] = [
+        (shown(each.name), *(figure.cell(each) for figure in summary.figures), each.worst)
+        for each in summary.candidates
+    ]  # fmt: skip
+    yield table(heads, rows)
     yield element("h2", "Throttled time by candidate")
     bars = [
         ChartBar(name=each.name, value=each.muted_ms, text=_ms(each.muted_ms), color=n)
         for n, each in enumerate(summary.candidates)
     ]
     yield bar_chart(bars, "Throttled time by candidate")
+    yield from _by_rule(summary)
     yield element("h2", "Throttled clients")
     rows = list(_by_client(summary))
     yield table(_ROW_HEADS, rows) if rows else element("p", headline(summary))
+    yield element("p", LEVELS_LEGEND, class_="where")
     yield from _charts(summary, usages, zone)
     yield element("ul", *(element("li", note) for note in summary.notes))
 
 
 def headline(summary: ReplaySummary) -> str:
-    """What the mildest and the strictest candidate would have done, in one sentence."""
-    mildest, *others = sorted(summary.candidates, key=lambda each: each.muted_ms)
+    """How the candidates differ from the base; what one alone would have done; in one sentence or two."""
+    base = summary.candidates[0]
     if not any(each.limited for each in summary.candidates):
         return "No candidate limits any client of this history."
     if not any(each.hit for each in summary.candidates):
         return "No candidate would have throttled any client."
-    if not others:
-        return f"{_did(mildest)}."
-    return f"Mildest: {_did(mildest)}. Strictest: {_did(others[-1])}."
+    if not summary.comparisons:
+        return f"{_did(base)}."
+    others = [each.candidate for each in summary.comparisons]
+    ends = {
+        "Least": min(others, key=lambda each: each.muted_ms),
+        "Most": max(others, key=lambda each: each.muted_ms),
+    }
+    if len(others) == 1:
+        del ends["Least"]
+    sentences = (
+        f"{word if len(others) > 1 else 'Then'}: “{shown(each.name)}”, {_ms(each.muted_ms)} ({THROTTLED_FOR.difference_cell(each, base)})"
+        for word, each in ends.items()
+    )
+    return f"Base: {'. '.join((_did(base), *sentences))}."
 
 
 def _did(candidate: CandidateSummary) -> str:
@@ -228,25 +453,86 @@ def _did(candidate: CandidateSummary) -> str:
     return f"“{shown(candidate.name)}” would have throttled {pairs} for {_ms(candidate.muted_ms)}"
 
 
-def _ms(time_ms: int) -> str:
-    return seconds(time_ms / 1_000)
-
-
-def _candidate(candidate: CandidateSummary, summary: ReplaySummary) -> Sequence[Child]:
-    cells = (
-        shown(candidate.name),
-        f"{candidate.limited:,}",
-        f"{candidate.hit:,}",
-        _ms(candidate.muted_ms),
-        percent(candidate.worst_share),
-        candidate.worst,
-        _ms(candidate.longest_ms),
-        f"{amount(candidate.delayed_bytes)}B",
-        f"{candidate.rejected_mutations:,}",
-        _ms(candidate.recovery_ms),
+def _differences(summary: ReplaySummary) -> Iterator[Element]:
+    """Each candidate against the base, and whom it throttles more or less, by user."""
+    if not summary.comparisons:
+        return
+    base = summary.candidates[0]
+    yield element("h2", f"Difference to “{shown(base.name)}”")
+    compared = [f"#{figure.head}" for figure in COMPARED]
+    heads = ("candidate", "#clients worse", "#clients better", *compared)
+    yield table(
+        heads,
+        [
+            (
+                shown(each.candidate.name),
+                _count(each.worse),
+                _count(each.better),
+                *(difference(figure, each.candidate, base) for figure in COMPARED),
+            )
+            for each in summary.comparisons
+        ],
     )
-    late = (_ms(candidate.late_ms), f"{candidate.unsent_requests:,}")
-    return cells + (late if summary.closed else ())
+    yield element("h2", "Who is throttled more, who less")
+    changed = [each for each in summary.comparisons if each.users]
+    if not changed:
+        yield element("p", "No client is throttled for longer or shorter than under the base.")  # fmt: skip
+    changed.sort(key=lambda each: _largest(each.users[0][0]))
+    for each in changed[:CHARTS]:
+        yield element("h3", shown(each.candidate.name))
+        yield _changes(each)
+    if (left := len(changed) - CHARTS) > 0:
+        yield element("p", f"{counted(left, 'more candidate')} with smaller differences: see CSV or JSON.", class_="where")  # fmt: skip
+
+
+def _changes(comparison: Comparison) -> Element:
+    """A user with all of its clients in bold, then these; a user with one client has no row of its own."""
+    changes = [change for _, clients in comparison.users for change in clients]
+    figures = [
+        figure
+        for figure in COMPARED
+        if any(figure.difference(each.then, each.base) for each in changes)
+    ]
+    rows: list[Sequence[Child]] = []
+    for user, clients in comparison.users:
+        for change in (user, *clients) if len(clients) > 1 else clients:
+            cells: list[Child] = [change.name, change.quota or "all"]
+            for figure in figures:
+                cells.append(figure.cell(change.then))
+                cells.append(difference(figure, change.then, change.base))
+            cells += change.limit
+            bold = change is user
+            rows.append([element("b", cell) if bold and isinstance(cell, str) and cell else cell for cell in cells])  # fmt: skip
+    more = (head for figure in figures for head in (f"#{figure.head}", "#difference"))
+    return table((*_CHANGE_HEADS, *more, "#limit", "rule"), rows)
+
+
+def difference(
+    figure: Figure, totals: CandidateSummary, base: CandidateSummary
+) -> Element:
+    """A difference, colored by whether it is better or worse."""
+    value = figure.difference(totals, base)
+    kind = "worse" if value > 0 else "better" if value < 0 else "same"
+    return element("span", figure.difference_cell(totals, base), class_=kind)
+
+
+def _by_rule(summary: ReplaySummary) -> Iterator[Element]:
+    """What each rule of each candidate does to its clients together."""
+    found: dict[tuple[str, str, str, str], CandidateSummary] = {}
+    for row in summary.rows:
+        limit = rate(group_of(row).kind, row["limit"])
+        key = (rule_of(row), spaced(row["quota_type"]), row["candidate"], limit)
+        found.setdefault(key, CandidateSummary(name="")).add(row)
+    if found:
+        yield element("h2", "Rules")
+        heads = [f"#{figure.head}" for figure in summary.figures if figure.key != "worst_share"]  # fmt: skip
+        yield table(
+            (*_RULE_HEADS, *heads),
+            [
+                (rule, quota, shown(candidate), limit, *(figure.cell(totals) for figure in summary.figures if figure.key != "worst_share"))
+                for (rule, quota, candidate, limit), totals in sorted(found.items(), key=lambda item: -item[1].muted_ms)
+            ],
+        )  # fmt: skip
 
 
 def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
@@ -257,13 +543,13 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
             key = (row["user"], row["client_id"], row["quota_type"])
             hit.setdefault(key, []).append(row)
     for (user, client_id, quota_type), rows in hit.items():
-        names = [shown(user), shown(client_id), spaced(quota_type)]
+        names = [spelled(user, client_id), spaced(quota_type)]
         for row in rows:
             yield (
                 *names,
                 shown(row["candidate"]),
                 rate(group_of(row).kind, row["limit"]),
-                spaced(row["level"]),
+                rule_of(row),
                 f"{row['requests']:,}",
                 f"{row['throttled_requests']:,}",
                 _ms(row["muted_ms"]),
@@ -273,7 +559,7 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
                 f"{row['rejected_mutations']:,}",
                 _ms(row["recovery_ms"]),
             )
-            names = ["", "", ""]
+            names = ["", ""]
 
 
 def _charts(

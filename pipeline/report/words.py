@@ -1,11 +1,10 @@
-"""Entities, rates and shares, as a person reads them."""
+"""Labels, rates and shares, as a person reads them."""
 
 from __future__ import annotations
 
 import math
 
 from quotascope.metrics import QuotaType
-from quotascope.pages.words import shown
 
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NEARLY_ALL = 99
@@ -13,25 +12,8 @@ _UNITS = {
     QuotaType.PRODUCE: "B/s",
     QuotaType.FETCH: "B/s",
     QuotaType.REQUEST: "%",
-    QuotaType.CONTROLLER_MUTATION: "/s",
+    QuotaType.CONTROLLER_MUTATION: "mut/s",
 }
-
-
-def who(user: str | None, client_id: str | None) -> str:
-    """
-    An entity in one line; None is a dimension that it does not have, and an empty client-id one that sends none.
-
-    >>> who("etl", "spark"), who("etl", None), who(None, "spark"), who("etl", "")
-    ('etl / spark', 'user etl', 'client spark', 'etl / no client-id')
-    """
-    client = (client_id and shown(client_id)) or "no client-id"
-    if user is None:
-        return f"client {client}"
-    return (
-        f"user {shown(user)}"
-        if client_id is None
-        else f"{shown(user) or '-'} / {client}"
-    )
 
 
 def spaced(label: str) -> str:

@@ -80,7 +80,7 @@ def test_columns_have_the_kind_of_their_head() -> None:
     assert tostring(made, encoding="unicode") == (
         '<div class="wide"><table>'
         '<thead><tr><th class="name">who</th><th class="number">bytes</th><th class="word">how</th></tr></thead>'
-        '<tbody><tr><td class="name">etl</td><td class="number">7</td><td class="word"><b>full</b></td></tr></tbody>'
+        '<tbody><tr><td class="name" data-head="who">etl</td><td class="number" data-head="bytes">7</td><td class="word" data-head="how"><b>full</b></td></tr></tbody>'
         "</table></div>"
     )
 

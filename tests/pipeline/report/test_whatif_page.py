@@ -108,14 +108,13 @@ def test_page_tells_all() -> None:
     drawn = usages(seconds((n, 1_000 + n) for n in range(600)), [ALICE])
     text = Reader(whatif_page(summary, drawn)).text
     for words in (
-        "“tight” would have throttled 2 of 2 limited quotas of clients for 1 min 31 s",
+        "Then: “tight”, 1 min 31 s (+1 min 31 s).",
         "2 kB/s",
         "alice / app1: produce",
         "on broker 1",
         "Far above: now, 500 kB/s",
-        "Mon 00h: 1.59 kB/s",
-        "Mon 01h: no data",
         "1 more group",
+        "Difference to “now”",
         "2026-11-23 00:00:00 UTC",
         "upper bounds",
     ):
@@ -147,7 +146,7 @@ def test_figures_of_a_client() -> None:
         recovery_ms=125_000,
     )
     page = Reader(whatif_page(replayed(row), {})).text
-    figures = ["tight", "2 kB/s", "user client", "1,234", "56", "1 min 30 s", "10 %", "1.50 s", "2.5 MB", "1,000", "2 min 5 s"]  # fmt: skip
+    figures = ["tight", "2 kB/s", "1 alice / app1", "1,234", "56", "1 min 30 s", "10 %", "1.50 s", "2.5 MB", "1,000", "2 min 5 s"]  # fmt: skip
     assert "|".join(figures) in page
 
 
@@ -192,14 +191,59 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
         (
             [throttled(60_000, candidate="tight"), throttled(5_000)],
             ["tight", "middle", "now"],
-            "Mildest: “middle” would have throttled 0 of 0 limited quotas of clients for 0 s. Strictest: “tight” would have throttled 1 of 1 limited quotas of clients for 1 min.",
+            "Base: “tight” would have throttled 1 of 1 limited quotas of clients for 1 min. Least: “middle”, 0 s (-1 min). Most: “now”, 5 s (-55 s).",
         ),
     ],
     ids=["unlimited", "not throttled", "one", "several"],
 )  # fmt: skip
 def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:  # fmt: skip
-    """That no limit throttles is something else than that there is none; of several, the mildest and the strictest."""
+    """That no limit throttles is something else than that there is none; of several, the first, and those that throttle least and most."""
     summary = replayed(*rows, names=names)
     assert headline(summary) == sentence
     throttles = any(row["throttled_requests"] for row in rows)
     assert Reader(whatif_page(summary, {})).told.count(sentence) == 1 + (not throttles)
+
+
+@pytest.mark.parametrize(("hours", "drawn"), [(5, False), (6, True)])
+def test_hours_are_drawn_where_they_are_seen(hours: int, *, drawn: bool) -> None:
+    """A map of the week of a log of an hour would be gray; hours without requests are not zero."""
+    summary = replayed(throttled(5, candidate="tight"))
+    seen = seconds((3_600 * n, 1_000) for n in range(hours))
+    groups = usages(seen, [ALICE], hours * 3_600_000)
+    text = Reader(whatif_page(summary, groups)).text
+    assert ("Mon 00h: 90.9 B/s" in text) is drawn
+    assert (f"Mon {hours:02}h: no data" in text) is drawn
+
+
+def test_differences_to_the_first_candidate() -> None:
+    """Who wins and who loses, a user above its clients; a client that a candidate does not limit is unlimited under it, not unknown."""
+    summary = replayed(
+        throttled(9_000, candidate="now", client_id="a"),
+        throttled(1_000, candidate="tight", client_id="a", rejected_mutations=4),
+        throttled(5_000, candidate="tight", client_id="b", limit=7.0, level="user"),
+        throttled(2_000, candidate="now", user="bob"),
+        result(candidate="now", user="carol"),
+        result(candidate="tight", user="carol"),
+    )
+    (compared,) = summary.comparisons
+    assert (compared.worse, compared.better) == (1, 2)
+    (alice, clients), (bob, _) = compared.users
+    assert (alice.name, alice.gained_ms, alice.quota) == ("user alice", -3_000, "")
+    assert [(each.name, each.gained_ms) for each in clients] == [
+        ("alice / a", -8_000),
+        ("alice / b", 5_000),
+    ]
+    assert (bob.gained_ms, compared.candidate.requests) == (-2_000, 40)
+    text = Reader(whatif_page(summary, {})).text
+    assert "|alice / b|produce|5 s|+5 s|30 %|+30 points|0|0|7 B/s|3 user alice|" in text
+    assert "|bob / app1|produce|0 s|-2 s|0 %|-30 points|0|0|unlimited|no rule|" in text
+    assert "carol" not in text[text.index("Who is") : text.index("|Candidates|")]
+    base, tight = json.loads(whatif_json(summary))["candidates"]
+    assert base["difference"] is None
+    assert tight["difference"] == {
+        "muted_ms": -5_000,
+        "request_share": 0.0,
+        "rejected_mutations": 4,
+        "clients_worse": 1,
+        "clients_better": 2,
+    }
