@@ -81,6 +81,7 @@ tr.again td { border-bottom-style: dotted; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 td.number { white-space: nowrap; }
 th { vertical-align: bottom; }
+.many table { font-size: 13px; } .many th, .many td { padding-right: 10px; }
 @media (max-width: 1100px) { .wide table { font-size: 13px; } .wide th, .wide td { padding-right: 10px; } .wide td.name { min-width: 9em; } }
 svg { display: block; width: 100%; height: auto; max-width: 1150px; }
 svg.heat { max-width: 860px; }

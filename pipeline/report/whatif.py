@@ -517,26 +517,28 @@ def difference(
 
 
 def _by_rule(summary: ReplaySummary) -> Iterator[Element]:
-    """What each rule of each candidate does to its clients together."""
-    found: dict[tuple[str, str, str, str], CandidateSummary] = {}
+    """What each rule does to its clients together under each candidate; only rules that throttle under some candidate."""
+    found: dict[tuple[str, str], dict[tuple[str, str], CandidateSummary]] = {}
     for row in summary.rows:
-        limit = rate(group_of(row).kind, row["limit"])
-        key = (rule_of(row), spaced(row["quota_type"]), row["candidate"], limit)
-        found.setdefault(key, CandidateSummary(name="")).add(row)
-    if found:
+        rule = (rule_of(row), spaced(row["quota_type"]))
+        key = (row["candidate"], rate(group_of(row).kind, row["limit"]))
+        by_candidate = found.setdefault(rule, {})
+        by_candidate.setdefault(key, CandidateSummary(name="")).add(row)
+    figures = [figure for figure in summary.figures if figure.key != "worst_share"]
+    order = [each.name for each in summary.candidates]
+    rows = [
+        (*rule, shown(name), limit, *(figure.cell(totals) for figure in figures))
+        for rule, by_candidate in found.items()
+        if any(totals.hit for totals in by_candidate.values())
+        for (name, limit), totals in sorted(by_candidate.items(), key=lambda item: order.index(item[0][0]))
+    ]  # fmt: skip
+    if rows:
         yield element("h2", "Rules")
-        heads = [f"#{figure.head}" for figure in summary.figures if figure.key != "worst_share"]  # fmt: skip
-        yield table(
-            (*_RULE_HEADS, *heads),
-            [
-                (rule, quota, shown(candidate), limit, *(figure.cell(totals) for figure in summary.figures if figure.key != "worst_share"))
-                for (rule, quota, candidate, limit), totals in sorted(found.items(), key=lambda item: -item[1].muted_ms)
-            ],
-        )  # fmt: skip
+        yield table((*_RULE_HEADS, *(f"#{figure.head}" for figure in figures)), rows)
 
 
 def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
-    """What each candidate does to a client, one below the other; the client's names stand in its first row only."""
+    """What each candidate does to a client, one below the other."""
     hit: dict[tuple[str, str, str], list[Row]] = {}
     for row in summary.rows:
         if row["throttled_requests"]:
@@ -559,7 +561,6 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
                 f"{row['rejected_mutations']:,}",
                 _ms(row["recovery_ms"]),
             )
-            names = ["", ""]
 
 
 def _charts(

@@ -35,6 +35,7 @@ FOREIGN = (
     "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
 )
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+CUT = "[...document.querySelectorAll('.wide')].filter(t => t.scrollWidth > t.clientWidth).length"
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
 
 
@@ -104,9 +105,20 @@ def test_page_by_day_and_by_night(
     assert colors[FIRST[scheme]] > 500
 
 
-def test_narrow_window(chromium: Browser, tmp_path: Path) -> None:
-    """On a telephone wide tables scroll by themselves, and the page does not."""
+@pytest.mark.parametrize("page", [whatif, recommended])
+@pytest.mark.parametrize("hostile", [False, True])
+@pytest.mark.parametrize("width", [420, 900, 1_400])
+def test_narrow_windows(
+    page: Callable[..., str],
+    width: int,
+    *,
+    hostile: bool,
+    chromium: Browser,
+    tmp_path: Path,
+) -> None:
+    """No table is cut at its right, and the page does not scroll sideways."""
     file = tmp_path / "page.html"
-    file.write_text(whatif(hostile=True), encoding="utf-8")
-    chromium.open(file, width=420)
+    file.write_text(page(hostile=hostile), encoding="utf-8")
+    chromium.open(file, width=width)
     assert chromium.evaluate(WIDER) is False
+    assert chromium.evaluate(CUT) == 0
