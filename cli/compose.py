@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 from quotascope.alerts.runbook import runbooks
 from quotascope.clients.adapter import open_quota_admin
@@ -81,6 +82,23 @@ def limits_of(kafka: KafkaConfig) -> LimitsSource:
     return AdminLimits(admin_of(kafka))
 
 
+def _impatient(config: Config) -> Config:
+    """With sources that are given up before the collection is, each with a message that names its host and port."""
+    most = 0.8 * config.collection.timeout_seconds
+
+    def within(each: Any) -> Any:  # noqa: ANN401 - a source, or the settings of those that are found
+        return each.model_copy(
+            update={"timeout_seconds": min(each.timeout_seconds, most)}
+        )
+
+    discovery = config.discovery.model_copy(
+        update={"source": within(config.discovery.source)}
+    )
+    return config.model_copy(
+        update={"sources": tuple(map(within, config.sources)), "discovery": discovery}
+    )
+
+
 @asynccontextmanager
 async def build_collection(
     config: Config, *, watch: bool = False
@@ -91,7 +109,7 @@ async def build_collection(
     Raises ``ConfigError`` and ``ClientError``.
     """
     candidates = read_shadows(config.shadow.file) if config.shadow.file else ()
-    roster, discovery = roster_of(config)
+    roster, discovery = roster_of(config if watch else _impatient(config))
     kafka = config.kafka
     limits, refresh = None, LimitsRefresh()
     once: list[_Look] = [] if discovery is None else [discovery.refresh]

@@ -29,12 +29,21 @@ def check(
 
     Exit code 0: it can be used, as far as this is known without a connection. 1: it cannot.
     """
+    from quotascope.exporter.errors import ConfigError
     from quotascope.quotas import named
 
     from .compose import build_exporter
 
     settings = configuration(file)
-    build_exporter(settings)
+    try:
+        build_exporter(settings)
+    except ConfigError as error:
+        subject = (
+            named(file)
+            if error.subject == "configuration"
+            else f"{named(file)}: {error.subject}"
+        )
+        raise ConfigError(subject, error.problems) from None
     count = len(settings.sources)
     found = ", and those that are found" if settings.discovery.wanted else ""
     typer.echo(f"{named(file)}: fine, {count} source{'' if count == 1 else 's'}{found}")

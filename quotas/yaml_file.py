@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -24,9 +25,17 @@ def named(path: Path) -> str:
     return "standard input" if path == STDIN else str(path)
 
 
-def text_of(path: Path) -> str:
-    """The text of a file, or of standard input for `-`. Raises ``OSError`` and ``UnicodeDecodeError``."""
-    data = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+MOST_BYTES: Final = 16 << 20
+"""Of a file of quotas, of which a rule has 60 bytes: PyYAML reads some 100 kB a second."""
+
+
+def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """The text of a file, or of standard input for `-`. Raises ``OSError``, also for one that is longer, and ``UnicodeDecodeError``."""
+    with nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb") as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        problem = f"it is larger than {most_bytes >> 20} MiB, the largest that is read"
+        raise OSError(errno.EFBIG, problem)
     return data.decode("utf-8-sig")
 
 

@@ -29,6 +29,8 @@ from quotascope.quotas.quota_set import in_order as rank
 from ..usage_table import QUOTA, WIDEST, UsageBar
 
 _BAR = 7
+_WHOM = 30
+"""Room for `user 'alice', client-id 'app1'`, in columns."""
 _MOST_NAMES = 100
 """More than fit into the widest table."""
 
@@ -45,7 +47,10 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
     if not rules:
         return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
-    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=5)
+    # what it is for comes before the names under it where the terminal is narrow
+    table.add_column(
+        "rule", no_wrap=True, overflow="ellipsis", ratio=5, min_width=_WHOM
+    )
     table.add_column("quota", max_width=QUOTA)
     table.add_column("limit", no_wrap=True, justify="right")
     if known:

@@ -75,6 +75,6 @@ def top(
     console = Console(highlight=False)
     choices = Choices(order=sort, kind=kind, text=text)
     if can_redraw(console) and not json:
-        asyncio.run(watch(source, console, choices, seconds))
+        asyncio.run(watch(source, console, choices, seconds, running.target()))
     else:
         asyncio.run(print_once(source, console, choices, as_json=json))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
 import typer
 from rich.console import Console
 
-from quotascope.exporter.api.client import Observed, read_exporter
+from quotascope.exporter.api.client import Observed, read_exporter, read_recent
 from quotascope.exporter.api.documents import encoded, entity_document, health_document
 from quotascope.exporter.config import Config
 from quotascope.exporter.diagnosis import FindingSeverity, diagnose
@@ -76,6 +76,7 @@ async def watch(
     console: Console,
     choices: Choices,
     every_seconds: float,
+    exporter: HttpTarget | None = None,
 ) -> None:
     """
     Draw again and again until a key or a signal ends it.
@@ -85,6 +86,8 @@ async def watch(
     """
     async with reading as read:
         show = _Show(await read(), choices)
+        if exporter is not None:
+            show.recall(await read_recent(exporter))
         keys: asyncio.Queue[str] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -112,6 +115,15 @@ class _Show:
         self.problem = ""
         self.trails = Trails()
         self.update(observed)
+
+    def recall(
+        self, recent: Mapping[tuple[str, str, str, str], Sequence[float | None]]
+    ) -> None:
+        """Begin with the minutes that an exporter remembers."""
+        for usage in self.snapshot.measured:
+            of = usage.entity
+            key = (of.quota_type.label, of.broker, of.user, of.client_id)
+            self.trails.recall(of, recent.get(key, ()))
 
     def update(self, observed: Observed) -> None:
         """Show a newer snapshot."""

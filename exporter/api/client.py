@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
+from yarl import URL
 
 from quotascope.clients.security import Tls
 from quotascope.metrics import (
@@ -50,6 +51,8 @@ Observed: TypeAlias = tuple[Snapshot, Sequence[Finding]]
 
 _PATH: Final = "/api/v1/snapshot"
 _FLAG: Final = "--exporter"
+_RECENT_PATH: Final = "/api/v1/entities?show=all&size=500"
+_TIMEOUT_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 256 * MEBIBYTE
 _HINT: Final = (
     "give the address of `quotascope serve`, such as http://quotascope:9749; an exporter of a release without the JSON API "
@@ -131,12 +134,12 @@ def exporter_target(
     url: str,
     login: ExporterLogin | None = None,
     tls: Tls | None = None,
-    timeout_seconds: float = 10.0,
+    timeout_seconds: float | None = None,
 ) -> HttpTarget:
     """Where and how to ask. Raises ``ConfigError``, and ``InvalidConnection`` for files of TLS that cannot be used."""
     return HttpTarget(
         url=snapshot_url(url),
-        timeout_seconds=timeout_seconds,
+        timeout_seconds=timeout_seconds or _TIMEOUT_SECONDS,
         username=None if login is None else login.user,
         password="" if login is None else login.secret(),
         tls=None if tls is None else tls.context(),
@@ -158,6 +161,30 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Obs
         return observed(await fetch.read(), limits)
     except SourceError as error:
         raise type(error)(f"the exporter {target.url}: {error}") from error
+    finally:
+        await fetch.close()
+
+
+async def read_recent(
+    target: HttpTarget,
+) -> dict[tuple[str, str, str, str], list[float | None]]:
+    """
+    What an exporter remembers of the utilization of its fullest entities in steps of ``STEP_SECONDS``, the latest last.
+
+    By quota type as labels have it, broker, user and client-id; empty where it cannot be read, as of an exporter without it.
+    """
+    url = URL(target.url.removesuffix(_PATH) + _RECENT_PATH)
+    fetch = HttpFetch(target, _HINT, _EXPORTER)
+    try:
+        rows = json.loads(await fetch.read(url))["entities"]
+        return {
+            (row["quota_type"], row["broker"], row["user"], row["client_id"]): [
+                None if value is None else float(value) for value in row["recent"]
+            ]
+            for row in rows
+        }
+    except (SourceError, ValueError, TypeError, LookupError):
+        return {}
     finally:
         await fetch.close()
 

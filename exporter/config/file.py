@@ -16,6 +16,8 @@ from ..errors import ConfigError
 Place = tuple[str | int, ...]
 """The path to a value: keys and list indices from the top."""
 
+_MOST_BYTES = 1 << 20
+"""Longer than any configuration; PyYAML needs ten seconds for it."""
 _DEEPEST = 20
 """More levels than any configuration has."""
 _HALF = re.compile("[\ud800-\udfff]")
@@ -42,7 +44,7 @@ def read_document(path: Path, environ: Mapping[str, str] | None) -> ConfigDocume
     """Read a configuration file, or standard input for ``-``. Raises ``ConfigError`` when it cannot be read at all."""
     subject = named(path)
     with refusing(lambda problem: ConfigError(subject, [problem])):
-        text = text_of(path)
+        text = text_of(path, _MOST_BYTES)
     return parse_document(text, subject, environ)
 
 

@@ -101,6 +101,16 @@ class Trails:
                 kept[slots] = np.fmax(kept[slots], now[rows].astype(np.float32))
         self._seen[slots] = self._now
 
+    def recall(self, entity: Entity, used: Sequence[float | None]) -> None:
+        """Take over what an exporter remembers of an entity that was noted: its utilization in the last steps, the latest last."""
+        slot = self._slots.get(_key(entity))
+        if slot is None:
+            return
+        for back, value in enumerate(reversed(used[-self._steps :])):
+            place = self._at(back)
+            if value is not None and isnan(self._values[0, place, slot]):
+                self._values[0, place, slot] = value
+
     def of(self, usage: EntityUsage) -> list[float | None]:
         """The utilization of the last ``RECENT_STEPS``, the latest last; None where the entity was not seen."""
         steps = min(self._steps, RECENT_STEPS)

@@ -173,6 +173,8 @@ class Storage:
         """
         Let only those read a file who may read all of those that it was made of, `of` this table or another; of folders of this machine.
 
+        A file of another group than one of those keeps no permission for its group, unless all users have it.
+
         Raises:
             NotWritten: a source is gone, or its permissions cannot be read or set; the file is removed.
 
@@ -183,9 +185,13 @@ class Storage:
             found = (source._place(each.path) for each in sources)  # noqa: SLF001 - of the same class
             places = (made, *(Path(place.uri, path) for place, path in found))
             try:
-                modes = [stat.S_IMODE(place.stat().st_mode) for place in places]
-                if reduce(and_, modes) != modes[0]:  # some mounted storages refuse any
-                    made.chmod(reduce(and_, modes))
+                about = [place.stat() for place in places]
+                modes = [stat.S_IMODE(each.st_mode) for each in about]
+                mode = reduce(and_, modes)
+                if any(each.st_gid != about[0].st_gid for each in about):
+                    mode &= ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
+                if mode != modes[0]:  # some mounted storages refuse any
+                    made.chmod(mode)
             except OSError as error:
                 self.remove(file.path)
                 raise NotWritten(self.uri, plain(error)) from error

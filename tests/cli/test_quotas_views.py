@@ -33,6 +33,14 @@ def test_an_address_under_a_rule_is_shown_once() -> None:
     )
 
 
+def test_a_narrow_terminal_shows_whom_a_rule_is_for() -> None:
+    """The names under it are cut first."""
+    entity = QuotaEntity("alice", "app1")
+    rule = RuleUsage(entity=entity, key="producer_byte_rate", value=1e6, hits=())
+    row = rendered(as_table([rule, RULE], known=True), 80).splitlines()[1]
+    assert row.startswith(entity.rule)
+
+
 def test_an_address_is_told_to_programs_by_broker() -> None:
     """Its level is null: addresses have no precedence but their own rule before the default."""
     (rule,) = as_json([RULE])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -47,6 +48,20 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     there = shutil.which("true")
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace(command.split()[0], str(there)))
+    done = analyzed("verify", "--man=no", unit)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_systemd_accepts_the_template_for_several_clusters(tmp_path: Path) -> None:
+    """Made by the documented command, each cluster has its configuration and its password."""
+    page = (DEPLOY.parent / "docs/deployment.md").read_text()
+    (change,) = re.findall(r"^sed '(.*)' deploy/systemd/quotascope\.service > ", page, re.MULTILINE)  # fmt: skip
+    text = subprocess.check_output(["sed", change, UNIT], text=True)
+    assert "--config /etc/quotascope/%i.yaml" in text
+    assert "/etc/quotascope/secrets/%i-kafka-password" in text
+    (command,) = values("ExecStart")
+    unit = tmp_path / "quotascope@east.service"
+    unit.write_text(text.replace(command.split()[0], str(shutil.which("true"))))
     done = analyzed("verify", "--man=no", unit)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

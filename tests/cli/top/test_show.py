@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
 import pytest
 from rich.console import Console, RenderableType
-from tests.exporter.examples import snapshot
+from tests.exporter.examples import snapshot, usage
+from tests.exporter.sources.http.misbehaving import answering, serving
 
 from quotascope.cli.terminal import Draw
 from quotascope.cli.top import show
 from quotascope.cli.top.choices import Choices
 from quotascope.cli.top.show import Read
-from quotascope.exporter.api.client import Observed
+from quotascope.exporter.api.client import Observed, exporter_target, read_recent
+from quotascope.exporter.api.documents import encoded, entities_document
+from quotascope.exporter.diagnosis.trails import RECENT_STEPS, STEP_SECONDS, Trails
 from quotascope.exporter.errors import LimitsError
+from quotascope.exporter.page.owners import Owners
+from quotascope.exporter.page.query import EntityQuery, find_entities
 from quotascope.exporter.snapshot import Snapshot
 
 
@@ -58,3 +64,24 @@ def test_a_defect_ends_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
         asyncio.run(show.watch(_reading(*looks), screen.console, Choices(), 0.0))
     old = ["the figures are old: away" in each for each in screen.drawn]
     assert old == [False, True, False]
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_the_screen_begins_with_what_the_exporter_remembers(
+    *, known: bool
+) -> None:
+    """The minutes before the command began; an answer that is none of ours is no history, and no failure."""
+    full = usage(limit=100.0, usage=50.0)
+    now = snapshot(full)
+    trails = Trails()
+    for back in range(10, -1, -1):
+        trails.note(replace(now, taken_at=now.taken_at - STEP_SECONDS * back))
+    page = find_entities(now, trails, EntityQuery(), Owners())
+    body = encoded(entities_document(page)) if known else b'{"entities": [5]}'
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    async with serving(answering(head, body)) as url:
+        recent = await read_recent(exporter_target(url))
+    screen = show._Show((now, ()), Choices())
+    screen.recall(recent)
+    seen = 11 if known else 1
+    assert screen.trails.of(full) == [None] * (RECENT_STEPS - seen) + [0.5] * seen

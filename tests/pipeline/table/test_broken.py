@@ -358,3 +358,24 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(NotWritten, match="nothing was committed"):
         Table.create(str(tmp_path / "file" / "table"), SCHEMA, LAYOUT)
+
+
+def test_a_file_made_of_files_of_another_group_is_not_for_its_own(
+    tmp_path: Path,
+) -> None:
+    """What one group may read is not for another one; what all users may read stays so."""
+    storage = Storage(str(tmp_path))
+    for name, mode in (("made", 0o664), ("of", 0o640), ("public", 0o644)):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(mode)
+        if name != "made" and os.geteuid() == 0:
+            os.chown(tmp_path / name, -1, 12_345)
+    made, source, public = (
+        File(path=name, day=0, bucket=0, rows=0, size=0, first=None, last=None)
+        for name in ("made", "of", "public")
+    )
+    others = (tmp_path / "of").stat().st_gid != (tmp_path / "made").stat().st_gid
+    storage.restrict(made, [public])
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o644
+    storage.restrict(made, [source])
+    assert (tmp_path / "made").stat().st_mode & 0o777 == (0o600 if others else 0o640)

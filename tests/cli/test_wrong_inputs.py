@@ -1,0 +1,119 @@
+"""Forty wrong inputs: each is one message in the words of this product, with what to do, before any server is asked."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+INTERNALS = re.compile(r"Traceback|Errno|errno|Os \{|os error|Value error|Input should|_ssl\.c|pydantic|Error\(|Exception|object at 0x|ssl:default")  # fmt: skip
+WRONG = (
+    ("statsu", "Did you mean 'status'?"),
+    ("status --exportr http://a", "--exporter"),
+    ("status --top x", "expected a whole number, not 'x'"),
+    ("status --exporter quotascope:9749", "an address such as http://quotascope:9749"),
+    ("top --sort usd", "did you mean 'used'?"),
+    ("top --type producer", "did you mean 'produce'?"),
+    ("top --every 5x", "a time such as 500ms, 5s or 1m, got '5x'"),
+    ("top --exporter http://{silent} --exporter-ca-file none", "the CA file none cannot be used: No such file"),
+    ("top --exporter http://{silent} --exporter-ca-file text", "the CA file text cannot be used: no certificate"),
+    ("top --exporter http://{silent} --exporter-user a --exporter-password-file none", "none cannot be read: No such file"),
+    ("serve --port x", "expected a whole number, not 'x'"),
+    ("serve --port 70000", "less than or equal to 65535"),
+    ("serve --source jolokja=http://a:1", "did you mean 'jolokia'?"),
+    ("serve --source http://a:1 --idle-after x", "is no time such as 500ms, 5s or 1m"),
+    ("serve --source http://a:1 --log-level warn", "did you mean 'warning'?"),
+    ("serve --source http://a:1 --detail-above x", "expected a number, not 'x'"),
+    ("serve --source http://a:1 --web.config.file none", "expected a file that is there, got 'none'"),
+    ("explain --bootstrap-servers {silent} --ca-file none", "expected a file that is there, got 'none'"),
+    ("explain --bootstrap-servers {silent} --security-protocol SSL --ca-file text", "the CA file text cannot be used: no certificate"),
+    ("explain --bootstrap-servers {silent} --security-protocol TLS", "expected 'PLAINTEXT'"),
+    ("quotas set producer_byte_rat=5 --user a --bootstrap-servers {silent}", "did you mean 'producer_byte_rate'?"),
+    ("quotas set producer_byte_rate=0 --user a --bootstrap-servers {silent}", "must be greater than 0"),
+    ("quotas set connection_creation_rate=5 --user a --bootstrap-servers {silent}", "none of this entity's keys"),
+    ("quotas set --measure-only request_percent --bootstrap-servers {silent}", "did you mean 'request_percentage'?"),
+    ("quotas set --file none --bootstrap-servers {silent}", "none: cannot be read: No such file"),
+    ("quotas set --file quotas.yaml --bootstrap-servers {silent}", "line 2: unknown key 'usr'; did you mean 'user'?"),
+    ("quotas remove producer_byte_rat --user a --bootstrap-servers {silent}", "did you mean 'producer_byte_rate'?"),
+    ("quotas export --format jaml --bootstrap-servers {silent}", "did you mean 'yaml'?"),
+    ("quotas diff folder --bootstrap-servers {silent}", "folder: cannot be read: Is a directory"),
+    ("config check empty", "empty: no source: give --source"),
+    ("config check large", "large: cannot be read: it is larger than 1 MiB"),
+    ("config check binary", "binary: is not UTF-8 text"),
+    ("ingest text --into text", "Not a directory"),
+    ("ingest text --into usage", "text seems to hold text of another kind: give the log of kafka.request.logger"),
+    ("ingest text --into usage --topics none", "none: No such file or directory; a snapshot is JSON"),
+    ("ingest kafka://a:1/t --into usage --once --every 5s", "give one of them"),
+    ("recommend usage --key producer_byte_rat", "did you mean 'producer_byte_rate'?"),
+    ("recommend usage --for host", "'host' is not one of 'user'"),
+    ("history drop usage --before yesterday", "'yesterday' is no date such as 2026-09-01"),
+    ("dashboards push --grafana-url http://127.0.0.1:1 --grafana-token-file pw", "http://127.0.0.1:1: Connection refused"),
+    ("dashboards push --grafana-url http://{silent} --grafana-token-file pw --grafana-ca-file none", "cannot use none: No such file"),
+    ("alerts write rules --config none", "none: cannot be read: No such file"),
+)  # fmt: skip
+SILENT = (
+    "status --exporter http://{silent}",
+    "status --config named.yaml",
+    "explain --exporter http://{silent}",
+    "explain --bootstrap-servers {silent}",
+    "dashboards push --grafana-url http://{silent} --grafana-token-file pw",
+)
+
+
+@pytest.fixture
+def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server that accepts and never answers, beside some files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    Path("text").write_text("hello\n")
+    Path("pw").write_text("secret")
+    Path("empty").touch()
+    Path("folder").mkdir()
+    Path("binary").write_bytes(b"\xff\0\1\n")
+    Path("large").write_bytes(b"#" * (1 << 20) + b"\n")
+    Path("quotas.yaml").write_text("quotas:\n  - {usr: a, producer_byte_rate: 5}\n")
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        Path("named.yaml").write_text(
+            f"sources: [{{name: b, url: 'http://{address}/jolokia'}}]\n"
+            "collection: {timeout_seconds: 1}\n"
+        )
+        yield address
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+def test_a_wrong_input_is_explained(
+    run: Run, silent: str, words: str, message: str
+) -> None:
+    """What is wrong, in words of its own; the cluster is not asked, which would take ten seconds and name it instead."""
+    code, _, err = run(*shlex.split(words.format(silent=silent)))
+    assert code != 0
+    assert message in err
+    assert not INTERNALS.search(err)
+
+
+@pytest.mark.parametrize("words", SILENT)
+def test_a_silent_server_is_named(
+    run: Run, silent: str, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """With host and port, when the time is over."""
+    monkeypatch.setattr("quotascope.dashboards.grafana._TIMEOUT", _timeout())
+    monkeypatch.setattr("quotascope.exporter.api.client._TIMEOUT_SECONDS", 0.3)
+    if "--bootstrap" in words:
+        monkeypatch.setenv("QUOTASCOPE_KAFKA__TIMEOUT_SECONDS", "0.3")
+    code, out, err = run(*shlex.split(words.format(silent=silent)))
+    assert code == 1
+    assert silent in out + err
+    assert re.search(r"no (complete )?answer", out + err)
+
+
+def _timeout() -> object:
+    from aiohttp import ClientTimeout  # noqa: PLC0415 - of one test
+
+    return ClientTimeout(total=0.3)

@@ -1,0 +1,224 @@
+"""All examples that `--help` prints, as they are printed, against a real broker, its agents, exporters and a Grafana: names of files and hosts alone are replaced."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from tests.cluster.certificates import make_certificates
+from tests.cluster.cluster import Cluster
+from tests.cluster.ports import free_port
+from tests.cluster.quotas import Quotas
+from tests.cluster.users import USERS
+from tests.dashboards import fake_grafana
+from tests.exporter.web.serving import HASH, PASSWORD
+from tests.integration.eventually import eventually, some
+from tests.integration.exporter import Exporter, settings_for, write_config
+
+from quotascope.cli.main import app
+from quotascope.spark_listener.job import Job, write_summary
+
+pytestmark = pytest.mark.real
+ROOT = Path(__file__).parents[2]
+REQUESTS = ROOT / "tests/pipeline/captures/kafka-4.3.1-request.log.gz"
+EVENTS = ROOT / "tests/spark_listener/recorded/4.3.0/logs"
+_EXAMPLE = re.compile(r"(?:\w+=\S+ )?(?:quotascope|zcat|spark-submit) ")
+_ENDLESS = re.compile(r"quotascope (?:serve|demo)\b")
+"""They run until a signal."""
+_CODES = {"doctor": {0, 1}, "quotas diff": {0, 2}}
+"""Exit codes that stand for what was found, not for a failure."""
+_SUBMIT = """\
+import os, sys
+words = sys.argv[1:]
+while words[0].startswith("--"):
+    option, value = words.pop(0), words.pop(0)
+    if option in {"--py-files", "--jars"} and not os.path.exists(value):
+        sys.exit(f"{value} is missing")
+    if option not in {"--py-files", "--jars", "--master", "--packages", "--conf"}:
+        sys.exit(f"{option} is unknown")
+if any(word.startswith("kafka://") for word in words):  # tests/spark/pipeline has the stream
+    words.append("--help")
+os.execv(sys.executable, [sys.executable, *words])
+"""
+"""In the place of `spark-submit`: it looks at the options, and runs the application in this Python, without a JVM."""
+
+
+def _examples(command: Any, path: str) -> Iterator[tuple[str, str]]:
+    inner = getattr(command, "commands", {})
+    for name, each in inner.items():
+        yield from _examples(each, f"{path} {name}")
+    if not inner:
+        if path.startswith(
+            "quotascope shadow"
+        ):  # of a Prometheus and a stream of their own
+            return
+        lines = [line.strip() for line in (command.epilog or "").splitlines()]
+        found = [line for line in lines if _EXAMPLE.match(line)]
+        assert found, f"{path} has no example"
+        yield from ((line, path) for line in found)
+
+
+EXAMPLES = dict(_examples(typer.main.get_command(app), "quotascope"))
+"""Each once, with a command that prints it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with what the examples name, and what stands for its files and hosts."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    names: Mapping[str, str]
+
+    def command(self, example: str, here: Path) -> str:
+        """The example with our names, for a copy of the folder."""
+        for theirs, ours in self.names.items():
+            example = example.replace(theirs, ours)
+        return example.replace(str(self.folder), str(here))
+
+
+@pytest.fixture(scope="module")
+def place(
+    kafka: Cluster, exporter: Exporter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
+    """Everything that the examples read; each runs in a copy of its own."""
+    folder = tmp_path_factory.mktemp("examples")
+    for each in ("etc/quotascope", "etc/kafka", "etc/prometheus", "var/log/kafka", "var/log/spark", "bin", "hdfs/kafka", "hdfs/logs", "kubernetes"):  # fmt: skip
+        (folder / each).mkdir(parents=True)
+    agents = kafka.brokers[0].agents
+    certificates = make_certificates(folder)
+    (folder / "pw").write_text(PASSWORD)
+    (folder / "pw-kafka").write_text(USERS["admin"])
+    (folder / "token").write_text(fake_grafana.TOKEN)
+    tls = {"cert_file": str(certificates.server), "key_file": str(certificates.server_key)}  # fmt: skip
+    web = {"tls_server_config": tls, "basic_auth_users": {"me": HASH}}
+    (folder / "etc/quotascope/web.yaml").write_text(yaml.safe_dump(web))
+    settings = settings_for(kafka.brokers, kafka.admin)
+    write_config(folder / "etc/quotascope.yaml", settings)
+    _write_data(folder)
+    grafana = fake_grafana.FakeGrafana()
+    with ExitStack() as running:
+        running.enter_context(fake_grafana.serving(grafana))
+        server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(folder / "etc/quotascope/web.yaml")}  # fmt: skip
+        guarded = Exporter(folder / "guarded", {**settings, "server": server})
+        running.callback(guarded.child.end)
+        eventually(lambda: some(guarded.log("ready")))
+        yield Place(
+            folder,
+            {
+                **{name: text for name, text in os.environ.items() if not name.startswith("QUOTASCOPE_")},
+                "PATH": os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+                "SSL_CERT_FILE": str(kafka.certificates.ca),
+                "COLUMNS": "100",
+            },
+            {
+                "https://quotascope:9749": guarded.url.replace("127.0.0.1", "localhost"),
+                "http://quotascope:9749": exporter.url,
+                "broker-1:9092": kafka.admin,
+                "broker-1:9093": kafka.sasl_ssl,
+                "--sasl-username me --sasl-password-file pw": "--sasl-username admin --sasl-password-file pw-kafka",
+                "http://broker-1:8778/jolokia": agents.jolokia,
+                "http://{host}:8778/jolokia": agents.jolokia.replace("127.0.0.1", "{host}"),
+                "http://broker-1:9404/metrics": agents.jmx_exporter,
+                "http://{host}:9404/metrics": agents.jmx_exporter.replace("127.0.0.1", "{host}"),
+                "https://grafana.corp": grafana.url,
+                "http://localhost:3000": grafana.url,
+                "GRAFANA_TOKEN=…": f"GRAFANA_TOKEN={fake_grafana.TOKEN}",
+                "https://collector:4317": f"http://127.0.0.1:{free_port()}",
+                " --port 9749": f" --port {free_port()}",
+                " --port 9750": f" --port {free_port()}",
+                " :9750": f" :{free_port()}",
+                "--replication-factor 3": "--replication-factor 1",  # of one broker
+                " /etc/": f" {folder}/etc/",
+                " /var/": f" {folder}/var/",
+                "hdfs:///": f"{folder}/hdfs/",
+            },
+        )  # fmt: skip
+
+
+def _write_data(folder: Path) -> None:
+    """Request logs of two days, with requests in each hour, and their history, quotas, candidates, event logs of Spark, a job."""
+    log = gzip.decompress(REQUESTS.read_bytes()).splitlines(keepends=True)[:20]
+    hours = [
+        f"2026-11-{day} {hour:02}".encode() for day in (20, 21) for hour in range(24)
+    ]
+    text = b"".join(line.replace(line[1:14], hour, 1) for hour in hours for line in log)
+    for path in ("var/log/kafka/kafka-request.log", "logs/broker-1/a.log", "hdfs/logs/kafka/a.log", "kafka-request.log"):  # fmt: skip
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text)
+    (folder / "kafka-request.log.gz").write_bytes(gzip.compress(text))
+    (folder / "topics.json").write_text('{"orders": 12}')
+    (folder / "quotas.yaml").write_text("quotas:\n  - {user: orders, producer_byte_rate: 1048576}\n")  # fmt: skip
+    (folder / "candidates.yaml").write_text("candidates:\n  - name: twice\n    quotas:\n      - {user: alice, producer_byte_rate: 100000}\n")  # fmt: skip
+    (folder / "job.py").write_text("print('a job')\n")
+    (folder / "quotascope.jar").touch()
+    (folder / "quotascope.zip").touch()
+    write_summary(Job("nightly").snapshot(), folder / "summary.json")
+    (rolling,) = (EVENTS / "rolling").iterdir()
+    (zstd,) = (EVENTS / "zstd").iterdir()
+    shutil.copytree(rolling, folder / "var/log/spark/application_1700000000000_0042")
+    shutil.copytree(rolling, folder / "eventlog_v2_app-20260101120000-0001")
+    shutil.copy(zstd, folder / "app-20260101120000-0001.zstd")
+    submit = folder / "bin/spark-submit"
+    submit.write_text(f"#!{sys.executable}\n{_SUBMIT}")
+    submit.chmod(0o755)
+    quotascope = Path(sys.executable).with_name("quotascope")
+    (folder / "alerts.yaml").write_bytes(subprocess.check_output([quotascope, "alerts", "config"]))  # fmt: skip
+    for into in ("usage", "hdfs/kafka/usage"):
+        subprocess.run([quotascope, "ingest", "kafka-request.log", "--broker", "1", "--into", into], cwd=folder, check=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_works_as_it_is_printed(
+    place: Place, quotas: Quotas, tmp_path: Path, example: str
+) -> None:
+    """It ends as a success, or with the exit code of what it found."""
+    if "quotas remove" in example:  # what is not there cannot be removed
+        quotas.set(
+            ({"user": "alice", "client-id": "app1"}, {"producer_byte_rate": 1e6}),
+            ({"client-id": None}, {"request_percentage": 50.0}),
+        )
+    here = shutil.copytree(place.folder, tmp_path / "here")
+    script = place.command(example, here)
+    if _ENDLESS.search(example):
+        _runs_until_stopped(script, here, place.environ)
+        return
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=here, env=place.environ, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    allowed = _CODES.get(EXAMPLES[example].removeprefix("quotascope "), {0})
+    assert done.returncode in allowed, f"{script}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"  # fmt: skip
+    assert "Traceback" not in done.stderr
+
+
+def _runs_until_stopped(script: str, here: Path, environ: Mapping[str, str]) -> None:
+    """It shows that it works, and ends with a signal."""
+    with subprocess.Popen(
+        ["bash", "-c", f"exec {script}"],
+        cwd=here, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        stop = threading.Timer(30, process.kill)
+        stop.start()
+        lines = []
+        for line in process.stdout or ():
+            lines.append(line)
+            if re.search(r"\bready\b|For Prometheus: http", line):
+                process.send_signal(signal.SIGINT)
+        process.wait()
+        stop.cancel()
+    assert process.returncode == 0, "".join(lines)
