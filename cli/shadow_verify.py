@@ -122,8 +122,8 @@ def _table(found: Verification) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from quotascope.metrics import spelled
     from quotascope.pages.words import seconds, shown
-    from quotascope.pipeline.report.words import who
 
     table = Table(title=Text(f"Shadow {shown(found.shadow)}: predicted → since it is set"), box=SIMPLE_HEAD, title_justify="left")  # fmt: skip
     table.add_column("entity", overflow="fold")
@@ -132,7 +132,7 @@ def _table(found: Verification) -> Table:
     for each in found.entities[:_MOST]:
         before, after = each.predicted, each.happened
         cells = (
-            who(each.user, each.client_id),
+            spelled(each.user, each.client_id),
             f"{before.throttled:,} → {after.throttled:,}",
             f"{seconds(before.seconds)} → {seconds(after.seconds)}",
             f"{before.refused:,} → {after.refused:,}",
