@@ -12,7 +12,13 @@ import numpy as np
 from quotascope.metrics import QuotaType
 
 from ..diagnosis.episodes import Episode, episodes
-from ..diagnosis.explain import Explanation, LevelRule, explain, overruling
+from ..diagnosis.explain import (
+    Explanation,
+    LevelRule,
+    explain,
+    overruling,
+    user_of,
+)
 from ..diagnosis.explained import asked_client, asked_user, level_text, sentence
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import Trail, Trails
@@ -61,8 +67,10 @@ def asked_entity(given: Mapping[str, str]) -> tuple[str | None, str | None]:
 def find_entity(
     snapshot: Snapshot, trails: Trails, user: str | None, client_id: str | None
 ) -> EntityResult:
-    """Explain a user and client-id, and find what is measured of it."""
+    """Explain a user (or its principal, ``User:alice``) and client-id, and find what is measured of it."""
     limits = snapshot.limits
+    if limits is not None and user is not None:
+        user = user_of(limits, user)
     explanations = (
         None if limits is None else explain(limits, user, client_id, snapshot.nodes)
     )

@@ -83,6 +83,7 @@ ROWS = (
         ("alice", "", [3]),
         (None, "app", [4]),
         ("bob", "app", [4, 6]),
+        ("User:alice", "", [3]),
         (None, None, []),
         ("nobody", None, []),
     ],

@@ -157,6 +157,8 @@ def test_headers_sort_and_say_so() -> None:
     assert "?sort=delay&reverse=1&q=ali" in links
     assert "?sort=name&q=ali" in links
     assert {"?sort=used&q=ali", "?q=ali"} <= set(links)
+    assert "api/v1/entities?sort=delay&q=ali" in links
+    assert shown.values("link", "href") == ["-/icon.svg", "-/page.css"]
     turned = page(snapshot(), sort="name", reverse="1")
     assert turned.values("th", "aria-sort") == ["descending"]
 

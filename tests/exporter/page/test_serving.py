@@ -8,6 +8,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request, StreamResponse
 from tests.exporter.examples import NOW, ScriptedLimits, ScriptedSource, table
+from yarl import URL
 
 from quotascope.exporter.api import Api
 from quotascope.exporter.collection import Collection
@@ -151,6 +152,20 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
         assert answer.content_type == kind
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["entity", "api/v1/explain"])
+@pytest.mark.parametrize(
+    "name",
+    ["%00", "%ff%fe", "%ED%A0%80", "%3Cscript%3E", "%E2%80%AEx%0A", "a/../b", "%2e%2e%2f", "x" * 3_000, "%0A" * 1_000, "User:alice"],
+)  # fmt: skip
+async def test_any_name_can_be_asked_for(served: Served, path: str, name: str) -> None:
+    """As user and as client-id: an answer, never an error, and as text."""
+    await served.collection.snapshot(5.0)
+    for query in (f"user={name}", f"client_id={name}", f"user={name}&client_id={name}"):
+        answer = await served.client.get(URL(f"/{path}?{query}", encoded=True))
+        assert answer.status == 200
+        assert "<script>" not in await answer.text() or path != "entity"
 
 
 async def test_query_that_cannot_be_read(served: Served) -> None:
