@@ -13,10 +13,10 @@ from markupsafe import Markup
 from .render import render
 
 POLICY: Final = (
-    "default-src 'none'; style-src 'self'; form-action 'none'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy: nothing but our own style."""
+"""Content-Security-Policy: nothing but our own style and icon."""
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
 """HTML in a text is shown as it is written."""
 

@@ -110,7 +110,12 @@ class Server:
             OwnerConfig(team=HOSTILE, user=HOSTILE),
         ]
         handlers = Handlers(
-            self.collection, config, HOSTILE, clock=lambda: NOW, owners=Owners(owners)
+            self.collection,
+            config,
+            HOSTILE,
+            clock=lambda: NOW,
+            owners=Owners(owners),
+            runbooks={"Alert": "# Alert\n\n`" + "x" * 300 + "`"},
         )
         runner = web.AppRunner(handlers.app(), access_log=None, shutdown_timeout=1)
         await runner.setup()
@@ -294,7 +299,10 @@ CUT = """
 """What is not wholly within the window, scrolling aside."""
 
 
-@pytest.mark.parametrize("path", ["", "rules", "entity?user=alice", ENTITY])
+PATHS = ("", "rules", "entity?user=alice", ENTITY, "runbooks/", "runbooks/Alert")
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_nothing_is_cut_in_any_window(
     path: str, chromium: Browser, server: Server
 ) -> None:
