@@ -282,7 +282,7 @@ def test_keyboard(chromium: Browser, server: Server) -> None:
     """The first Tab leads past everything, each further one is seen, and wide tables can be scrolled."""
     chromium.open(server.url)
     stops = []
-    for _ in range(24):
+    for _ in range(30):
         chromium.press("Tab")
         stops.append(chromium.evaluate("document.activeElement.textContent || document.activeElement.id"))  # fmt: skip
         assert chromium.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"  # fmt: skip
