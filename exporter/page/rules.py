@@ -1,4 +1,4 @@
-"""The page of all rules, with whom they apply to now."""
+"""The page of all rules, with the entities that they apply to now."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RuleShow(StrEnum):
 _SHOWS: Final = {each.value: each for each in RuleShow}
 _SHOW_OPTIONS: Final = (
     (RuleShow.ALL.value, "all"),
-    (RuleShow.NEAR.value, "someone close to it, or throttled"),
+    (RuleShow.NEAR.value, "an entity close to it, or throttled"),
     (RuleShow.UNUSED.value, "without a client"),
 )
 _TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
