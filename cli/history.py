@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import EngineName, Folder, check_extra
+from .options import EngineName, Folder, Json, check_extra
 
 if TYPE_CHECKING:
     from quotascope.pipeline.history.store import TableState
@@ -21,7 +22,7 @@ _MOST_DAYS = 100_000
 EXAMPLES = """
 Examples:
 
-quotascope history status usage
+quotascope history status usage --json
 
 quotascope history compact usage
 
@@ -43,9 +44,24 @@ Names = Annotated[
 
 
 @history.command(epilog=EXAMPLES)
-def status(folder: Folder) -> None:
+def status(folder: Folder, *, json: Json = False) -> None:
     """Show rows, size, files and days of each table, from the tables' logs alone."""
     states = _states(folder)
+    if json:
+        rows = [
+            {
+                "table": state.name,
+                "rows": state.rows,
+                "bytes": state.size,
+                "files": state.files,
+                "files_after_compaction": state.smallest,
+                "first_day": state.first_day,
+                "last_day": state.last_day,
+            }
+            for state in states
+        ]
+        typer.echo(jsonlib.dumps(rows, indent=2, default=str))
+        return
     typer.echo(f"{'table':12}{'rows':>15}{'MB':>10}{'files':>8}{'merged':>8}  days")
     for state in states:
         days = f"{state.first_day} to {state.last_day}" if state.first_day else "-"

@@ -34,7 +34,7 @@ from .shadow import shadow
 from .spark import spark
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The commands; what is wrong with an option is explained without the words of the library that parses its value."""
 
     # what typer raises has a private home in some of its versions
@@ -74,7 +74,7 @@ _EXPECTED = (
 
 app = typer.Typer(
     name="quotascope",
-    cls=Commands,
+    cls=CommandGroup,
     context_settings={"help_option_names": ["--help", "-h"]},
     help="Quota observability for Apache Kafka: who is throttled, by which rule, and how close is everyone else.",
     no_args_is_help=True,

@@ -30,10 +30,24 @@ def admin(config: Config) -> Iterator[QuotaAdmin]:
         opened.close()
 
 
-def configured(config: Config) -> QuotaSet:
-    """The quotas of the cluster. Raises ``ConfigError``, ``ClientError`` and ``QuotasError``."""
-    from quotascope.quotas import QuotaSet
+def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
+    """The quotas of the cluster, as Kafka or an exporter knows them. Raises ``ConfigError``, ``ClientError``, ``QuotasError`` and ``ExporterError``."""
+    from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP
+    from quotascope.metrics import DEFAULT
+    from quotascope.quotas import Entity, IpEntity, QuotaSet
 
+    from ..explain import exporter_limits
+
+    if exporter is not None:
+        limits, _ = asyncio.run(exporter_limits(exporter))
+        quotas: dict[Entity, dict[str, float]] = {}
+        for kind, rules in limits.rules.items():
+            for entity, value in rules.items():
+                quotas.setdefault(entity, {})[kind.quota_key] = value
+        for ip, value in limits.connection_limits.items():
+            address = IpEntity(DEFAULT if ip == DEFAULT_IP else ip)
+            quotas[address] = {CONNECTION_KEY: value}
+        return QuotaSet(quotas)
     with admin(config) as opened:
         return QuotaSet.of(opened.describe_quotas())
 

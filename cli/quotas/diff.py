@@ -11,12 +11,14 @@ from typer.core import TyperCommand
 
 from .. import options
 from ..options import grouped
-from ..settings import AdminOptions
+from ..settings import AdminOptions, RunningExporter
 
 EXAMPLES = """
 Examples:
 
 quotascope quotas diff quotas.yaml --bootstrap-servers broker-1:9092
+
+quotascope quotas diff quotas.yaml --exporter http://quotascope:9749 --json
 
 quotascope quotas diff quotas.yaml --config /etc/quotascope.yaml --kafka-configs
 
@@ -63,6 +65,7 @@ def diff(
             help="Print the commands of kafka-configs.sh that make the cluster like the file.",
         ),
     ] = False,
+    running: RunningExporter,
     kafka: AdminOptions,
 ) -> None:
     """Show the changes that would make the quotas of the cluster those of the file."""
@@ -81,7 +84,7 @@ def diff(
         raise typer.Exit(1)
     wanted = read_quotas(file)
     settings = kafka.configuration()
-    current = configured(settings)
+    current = configured(settings, running.target())
     changes = difference(current.of_entities(wanted) if partial else current, wanted)
     if json:
         typer.echo(jsonlib.dumps([change.as_json() for change in changes], indent=2))

@@ -11,7 +11,7 @@ import typer
 
 from .. import options
 from ..options import grouped
-from ..settings import AdminOptions
+from ..settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
@@ -21,6 +21,8 @@ EXAMPLES = """
 Examples:
 
 quotascope quotas export --bootstrap-servers broker-1:9092 > quotas.yaml
+
+quotascope quotas export --exporter http://quotascope:9749 --format kafka-user --strimzi-cluster my-cluster
 
 quotascope quotas export --quotas quotas.yaml --bootstrap-servers broker-1:9092 --format kafka-configs
 
@@ -83,6 +85,7 @@ def export(
         ),
     ] = None,
     strimzi: Strimzi,
+    running: RunningExporter,
     kafka: AdminOptions,
 ) -> None:
     """Write all quotas to standard output."""
@@ -99,7 +102,10 @@ def export(
     if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
     settings = kafka.configuration()
-    exported = configured(settings) if quotas is None else read_quotas(quotas)
+    if quotas is None:
+        exported = configured(settings, running.target())
+    else:
+        exported = read_quotas(quotas)
     if output is ExportFormat.YAML:
         typer.echo(quotas_yaml(exported), nl=False)
     elif output is ExportFormat.KAFKA_CONFIGS:

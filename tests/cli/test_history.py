@@ -25,6 +25,7 @@ def test_a_folder_is_looked_after(folder: str, run: Run) -> None:
     """Its tables are shown, merged, shortened and cleaned, and each step says what it did."""
     steps = {
         ("status", folder): "2023-11-14 to 2023-11-14",
+        ("status", folder, "--json"): '"first_day": "2023-11-14"',
         ("compact", folder, "--engine", "local"): "6 files merged",
         ("drop", folder, "--before", "2024-01-01", "--table", "seconds"): "2 rows before 2024-01-01 dropped",
         ("drop", folder, "--keep-days", "30"): "4 rows before ",

@@ -75,9 +75,10 @@ def access(certificates: Certificates) -> list[str | Path]:
         (["explain", "--user", "User:alice"], ["3 user alice decides, 1,000 B/s"]),
         (["explain", "--user", "alice", "--json"], ['"level": "user"']),
         (["quotas", "list"], ["user alice"]),
+        (["quotas", "export"], ['user: "alice"\n    producer_byte_rate: 1000', "request_percentage: 50", "ip: <default>\n    connection_creation_rate: 7"]),
     ],
     ids=" ".join,
-)
+)  # fmt: skip
 async def test_with_everything_that_it_wants(
     exporter: Exporter,
     certificates: Certificates,
