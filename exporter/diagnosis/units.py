@@ -35,6 +35,7 @@ _UNITS = {
     QuotaType.CONTROLLER_MUTATION: "mut/s",
 }
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_NEARLY_ALL: Final = 0.99
 _MOST = 9.995
 _TEN = 9.995
 _HUNDRED = 99.95
@@ -128,15 +129,17 @@ def measured(quota_type: QuotaType, value: float) -> str:
 
 def percent(ratio: float | None) -> str:
     """
-    A ratio in percent, in four characters at most.
+    A ratio in percent, in four characters at most; what is below the whole is not 100%.
 
-    >>> percent(0.984), percent(123.0), percent(-40.0), percent(None)
-    ('98%', '999+', '<0%', '')
+    >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(-40.0), percent(None)
+    ('98%', '99%', '100%', '999+', '<0%', '')
     """
     if ratio is None:
         return ""
     if ratio < 0:
         return "<0%"
+    if _NEARLY_ALL < ratio < 1:
+        return f"{_NEARLY_ALL:.0%}"
     return f"{ratio:.0%}" if ratio < _MOST else "999+"
 
 
