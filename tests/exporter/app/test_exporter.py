@@ -261,7 +261,7 @@ async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
     world = Switching(collection={"max_age_seconds": 0})
     world.sources["a"].table = rates("1", {"alice": 9.0, "bob": 6.0})
     plain = world.parts("a", "first")
-    shown = {"shadow": {"file": file}}
+    shown: dict[str, Any] = {"shadow": {"file": file}}
     with_shadow = replace(world.parts("a", "first", **shown), shadows=read_shadows(file))  # fmt: skip
     hidden = replace(world.parts("a", "first", **shown, cardinality={"exclude_users": ["bob"]}), shadows=with_shadow.shadows)  # fmt: skip
     throttle = 'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",user="bob"} 11.0'  # fmt: skip
