@@ -114,8 +114,8 @@ class Grouping:
         self._limits, self._shadow_limits = limits, Limits(rules=rules, nodes=limits.nodes, read_at=0.0)  # fmt: skip
         self._windows, self._shows = windows, shows
         self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}  # fmt: skip
-        self._known: dict[tuple[QuotaType, Names], Names | int | None] = {}
-        self._numbers: dict[tuple[QuotaType, str, Names], int] = {}
+        self._known: dict[QuotaType, tuple[dict[Names, Names | int], dict[tuple[str, Names], int]]] = {kind: ({}, {}) for kind in QuotaType}  # fmt: skip
+        """The tags under the shadow by those measured, and the numbers of entities by broker and tags."""
         self._pool_numbers: dict[Pool, int] = {}
         self._group = np.empty(0, np.intp)
         self.layout = Layout(())
@@ -185,32 +185,32 @@ class Grouping:
         kind, names = entity.quota_type, _names(entity)
         if entity.tags is not None or not self.rules[kind].enabled:
             return _UNLIMITED
-        key = kind, names
-        if key not in self._known:
-            self._known[key] = self._placed(kind, names)
-        tags = self._known[key]
-        if isinstance(tags, int) or tags is None:
-            return _UNLIMITED if tags is None else tags
-        place = kind, entity.broker, tags
-        if place not in self._numbers:
-            self._numbers[place] = len(self.entities)
+        known, numbers = self._known[kind]  # a quota type is expensive to hash
+        tags = known.get(names, _NEW)
+        if tags == _NEW:
+            tags = known[names] = self._placed(kind, names)
+        if isinstance(tags, int):
+            return tags
+        number = numbers.get((entity.broker, tags))
+        if number is None:
+            number = numbers[entity.broker, tags] = len(self.entities)
             made = Entity(broker=entity.broker, quota_type=kind, user=tags[0], client_id=tags[1])  # fmt: skip
             self.entities.append(limited(made, self._shadow_limits))
-        return self._numbers[place]
+        return number
 
-    def _placed(self, kind: QuotaType, names: Names) -> Names | int | None:
-        """The tags of all requests of a row under the shadow, None where none has a limit, else that they are divided."""
+    def _placed(self, kind: QuotaType, names: Names) -> Names | int:
+        """The tags of all requests of a row under the shadow, or that none of them has a limit, or that they are divided."""
         rules, enforced = self.rules[kind], self.enforced[kind]
         if all(names):
             only = rules.metric_tags(*names)
-            return None if rules.bound_of(*only) is None else only
+            return _UNLIMITED if rules.bound_of(*only) is None else only
         tags = {
             rules.metric_tags(*request)
             for request in self._completions[kind].of(names)
             if enforced.metric_tags(*request) == names
         }
         if tags and all(rules.bound_of(*each) is None for each in tags):
-            return None
+            return _UNLIMITED
         return names if tags == {names} else _DIVIDED
 
     def _may_have_more(self, entity: Entity, divided: Iterable[Names]) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -28,6 +29,7 @@ from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.otlp import OtlpPush
+from quotascope.exporter.shadow import read_shadows
 from quotascope.exporter.snapshot import Sampling, Snapshot
 from quotascope.metrics.catalog import families
 
@@ -250,6 +252,35 @@ async def test_owners_change_with_the_configuration() -> None:
             assert f'"owner": {owner}' in text
             _, text = await get(f"{exporter.url}/?show=all")
             assert ("platform" in text) == (parts is second)
+
+
+async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
+    """With the configuration, within the patterns of what may be shown; without shadows, a scrape is what it was, to the byte."""
+    file = tmp_path / "shadow.yaml"
+    file.write_text("candidates: [{name: low, quotas: [{user: <default>, producer_byte_rate: 3}]}]")  # fmt: skip
+    world = Switching(collection={"max_age_seconds": 0})
+    world.sources["a"].table = rates("1", {"alice": 9.0, "bob": 6.0})
+    plain = world.parts("a", "first")
+    shown: dict[str, Any] = {"shadow": {"file": file}}
+    with_shadow = replace(world.parts("a", "first", **shown), shadows=read_shadows(file))  # fmt: skip
+    hidden = replace(world.parts("a", "first", **shown, cardinality={"exclude_users": ["bob"]}), shadows=with_shadow.shadows)  # fmt: skip
+    throttle = 'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",user="bob"} 11.0'  # fmt: skip
+    both = 'kafka_quota_shadow_throttled_entities{broker="1",quota_type="produce",shadow="low"}'  # fmt: skip
+    async with world.exporter(plain) as exporter:
+        await ready(exporter)
+        _, text = await get(f"{exporter.url}/metrics")
+        assert "shadow" not in text
+        await exporter.swap(with_shadow)
+        _, text = await get(f"{exporter.url}/metrics")
+        assert throttle in text.splitlines()
+        assert f"{both} 1.0" in text.splitlines()
+        await exporter.swap(hidden)
+        _, text = await get(f"{exporter.url}/metrics")
+        assert throttle not in text
+        assert f"{both} 1.0" in text.splitlines()
+        await exporter.swap(plain)
+        _, text = await get(f"{exporter.url}/metrics")
+        assert "shadow" not in text
 
 
 async def test_scrape_under_way_outlives_its_source() -> None:

@@ -15,6 +15,7 @@ from quotascope.exporter.snapshot import (
     Folds,
     LimitsHealth,
     NodeUsage,
+    Shadow,
     Snapshot,
     ThrottleCause,
 )
@@ -273,6 +274,25 @@ def test_delay_queues_and_sources() -> None:
     assert "broker-1jolokiaup0.250 s12" in shown.text
     states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
     assert states.values("span", "class").count("severity") == 1
+
+
+def test_shadows() -> None:
+    """What each would do now, with the entity nearest to its limit; what is unknown is no zero, and names are text."""
+    busy = Shadow(
+        name=HOSTILE,
+        entities=(usage(user=HOSTILE, limit=10.0, usage=20.0, throttle_time_seconds=11.0),),
+        evaluated={(QuotaType.PRODUCE, "1"): 8},
+        throttled={(QuotaType.PRODUCE, "1"): 3},
+        unevaluated={(QuotaType.FETCH, "1", "finer"): 2},
+    )  # fmt: skip
+    dark = Shadow(name="dark", unevaluated={(QuotaType.PRODUCE, "1", "finer"): 5})
+    shown = page(snapshot(shadows=(busy, dark)))
+    assert "Shadows" in shown.headings
+    assert "382" in shown.text
+    assert "11.0 s" in shown.text
+    assert "darkunknownunknown5--" in shown.text
+    assert "script" not in {tag for tag, names in shown.elements if not names}
+    assert "Shadows" not in page(snapshot()).headings
 
 
 def test_what_is_not_shown_one_by_one() -> None:
