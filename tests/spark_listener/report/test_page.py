@@ -31,11 +31,11 @@ from quotascope.spark_listener.report.page import (
 
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "span", "div", "ul", "li",
-    "table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "text",
+    "table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "text", "wbr",
 }  # fmt: skip
 HARMLESS = {
     "lang", "charset", "http-equiv", "content", "name", "class", "viewBox", "viewbox", "xmlns", "role", "x", "y", "x1", "x2", "y1", "y2",
-    "width", "height", "fill", "rx", "preserveaspectratio",
+    "width", "height", "fill", "rx", "preserveaspectratio", "data-head",
 }  # fmt: skip
 
 
