@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.replay.histories import (
+    CREATE_TOPICS,
     PRODUCE,
     Request,
     candidate,
@@ -61,6 +62,7 @@ def in_parts(
 
 
 long_gaps = requests.map(lambda each: replace(each, after_ms=each.after_ms + HOUR_MS))
+refused = requests.map(lambda each: replace(each, api_key=CREATE_TOPICS, withheld=True, granted=each.cost % 3, throttle_ms=9))  # fmt: skip
 shapes = st.sampled_from((WindowConfig(), WindowConfig(samples=2, window_seconds=1)))
 tried = st.builds(
     lambda quotas, policy, shape: candidate(quotas, mutation_policy=policy, controller_windows=shape, windows=shape),
@@ -72,7 +74,7 @@ tried = st.builds(
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.lists(st.one_of(requests, requests, requests, long_gaps), min_size=1, max_size=40),
+    st.lists(st.one_of(requests, requests, requests, refused, long_gaps), min_size=1, max_size=40),
     st.lists(st.integers(0, 40), max_size=4),
     st.lists(tried, min_size=1, max_size=3),
 )  # fmt: skip
