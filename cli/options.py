@@ -46,6 +46,12 @@ PORT = typer.Option(
     help="Port to listen on; 0 takes a free one. The exporter's is 9749 by default.",
     rich_help_panel=SERVING,
 )
+SHADOW = typer.Option(
+    "--shadow",
+    metavar="FILE",
+    help="Show what brokers would do under the candidates in this file, which no broker enforces (docs/shadow.md). A running exporter has its own.",
+    rich_help_panel=READING,
+)
 OTLP_ENDPOINT = typer.Option(
     "--otlp-endpoint",
     metavar="URL",

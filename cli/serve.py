@@ -155,12 +155,7 @@ class Serving:
     ] = None
     shadow: Annotated[
         str | None,
-        typer.Option(
-            "--shadow",
-            metavar="FILE",
-            help="Show what brokers would do under the candidates in this file, which no broker enforces (docs/shadow.md).",
-            rich_help_panel=options.READING,
-        ),
+        options.SHADOW,
     ] = None
     otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None
     otlp_protocol: Annotated[

@@ -37,11 +37,7 @@ def status(
     running: RunningExporter,
     candidates: Annotated[
         str | None,
-        typer.Option(
-            "--shadow",
-            metavar="FILE",
-            help="The candidates, where brokers are read; a running exporter has its own.",
-        ),
+        options.SHADOW,
     ] = None,
     top: options.Top = 10,
     json: options.Json = False,

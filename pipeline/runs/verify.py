@@ -187,8 +187,12 @@ def _query(url: str, expression: str, time_ms: int) -> dict[tuple[str, str], flo
         with urlopen(f"{url.rstrip('/')}/api/v1/query?{asked}", timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above # fmt: skip
             found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
         return {(each["metric"].get("user", ""), each["metric"].get("client_id", "")): float(each["value"][1]) for each in found}  # fmt: skip
-    except (URLError, OSError, ValueError, KeyError, TypeError) as error:
-        raise NotVerified(f"{url}: Prometheus does not answer: {error}") from error
+    except OSError as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        text = getattr(reason, "strerror", None) or str(reason)
+        raise NotVerified(f"{url}: Prometheus does not answer: {text}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotVerified(f"{url}: this is no answer of Prometheus") from error
 
 
 def _compared(
