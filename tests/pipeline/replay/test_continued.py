@@ -62,7 +62,8 @@ def in_parts(
 
 
 long_gaps = requests.map(lambda each: replace(each, after_ms=each.after_ms + HOUR_MS))
-refused = requests.map(lambda each: replace(each, api_key=CREATE_TOPICS, withheld=True, granted=each.cost % 3, throttle_ms=9))  # fmt: skip
+dense = requests.map(lambda each: replace(each, user="alice", client_id="app", after_ms=each.after_ms % 400))  # fmt: skip
+refused = dense.map(lambda each: replace(each, api_key=CREATE_TOPICS, withheld=True, granted=each.cost % 3, throttle_ms=9))  # fmt: skip
 shapes = st.sampled_from((WindowConfig(), WindowConfig(samples=2, window_seconds=1)))
 tried = st.builds(
     lambda quotas, policy, shape: candidate(quotas, mutation_policy=policy, controller_windows=shape, windows=shape),
@@ -72,17 +73,23 @@ tried = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+ALL_TYPES = {QuotaEntity(DEFAULT, None): {"producer_byte_rate": 9_000.0, "consumer_byte_rate": 9_000.0, "request_percentage": 60.0, "controller_mutation_rate": 2_000.0}}  # fmt: skip
+EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPolicy]
+
+
+@settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.one_of(requests, requests, requests, refused, long_gaps), min_size=1, max_size=40),
-    st.lists(st.integers(0, 40), max_size=4),
-    st.lists(tried, min_size=1, max_size=3),
+    st.lists(st.one_of(*[dense] * 12, requests, requests, refused, refused, long_gaps), min_size=20, max_size=60),
+    st.lists(st.integers(0, 60), min_size=1, max_size=4),
+    st.lists(tried, min_size=0, max_size=2),
 )  # fmt: skip
 def test_parts_are_the_whole(
     made: list[Request], cuts: list[int], candidates: list[Candidate]
 ) -> None:
     """Whatever is limited and however: lines come in the order of their completion, some entities rest until brokers forget them."""
-    candidates = [replace(each, name=str(n)) for n, each in enumerate(candidates)]
+    candidates = [
+        replace(each, name=str(n)) for n, each in enumerate([*EVERY, *candidates])
+    ]
     rows = history(made)
     arrived = rows.take(pc.sort_indices(rows, [("completed", "ascending")]))
     parts = in_parts(arrived, cuts, candidates)
@@ -128,3 +135,27 @@ def test_a_silent_broker_waits_no_longer() -> None:
     for rows, now_ms, decided in steps:
         part = proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000)
         assert (part.decided, part.late) == (decided, 0)
+
+
+@pytest.mark.parametrize(
+    ("made", "key", "limit"),
+    [
+        pytest.param(
+            [Request(request_us=1_000, network_us=900_000, network_after_ms=500), Request(after_ms=300, request_us=1_000), Request(after_ms=600, request_us=1_000)],
+            "request_percentage", 5.0, id="network time that is charged after the cut",
+        ),
+        pytest.param(
+            [Request(after_ms=150, api_key=CREATE_TOPICS, cost=30), Request(after_ms=150, api_key=CREATE_TOPICS, cost=50, wait_ms=200), Request(after_ms=50)],
+            "controller_mutation_rate", 1.0, id="a mutation that is decided after the cut and charged before",
+        ),
+    ],
+)  # fmt: skip
+def test_what_lies_across_a_cut(made: list[Request], key: str, limit: float) -> None:
+    """It is charged in its turn."""
+    limits = candidate({QuotaEntity(DEFAULT, None): {key: limit}})
+    rows = history(made)
+    whole = summed([replay(rows, [limits], settings=SETTINGS)])
+    for cut in (1, 2, 3):
+        parts = in_parts(rows, [cut], [limits])
+        assert summed([part.results for part in parts]) == whole
+    assert any(each[2] + each[8] for each in whole.values())
