@@ -39,6 +39,13 @@ CONFIG: Final = {
     "objectives": [{"name": "alice", "objective_percent": 99, "user": "alice"}],
 }
 """Of the alerts: with owners and an objective there are all rules."""
+SHADOW: Final = """
+candidates:
+  - name: low
+    quotas:
+      - {user: <default>, client-id: <default>, producer_byte_rate: 10, controller_mutation_rate: 0.1}
+"""
+"""Throttles each client that produces, changes a mutation quota, and divides what is measured by client-id."""
 CHOICES: Final = (
     {"user": "alice", "client_id": "scene-app"},
     {"user": "carol", "client_id": ""},
@@ -70,11 +77,14 @@ OF_THE_TREND: Final = ("predict_linear(", ENTITY_UTILIZATION_PREDICTED)
 def sampling(
     kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Exporter]:
-    """Another exporter of the scene, which reads the broker between scrapes, too."""
+    """Another exporter of the scene, which reads the broker between scrapes, and has a shadow."""
     assert scene.child.running
     settings = settings_for(kafka.brokers, kafka.admin)
     settings["collection"]["sample_every_seconds"] = 0.5
-    with serving(tmp_path_factory.mktemp("sampling") / "serve", settings) as exporter:
+    folder = tmp_path_factory.mktemp("sampling")
+    (folder / "shadow.yaml").write_text(SHADOW)
+    settings["shadow"] = {"file": str(folder / "shadow.yaml")}
+    with serving(folder / "serve", settings) as exporter:
         yield exporter
 
 
