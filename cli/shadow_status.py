@@ -150,7 +150,7 @@ def _nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
 
 def _advice(snapshot: Snapshot) -> Iterator[str]:
     """How to measure what the brokers do not tell apart."""
-    from quotascope.exporter.shadow import Reason, cluster_quotas
+    from quotascope.exporter.shadow import UnevaluatedReason, cluster_quotas
     from quotascope.metrics import DEFAULT, QuotaEntity
     from quotascope.quotas import InvalidQuotas, measure_only
 
@@ -160,7 +160,7 @@ def _advice(snapshot: Snapshot) -> Iterator[str]:
         kind.quota_key: None
         for each in snapshot.shadows
         for kind, _, reason in each.unevaluated
-        if reason in {Reason.FINER, Reason.UNMEASURED}
+        if reason in {UnevaluatedReason.FINER, UnevaluatedReason.UNMEASURED}
     }
     quotas = cluster_quotas(snapshot.limits)
     for key in unmeasured:

@@ -198,7 +198,7 @@ def _recent_drawing(recent: Sequence[float | None]) -> dict[str, object]:
         "height": _RECENT_HEIGHT,
         "limit": f"{_RECENT_HEIGHT * (1 - 1 / _TOP):.1f}",
         "bars": bars,
-        "words": f"last {minutes:.0f} minutes: from {least} to {most}, lastly {percent(known[-1])}",
+        "words": f"last {minutes:.0f} minutes: from {least} to {most}, latest {percent(known[-1])}",
     }
 
 
@@ -231,15 +231,16 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
                 )
             )
     throttled = np.flatnonzero(trail.throttle_time > 0).tolist()
-    what = "utilization" if limited else "usage"
+    what = "highest utilization" if limited else "highest usage"
 
     def shown(value: float) -> str:
         return percent(value) if limited else measured(kind, value)
 
     words = "nothing was measured"
     if known.size:
-        words = f"{what} from {shown(float(known.min()))} to {shown(float(known.max()))}, lastly {shown(float(known[-1]))}"
+        words = f"{what} in {trail.step_seconds:g} s: from {shown(float(known.min()))} to {shown(float(known.max()))}, latest {shown(float(known[-1]))}"
     steps = len(throttled)
+    seen = np.count_nonzero(np.isfinite(values) | np.isfinite(trail.throttle_time))
     return {
         "width": _TRAIL_WIDTH * len(values),
         "height": _TRAIL_HEIGHT,
@@ -249,7 +250,7 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
         "limit": f"{_TRAIL_HEIGHT * (1 - 1 / top):.1f}" if limited else None,
         "bars": bars,
         "throttled": [_TRAIL_WIDTH * place for place in throttled],
-        "words": f"{words}; throttled in {steps} of {len(values)} steps"
+        "words": f"{words}; throttled in {steps} of {seen} steps"
         if steps
         else f"{words}; not throttled",
     }

@@ -121,7 +121,7 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     if snapshot.limits is not None:
         rules = rule_usage(snapshot.limits, snapshot)
         unused = f"{sum(each.hits == () for each in rules)} of {len(rules)}"
-    yield "rules without a client", unused, "rules?show=unused"
+    yield "rules without an entity", unused, "rules?show=unused"
 
 
 def _caption(result: QueryResult) -> str:

@@ -44,7 +44,7 @@ _SHOWS: Final = {each.value: each for each in RuleShow}
 _SHOW_OPTIONS: Final = (
     (RuleShow.ALL.value, "all"),
     (RuleShow.NEAR.value, "an entity close to it, or throttled"),
-    (RuleShow.UNUSED.value, "without a client"),
+    (RuleShow.UNUSED.value, "without an entity"),
 )
 _TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
 

@@ -45,7 +45,7 @@ _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
 _NOT_ITS_OWN: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 
 
-class Reason(StrEnum):
+class UnevaluatedReason(StrEnum):
     """Why it is unknown whether a shadow would throttle an entity; the value is the label ``reason``."""
 
     LIMITS_UNKNOWN = "limits_unknown"
@@ -76,7 +76,7 @@ def read_shadows(path: Path) -> tuple[Candidate, ...]:
     return candidates
 
 
-_REASONS: Final = tuple(Reason)
+_REASONS: Final = tuple(UnevaluatedReason)
 
 
 class Shadows:
@@ -132,7 +132,11 @@ class _Evaluation:
         places = _places(joined, limits, grouping)
         for pool in places:
             if not grouping.enforced[pool[0]].enabled:
-                reason = Reason.MUTATION if pool[0] is _MUTATION else Reason.UNMEASURED
+                reason = (
+                    UnevaluatedReason.MUTATION
+                    if pool[0] is _MUTATION
+                    else UnevaluatedReason.UNMEASURED
+                )
                 unevaluated[*pool, reason] += len(grouping.rules[pool[0]])
         self._note_absent(joined, places, evaluated, unevaluated)
         unclear = {pool[:2] for pool in unevaluated}
@@ -183,7 +187,7 @@ class _Evaluation:
                 del self._last[broker]
             elif broker not in now:
                 for kind, count in counts.items():
-                    unevaluated[kind, broker, Reason.ABSENT] = max(1, count)
+                    unevaluated[kind, broker, UnevaluatedReason.ABSENT] = max(1, count)
 
     def _nearest(
         self, grouping: Grouping, answers: _Answers
@@ -211,7 +215,7 @@ class _Evaluation:
         return Shadow(
             name=self._candidate.name,
             unevaluated={
-                (kind, node.broker, Reason.LIMITS_UNKNOWN): max(1, rows[number, node.broker])
+                (kind, node.broker, UnevaluatedReason.LIMITS_UNKNOWN): max(1, rows[number, node.broker])
                 for number, kind in enumerate(TYPES)
                 for node in joined.nodes
                 if tables[kind].enabled or not based
@@ -256,24 +260,24 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     buckets = np.array([kind is _MUTATION for kind, _ in grouping.pools], np.bool_)
     old = np.array([broker in late for _, broker in grouping.pools], np.bool_)
     codes = np.zeros(count, np.int8)
-    codes[of_row[grouping.stricter[held]]] = _code(Reason.CENSORED)
-    codes[np.isnan(usages)] = _code(Reason.ABSENT)
+    codes[of_row[grouping.stricter[held]]] = _code(UnevaluatedReason.CENSORED)
+    codes[np.isnan(usages)] = _code(UnevaluatedReason.ABSENT)
     if buckets.any():
         mutations = buckets[grouping.pool_of]
         tokens = np.full(count, np.nan)
         tokens[of_row] = columns.tokens[rows]
         times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
         throttle_ms[mutations] = np.maximum(times, 0.0)
-        codes[mutations & np.isnan(tokens)] = _code(Reason.ABSENT)
-        codes[mutations & ~grouping.kept] = _code(Reason.MUTATION)
-    codes[grouping.unclear] = _code(Reason.FINER)
+        codes[mutations & np.isnan(tokens)] = _code(UnevaluatedReason.ABSENT)
+        codes[mutations & ~grouping.kept] = _code(UnevaluatedReason.MUTATION)
+    codes[grouping.unclear] = _code(UnevaluatedReason.FINER)
     if old.any():
-        codes[old[grouping.pool_of]] = _code(Reason.STALE)
+        codes[old[grouping.pool_of]] = _code(UnevaluatedReason.STALE)
     codes[grouping.gone] = -1
     return _Answers(codes, usages, ratios, throttle_ms)
 
 
-def _code(reason: Reason) -> int:
+def _code(reason: UnevaluatedReason) -> int:
     return 1 + _REASONS.index(reason)
 
 
@@ -296,7 +300,7 @@ def _counted(
         unknown[*grouping.pools[place // width], reason] = int(numbers[place])
     for pool, number in enumerate(np.bincount(grouping.divided).tolist()):
         if number:
-            unknown[*grouping.pools[pool], Reason.FINER] += number
+            unknown[*grouping.pools[pool], UnevaluatedReason.FINER] += number
     return evaluated, throttled, unknown
 
 

@@ -18,7 +18,7 @@ from quotascope.cli.top.screen import screen
 from quotascope.exporter.api.client import observed
 from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis.trails import Trails
-from quotascope.exporter.shadow import Reason
+from quotascope.exporter.shadow import UnevaluatedReason
 from quotascope.exporter.snapshot import Shadow, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
@@ -33,11 +33,11 @@ BUSY = Shadow(
     entities=(usage(user="alice", limit=10.0, usage=20.0, throttle_time_seconds=11.0), usage(user=HOSTILE, limit=10.0, usage=1.0)),
     evaluated={(PRODUCE, "1"): 1, (PRODUCE, "2"): 1},
     throttled={(PRODUCE, "1"): 1, (PRODUCE, "2"): 0},
-    unevaluated={(FETCH, "1", Reason.FINER): 3},
+    unevaluated={(FETCH, "1", UnevaluatedReason.FINER): 3},
 )  # fmt: skip
 
 
-def unknown(*reasons: Reason) -> Shadow:
+def unknown(*reasons: UnevaluatedReason) -> Shadow:
     """One of which nothing is known, for these reasons."""
     return Shadow(name="dark", unevaluated={(PRODUCE, "1", each): 2 for each in reasons})  # fmt: skip
 
@@ -61,8 +61,8 @@ def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int,
     [
         ((QUIET,), {}, 0),
         ((QUIET, BUSY), {}, 3),
-        ((QUIET, unknown(Reason.CENSORED)), {}, 4),
-        ((unknown(Reason.ABSENT), BUSY), {}, 3),
+        ((QUIET, unknown(UnevaluatedReason.CENSORED)), {}, 4),
+        ((unknown(UnevaluatedReason.ABSENT), BUSY), {}, 3),
         ((Shadow(name="of nothing"),), {}, 4),
         ((QUIET,), {"sources": (health(up=False),)}, 4),
         ((QUIET,), {"sources": (health(up=False, stand_by_of="1"),)}, 0),
@@ -108,7 +108,7 @@ def test_it_says_how_to_measure_without_a_limit(
 ) -> None:
     """Not where such a rule would leave clients of levels 6 to 8 unlimited, or where it is there already."""
     given = limits(rules={PRODUCE: QuotaRules(rules)})
-    text = shown(snapshot(shadows=(unknown(Reason.FINER),), limits=given))[1]
+    text = shown(snapshot(shadows=(unknown(UnevaluatedReason.FINER),), limits=given))[1]
     assert f"producer_byte_rate: {'to measure' if 'quotascope' in advice else 'a rule'}" in text.replace("\n", " ")  # fmt: skip
     assert advice in " ".join(text.split())
 

@@ -112,7 +112,7 @@ def test_the_last_minutes_and_the_episodes() -> None:
     ]  # fmt: skip
     shown = page(*seen, user="alice")
     (words,) = shown.values("svg", "aria-label")
-    assert words == "utilization from 25% to 125%, lastly 25%; throttled in 2 of 60 steps"  # fmt: skip
+    assert words == "highest utilization in 15 s: from 25% to 125%, latest 25%; throttled in 2 of 4 steps"  # fmt: skip
     assert "produce, node 1: user alice09:03:1509:03:4530 s2.00 s3 user alice" in shown.text  # fmt: skip
     colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]  # fmt: skip
     assert colors.count("over") == 2 + 2 + 0
@@ -120,7 +120,7 @@ def test_the_last_minutes_and_the_episodes() -> None:
     assert "09:03:15goes on30 s" in ongoing.text
     free = snapshot(usage(of=limits(rules={}), usage=2e6))
     (words,) = page(free, user="alice").values("svg", "aria-label")
-    assert words == "usage from 2.00 MB/s to 2.00 MB/s, lastly 2.00 MB/s; not throttled"
+    assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"  # fmt: skip
     nothing = page(snapshot(), user="alice").text
     assert "Nothing is measured of it now." in nothing
     assert "None in the last 15 minutes." in nothing

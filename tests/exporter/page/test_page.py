@@ -84,7 +84,7 @@ def test_all_about_an_entity() -> None:
     shown = page(snapshot(slow))
     assert "user aliceproduce1142%1.42 kB/s1.00 kB/s2.71 s-3 user alice" in shown.text  # fmt: skip
     assert "1 to 1 of 1." in shown.text
-    assert "last 5 minutes: from 142% to 142%, lastly 142%" in shown.values("svg", "aria-label")  # fmt: skip
+    assert "last 5 minutes: from 142% to 142%, latest 142%" in shown.values("svg", "aria-label")  # fmt: skip
 
 
 NOTHING = limits(rules={})

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.exporter.examples import usage
 
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.shadow import Reason, Shadows
+from quotascope.exporter.shadow import Shadows, UnevaluatedReason
 from quotascope.exporter.snapshot import (
     Callbacks,
     Columns,
@@ -126,7 +126,7 @@ def recomputed(kind: QuotaType, enforced: RuleTable, rules: RuleTable, rows: Map
             inside[row].add(rules.metric_tags(*request))
     limited = {row for row, tags in inside.items() if any(rules.bound_of(*each) for each in tags)}  # fmt: skip
     torn = {row for row in limited if len(inside[row]) > 1}
-    unknown = Counter[str]({Reason.FINER: len(torn)} if torn else {})
+    unknown = Counter[str]({UnevaluatedReason.FINER: len(torn)} if torn else {})
     known = {}
     for tags in {tag for row in limited - torn for tag in inside[row]}:
         bound = rules.bound_of(*tags)
@@ -134,11 +134,11 @@ def recomputed(kind: QuotaType, enforced: RuleTable, rules: RuleTable, rows: Map
         members = [row for row in limited - torn if tags in inside[row]]
         usages = [rows[row].usage for row in members]
         if any(tags in inside[row] for row in torn):
-            unknown[Reason.FINER] += 1
+            unknown[UnevaluatedReason.FINER] += 1
         elif None in usages:
-            unknown[Reason.ABSENT] += 1
+            unknown[UnevaluatedReason.ABSENT] += 1
         elif any(_held(rows[row], enforced.bound_of(*row), bound) for row in members):
-            unknown[Reason.CENSORED] += 1
+            unknown[UnevaluatedReason.CENSORED] += 1
         else:
             rate = sum(usage for usage in usages if usage is not None)
             known[tags] = rate / bound, _seconds(kind, rate, bound)
@@ -245,15 +245,15 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "shadow", "late", "expected"),
     [
-        pytest.param(world(limits=None), ALICE, (), {"1": Reason.LIMITS_UNKNOWN, "2": Reason.LIMITS_UNKNOWN}, id="no limits"),
-        pytest.param(world(callbacks=Callbacks(labels=("zone",))), ALICE, (), {"1": Reason.LIMITS_UNKNOWN, "2": Reason.LIMITS_UNKNOWN}, id="callback"),
-        pytest.param(world(rules={FETCH: PAIRS}), ALICE, (), {"1": Reason.UNMEASURED, "2": Reason.UNMEASURED}, id="nothing measured"),
-        pytest.param(world(usage(PRODUCE, "alice", "a", usage=4.0)), ALICE, ("1",), {"1": Reason.STALE}, id="old numbers"),
+        pytest.param(world(limits=None), ALICE, (), {"1": UnevaluatedReason.LIMITS_UNKNOWN, "2": UnevaluatedReason.LIMITS_UNKNOWN}, id="no limits"),
+        pytest.param(world(callbacks=Callbacks(labels=("zone",))), ALICE, (), {"1": UnevaluatedReason.LIMITS_UNKNOWN, "2": UnevaluatedReason.LIMITS_UNKNOWN}, id="callback"),
+        pytest.param(world(rules={FETCH: PAIRS}), ALICE, (), {"1": UnevaluatedReason.UNMEASURED, "2": UnevaluatedReason.UNMEASURED}, id="nothing measured"),
+        pytest.param(world(usage(PRODUCE, "alice", "a", usage=4.0)), ALICE, ("1",), {"1": UnevaluatedReason.STALE}, id="old numbers"),
         pytest.param(world(), ALICE, (), {}, id="no client"),
     ],
 )  # fmt: skip
 def test_what_is_unknown_has_a_reason(
-    snapshot: Snapshot, shadow: RuleTable, late: tuple[str, ...], expected: dict[str, Reason]
+    snapshot: Snapshot, shadow: RuleTable, late: tuple[str, ...], expected: dict[str, UnevaluatedReason]
 ) -> None:  # fmt: skip
     """By broker; where nothing is known there is no count of those throttled, which would be zero."""
     (found,) = Shadows([candidate_of(PRODUCE, shadow)]).of(snapshot, set(late))
@@ -269,7 +269,7 @@ def test_a_broker_that_is_not_read_any_more_is_unknown_for_an_hour() -> None:
     shadows.of(snapshot, set())
     gone = world(nodes=BOTH_NODES[:1])
     (found,) = shadows.of(gone, set())
-    assert found.unevaluated == {(PRODUCE, "2", Reason.ABSENT): 1}
+    assert found.unevaluated == {(PRODUCE, "2", UnevaluatedReason.ABSENT): 1}
     (found,) = shadows.of(replace(gone, taken_at=TAKEN_AT + 3601), set())
     assert (found.unevaluated, found.throttled) == ({}, {(PRODUCE, "1"): 0})
 
@@ -287,7 +287,7 @@ def test_mutations_are_known_under_a_limit_that_stays(
     (found,) = Shadows([shadow]).of(world(measured, rules={MUTATION: PAIRS}), set())
     throttles = [each.throttle_time_seconds for each in found.entities]
     assert throttles == ([] if expected is None else [expected])
-    reason = Reason.ABSENT if tokens is None else Reason.MUTATION
+    reason = UnevaluatedReason.ABSENT if tokens is None else UnevaluatedReason.MUTATION
     unknown = {} if expected is not None else {(MUTATION, "1", reason): 1}
     assert found.unevaluated == unknown
 
@@ -308,7 +308,9 @@ def test_a_request_throttle_of_the_controller_holds_no_client_back() -> None:
         snapshot = world(replace(throttled, cause=cause), rules={REQUEST: PAIRS})
         (found,) = Shadows([candidate_of(REQUEST, rules)]).of(snapshot, set())
         assert len(found.entities) == known
-        assert ((REQUEST, "1", Reason.CENSORED) in found.unevaluated) == (not known)
+        assert ((REQUEST, "1", UnevaluatedReason.CENSORED) in found.unevaluated) == (
+            not known
+        )
 
 
 def test_the_cluster_own_quotas_are_the_base() -> None:
