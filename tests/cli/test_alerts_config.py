@@ -115,6 +115,7 @@ def test_a_threshold_takes_effect_wherever_it_stands(
         "KafkaQuotaMutationThrottled",
         "KafkaQuotaThrottleStorm",
         "KafkaQuotaCallbackThrottled",
+        "KafkaQuotaShadowThrottlesClient",
         "KafkaQuotaThrottleSpike",
         "KafkaQuotaThrottleBeyondClientTimeout",
     }
