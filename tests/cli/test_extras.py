@@ -49,6 +49,7 @@ COMMANDS = {
     "ingest app-1 --into usage": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
     "recommend usage": "pipeline",
+    "shadow status --exporter http://127.0.0.1:9": "",
     "shadow stream --topic kafka://b:1/t --candidates quotas.yaml --into usage": "pipeline",
     "shadow verify a --folder usage --since 2026-01-01": "pipeline",
     "history status usage": "pipeline",
@@ -96,7 +97,9 @@ def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     ends = dict(zip(COMMANDS, json.loads(done.stdout), strict=True))
-    lacking = {line: end for line, end in ends.items() if "pip install" in end[1]}
+    lacking = {
+        line: end for line, end in ends.items() if "pip install 'quotascope" in end[1]
+    }
     assert lacking.keys() == {
         line for line, needed in COMMANDS.items() if needed not in {"", extra}
     }
