@@ -130,7 +130,7 @@ def _nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
         if not each.entities or not top:
             continue
         table = Table(title=f"\n{one_line(each.name)}", title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="bold")  # fmt: skip
-        for header in ("node", "who", "quota", "usage / shadow limit", "used", "would wait", "limit now", "waits now"):  # fmt: skip
+        for header in ("node", "entity", "quota", "usage / shadow limit", "used", "shadow throttle", "limit now", "throttle now"):  # fmt: skip
             table.add_column(header, overflow="fold")
         for usage in each.entities[:top]:
             entity, now = usage.entity, enforced.get(place_of(usage.entity))
@@ -149,7 +149,7 @@ def _nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
 
 
 def _advice(snapshot: Snapshot) -> Iterator[str]:
-    """How to measure what the brokers do not tell apart."""
+    """How to measure what the brokers measure as one, or not at all."""
     from quotascope.exporter.shadow import UnevaluatedReason, cluster_quotas
     from quotascope.metrics import DEFAULT, QuotaEntity
     from quotascope.quotas import InvalidQuotas, measure_only

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Final
-from urllib.error import URLError
-from urllib.parse import urlencode
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, urlencode, urlsplit
 from urllib.request import urlopen
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from ..table import Table
 from .shadow import SHADOW, results_since
 
 _TIMEOUT_S: Final = 30.0
+_MOST_BYTES: Final = 64 << 20
+"""Of an answer: about 400,000 entities."""
 _NEEDED: Final = ("timestamp", "user", "client_id", "throttle_ms", "refused")
 _ACTED: Final = 'kafka_quota_throttle_time_seconds{user!="__overflow__"}'
 
@@ -181,18 +184,29 @@ def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int) -> dict[tuple[st
 
 def _query(url: str, expression: str, time_ms: int) -> dict[tuple[str, str], float]:
     asked = urlencode({"query": expression, "time": time_ms / 1_000})
-    if not url.startswith(("http://", "https://")):
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = SplitResult("", "", "", "", "")
+    if parts.username is not None:  # before any message has the address
+        raise NotVerified("the URL of a Prometheus must not hold a user or password")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise NotVerified(f"{url[:60]!r} is no URL of a Prometheus")
     try:
         with urlopen(f"{url.rstrip('/')}/api/v1/query?{asked}", timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above # fmt: skip
-            found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+            content = answer.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare by --folder")  # fmt: skip
+        found: list[dict[str, Any]] = json.loads(content)["data"]["result"]
         return {(each["metric"].get("user", ""), each["metric"].get("client_id", "")): float(each["value"][1]) for each in found}  # fmt: skip
+    except HTTPError as error:
+        raise NotVerified(f"{url}: HTTP {error.code}: is this a Prometheus, and open to you?") from error  # fmt: skip
     except OSError as error:
         reason = error.reason if isinstance(error, URLError) else error
         text = getattr(reason, "strerror", None) or str(reason)
         raise NotVerified(f"{url}: Prometheus does not answer: {text}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotVerified(f"{url}: this is no answer of Prometheus") from error
+    except (HTTPException, ValueError, KeyError, TypeError) as error:
+        raise NotVerified(f"{url[:200]!r}: this is no answer of Prometheus") from error
 
 
 def _compared(

@@ -201,7 +201,9 @@ def test_verified_by_prometheus() -> None:
     assert any('{shadow="a \\"b\\""}' in each for each in asked)
     with pytest.raises(NotVerified, match="does not answer"):
         verify_prometheus(url, "a", 100_000, 200_000, None)
-    with pytest.raises(NotVerified, match="no URL"):
-        verify_prometheus("file:///etc/passwd", "a", 100_000, 200_000, None)
+    for wrong, why in (("file:///etc/passwd", "no URL"), ("http://[::1", "no URL"), ("http://a b/", "no answer of"), ("http://me:hidden@h", "user or password")):  # fmt: skip
+        with pytest.raises(NotVerified, match=why) as raised:
+            verify_prometheus(wrong, "a", 100_000, 200_000, None)
+        assert "hidden" not in str(raised.value)
     with pytest.raises(NotVerified, match="before now"):
         times_of(200_000, 100_000, None)
