@@ -81,7 +81,7 @@ REQUESTS = pa.schema([
     _column("partitions_created", pa.int32(), "partitions of CreateTopics, refused ones included"),
     _column("partitions_added", pa.int32(), "the same of CreatePartitions"),
     _column("partitions_deleted", pa.int32(), "the same of DeleteTopics"),
-    _column("mutations_charged", pa.int32(), "partitions charged to the mutation quota", formerly="mutations"),
+    _column("mutations_charged", pa.int32(), "partitions charged to the controller mutation quota", formerly="mutations"),
     _column("mutations_known", pa.bool_(), "false when a request mutates an unknown number of partitions"),
     _column("mutation_timestamp", pa.int64(), "ms UTC: about when the controller charged the mutations"),
     _column("topics", pa.list_(TOPIC), "topics that a request mutates: name, id, partitions, error code"),
