@@ -132,7 +132,7 @@ def _table(found: Verification) -> Table:
     for each in found.entities[:_MOST]:
         before, after = each.predicted, each.happened
         cells = (
-            spelled(each.user, each.client_id),
+            f"{spelled(each.user, each.client_id)}{f' on {shown(each.cluster)}' if each.cluster else ''}",
             f"{before.throttled:,} → {after.throttled:,}",
             f"{seconds(before.seconds)} → {seconds(after.seconds)}",
             f"{before.refused:,} → {after.refused:,}",

@@ -21,6 +21,8 @@ from ..history.store import History
 from ..table import Table
 from .shadow import SHADOW, results_since
 
+_Key = tuple[str, ...]
+"""User, client-id and, of Prometheus, cluster."""
 _TIMEOUT_S: Final = 30.0
 _MOST_BYTES: Final = 64 << 20
 """Of an answer: about 400,000 entities."""
@@ -53,6 +55,8 @@ class Verified:
 
     user: str
     client_id: str
+    cluster: str = ""
+    """Of Prometheus's series; a log is of one cluster."""
     predicted: Figures
     happened: Figures
 
@@ -129,7 +133,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     if not len(predicted):
         raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")  # fmt: skip
     sums = predicted.group_by(["user", "client_id"]).aggregate([(name, "sum") for name in ("throttled_requests", "throttled_ms", "rejected_requests")])  # fmt: skip
-    before = {
+    before: dict[_Key, Figures] = {
         (row["user"], row["client_id"]): Figures(
             throttled=round(row["throttled_requests_sum"] * times.scale),
             seconds=row["throttled_ms_sum"] / 1_000 * times.scale,
@@ -145,7 +149,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     requests = requests.append_column("hit", pc.cast(pc.greater(throttles, pa.scalar(0)), pa.int64())).append_column("ms", pc.cast(throttles, pa.int64()))  # fmt: skip
     requests = requests.set_column(requests.column_names.index("refused"), "refused", pc.cast(requests["refused"], pa.int64()))  # fmt: skip
     done = requests.group_by(["user", "client_id"]).aggregate([(name, "sum") for name in ("hit", "ms", "refused")])  # fmt: skip
-    after = {
+    after: dict[_Key, Figures] = {
         (row["user"], row["client_id"]): Figures(
             throttled=row["hit_sum"],
             seconds=row["ms_sum"] / 1_000,
@@ -174,15 +178,15 @@ def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int, begin
     return _compared(shadow, times, scaled, _sampled(url, _ACTED, times.since, times.until))  # fmt: skip
 
 
-def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int) -> dict[tuple[str, str], Figures]:  # fmt: skip
-    """By entity the samples above 0, and their sum."""
+def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int) -> dict[_Key, Figures]:  # fmt: skip
+    """By entity of a cluster the samples above 0, and their sum."""
     span = f"[{max(1, (end_ms - begin_ms) // 1_000)}s]"
-    sums = _query(url, f"sum by (user, client_id) (sum_over_time({wanted}{span}))", end_ms)  # fmt: skip
-    above = _query(url, f"sum by (user, client_id) (count_over_time(({wanted} > 0){span[:-1]}:]))", end_ms)  # fmt: skip
+    sums = _query(url, f"sum by (user, client_id, cluster) (sum_over_time({wanted}{span}))", end_ms)  # fmt: skip
+    above = _query(url, f"sum by (user, client_id, cluster) (count_over_time(({wanted} > 0){span[:-1]}:]))", end_ms)  # fmt: skip
     return {key: Figures(throttled=int(above.get(key, 0)), seconds=value, refused=0) for key, value in sums.items()}  # fmt: skip
 
 
-def _query(url: str, expression: str, time_ms: int) -> dict[tuple[str, str], float]:
+def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
     asked = urlencode({"query": expression, "time": time_ms / 1_000})
     try:
         parts = urlsplit(url)
@@ -198,7 +202,13 @@ def _query(url: str, expression: str, time_ms: int) -> dict[tuple[str, str], flo
         if len(content) > _MOST_BYTES:
             raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare by --folder")  # fmt: skip
         found: list[dict[str, Any]] = json.loads(content)["data"]["result"]
-        return {(each["metric"].get("user", ""), each["metric"].get("client_id", "")): float(each["value"][1]) for each in found}  # fmt: skip
+        labels = ("user", "client_id", "cluster")
+        return {
+            tuple(each["metric"].get(label, "") for label in labels): float(
+                each["value"][1]
+            )
+            for each in found
+        }
     except HTTPError as error:
         raise NotVerified(f"{url}: HTTP {error.code}: is this a Prometheus, and open to you?") from error  # fmt: skip
     except OSError as error:
@@ -212,22 +222,22 @@ def _query(url: str, expression: str, time_ms: int) -> dict[tuple[str, str], flo
 def _compared(
     shadow: str,
     times: Times,
-    before: Mapping[tuple[str, str], Figures],
-    after: Mapping[tuple[str, str], Figures],
+    before: Mapping[_Key, Figures],
+    after: Mapping[_Key, Figures],
 ) -> Verification:
     """Of the entities that the shadow limits."""
     found = [
-        Verified(user=user, client_id=client_id, predicted=figures, happened=after.get((user, client_id), _NOTHING))
-        for (user, client_id), figures in before.items()
+        Verified(user=user, client_id=client_id, cluster="".join(cluster), predicted=figures, happened=after.get((user, client_id, *cluster), _NOTHING))
+        for (user, client_id, *cluster), figures in before.items()
         if user != OVERFLOW
     ]  # fmt: skip
     return Verification(shadow=shadow, times=times, entities=tuple(_by_difference(found)))  # fmt: skip
 
 
 def _by_difference(found: Iterable[Verified]) -> list[Verified]:
-    def difference(each: Verified) -> tuple[bool, float, str, str]:
+    def difference(each: Verified) -> tuple[bool, float, str, str, str]:
         off = abs(each.predicted.seconds - each.happened.seconds)
-        return each.agrees, -off, each.user, each.client_id
+        return each.agrees, -off, each.cluster, each.user, each.client_id
 
     return sorted(found, key=difference)
 

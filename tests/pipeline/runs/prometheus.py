@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 
 @contextmanager
-def answering(series: Mapping[str, tuple[str, float]]) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
-    """Its URL, and what it is asked: each family has one user and value."""
+def answering(series: Mapping[str, tuple[str, Mapping[str, float]]]) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
+    """Its URL, and what it is asked: each family has one user, and a value in some clusters."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -18,8 +18,11 @@ def answering(series: Mapping[str, tuple[str, float]]) -> Iterator[tuple[str, li
             (query,) = parse_qs(urlsplit(self.path).query)["query"]
             asked.append(query)
             found = next(each for name, each in series.items() if name in query)
-            sample = {"metric": {"user": found[0], "client_id": "c"}, "value": [0, str(found[1])]}  # fmt: skip
-            content = json.dumps({"data": {"result": [sample]}}).encode()
+            samples = [
+                {"metric": {"user": found[0], "client_id": "c", "cluster": cluster}, "value": [0, str(value)]}
+                for cluster, value in found[1].items()
+            ]  # fmt: skip
+            content = json.dumps({"data": {"result": samples}}).encode()
             self.send_response(200)
             self.end_headers()
             self.wfile.write(content)

@@ -188,15 +188,16 @@ def test_verified_by_the_log(
 
 
 def test_verified_by_prometheus() -> None:
-    """What is asked names the shadow as a text of PromQL; the answers are sums over entities."""
+    """What is asked names the shadow as a text of PromQL; the answers are sums over entities of a cluster, of which others do not count."""
     series = {
-        "kafka_quota_shadow_throttle_time_seconds": ("alice", 30.0),
-        "kafka_quota_throttle_time_seconds": ("alice", 28.0),
+        "kafka_quota_shadow_throttle_time_seconds": ("alice", {"east": 30.0}),
+        "kafka_quota_throttle_time_seconds": ("alice", {"east": 28.0, "west": 900.0}),
     }
     with answering(series) as (url, asked):
         found = verify_prometheus(url, 'a "b"', 100_000, 200_000, None)
     assert found.agrees(0.1)
     assert not found.agrees(0.01)
+    assert [each.cluster for each in found.entities] == ["east"]
     assert found.times == times_of(100_000, 200_000, 0)
     assert any('{shadow="a \\"b\\""}' in each for each in asked)
     with pytest.raises(NotVerified, match="does not answer"):
