@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -215,6 +216,7 @@ _WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=22)
 _QUOTA = usage_table.UsageColumn(
     header="quota", cell=usage_table.quota, width=usage_table.QUOTA
 )
+_QUOTA_WHOLE = replace(_QUOTA, width=usage_table.QUOTA_WHOLE)
 _AMOUNT = usage_table.UsageColumn(
     header="usage / limit", cell=usage_table.usage_and_limit, width=19, right=True
 )
@@ -239,7 +241,16 @@ _REQUESTS = usage_table.UsageColumn(
 _NARROW = (_WHO, _PERCENT, _WAITED)
 _SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)
 _USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _WAITED)
-_LARGE = (_WHO, _QUOTA, _AMOUNT, _BAR, _PERCENT, _RULE, _DELAY, _WAITED)
-_WIDE = (*_LARGE, _REQUESTS)
+_REST = (_AMOUNT, _BAR, _PERCENT, _RULE, _DELAY, _WAITED)
+_LARGE = (_WHO, _QUOTA, *_REST)
+_LARGER = (_WHO, _QUOTA_WHOLE, *_REST)
+_WIDE = (*_LARGER, _REQUESTS)
 
-_LAYOUTS = ((140, _WIDE), (96, _LARGE), (76, _USUAL), (56, _SMALL), (0, _NARROW))
+_LAYOUTS = (
+    (140, _WIDE),
+    (112, _LARGER),
+    (96, _LARGE),
+    (76, _USUAL),
+    (56, _SMALL),
+    (0, _NARROW),
+)

@@ -26,6 +26,8 @@ WIDEST: Final = 150
 """In columns; a wider table would only have wider gaps."""
 QUOTA: Final = 10
 """Columns for a quota type, where `controller mutation` is on two lines."""
+QUOTA_WHOLE: Final = 19
+"""Columns for any quota type on one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

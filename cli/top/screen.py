@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import (
@@ -108,8 +109,15 @@ def entity_table(
     )
     beside = (shadow,) if snapshot.shadows else ()
     wide = (*_USUAL[:4], _BAR, *_USUAL[4:6], *beside, lately, _RULE)
+    wider = (*wide[:2], _QUOTA_WHOLE, *wide[3:])
     usual = (*_SMALL, *beside, _RULE)
-    layouts = ((116, wide), (_WITH_RULES, usual), (60, _SMALL), (0, _NARROW))
+    layouts = (
+        (140, wider),
+        (116, wide),
+        (_WITH_RULES, usual),
+        (60, _SMALL),
+        (0, _NARROW),
+    )
     return usage_table.usage_table(rows, layouts, width)
 
 
@@ -180,6 +188,7 @@ _WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=3)
 _QUOTA = usage_table.UsageColumn(
     header="quota", cell=usage_table.quota, width=usage_table.QUOTA
 )
+_QUOTA_WHOLE = replace(_QUOTA, width=usage_table.QUOTA_WHOLE)
 _AMOUNT = usage_table.UsageColumn(
     header="usage / limit", cell=usage_table.usage_and_limit, width=20, right=True
 )
