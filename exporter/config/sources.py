@@ -58,7 +58,7 @@ def http_url(url: str) -> str:
         raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
     if parts.username is not None or parts.password is not None:
         raise ValueError(
-            "must not hold a user or password: give them in basic_auth or headers"
+            "must not hold a user or password; those of a source belong into basic_auth or headers"
         )
     return url
 

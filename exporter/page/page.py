@@ -192,8 +192,8 @@ def _shadows(snapshot: Snapshot) -> dict[str, object]:
     return {
         "key": "shadows",
         "heading": "Shadows",
-        "caption": "Quotas that no broker enforces, and what they would do now; an entity counts on each broker",
-        "headers": ("Shadow", "Would throttle", "Of entities", "Unknown", "Nearest to its limit", "Would wait or uses"),
+        "caption": "Quotas that no broker enforces, and what they would do now; an entity counts once for each broker",
+        "headers": ("Shadow", "Would throttle", "Evaluated", "Unknown", "Nearest to its limit", "Throttle or utilization"),
         "rows": rows,
     }  # fmt: skip
 

@@ -272,7 +272,7 @@ def test_sources_in_short_form() -> None:
         ),
         (
             "sources: [{dialect: jolokia, url: 'http://u:pw@a:1/'}]",
-            "sources[0].url must not hold a user or password: give them in basic_auth or headers",
+            "sources[0].url must not hold a user or password; those of a source belong into basic_auth or headers",
         ),
         (
             "sources: [{dialect: jolokia, url: 'http://a:x/'}]",
@@ -362,7 +362,7 @@ def test_password_in_the_url_of_a_flag_is_in_no_message() -> None:
     """Not even where an = in the URL could be taken for the end of a dialect."""
     flag = sources_override(["http://u:hunter2@b1/jolokia?ttl=1"], "--source")
     assert problems("", [flag]) == [
-        "--source: sources[0].url must not hold a user or password: give them in basic_auth or headers"
+        "--source: sources[0].url must not hold a user or password; those of a source belong into basic_auth or headers"
     ]
 
 
