@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
 from .settings import configuration
+
+if TYPE_CHECKING:
+    from quotascope.exporter.config import Config
 
 config = typer.Typer(
     name="config",
@@ -17,18 +22,42 @@ config = typer.Typer(
 
 
 @config.command(
-    epilog="Examples:\n\nquotascope config check /etc/quotascope.yaml\n\nquotascope config example | quotascope config check -"
+    epilog="Examples:\n\nquotascope config check /etc/quotascope.yaml\n\nquotascope config example | quotascope config check - --json"
 )
 def check(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="YAML file; - is standard input.")
     ],
+    *,
+    json: options.Json = False,
 ) -> None:
     """
     Report all mistakes in a configuration, without connecting to anything.
 
     Exit code 0: it can be used, as far as this is known without a connection. 1: it cannot.
     """
+    from quotascope.exporter.errors import ConfigError
+    from quotascope.quotas import named
+
+    from .doctor_view import as_json, configuration_findings
+
+    try:
+        settings = _checked(file)
+    except ConfigError as error:
+        if not json:
+            raise
+        typer.echo(jsonlib.dumps(as_json(configuration_findings(error)), indent=2))
+        raise typer.Exit(1) from None
+    if json:
+        typer.echo(jsonlib.dumps(as_json([]), indent=2))
+        return
+    count = len(settings.sources)
+    found = ", and those that are found" if settings.discovery.wanted else ""
+    typer.echo(f"{named(file)}: fine, {count} source{'' if count == 1 else 's'}{found}")
+
+
+def _checked(file: Path) -> Config:
+    """The configuration in the file. Raises ``ConfigError``, also for what only the exporter's parts find."""
     from quotascope.exporter.errors import ConfigError
     from quotascope.quotas import named
 
@@ -44,9 +73,7 @@ def check(
             else f"{named(file)}: {error.subject}"
         )
         raise ConfigError(subject, error.problems) from None
-    count = len(settings.sources)
-    found = ", and those that are found" if settings.discovery.wanted else ""
-    typer.echo(f"{named(file)}: fine, {count} source{'' if count == 1 else 's'}{found}")
+    return settings
 
 
 @config.command(epilog="Examples:\n\nquotascope config example > /etc/quotascope.yaml")

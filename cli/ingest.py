@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .options import EngineName, check_extra, named_folder
+from .options import EngineName, Json, check_extra, named_folder
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
@@ -19,7 +20,7 @@ quotascope ingest /var/log/kafka/ --names 'kafka-request.log*' --broker 1 --into
 
 quotascope ingest logs/ --broker-pattern '/broker-([0-9]+)/' --topics topics.json --into usage
 
-zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage
+zcat kafka-request.log.gz | quotascope ingest - --broker 1 --into usage --json
 
 spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///logs/kafka --into hdfs:///kafka/usage
 
@@ -156,6 +157,7 @@ def ingest(
     option: SourceOptions = None,
     buckets: Buckets = 16,
     engine: EngineName = "auto",
+    json: Json = False,
 ) -> None:
     """
     Read request logs of Kafka brokers (kafka.request.logger) into a folder of usage history.
@@ -198,7 +200,7 @@ def ingest(
             reading,
             buckets=buckets,
             every=None if once else f"{round(1_000 * seconds_of(every or '1m', '--every'))} milliseconds",
-            done=_print_batch,
+            done=lambda number, report: print_report(report, number, json=json),
         )  # fmt: skip
         return
     given = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}  # fmt: skip
@@ -207,7 +209,7 @@ def ingest(
             raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)  # fmt: skip
     with bar("reading") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
-    print_report(report)
+    print_report(report, json=json)
     if report.nothing_readable:
         seems = seen_in(logs, names, follow_links=follow_links)
         typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)  # fmt: skip
@@ -240,22 +242,35 @@ def topic_of(uri: str, given_by: str) -> tuple[str, str]:
     return servers, topic
 
 
-def _print_batch(number: int, report: IngestReport) -> None:
-    print_report(report, of=f"batch {number}: ")
-    sys.stdout.flush()
-
-
-def print_report(report: IngestReport, of: str = "") -> None:
-    """What became of the lines on standard output, `of` in front; on standard error what could not be read."""
+def print_report(
+    report: IngestReport, batch: int | None = None, *, json: bool = False
+) -> None:
+    """What became of the lines on standard output, a batch as one line of JSON; on standard error what could not be read."""
     from quotascope.exporter.untrusted import one_line
 
     known = report.duplicates + report.quarantined_before
-    typer.echo(
-        f"{of}{report.read:,} lines: {report.kept:,} requests added, {report.forwarded:,} second lines of forwarded requests, "
-        f"{known:,} known before, {report.quarantined:,} quarantined"
-    )
-    for reason, count in report.reasons.most_common():
-        typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
+    if json:
+        document = {
+            "lines": report.read,
+            "added": report.kept,
+            "forwarded": report.forwarded,
+            "known_before": known,
+            "quarantined": report.quarantined,
+            "quarantined_by_reason": dict(report.reasons.most_common()),
+            "broken": report.broken,
+            "not_read": report.left_out,
+        }
+        if batch is None:
+            typer.echo(jsonlib.dumps(document, indent=2))
+        else:
+            typer.echo(jsonlib.dumps({"batch": batch, **document}))
+    else:
+        typer.echo(
+            f"{'' if batch is None else f'batch {batch}: '}{report.read:,} lines: {report.kept:,} requests added, "
+            f"{report.forwarded:,} second lines of forwarded requests, {known:,} known before, {report.quarantined:,} quarantined"
+        )
+        for reason, count in report.reasons.most_common():
+            typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
     for file, why in list(report.left_out.items())[:_MOST_LEFT_OUT]:
         typer.echo(
             f"quotascope: {one_line(file)} was not read: {one_line(why)}", err=True
@@ -264,3 +279,4 @@ def print_report(report: IngestReport, of: str = "") -> None:
         typer.echo(f"quotascope: {len(report.left_out):,} files and folders were not read", err=True)  # fmt: skip
     for file, why in report.broken.items():
         typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
+    sys.stdout.flush()

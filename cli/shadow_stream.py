@@ -92,7 +92,7 @@ def stream(
 
     def done(number: int, report: IngestReport, step: ShadowReport) -> None:
         if number >= 0:
-            ingest.print_report(report, of=f"batch {number}: ")
+            ingest.print_report(report, number)
         throttled = step.throttled.to_pylist()
         shown[0].add(throttled, step.late, step.until_ms)
         count = sum(row["throttled_requests"] for row in throttled)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json as jsonlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ quotascope quotas set connection_creation_rate=20 --default-ip --config /etc/quo
 
 quotascope quotas set --measure-only --bootstrap-servers broker-1:9092 --apply
 
-quotascope quotas set --file quotas.yaml --config /etc/quotascope.yaml --apply
+quotascope quotas set --file quotas.yaml --config /etc/quotascope.yaml --apply --json
 
 Exit code 0: shown, or with --apply done and read back. 1: not.
 """
@@ -142,6 +143,7 @@ def set_(
     ] = False,
     apply: _Apply = False,
     top: options.Top = 20,
+    json: options.Json = False,
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:
@@ -169,6 +171,7 @@ def set_(
         wanted,
         most=top,
         apply=apply,
+        json=json,
         never_reached=measure_only,
     )
 
@@ -186,6 +189,7 @@ def remove(
     whom: Whom,
     apply: _Apply = False,
     top: options.Top = 20,
+    json: options.Json = False,
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:
@@ -210,6 +214,7 @@ def remove(
         lambda old: without(old, entity, chosen),
         most=top,
         apply=apply,
+        json=json,
     )
 
 
@@ -264,6 +269,7 @@ def _alter(
     *,
     most: int,
     apply: bool,
+    json: bool,
     never_reached: bool = False,
 ) -> None:
     """
@@ -277,39 +283,68 @@ def _alter(
         wanted: the new quotas by the current ones.
         most: how many of the affected are shown.
         apply: whether to do it.
+        json: print one document when it is known what was done; after a failure, too.
         never_reached: refuse limits that current usage is close to.
 
     """
     from rich.console import Console
 
     from quotascope.exporter.diagnosis.impact import impacts, ip_impacts, reaching
-    from quotascope.quotas import InvalidQuotas, QuotaSet, apply_changes, difference
+    from quotascope.quotas import (
+        InvalidQuotas,
+        NotApplied,
+        QuotaSet,
+        apply_changes,
+        difference,
+    )
 
-    from .change_view import Affected, view
+    from .change_view import Affected, as_json, view
     from .cluster import admin, usage
 
     with admin(config) as opened:
         old = QuotaSet.of(opened.describe_quotas())
         new = wanted(old)
         changes = difference(old, new)
-        if not changes:
-            typer.echo("nothing to change: the cluster has these quotas already")
-            return
-        snapshot, affected = usage(config, exporter), None
+        snapshot = usage(config, exporter) if changes else None
+        affected = None if changes else Affected((), ())
         if snapshot is not None:
             clients = impacts(old, new, snapshot.measured)
             affected = Affected(clients, ip_impacts(old, new, snapshot.nodes))
-        Console().print(view(changes, affected, most))
+        plan = as_json(changes, affected, most) if json else None
+        if not changes:
+            _end(plan, "nothing to change: the cluster has these quotas already")
+            return
+        if plan is None:
+            Console().print(view(changes, affected, most))
         if never_reached and snapshot is not None:
             reached = reaching(changes, snapshot.measured)
             if reached:
+                _end(plan)
                 raise InvalidQuotas("--measure-only", reached)
-        if apply:
+        if not apply:
+            _end(plan, "nothing was changed: pass --apply to change it")
+            return
+        try:
             apply_changes(opened, changes)
-            plural = "" if len(changes) == 1 else "s"
-            typer.echo(f"applied and read back: {len(changes)} quota{plural}")
-        else:
-            typer.echo("nothing was changed: pass --apply to change it")
+        except NotApplied as error:
+            _end(plan, not_in_force=error.missing)
+            raise
+        plural = "" if len(changes) == 1 else "s"
+        _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())  # fmt: skip
+
+
+def _end(
+    plan: Mapping[str, object] | None,
+    text: str = "",
+    *,
+    not_in_force: Sequence[str] | None = None,
+) -> None:
+    """Print what was done: a plan for programs as one document with it, else the text. None of ``not_in_force``: nothing was tried."""
+    if plan is not None:
+        done = {"applied": not_in_force == (), "not_in_force": not_in_force}
+        typer.echo(jsonlib.dumps({**plan, **done}, indent=2))
+    elif text:
+        typer.echo(text)
 
 
 def _refuse_principal(entity: Entity) -> None:

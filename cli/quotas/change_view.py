@@ -22,6 +22,8 @@ from quotascope.exporter.diagnosis.units import (
     rule_name,
     type_name,
 )
+from quotascope.exporter.mapping import in_base_unit
+from quotascope.exporter.snapshot import LimitState
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND, QuotaType, Resolution
 from quotascope.quotas import IpEntity, RuleChange, number_text
@@ -70,6 +72,73 @@ def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
         lines.append(f"  {mark} {one_line(change.key)} {text}\n", style=style)
     lines.rstrip()
     return lines
+
+
+def as_json(
+    changes: Sequence[RuleChange], affected: Affected | None, most: int
+) -> dict[str, object]:
+    """
+    The same for programs: changes as `quotas diff` prints them, limits and usage in the units of the metrics.
+
+    ``affected`` is null when it is unknown; a limit is a number only if its state is ``limited``.
+    """
+    rows = None
+    if affected is not None:
+        rows = [
+            *map(_client_json, affected.clients),
+            *map(_address_json, affected.addresses),
+        ]
+    return {
+        "changes": [change.as_json() for change in changes],
+        "affected_total": None if rows is None else len(rows),
+        "affected": None if rows is None else rows[:most],
+    }
+
+
+def _client_json(impact: Impact) -> dict[str, object]:
+    kind = impact.quota_type
+    before, after = (
+        (None, LimitState.UNKNOWN)
+        if rule is None
+        else (None, LimitState.UNLIMITED)
+        if rule.bound is None
+        else (in_base_unit(kind, rule.bound), LimitState.LIMITED)
+        for rule in (impact.before, impact.after)
+    )
+    rule = impact.after and impact.after.entity
+    return {
+        "user": impact.user,
+        "client_id": impact.client_id,
+        "quota_type": kind.label,
+        "usage": impact.usage,
+        "limit": before[0],
+        "limit_state": before[1],
+        "new_limit": after[0],
+        "new_limit_state": after[1],
+        "new_utilization": impact.utilization_after,
+        "new_rule": rule and rule.rule,
+        "window_restarts": impact.window_restarts,
+    }
+
+
+def _address_json(impact: IpImpact) -> dict[str, object]:
+    before, after = (
+        (None, LimitState.UNKNOWN)
+        if limit is None
+        else (limit, LimitState.LIMITED)
+        if isfinite(limit)
+        else (None, LimitState.UNLIMITED)
+        for limit in (impact.before, impact.after)
+    )
+    return {
+        "ip": impact.ip,
+        "usage": impact.usage,
+        "limit": before[0],
+        "limit_state": before[1],
+        "new_limit": after[0],
+        "new_limit_state": after[1],
+        "new_utilization": impact.utilization_after,
+    }
 
 
 def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.cli.test_transcripts import Cluster, run
 from quotascope.cli.ingest import print_report
 from quotascope.cli.recommend import _floor
 from quotascope.cli.request_topic import _print_throttles, _summary
+from quotascope.clients import AdminRequestFailed
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.topic_admin import TopicFound
 from quotascope.metrics import QuotaType
@@ -191,6 +193,46 @@ def test_broken_files_are_told_apart_from_the_counts(
     assert err.count("\n") == 1
     assert err.startswith("quotascope: ")
     assert err.endswith("b.gz: cut off\n")
+
+
+def test_a_refused_change_for_programs(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan, and what of it is not in force; the exit code and the message are those without --json."""
+
+    def refused(_: Cluster, __: object) -> None:
+        raise AdminRequestFailed("AlterClientQuotas", 42, "no")
+
+    monkeypatch.setattr(Cluster, "alter_quotas", refused)
+    change = "quotas set producer_byte_rate=7 --user zoe --bootstrap-servers broker-1:9092 --apply"
+    out, errors, code = parts(command(f"{change} --json"))
+    document = json.loads(out)
+    assert document["changes"] == [{"entity": {"user": "zoe"}, "key": "producer_byte_rate", "old": None, "new": 7.0}]  # fmt: skip
+    assert (document["applied"], document["affected"]) == (False, None)
+    (missing,) = document["not_in_force"]
+    assert "zoe" in missing
+    assert parts(command(change))[1:] == (errors, code)
+    assert code == 1
+
+
+def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """One document, of a topic's batch in a line; names are as they are, and what could not be read is on standard error as well."""
+    report = IngestReport(read=9, kept=2, duplicates=1, quarantined_before=3, forwarded=1, quarantined=2, reasons=Counter({"no JSON": 2}), broken={"a\nb.gz": "cut off"}, left_out={"c": "a link"})  # fmt: skip
+    for batch, more, lines in ((None, {}, 16), (3, {"batch": 3}, 1)):
+        print_report(report, batch, json=True)
+        out, err = capsys.readouterr()
+        assert json.loads(out) == more | {
+            "lines": 9,
+            "added": 2,
+            "forwarded": 1,
+            "known_before": 4,
+            "quarantined": 2,
+            "quarantined_by_reason": {"no JSON": 2},
+            "broken": {"a\nb.gz": "cut off"},
+            "not_read": {"c": "a link"},
+        }
+        assert out.count("\n") == lines
+        assert err.count("quotascope: ") == 2
 
 
 def test_counts_alone_are_no_failure(capsys: pytest.CaptureFixture[str]) -> None:

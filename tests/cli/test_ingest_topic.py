@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -47,8 +48,9 @@ def test_options(run: Run, asked: list[Any]) -> None:
     }
     assert (keywords["every"], keywords["buckets"]) == (None, 3)
     assert options.broker == "7"
+    assert json.loads(run(*command("--json"))[1])["batch"] == 3
     run(*command("--checkpoint", "/c"))
-    assert asked[1][0][2] == "/c"
+    assert asked[2][0][2] == "/c"
 
 
 def test_how_often(run: Run, asked: list[Any]) -> None:

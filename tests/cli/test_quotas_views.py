@@ -1,16 +1,19 @@
 """Rules and addresses in the tables of `quotascope quotas`, as no recorded story has them."""
 
+import json
+from dataclasses import replace
 from math import inf
 from typing import Any
 
 import pytest
 from tests.cli.usages import rendered, usage_of
 
+from quotascope.cli.quotas import change_view
 from quotascope.cli.quotas.change_view import Affected, view
 from quotascope.cli.quotas.list_view import as_json, as_table
-from quotascope.exporter.diagnosis.impact import IpImpact
+from quotascope.exporter.diagnosis.impact import Impact, IpImpact
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage
-from quotascope.metrics import DEFAULT, QuotaEntity
+from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaType, Resolution
 from quotascope.quotas import IpEntity, QuotaSet, difference
 
 KEY = "connection_creation_rate"
@@ -73,6 +76,39 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
     assert "ip 10.0.0.3 connect 0.00 conn/s 20.0 conn/s unlimited -" in lines
     assert "ip 10.0.0.4 connect 7.00 conn/s 5.00 conn/s ? ?" in lines
     assert "ip 10.0.0.5 connect ? unlimited unlimited -" in lines
+
+
+def test_limits_of_the_affected_for_programs() -> None:
+    """No infinity, which JSON lacks: a state tells unlimited and unknown apart. Names are as they are."""
+    changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
+    rule = QuotaEntity('a\n"\x1b')
+    client = Impact(
+        quota_type=QuotaType.REQUEST,
+        user='a\n"\x1b',
+        client_id="",
+        usage=0.5,
+        before=NO_RULE,
+        after=Resolution(level=rule.level, entity=rule, bound=25.0),
+        window_restarts=True,
+    )
+    parts = replace(client, usage=None, after=None)
+    address = IpImpact(ip="10.0.0.1", usage=12.0, before=inf, after=10.0)
+    unknown = IpImpact(ip="10.0.0.2", usage=None, before=None, after=inf)
+    affected = Affected([client, parts], [address, unknown])
+    document = change_view.as_json(changes, affected, 9)
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    rows = document["affected"]
+    assert isinstance(rows, list)
+    keys = ("limit", "limit_state", "new_limit", "new_limit_state", "new_utilization")
+    assert [tuple(row[key] for key in keys) for row in rows] == [
+        (None, "unlimited", 0.25, "limited", 2.0),
+        (None, "unlimited", None, "unknown", None),
+        (None, "unlimited", 10.0, "limited", 1.2),
+        (None, "unknown", None, "unlimited", None),
+    ]
+    assert (rows[0]["user"], rows[0]["new_rule"]) == ('a\n"\x1b', rule.rule)
+    cut = change_view.as_json(changes, affected, 1)
+    assert (cut["affected_total"], cut["affected"]) == (4, rows[:1])
 
 
 def test_nobody_and_too_many_are_told() -> None:
