@@ -212,7 +212,7 @@ def _requests(usage: EntityUsage) -> Text:
     return Text(UNKNOWN_NUMBER if count is None else f"{count:.0f}")
 
 
-_WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=22)
+_WHO = usage_table.UsageColumn(header="entity", cell=usage_table.who, share=22)
 _QUOTA = usage_table.UsageColumn(
     header="quota", cell=usage_table.quota, width=usage_table.QUOTA
 )
@@ -224,7 +224,7 @@ _PERCENT = usage_table.UsageColumn(
     header="used", cell=usage_table.used, width=4, right=True
 )
 _BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=3)
-_RULE = usage_table.UsageColumn(header="rule that decides", cell=_rule, share=23)
+_RULE = usage_table.UsageColumn(header="rule", cell=_rule, share=23)
 _DELAY = usage_table.UsageColumn(
     header="delay", cell=usage_table.delay, width=6, right=True
 )

@@ -113,7 +113,7 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
     # expanded, names share what the numbers leave: a long one cannot push them out
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     table.add_column("node", no_wrap=True, max_width=_NODE)
-    table.add_column("who", no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column("entity", no_wrap=True, overflow="ellipsis", ratio=3)
     table.add_column("quota", max_width=QUOTA)
     headers = ["usage / limit", "used", "delay"]
     if snapshot.shadows:
@@ -121,7 +121,7 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
     for header in headers:
         table.add_column(header, justify="right", no_wrap=True)
     in_shadows = snapshot.in_shadows
-    table.add_column("rule that decides", no_wrap=True, overflow="ellipsis", ratio=4)
+    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=4)
     for usage in entities:
         entity = usage.entity
         style = "red" if usage.throttle_time_seconds > 0 else ""

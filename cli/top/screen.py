@@ -184,7 +184,7 @@ class _Trail:
 _NODE = usage_table.UsageColumn(
     header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4
 )
-_WHO = usage_table.UsageColumn(header="who", cell=usage_table.who, share=3)
+_WHO = usage_table.UsageColumn(header="entity", cell=usage_table.who, share=3)
 _QUOTA = usage_table.UsageColumn(
     header="quota", cell=usage_table.quota, width=usage_table.QUOTA
 )
@@ -200,7 +200,7 @@ _DELAY = usage_table.UsageColumn(
     header="delay", cell=usage_table.delay, width=7, right=True
 )
 _RULE = usage_table.UsageColumn(
-    header="rule that decides",
+    header="rule",
     cell=lambda usage: Text(rule_or_cause(usage)),
     share=3,
 )

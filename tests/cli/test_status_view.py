@@ -29,7 +29,7 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
     head, first, second, *_ = lines(width, long, usage_of("bob", "app"))
     assert head.split() == [
         "node",
-        "who",
+        "entity",
         "quota",
         "usage",
         "/",
@@ -37,8 +37,6 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
         "used",
         "delay",
         "rule",
-        "that",
-        "decides",
     ]
     assert 'produce 0.50 / 1.00 kB/s  50% 1.00 s 1 alice / "x' in first
     assert second.startswith("1    bob / app")

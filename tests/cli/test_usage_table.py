@@ -47,10 +47,10 @@ def test_columns_stand_still(width: int) -> None:
 @pytest.mark.parametrize(
     ("width", "columns"),
     [
-        (40, {"who", "used", "waited"}),
-        (60, {"who", "quota", "usage / limit", "used", "waited"}),
-        (80, {"who", "quota", "usage / limit", "used", "rule that decides", "waited"}),
-        (140, {"rule that decides", "delay", "waited", "requests"}),
+        (40, {"entity", "used", "waited"}),
+        (60, {"entity", "quota", "usage / limit", "used", "waited"}),
+        (80, {"entity", "quota", "usage / limit", "used", "rule", "waited"}),
+        (140, {"rule", "delay", "waited", "requests"}),
     ],
 )
 def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
