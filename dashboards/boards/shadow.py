@@ -74,7 +74,7 @@ def clients(scope: Scope) -> Row:
         columns.quota_type(),
         *columns.entity(scope.site),
         columns.bar("Used in the shadow", "A", steps.USED, 190),
-        columns.BoardColumn(title="Would wait", source="B", unit="s", width=120, cell=columns.COLORED, steps=steps.DELAY_IF_ANY),
+        columns.BoardColumn(title="Shadow delay", source="B", unit="s", width=120, cell=columns.COLORED, steps=steps.DELAY_IF_ANY),
         columns.number("Used now", "C", "percentunit", 110),
         columns.delay("D"),
         columns.cluster(scope.site),

@@ -222,7 +222,7 @@ RED_CELLS = {
     "Delay": CLIENT_TIMEOUT.value,
     "Used": NEAR_LIMIT.value,
     "Used in the shadow": NEAR_LIMIT.value,
-    "Would wait": CLIENT_TIMEOUT.value,
+    "Shadow delay": CLIENT_TIMEOUT.value,
     "Waiting": SPARK_THROTTLED.value,
     "In 3 hours": 1.0,  # the alert is about a trend that reaches the limit
     "Burst used": 1.0,  # and this one about tokens below 0

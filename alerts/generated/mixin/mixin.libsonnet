@@ -11032,7 +11032,7 @@ local duration(number) =
               {
                 "matcher": {
                   "id": "byName",
-                  "options": "Would wait",
+                  "options": "Shadow delay",
                 },
                 "properties": [
                   {
@@ -11274,7 +11274,7 @@ local duration(number) =
                   "client_id": "Client-id",
                   "Value #A": "Used in the shadow",
                   "Value": "Used in the shadow",
-                  "Value #B": "Would wait",
+                  "Value #B": "Shadow delay",
                   "Value #C": "Used now",
                   "Value #D": "Delay",
                   [label]: "Cluster",
