@@ -27,9 +27,22 @@ from tests.cluster.users import USERS
 from tests.dashboards import fake_grafana
 from tests.exporter.web.serving import HASH, PASSWORD
 from tests.integration.eventually import eventually, some
-from tests.integration.exporter import Exporter, settings_for, write_config
+from tests.integration.exporter import (
+    COMMAND,
+    Exporter,
+    settings_for,
+    write_config,
+)
+from tests.integration.preloaded import preloaded
+from tests.pipeline.runs.prometheus import answering
 
 from quotascope.cli.main import app
+from quotascope.pipeline.history import History
+from quotascope.pipeline.ingest import IngestOptions
+from quotascope.pipeline.runs.ingest import ingest_logs
+from quotascope.pipeline.runs.shadow import ShadowStream
+from quotascope.pipeline.table import run_here
+from quotascope.quotas.candidates import read_candidates
 from quotascope.spark_listener.job import Job, write_summary
 
 pytestmark = pytest.mark.real
@@ -39,7 +52,7 @@ EVENTS = ROOT / "tests/spark_listener/recorded/4.3.0/logs"
 _EXAMPLE = re.compile(r"(?:\w+=\S+ )?(?:quotascope|zcat|spark-submit) ")
 _ENDLESS = re.compile(r"quotascope (?:serve|demo)\b")
 """They run until a signal."""
-_CODES = {"doctor": {0, 1}, "quotas diff": {0, 2}}
+_CODES = {"doctor": {0, 1}, "quotas diff": {0, 2}, "shadow status": {0, 3, 4}}
 """Exit codes that stand for what was found, not for a failure."""
 _SUBMIT = """\
 import os, sys
@@ -56,16 +69,20 @@ os.execv(sys.executable, [sys.executable, *words])
 """
 """In the place of `spark-submit`: it looks at the options, and runs the application in this Python, without a JVM."""
 
+THROTTLES = {
+    "kafka_quota_shadow_throttle_time_seconds": ("alice", {"": 30.0}),
+    "kafka_quota_throttle_time_seconds": ("alice", {"": 29.0}),
+}
+"""What a Prometheus has of a shadow and of brokers: sums of throttle times, and numbers of samples."""
+SET = b"2026-11-23 14"
+"""The hour since which limits are set that were a shadow."""
+
 
 def _examples(command: Any, path: str) -> Iterator[tuple[str, str]]:
     inner = getattr(command, "commands", {})
     for name, each in inner.items():
         yield from _examples(each, f"{path} {name}")
     if not inner:
-        if path.startswith(
-            "quotascope shadow"
-        ):  # of a Prometheus and a stream of their own
-            return
         lines = [line.strip() for line in (command.epilog or "").splitlines()]
         found = [line for line in lines if _EXAMPLE.match(line)]
         assert found, f"{path} has no example"
@@ -92,9 +109,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(
-    kafka: Cluster, exporter: Exporter, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Place]:
+def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Everything that the examples read; each runs in a copy of its own."""
     folder = tmp_path_factory.mktemp("examples")
     for each in ("etc/quotascope", "etc/kafka", "etc/prometheus", "var/log/kafka", "var/log/spark", "bin", "hdfs/kafka", "hdfs/logs", "kubernetes"):  # fmt: skip
@@ -113,18 +128,25 @@ def place(
     grafana = fake_grafana.FakeGrafana()
     with ExitStack() as running:
         running.enter_context(fake_grafana.serving(grafana))
+        prometheus, _ = running.enter_context(answering(THROTTLES))
         server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(folder / "etc/quotascope/web.yaml")}  # fmt: skip
         guarded = Exporter(folder / "guarded", {**settings, "server": server})
         running.callback(guarded.child.end)
+        shadow = {"file": str(folder / "candidates.yaml")}
+        exporter = Exporter(folder / "shadowed", {**settings, "shadow": shadow})
+        running.callback(exporter.child.end)
         eventually(lambda: some(guarded.log("ready")))
+        eventually(lambda: some(exporter.log("ready")))
+        environ = {
+            **{name: text for name, text in os.environ.items() if not name.startswith("QUOTASCOPE_")},
+            "PATH": os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "SSL_CERT_FILE": str(kafka.certificates.ca),
+            "COLUMNS": "100",
+        }  # fmt: skip
+        running.enter_context(preloaded(folder / "bin/quotascope", environ))
         yield Place(
             folder,
-            {
-                **{name: text for name, text in os.environ.items() if not name.startswith("QUOTASCOPE_")},
-                "PATH": os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
-                "SSL_CERT_FILE": str(kafka.certificates.ca),
-                "COLUMNS": "100",
-            },
+            environ,
             {
                 "https://quotascope:9749": guarded.url.replace("127.0.0.1", "localhost"),
                 "http://quotascope:9749": exporter.url,
@@ -137,6 +159,7 @@ def place(
                 "http://{host}:9404/metrics": agents.jmx_exporter.replace("127.0.0.1", "{host}"),
                 "https://grafana.corp": grafana.url,
                 "http://localhost:3000": grafana.url,
+                "http://prometheus:9090": prometheus,
                 "GRAFANA_TOKEN=…": f"GRAFANA_TOKEN={fake_grafana.TOKEN}",
                 "https://collector:4317": f"http://127.0.0.1:{free_port()}",
                 " --port 9749": f" --port {free_port()}",
@@ -151,10 +174,10 @@ def place(
 
 
 def _write_data(folder: Path) -> None:
-    """Request logs of two days, with requests in each hour, and their history, quotas, candidates, event logs of Spark, a job."""
+    """Request logs of two days, with requests in each hour, and their history, quotas, candidates and what their shadow decided, event logs of Spark, a job."""
     log = gzip.decompress(REQUESTS.read_bytes()).splitlines(keepends=True)[:20]
     hours = [
-        f"2026-11-{day} {hour:02}".encode() for day in (20, 21) for hour in range(24)
+        f"2026-11-{day} {hour:02}".encode() for day in (22, 23) for hour in range(24)
     ]
     text = b"".join(line.replace(line[1:14], hour, 1) for hour in hours for line in log)
     for path in ("var/log/kafka/kafka-request.log", "logs/broker-1/a.log", "hdfs/logs/kafka/a.log", "kafka-request.log"):  # fmt: skip
@@ -163,7 +186,7 @@ def _write_data(folder: Path) -> None:
     (folder / "kafka-request.log.gz").write_bytes(gzip.compress(text))
     (folder / "topics.json").write_text('{"orders": 12}')
     (folder / "quotas.yaml").write_text("quotas:\n  - {user: orders, producer_byte_rate: 1048576}\n")  # fmt: skip
-    (folder / "candidates.yaml").write_text("candidates:\n  - name: twice\n    quotas:\n      - {user: alice, producer_byte_rate: 100000}\n")  # fmt: skip
+    (folder / "candidates.yaml").write_text("candidates:\n  - name: half of it\n    quotas:\n      - {user: <default>, request_percentage: 100}\n")  # fmt: skip
     (folder / "job.py").write_text("print('a job')\n")
     (folder / "quotascope.jar").touch()
     (folder / "quotascope.zip").touch()
@@ -176,10 +199,15 @@ def _write_data(folder: Path) -> None:
     submit = folder / "bin/spark-submit"
     submit.write_text(f"#!{sys.executable}\n{_SUBMIT}")
     submit.chmod(0o755)
-    quotascope = Path(sys.executable).with_name("quotascope")
-    (folder / "alerts.yaml").write_bytes(subprocess.check_output([quotascope, "alerts", "config"]))  # fmt: skip
-    for into in ("usage", "hdfs/kafka/usage"):
-        subprocess.run([quotascope, "ingest", "kafka-request.log", "--broker", "1", "--into", into], cwd=folder, check=True)  # fmt: skip
+    (folder / "alerts.yaml").write_bytes(subprocess.check_output([COMMAND, "alerts", "config"]))  # fmt: skip
+    usage = str(folder / "usage")
+    shadow = ShadowStream(usage, History.create(usage, buckets=16), read_candidates(folder / "candidates.yaml"))  # fmt: skip
+    before = b"".join(line for line in text.splitlines(keepends=True) if line[1:14] < SET)  # fmt: skip
+    (folder / "before.log").write_bytes(before)
+    ingest_logs([str(folder / "before.log")], usage, IngestOptions(broker="1"))
+    shadow.step(run_here, all_of_it=True)
+    ingest_logs([str(folder / "kafka-request.log")], usage, IngestOptions(broker="1"))
+    shutil.copytree(usage, folder / "hdfs/kafka/usage")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -195,7 +223,7 @@ def test_an_example_works_as_it_is_printed(
     here = shutil.copytree(place.folder, tmp_path / "here")
     script = place.command(example, here)
     if _ENDLESS.search(example):
-        _runs_until_stopped(script, here, place.environ)
+        _runs_until_stopped(script.replace("quotascope", str(COMMAND), 1), here, place.environ)  # fmt: skip
         return
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
