@@ -25,12 +25,18 @@ Series: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]
 _Key: TypeAlias = tuple[str, ...]
 
 
+def _entity(row: Mapping[str, Any]) -> _Key:
+    """The labels of a row: `shadow`, `quota_type`, `broker`, `user`, `client_id`."""
+    names = "candidate", "quota_type", "broker", "user", "client_id"
+    return tuple(str(row[name]) for name in names)
+
+
 class ShadowCounters(Collector):
     """
     Counts of each entity under each shadow, which only grow.
 
     Args:
-        counted: what was counted before, rows with `runs.shadow.KEY` and `runs.shadow.COUNTED`.
+        counted: what was counted before, rows of `runs.shadow.ShadowStream.counted`.
         late: requests that came late before.
 
     """
@@ -39,8 +45,9 @@ class ShadowCounters(Collector):
         self._lock = Lock()
         self._counts: dict[_Key, list[int]] = {}
         self._late, self._until_ms = late, 0
-        # those with the most series first, so that a restart changes little about which these are
-        self.add(sorted(counted, key=lambda row: -row["throttled_requests"]))
+        # as they came, so that after a restart the same entities have series
+        for row in sorted(counted, key=lambda row: (row["step"], _entity(row))):
+            self._count(row)
 
     def add(
         self, counted: Iterable[Mapping[str, Any]], late: int = 0, until_ms: int = 0
@@ -49,14 +56,13 @@ class ShadowCounters(Collector):
         with self._lock:
             self._late += late
             self._until_ms = max(self._until_ms, until_ms)
-            for row in counted:
+            for row in sorted(counted, key=_entity):
                 self._count(row)
 
     def _count(self, row: Mapping[str, Any]) -> None:
-        shadow, broker, quota_type = (str(row[name]) for name in ("candidate", "broker", "quota_type"))  # fmt: skip
-        key: _Key = shadow, quota_type, broker, str(row["user"]), str(row["client_id"])
+        key = _entity(row)
         if key not in self._counts and len(self._counts) >= MOST_ENTITIES:
-            key = shadow, quota_type, broker, OVERFLOW, OVERFLOW
+            key = (*key[:3], OVERFLOW, OVERFLOW)
         counts = self._counts.setdefault(key, [0, 0, 0])
         for place, name in enumerate(("throttled_requests", "throttled_ms", "rejected_mutations")):  # fmt: skip
             counts[place] += row[name]

@@ -36,6 +36,7 @@ SHADOW: Final = pa.schema([
     *RESULTS,
     pa.field("rules", pa.string(), nullable=False, metadata={"about": "Names the rules of all candidates: rows of others do not continue these."}),
     pa.field("timestamp", pa.int64(), nullable=False, metadata={"about": "ms since 1970, UTC: until when the requests of the row were decided."}),
+    pa.field("step", pa.int64(), nullable=False, metadata={"about": "Number of the step, which grows."}),
 ])  # fmt: skip
 """What each step decided, by broker: figures add up over the steps, those that say "longest", and `recovery_ms`, are the largest."""
 KEY: Final = ("candidate", "broker", "user", "client_id", "quota_type")
@@ -86,7 +87,11 @@ class _Step:
         now_ms = time.time_ns() // 1_000_000
         decided = proceed(carried, rows, CandidateRules(self.candidates), self.settings, now_ms=now_ms, hold_ms=self.hold_ms)  # fmt: skip
         found: Any = decided.results
-        for name, value in (("rules", self.rules), ("timestamp", decided.until_ms)):
+        for name, value in (
+            ("rules", self.rules),
+            ("timestamp", decided.until_ms),
+            ("step", self.epoch),
+        ):
             found = found.append_column(SHADOW.field(name), pa.repeat(value, len(found)))  # fmt: skip
         staged = self.shadow.stage(found)
         for file in staged:
@@ -248,12 +253,12 @@ class ShadowStream:
         return f"{self._name}: bucket {number}"
 
     def counted(self) -> pa.Table:
-        """`KEY` and the sums of `COUNTED` since these rules were first given."""
-        rows: Any = self.table.read([*KEY, *COUNTED, "rules"])
+        """`KEY`, the sums of `COUNTED` since these rules were first given, and the first `step` of each."""
+        rows: Any = self.table.read([*KEY, *COUNTED, "rules", "step"])
         hit = pc.greater(pc.add(rows["throttled_requests"], rows["rejected_requests"]), pa.scalar(0))  # fmt: skip
         rows = rows.filter(pc.and_(pc.equal(rows["rules"], pa.scalar(self.rules)), hit))
-        sums: pa.Table = rows.group_by(list(KEY)).aggregate([(name, "sum") for name in COUNTED])  # fmt: skip
-        return sums.rename_columns([*KEY, *COUNTED])
+        sums: pa.Table = rows.group_by(list(KEY)).aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])  # fmt: skip
+        return sums.rename_columns([*KEY, *COUNTED, "step"])
 
 
 def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:

@@ -30,7 +30,7 @@ HOSTILE = 'a\n"b"\\<b>'
 
 def row(**more: Any) -> dict[str, Any]:
     """What a step decided of one client."""
-    return {"candidate": "half", "broker": "1", "user": "alice", "client_id": "app", "quota_type": "produce", "throttled_requests": 2, "throttled_ms": 1_500, "rejected_requests": 0, "rejected_mutations": 0} | more  # fmt: skip
+    return {"candidate": "half", "broker": "1", "user": "alice", "client_id": "app", "quota_type": "produce", "throttled_requests": 2, "throttled_ms": 1_500, "rejected_requests": 0, "rejected_mutations": 0, "step": 1} | more  # fmt: skip
 
 
 def shown(counters: ShadowCounters) -> dict[tuple[str, ...], float]:
@@ -74,10 +74,14 @@ def test_pushed() -> None:
 def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entities beyond it are counted as one; those that have series keep them."""
     monkeypatch.setattr(shadow_counters, "MOST_ENTITIES", 1)
-    counters = ShadowCounters([row(user="rare"), row(user="often", throttled_requests=9)])  # fmt: skip
-    counters.add([row(user="new")])
-    requests = {key[4]: value for key, value in shown(counters).items() if key[0].endswith("requests_total") and len(key) > 1}  # fmt: skip
-    assert requests == {"often": 9, OVERFLOW: 4}
+    steps = [[row(user="b")], [row(user="often", throttled_requests=9), row(user="a")]]
+    counters = ShadowCounters([])
+    for step in steps:
+        counters.add(step)
+    started_again = ShadowCounters([row(user="often", throttled_requests=9, step=2), row(user="a", step=2), row(user="b")])  # fmt: skip
+    for each in (counters, started_again):
+        requests = {key[4]: value for key, value in shown(each).items() if key[0].endswith("requests_total") and len(key) > 1}  # fmt: skip
+        assert requests == {"b": 2, OVERFLOW: 11}
 
 
 def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
