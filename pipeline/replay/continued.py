@@ -300,16 +300,21 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
 
 
 def _between_mutations(whole: Frame, cuts: Ints, before: Ints, hold_ms: int) -> Ints:
+    """Earlier cuts of all brokers, where a mutation is charged before its cut and decided after it, or waits on a broker that is behind the others."""
     mutating = np.flatnonzero(whole.requests.kinds == MUTATION)
     decided = whole.requests.times[mutating]
     charged = np.minimum(whole.mutation_times[mutating], decided)
     brokers = whole.pair_brokers[whole.requests.pairs[mutating]]
     least = np.maximum(before, cuts - hold_ms)
     while True:
-        split = (charged < cuts[brokers]) & (decided >= cuts[brokers])
-        if not split.any():
-            return cuts
-        lower = np.maximum(least, np.minimum(cuts, charged[split].min()))
+        waits = decided >= cuts[brokers]
+        split = waits & (charged < cuts[brokers])
+        behind = waits & (cuts[brokers] < cuts.max(initial=0))
+        lower = cuts
+        if split.any():
+            lower = np.minimum(lower, np.maximum(least, charged[split].min()))
+        if behind.any():
+            lower = np.minimum(lower, np.maximum(before, charged[behind].min()))
         if (lower == cuts).all():
             return cuts
         cuts = lower

@@ -148,6 +148,10 @@ def test_a_silent_broker_waits_no_longer() -> None:
             [Request(after_ms=150, api_key=CREATE_TOPICS, cost=30), Request(after_ms=150, api_key=CREATE_TOPICS, cost=50, wait_ms=200), Request(after_ms=50)],
             "controller_mutation_rate", 1.0, id="a mutation that is decided after the cut and charged before",
         ),
+        pytest.param(
+            [Request(broker="2", api_key=CREATE_TOPICS, cost=5), Request(after_ms=5_000, api_key=CREATE_TOPICS, cost=50), Request(after_ms=300, api_key=CREATE_TOPICS, cost=50)],
+            "controller_mutation_rate", 1.0, id="a mutation of a broker that is behind the others",
+        ),
     ],
 )  # fmt: skip
 def test_what_lies_across_a_cut(made: list[Request], key: str, limit: float) -> None:
