@@ -90,7 +90,7 @@ def test_a_small_terminal_is_all_table() -> None:
     for width, height in [(100, 12), (60, 40)]:
         lines = shown(EMPTY, width, height)
         assert f"{URL}/metrics" in lines[0]
-        assert lines[1].startswith("who")
+        assert lines[1].startswith("entity")
     assert shown(EMPTY, 100, 24)[0].startswith("Made-up clients")
 
 
@@ -142,5 +142,5 @@ async def test_ends_when_its_time_is_over(
         re.match(r"For Prometheus: http://127\.0\.0\.1:\d+/metrics", line)
         for line in lines
     )
-    assert len([line for line in lines if line.startswith("who ")]) == 1
+    assert len([line for line in lines if line.startswith("entity ")]) == 1
     assert lines[-1].startswith("The demo ended after 0 s.")
