@@ -164,11 +164,11 @@ class Exporter:
     async def _swap_settings(self, before: Config) -> None:
         config, collection = self.parts.config, self.parts.config.collection
         self._cardinality.configure(config.cardinality, maxima=_sampled(config))
-        self.collection.shadows = self._shadows()
         self.collection.configure(
             collection.max_age_seconds,
             collection.timeout_seconds,
             collection.sample_window_seconds,
+            self._shadows(),
         )
         owners = Owners(config.owners, config.default_owner)
         self._handlers.configure(collection, config.cluster, owners, config.grafana_url)

@@ -67,8 +67,7 @@ class Collection:
         self._reads = Reads(clock)
         self._states = States()
         self._join = Join()
-        self.shadows = shadows or Shadows()
-        """May be replaced from one collection to the next."""
+        self._shadows = shadows or Shadows()
         self._window_seconds = window_seconds
         self._peaks = PeakKeeper(window_seconds)
         self._run: _UnderWay | None = None
@@ -106,9 +105,14 @@ class Collection:
         return self._made(self._reads.so_far(), over=False)
 
     def configure(
-        self, max_age_seconds: float, patience_seconds: float, window_seconds: float
+        self,
+        max_age_seconds: float,
+        patience_seconds: float,
+        window_seconds: float,
+        shadows: Shadows | None = None,
     ) -> None:
-        """Have other bounds of time from the next collection on; maxima of a window of another length begin from scratch."""
+        """Have other bounds of time, and other shadows if given, from the next collection on; maxima of a window of another length begin from scratch."""
+        self._shadows = shadows or self._shadows
         self._max_age_seconds = max_age_seconds
         self._patience_seconds = patience_seconds
         if window_seconds != self._window_seconds:
@@ -159,7 +163,7 @@ class Collection:
         each = self._roster.once_each(reads)
         joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
         late = {read.table.node_id for read in each if read.table and read.health.late}
-        shadows = self.shadows.of(joined, late)
+        shadows = self._shadows.of(joined, late)
         kept = self._cardinality.apply(joined) if self._cardinality else joined
         now = asyncio.get_running_loop().time()
         peaks = None if own.sampling is None else self._peaks.update(kept, now)
