@@ -150,9 +150,9 @@ def _nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
 
 def _advice(snapshot: Snapshot) -> Iterator[str]:
     """How to measure what the brokers measure as one, or not at all."""
-    from quotascope.exporter.shadow import UnevaluatedReason, cluster_quotas
+    from quotascope.exporter.shadow import UnevaluatedReason
     from quotascope.metrics import DEFAULT, QuotaEntity
-    from quotascope.quotas import InvalidQuotas, measure_only
+    from quotascope.quotas import InvalidQuotas, QuotaSet, measure_only
 
     if snapshot.limits is None:
         return
@@ -162,7 +162,7 @@ def _advice(snapshot: Snapshot) -> Iterator[str]:
         for kind, _, reason in each.unevaluated
         if reason in {UnevaluatedReason.FINER, UnevaluatedReason.UNMEASURED}
     }
-    quotas = cluster_quotas(snapshot.limits)
+    quotas = QuotaSet(snapshot.limits.quotas())
     for key in unmeasured:
         try:
             helps = quotas != measure_only(quotas, QuotaEntity(DEFAULT, DEFAULT), [key])

@@ -34,16 +34,13 @@ def configured(config: Config, exporter: HttpTarget | None = None) -> QuotaSet:
     """The quotas of the cluster, as Kafka or an exporter knows them. Raises ``ConfigError``, ``ClientError``, ``QuotasError`` and ``ExporterError``."""
     from quotascope.exporter.limits import CONNECTION_KEY, DEFAULT_IP
     from quotascope.metrics import DEFAULT
-    from quotascope.quotas import Entity, IpEntity, QuotaSet
+    from quotascope.quotas import IpEntity, QuotaSet
 
     from ..explain import exporter_limits
 
     if exporter is not None:
         limits, _ = asyncio.run(exporter_limits(exporter))
-        quotas: dict[Entity, dict[str, float]] = {}
-        for kind, rules in limits.rules.items():
-            for entity, value in rules.items():
-                quotas.setdefault(entity, {})[kind.quota_key] = value
+        quotas = limits.quotas()
         for ip, value in limits.connection_limits.items():
             address = IpEntity(DEFAULT if ip == DEFAULT_IP else ip)
             quotas[address] = {CONNECTION_KEY: value}

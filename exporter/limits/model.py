@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from quotascope.metrics import QuotaType, RuleTable
+from quotascope.quotas import Entity
 
 CONNECTION_KEY: Final = "connection_creation_rate"
 """The quota key of IP addresses, which limits no client (KIP-612)."""
@@ -65,6 +66,14 @@ class Limits:
         if quota_type is None:
             return len(self.connection_limits)
         return len(self.rules.get(quota_type, ()))
+
+    def quotas(self) -> dict[Entity, dict[str, float]]:
+        """The quotas of users and client-ids: by entity, then by quota key, in Kafka's unit."""
+        found: dict[Entity, dict[str, float]] = {}
+        for kind, rules in self.rules.items():
+            for entity, value in rules.items():
+                found.setdefault(entity, {})[kind.quota_key] = value
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

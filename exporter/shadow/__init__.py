@@ -1,5 +1,5 @@
 """What brokers would do under candidate rules, which none of them enforces."""
 
-from .evaluation import Shadows, UnevaluatedReason, cluster_quotas, read_shadows
+from .evaluation import Shadows, UnevaluatedReason, read_shadows
 
-__all__ = ["Shadows", "UnevaluatedReason", "cluster_quotas", "read_shadows"]
+__all__ = ["Shadows", "UnevaluatedReason", "read_shadows"]

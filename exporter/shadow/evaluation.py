@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 from quotascope.quotas import InvalidQuotas, QuotaSet, named
 from quotascope.quotas.candidates import Candidate, read_candidates
-from quotascope.quotas.quota_set import Entity as Configured
 
 from ..errors import ConfigError
 from ..join.limiting import alike, deciding
@@ -158,7 +157,7 @@ class _Evaluation:
         if grouping is None or crowded or not alike(limits, self._limits):
             candidate = self._candidate
             if not candidate.based:
-                candidate = candidate.over(cluster_quotas(limits))
+                candidate = candidate.over(QuotaSet(limits.quotas()))
             grouping = self._grouping = Grouping(candidate.tables(), limits, candidate.windows, self._shows)  # fmt: skip
             self._shown = np.empty(0, np.bool_)
         self._limits = limits
@@ -319,12 +318,3 @@ def _places(joined: Snapshot, limits: Limits, grouping: Grouping) -> Sequence[Po
 
 def _in_order(key: tuple[QuotaType, str, *tuple[str, ...]]) -> tuple[object, ...]:
     return TYPES.index(key[0]), node_order(key[1]), key[2:]
-
-
-def cluster_quotas(limits: Limits) -> QuotaSet:
-    """The configured quotas of users and client-ids."""
-    quotas: dict[Configured, dict[str, float]] = {}
-    for kind, table in limits.rules.items():
-        for entity, bound in table.items():
-            quotas.setdefault(entity, {})[kind.quota_key] = bound
-    return QuotaSet(quotas)
