@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -184,12 +185,6 @@ OF_ENTITY: Final = tuple(
 
 def _recent_drawing(recent: Sequence[float | None]) -> dict[str, object]:
     """The numbers of a drawing of the last minutes, and the same in words for screen readers."""
-    bars = []
-    for place, part in enumerate(recent):
-        if part is not None:
-            height = max(1.0, _RECENT_HEIGHT * min(1.0, part / _TOP))
-            top = f"{_RECENT_HEIGHT - height:.1f}"
-            bars.append((color_of(part), _STEP_WIDTH * place, top, f"{height:.1f}"))
     known = [part for part in recent if part is not None]
     least, most = percent(min(known)), percent(max(known))
     minutes = len(recent) * STEP_SECONDS / 60
@@ -197,9 +192,28 @@ def _recent_drawing(recent: Sequence[float | None]) -> dict[str, object]:
         "width": _STEP_WIDTH * len(recent),
         "height": _RECENT_HEIGHT,
         "limit": f"{_RECENT_HEIGHT * (1 - 1 / _TOP):.1f}",
-        "bars": bars,
+        "bars": list(_bars(recent, color_of, _STEP_WIDTH, _RECENT_HEIGHT, _TOP)),
         "words": f"last {minutes:.0f} minutes: from {least} to {most}, latest {percent(known[-1])}",
     }
+
+
+def _bars(
+    values: Iterable[float | None],
+    color: Callable[[float], str],
+    width: int,
+    height: int,
+    top: float,
+) -> Iterator[tuple[str, int, str, str]]:
+    """The bar of each value that is known: its color, its left, its upper end and its height; that of ``top`` has the whole ``height``."""
+    for place, value in enumerate(values):
+        if value is not None and isfinite(value):
+            size = max(1.0, height * min(1.0, value / top))
+            yield color(value), width * place, f"{height - size:.1f}", f"{size:.1f}"
+
+
+def _plain(_usage: float) -> str:
+    """The color of what has no limit."""
+    return "plain"
 
 
 def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
@@ -217,20 +231,8 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
         if limited
         else (float(known.max()) if known.size else 0.0) or 1.0
     )
-    bars = []
-    for place, value in enumerate(values.tolist()):
-        if np.isfinite(value):
-            height = max(1.0, _TRAIL_HEIGHT * min(1.0, value / top))
-            color = color_of(value) if limited else "plain"
-            bars.append(
-                (
-                    color,
-                    _TRAIL_WIDTH * place,
-                    f"{_TRAIL_HEIGHT - height:.1f}",
-                    f"{height:.1f}",
-                )
-            )
     throttled = np.flatnonzero(trail.throttle_time > 0).tolist()
+    color = color_of if limited else _plain
     what = "highest utilization" if limited else "highest usage"
 
     def shown(value: float) -> str:
@@ -248,7 +250,7 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
         "throttle_height": _THROTTLE_HEIGHT,
         "step": _TRAIL_WIDTH - 2,
         "limit": f"{_TRAIL_HEIGHT * (1 - 1 / top):.1f}" if limited else None,
-        "bars": bars,
+        "bars": list(_bars(values.tolist(), color, _TRAIL_WIDTH, _TRAIL_HEIGHT, top)),
         "throttled": [_TRAIL_WIDTH * place for place in throttled],
         "words": f"{words}; throttled in {steps} of {seen} steps"
         if steps
