@@ -98,11 +98,11 @@ def as_json(
 def _client_json(impact: Impact) -> dict[str, object]:
     kind = impact.quota_type
     before, after = (
-        (None, LimitState.UNKNOWN)
+        None
         if rule is None
-        else (None, LimitState.UNLIMITED)
+        else inf
         if rule.bound is None
-        else (in_base_unit(kind, rule.bound), LimitState.LIMITED)
+        else in_base_unit(kind, rule.bound)
         for rule in (impact.before, impact.after)
     )
     rule = impact.after and impact.after.entity
@@ -111,10 +111,8 @@ def _client_json(impact: Impact) -> dict[str, object]:
         "client_id": impact.client_id,
         "quota_type": kind.label,
         "usage": impact.usage,
-        "limit": before[0],
-        "limit_state": before[1],
-        "new_limit": after[0],
-        "new_limit_state": after[1],
+        **_limit_json("limit", before),
+        **_limit_json("new_limit", after),
         "new_utilization": impact.utilization_after,
         "new_rule": rule and rule.rule,
         "window_restarts": impact.window_restarts,
@@ -122,23 +120,21 @@ def _client_json(impact: Impact) -> dict[str, object]:
 
 
 def _address_json(impact: IpImpact) -> dict[str, object]:
-    before, after = (
-        (None, LimitState.UNKNOWN)
-        if limit is None
-        else (limit, LimitState.LIMITED)
-        if isfinite(limit)
-        else (None, LimitState.UNLIMITED)
-        for limit in (impact.before, impact.after)
-    )
     return {
         "ip": impact.ip,
         "usage": impact.usage,
-        "limit": before[0],
-        "limit_state": before[1],
-        "new_limit": after[0],
-        "new_limit_state": after[1],
+        **_limit_json("limit", impact.before),
+        **_limit_json("new_limit", impact.after),
         "new_utilization": impact.utilization_after,
     }
+
+
+def _limit_json(name: str, limit: float | None) -> dict[str, object]:
+    """A limit and its state; None when it is unknown, infinite for none."""
+    if limit is None or not isfinite(limit):
+        state = LimitState.UNKNOWN if limit is None else LimitState.UNLIMITED
+        return {name: None, f"{name}_state": state}
+    return {name: limit, f"{name}_state": LimitState.LIMITED}
 
 
 def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
