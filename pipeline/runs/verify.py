@@ -169,8 +169,9 @@ def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int, begin
 
     """
     times = times_of(since_ms, until_ms, begin_ms)
-    name = shadow.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    wanted = f'kafka_quota_shadow_throttle_time_seconds{{shadow="{name}"}}'
+    # strings of PromQL, as of Go, may be written as those of JSON
+    name = json.dumps(shadow, ensure_ascii=False)
+    wanted = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
     before = _sampled(url, wanted, times.begin, times.since)
     if not before:
         raise NotVerified(f"{url}: it has no prediction of shadow {shadow[:60]!r} in that time")  # fmt: skip
