@@ -5,7 +5,8 @@ A kernel works on flat columns only, by index. Compiled, they are NumPy arrays; 
 times as fast. Neither way reassociates floating-point operations: no `fastmath`, no parallel sums.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -55,6 +56,16 @@ class _Way:
 
 
 WAY: Final = _Way()
+
+
+@contextmanager
+def compiled_at_once() -> Iterator[None]:
+    """Compile kernels however few their steps are: for a worker that has many small parts to come."""
+    before, WAY.least_work = WAY.least_work, 0
+    try:
+        yield
+    finally:
+        WAY.least_work = before
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from ..history.store import History
 from ..ingest import IngestOptions, IngestReport
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
-from ..replay.compiled import WAY
+from ..replay.compiled import compiled_at_once
 from ..replay.continued import HOLD_MS, Carried, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
@@ -79,13 +80,12 @@ class _Step:
 
     def __call__(self, part: _Part) -> tuple[list[File], ShadowReport]:
         number, before, files = part
-        if self.compiles:
-            WAY.least_work = 0
         carried = Carried() if before is None else self._loaded(number, before)
         batches = self.history.batches(files, NEEDED)
         rows = pa.Table.from_batches(batches, pa.schema([self.history.schema.field(name) for name in NEEDED]))  # fmt: skip
         now_ms = time.time_ns() // 1_000_000
-        decided = proceed(carried, rows, CandidateRules(self.candidates), self.settings, now_ms=now_ms, hold_ms=self.hold_ms)  # fmt: skip
+        with compiled_at_once() if self.compiles else nullcontext():
+            decided = proceed(carried, rows, CandidateRules(self.candidates), self.settings, now_ms=now_ms, hold_ms=self.hold_ms)  # fmt: skip
         found: Any = decided.results
         for name, value in (
             ("rules", self.rules),

@@ -71,6 +71,18 @@ def test_little_work_is_not_compiled_for(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made[add_up].stats.cache_hits or made[add_up].signatures  # type: ignore[attr-defined]
 
 
+def test_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker with many parts to come compiles for a few steps; what runs in its process afterwards does not."""
+    made: dict[object, object] = {}
+    monkeypatch.setattr(compiled, "_COMPILED", made)
+    with compiled.compiled_at_once():
+        run(add_up, fresh(), work=10)
+    assert made
+    made.clear()
+    run(add_up, fresh(), work=10)
+    assert not made
+
+
 def test_kept_on_disk_for_these_sources_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept on disk is stamped with all sources of the kernels: a private place of numba's, which this guards."""
     monkeypatch.setattr(compiled, "_COMPILED", {})

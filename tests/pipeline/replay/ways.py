@@ -15,6 +15,6 @@ def kernels(way: str) -> Iterator[None]:
     """Run kernels compiled, however little there is to do, or as the Python that they are written in."""
     assert WAY.compiled, "numba is missing"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(WAY), "compiled", way == "compiled")
-        patch.setattr(type(WAY), "least_work", 0)
+        patch.setattr(WAY, "compiled", way == "compiled")
+        patch.setattr(WAY, "least_work", 0)
         yield
