@@ -7,6 +7,7 @@ line with a time of another age would damage a table for good.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -16,13 +17,19 @@ from quotascope.metrics.protocol import ApiKey, ErrorCode
 from ..errors import PipelineError, UnknownVersion
 from ..releases import layout_of
 from .messages import (
+    DESCRIBES,
+    NO_ID,
     TOPICS_OF,
     AnyResponse,
+    DescribeLine,
+    FetchedTopic,
     FetchLine,
     FetchRequest,
-    FetchResponse,
     LogLine,
+    Name,
+    ProducedTopic,
     ProduceLine,
+    ShareFetchedTopic,
     ShareFetchLine,
     TopicRow,
     TopicsLine,
@@ -32,11 +39,14 @@ from .schema import Reason, Unreadable
 from .sizes import fetch_bytes, produce_bytes, share_fetch_bytes
 
 Row: TypeAlias = tuple[Any, ...]
+TrafficRow: TypeAlias = tuple[Name, Name, int]
+"""A topic in the column `traffic`: name, id, bytes."""
 
 FIELDS: Final = (
     "timestamp", "completed", "broker", "listener", "connection", "correlation_id", "api_key", "api_version", "user", "client_id",
-    "produce_bytes", "fetch_bytes", "thread_time_ms", "network_time_ms", "mutation_timestamp", "topics", "throttle_ms",
-    "broker_throttle_ms", "refused", "forwarded", "follower", "layout", "identity",
+    "produce_bytes", "fetch_bytes", "traffic", "queue_time_ms", "thread_time_ms", "remote_time_ms", "response_queue_time_ms",
+    "network_time_ms", "mutation_timestamp", "topics", "topic_ids", "throttle_ms", "broker_throttle_ms", "refused", "forwarded",
+    "follower", "layout", "identity",
 )  # fmt: skip
 """The columns that follow from the line alone, in the order of a row."""
 IDENTITY: Final = 16
@@ -166,10 +176,15 @@ class LineReader:
             header.client_id,
             content.produce_bytes,
             content.fetch_bytes,
+            content.traffic,
+            line.request_queue_time_ms,
             line.local_time_ms,
+            line.remote_time_ms,
+            line.response_queue_time_ms,
             sent,
             None if content.topics is None else int(decided - line.remote_time_ms),
             content.topics,
+            content.topic_ids,
             content.throttle_ms,
             line.throttle_time_ms,
             content.refused,
@@ -191,6 +206,8 @@ class Content(NamedTuple):
     follower: bool = False
     waited: bool = True
     """Whether the broker may have decided only after it waited for others (`remoteTimeMs`)."""
+    traffic: list[TrafficRow] | None = None
+    topic_ids: list[tuple[str, str]] | None = None
 
 
 def content_of(line: LogLine[Any, Any]) -> Content:
@@ -210,16 +227,18 @@ def _produce(line: ProduceLine) -> Content:
         return Content(throttle_ms)
     size = produce_bytes(header.request_api_version, header.client_id, request)
     waited = request.acks == ALL_REPLICAS
-    return Content(throttle_ms, size, None, None, False, False, waited)  # noqa: FBT003 - a row
+    traffic = _traffic(request.topic_data)
+    return Content(throttle_ms, size, None, None, False, False, waited, traffic)  # noqa: FBT003 - a row
 
 
 def _fetch(line: FetchLine) -> Content:
     request, response = line.request, line.response
     follower = isinstance(request, FetchRequest) and request.follower
-    size = None
-    if isinstance(response, FetchResponse):
-        size = fetch_bytes(line.request_header.request_api_version, response)
-    return Content(_throttle(response), fetch_bytes=size, follower=follower)
+    if isinstance(response, str):
+        return Content(None, follower=follower)
+    size = fetch_bytes(line.request_header.request_api_version, response)
+    traffic = None if size is None else _traffic(response.responses)
+    return Content(response.throttle_time_ms, fetch_bytes=size, follower=follower, traffic=traffic)  # fmt: skip
 
 
 def _share_fetch(line: ShareFetchLine) -> Content:
@@ -227,7 +246,33 @@ def _share_fetch(line: ShareFetchLine) -> Content:
     if isinstance(response, str):
         return Content(None)
     size = share_fetch_bytes(line.request_header.request_api_version, response)
-    return Content(response.throttle_time_ms, fetch_bytes=size)
+    traffic = None if size is None else _traffic(response.responses)
+    return Content(response.throttle_time_ms, fetch_bytes=size, traffic=traffic)
+
+
+def _traffic(
+    topics: Sequence[ProducedTopic | FetchedTopic | ShareFetchedTopic],
+) -> list[TrafficRow]:
+    return [
+        (
+            topic.name or None,
+            topic.topic_id or None,
+            sum([partition.records_size_in_bytes or 0 for partition in topic.partitions]),
+        )
+        for topic in topics
+    ]  # fmt: skip
+
+
+def _describe(line: DescribeLine) -> Content:
+    response = line.response
+    if isinstance(response, str):
+        return Content(None)
+    ids = [
+        (topic.name, topic.topic_id)
+        for topic in response.topics
+        if topic.name and topic.topic_id and topic.topic_id != NO_ID
+    ]
+    return Content(response.throttle_time_ms, topic_ids=ids or None)
 
 
 def _topics(line: TopicsLine) -> Content:
@@ -237,6 +282,7 @@ def _topics(line: TopicsLine) -> Content:
     return Content(
         response.get("throttleTimeMs") if response else None,
         topics=topics,
+        topic_ids=[(topic["name"], topic["id"]) for topic in topics if topic["name"] and topic["id"]] or None,
         refused=any(topic["error"] == ErrorCode.THROTTLING_QUOTA_EXCEEDED for topic in topics),
     )  # fmt: skip
 
@@ -245,6 +291,7 @@ _CONTENT_OF: Final[dict[int, Any]] = {
     int(ApiKey.PRODUCE): _produce,
     int(ApiKey.FETCH): _fetch,
     int(ApiKey.SHARE_FETCH): _share_fetch,
+    **dict.fromkeys(DESCRIBES, _describe),
     **dict.fromkeys(TOPICS_OF, _topics),
 }
 
@@ -257,6 +304,7 @@ def _check(completed: int, line: LogLine[Any, Any]) -> None:
         0 <= line.local_time_ms <= LONGEST_WORK_MS
         and 0 <= line.response_queue_time_ms <= LONGEST_WORK_MS
         and 0 <= line.send_time_ms <= LONGEST_WORK_MS
+        and 0 <= (line.request_queue_time_ms or 0) <= LONGEST_WORK_MS
     ):
         raise Unreadable(Reason.UNKNOWN_SHAPE, "a duration is below 0 or above a day")
     if not 0 <= line.remote_time_ms <= LONGEST_WAIT_MS:

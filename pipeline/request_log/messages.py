@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from quotascope.metrics.protocol import ApiKey
 
@@ -45,8 +45,9 @@ class Produced(Message):
 class ProducedTopic(Message):
     """A topic of a Produce request, by name or, since version 13, by id."""
 
-    partition_data: list[Produced]
+    partitions: list[Produced] = field(name="partitionData")
     name: Name = UNSET
+    topic_id: Name = UNSET
 
 
 class ProduceRequest(Message):
@@ -71,7 +72,8 @@ class FetchedTopic(Message):
     """A topic of a Fetch response, by name or, since version 13, by id."""
 
     partitions: list[Fetched]
-    topic: Name = UNSET
+    name: Name = field(name="topic", default=UNSET)
+    topic_id: Name = UNSET
 
 
 class FetchResponse(AnyResponse):
@@ -111,12 +113,27 @@ class ShareFetchedTopic(Message):
     """A topic of a ShareFetch response."""
 
     partitions: list[ShareFetched]
+    name: Name = UNSET
+    topic_id: Name = UNSET
 
 
 class ShareFetchResponse(AnyResponse, kw_only=True):
     """`ShareFetchResponse.json` (KIP-932)."""
 
     responses: list[ShareFetchedTopic]
+
+
+class DescribedTopic(Message):
+    """A topic of a Metadata or DescribeTopicPartitions response, with its id since version 10 of Metadata."""
+
+    name: Name = UNSET
+    topic_id: Name = UNSET
+
+
+class TopicsResponse(AnyResponse):
+    """`MetadataResponse.json`, `DescribeTopicPartitionsResponse.json`."""
+
+    topics: list[DescribedTopic] = []
 
 
 class Header(msgspec.Struct, gc=False, frozen=True, rename="camel"):
@@ -145,6 +162,7 @@ class LogLine(
     response_queue_time_ms: float
     send_time_ms: float
     throttle_time_ms: int
+    request_queue_time_ms: float | None = None
     is_forwarded: bool = False
 
 
@@ -152,6 +170,7 @@ Plain: TypeAlias = LogLine[msgspec.Raw, AnyResponse | str]
 ProduceLine: TypeAlias = LogLine[ProduceRequest | str, AnyResponse | str]
 FetchLine: TypeAlias = LogLine[FetchRequest | str, FetchResponse | str]
 ShareFetchLine: TypeAlias = LogLine[msgspec.Raw, ShareFetchResponse | str]
+DescribeLine: TypeAlias = LogLine[msgspec.Raw, TopicsResponse | str]
 TopicsLine: TypeAlias = LogLine[Json, Json]
 """Requests that change topics are rare: Python's own types will do."""
 
@@ -197,7 +216,7 @@ def _by_topic(response: Json, field: str) -> dict[str, Json]:
     return {answer["name"]: answer for answer in response[field]} if response else {}
 
 
-_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def _row(
@@ -206,7 +225,7 @@ def _row(
     topic_id = answer.get("topicId")
     return {
         "name": name,
-        "id": None if topic_id == _NO_ID else topic_id,
+        "id": None if topic_id == NO_ID else topic_id,
         "partitions": partitions,
         "error": answer.get("errorCode"),
         "validate_only": bool(request.get("validateOnly", False)),
@@ -220,12 +239,16 @@ TOPICS_OF: Final[Mapping[int, Callable[[Json, Json], list[TopicRow]]]] = {
 }
 """Reads the topics of `request` and `response` of a line, by API key."""
 
+DESCRIBES: Final = (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+"""The APIs of a `DescribeLine`."""
+
 _Decode: TypeAlias = Callable[[bytes], LogLine[Any, Any]]
 _plain: Final[_Decode] = msgspec.json.Decoder(Plain).decode
 _OF_API: Final[dict[int, _Decode]] = {
     ApiKey.PRODUCE: msgspec.json.Decoder(ProduceLine).decode,
     ApiKey.FETCH: msgspec.json.Decoder(FetchLine).decode,
     ApiKey.SHARE_FETCH: msgspec.json.Decoder(ShareFetchLine).decode,
+    **dict.fromkeys(DESCRIBES, msgspec.json.Decoder(DescribeLine).decode),
     **dict.fromkeys(TOPICS_OF, msgspec.json.Decoder(TopicsLine).decode),
 }
 _KEY: Final = b'"requestApiKey":'

@@ -3,7 +3,7 @@ The two tables that a request log becomes: `REQUESTS`, one row a request, and `Q
 
 Times are int64 milliseconds since 1970 in UTC, not Arrow timestamps: Spark knows microseconds only. Names are untrusted: they are values
 here, and never become part of a path or a partition. The metadata of a column has its `description`. A null
-does not apply to the request, or cannot be known.
+does not apply to the request, or cannot be known: as in rows of an earlier release, for the columns that it did not have.
 """
 
 from enum import StrEnum
@@ -63,6 +63,10 @@ TOPIC = pa.struct(
     ]
 )
 
+TRAFFIC = pa.struct([("topic", pa.string()), ("id", pa.string()), ("bytes", pa.int64())])  # fmt: skip
+
+TOPIC_ID = pa.struct([("topic", pa.string()), ("id", pa.string())])
+
 REQUESTS = pa.schema([
     _column("timestamp", pa.int64(), "ms UTC: when the broker decided on the throttle"),
     _column("completed", pa.int64(), "ms UTC: when the line was logged"),
@@ -76,7 +80,11 @@ REQUESTS = pa.schema([
     _column("client_id", pa.string(), "the client-id as sent"),
     _column("produce_bytes", pa.int64(), "what the producer quota charges", formerly="request_bytes"),
     _column("fetch_bytes", pa.int64(), "what the consumer quota charges", formerly="response_bytes"),
+    _column("traffic", pa.list_(TRAFFIC), "topics of a Produce, Fetch or ShareFetch: name or id, as logged, and bytes of records; null when unknown"),
+    _column("queue_time_ms", pa.float64(), "ms in the queue for a request handler thread"),
     _column("thread_time_ms", pa.float64(), "ms in a request handler thread"),
+    _column("remote_time_ms", pa.float64(), "ms of waiting for other brokers, for records, or for a timeout"),
+    _column("response_queue_time_ms", pa.float64(), "ms in the queue for a network thread"),
     _column("network_time_ms", pa.float64(), "ms in a network thread"),
     _column("partitions_created", pa.int32(), "partitions of CreateTopics, refused ones included"),
     _column("partitions_added", pa.int32(), "the same of CreatePartitions"),
@@ -85,6 +93,7 @@ REQUESTS = pa.schema([
     _column("mutations_known", pa.bool_(), "false when a request mutates an unknown number of partitions"),
     _column("mutation_timestamp", pa.int64(), "ms UTC: about when the controller charged the mutations"),
     _column("topics", pa.list_(TOPIC), "topics that a request mutates: name, id, partitions, error code"),
+    _column("topic_ids", pa.list_(TOPIC_ID), "topics of which the response has both name and id"),
     _column("throttle_ms", pa.int32(), "ms of throttle time in the response"),
     _column("broker_throttle_ms", pa.int32(), "ms for which the broker muted the connection"),
     _column("refused", pa.bool_(), "whether the response has error 89 (THROTTLING_QUOTA_EXCEEDED)", formerly="quota_violated"),

@@ -57,7 +57,7 @@ def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) 
     acks_and_timeout = 2 + 4
     size += acks_and_timeout + length(len(request.topic_data)) + tags
     for topic in request.topic_data:
-        partitions = topic.partition_data
+        partitions = topic.partitions
         size += _UUID if version >= _TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags
         size += len(partitions) * (4 + tags)  # the index
@@ -90,7 +90,7 @@ def fetch_bytes(version: int, response: FetchResponse) -> int | None:
     fixed += 4 if version >= _FETCH_PREFERRED_REPLICA else 0
     for topic in response.responses:
         partitions = topic.partitions
-        size += _UUID if version >= _TOPIC_IDS else text(topic.topic)  # fmt: skip
+        size += _UUID if version >= _TOPIC_IDS else text(topic.name)  # fmt: skip
         size += length(len(partitions)) + tags + len(partitions) * fixed
         for partition in partitions:
             records = partition.records_size_in_bytes

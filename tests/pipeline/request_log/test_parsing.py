@@ -1,17 +1,32 @@
 """Lines of a request log become requests, or go to quarantine with a reason."""
 
 import gzip
+import json
 from collections import Counter
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
-from tests.pipeline.request_log.lines import AT, SOURCE, parsed, request
+from tests.pipeline.request_log.lines import AT, SOURCE, parsed, reason, request
 
 from quotascope.pipeline.request_log.parsing import LogSource, parse
 from quotascope.pipeline.request_log.schema import QUARANTINE, REQUESTS
+
+Json: TypeAlias = Any
+HOSTILE = [
+    'a","principal":"User:root',
+    "new\nline\r\t",
+    "<script>alert(1)</script>",
+    "../../etc/passwd",
+    "day=1/bucket=2",
+    "x" * 10_000,
+    "Ünï 😀 \u202e",
+    "Completed request:{",
+    '"requestApiKey":0,',
+]
 
 
 def test_real_log() -> None:
@@ -43,6 +58,109 @@ def test_other_real_logs(log: str, count: int, refused: int) -> None:
     assert sum(values(clients, "refused")) == refused
 
 
+TIMES = {
+    "queue_time_ms": "requestQueueTimeMs",
+    "thread_time_ms": "localTimeMs",
+    "remote_time_ms": "remoteTimeMs",
+    "response_queue_time_ms": "responseQueueTimeMs",
+    "network_time_ms": "sendTimeMs",
+}
+
+
+def _traffic_of(entry: Json) -> Json:
+    """Bytes by topic of a Produce or Fetch, from Python's own JSON."""
+    key = entry["requestHeader"]["requestApiKey"]
+    if key not in (0, 1) or (key == 1 and entry["response"]["throttleTimeMs"]):
+        return None
+    topics = (
+        entry["request"]["topicData"] if key == 0 else entry["response"]["responses"]
+    )
+    return [
+        {
+            "topic": each.get("name", each.get("topic")),
+            "id": each.get("topicId"),
+            "bytes": sum(part["recordsSizeInBytes"] for part in each.get("partitionData", each.get("partitions"))),
+        }
+        for each in topics
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("log", "ids_known"),
+    [("kafka-4.3.1", [1, 1]), ("kafka-4.3.1-second", [0, 0]), ("kafka-4.4.0", [1, 1])],
+)
+def test_times_and_traffic_of_real_logs(log: str, ids_known: list[int]) -> None:
+    """Of every line all times, the bytes by topic, and the ids that name them; every Fetch of the second log was throttled."""
+    lines = gzip.decompress((CAPTURE.parent / f"{log}-request.log.gz").read_bytes()).splitlines()  # fmt: skip
+    entries = [json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in lines]  # fmt: skip
+    found = parsed(*lines).requests
+    for column, field in TIMES.items():
+        assert values(found, column) == [entry[field] for entry in entries]
+    assert values(found, "traffic") == [_traffic_of(entry) for entry in entries]
+    ids = {pair["id"]: pair["topic"] for pairs in values(found, "topic_ids") for pair in pairs or ()}  # fmt: skip
+    fetched = {each["id"] for row in found.select(["api_key", "traffic"]).to_pylist() if row["api_key"] == 1 for each in row["traffic"] or ()}  # fmt: skip
+    assert [len(fetched), len(fetched & {*ids})] == ids_known
+
+
+ID = "Wk9NhLhFQ7usRy9J_K8TUA"
+GIVEN = {"recordsSizeInBytes": 7}
+SHARED: Json = GIVEN | {"errorMessage": None, "acknowledgeErrorMessage": None, "acquiredRecords": []}  # fmt: skip
+
+
+NAME = 'a"},{"name":"x\n<b>Ünï 😀'
+EMPTY = {"topics": [{"topic": NAME}]}
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "asked", "response", "traffic"),
+    [
+        pytest.param(0, 9, {"transactionalId": None, "topicData": [{"name": NAME, "partitionData": [GIVEN, GIVEN]}, {"name": "t", "partitionData": []}]}, {}, [(NAME, None, 14), ("t", None, 0)], id="produce"),
+        pytest.param(0, 13, {"transactionalId": None, "topicData": [{"topicId": ID, "partitionData": [GIVEN]}]}, {}, [(None, ID, 7)], id="produce by id"),
+        pytest.param(1, 12, {}, {"responses": [{"topic": NAME, "partitions": [GIVEN, {"recordsSizeInBytes": None}]}]}, [(NAME, None, 7)], id="fetch"),
+        pytest.param(1, 13, {}, {"responses": [{"topicId": ID, "partitions": [GIVEN]}]}, [(None, ID, 7)], id="fetch by id"),
+        pytest.param(1, 12, {"replicaId": 2}, {"responses": [{"topic": "t", "partitions": [GIVEN]}]}, [("t", None, 7)], id="follower"),
+        pytest.param(1, 12, EMPTY, {"responses": []}, [], id="nothing to fetch"),
+        pytest.param(1, 12, EMPTY, {"responses": [], "throttleTimeMs": 40}, None, id="throttled"),
+        pytest.param(1, 12, "", "", None, id="not logged"),
+        pytest.param(78, 1, {}, {"responses": [{"topicId": ID, "partitions": [SHARED]}]}, [(None, ID, 7)], id="share fetch"),
+        pytest.param(12, 4, {}, {}, None, id="another API"),
+    ],
+)  # fmt: skip
+def test_traffic(
+    key: int, version: int, asked: Json, response: Json, traffic: Json
+) -> None:
+    """Records' bytes by name or id; followers have them, too; a throttled Fetch's are unknown."""
+    header = {"requestApiKey": key, "requestApiVersion": version}
+    row = request(line(header=header, request=asked, response=response))
+    found = row["traffic"]
+    assert traffic == (found and [tuple(each.values()) for each in found])
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("key", [3, 75])
+def test_ids_of_topics(name: str, key: int) -> None:
+    """Pairs of a response with both name and id; a topic without one of them, and Kafka's zero id, are no pair."""
+    none = {"name": None, "topicId": ID}, {"name": name}, {"name": name, "topicId": "A" * 22}  # fmt: skip
+    response = {"topics": [{"name": name, "topicId": ID}, *none], "throttleTimeMs": 3}
+    row = request(line(header={"requestApiKey": key}, response=response))
+    assert (row["topic_ids"], row["throttle_ms"]) == ([{"topic": name, "id": ID}], 3)
+    response["topics"] = none
+    assert request(line(header={"requestApiKey": key}, response=response))["topic_ids"] is None  # fmt: skip
+
+
+def test_ids_of_created_topics() -> None:
+    """CreateTopics and DeleteTopics answer with ids, too."""
+    for api in ("create", "delete"):
+        row = request(mutation(api, [topic("t", 3)], answers=[{"name": "t", "topicId": ID, "errorCode": 0}]))  # fmt: skip
+        assert row["topic_ids"] == [{"topic": "t", "id": ID}]
+
+
+def test_a_line_without_queue_time() -> None:
+    """It is unknown then; one that no broker writes is refused."""
+    assert request(line(leave_out=["requestQueueTimeMs"]))["queue_time_ms"] is None
+    assert reason(line(requestQueueTimeMs=-1.0)) == ("unknown shape", "a duration is below 0 or above a day")  # fmt: skip
+
+
 def test_columns_of_a_real_line() -> None:
     """The first Produce of a throttled client, field by field."""
     (text,) = [each for each in captured() if b'"localTimeMs":49.557' in each]
@@ -59,7 +177,11 @@ def test_columns_of_a_real_line() -> None:
         "client_id": "app1",
         "produce_bytes": 13_220,
         "fetch_bytes": None,
+        "traffic": [{"topic": "t1", "id": None, "bytes": 13_184}],
+        "queue_time_ms": 8.392,
         "thread_time_ms": 49.557,
+        "remote_time_ms": 11.428,
+        "response_queue_time_ms": 0.096,
         "network_time_ms": 0.175,
         "partitions_created": None,
         "partitions_added": None,
@@ -68,6 +190,7 @@ def test_columns_of_a_real_line() -> None:
         "mutations_known": True,
         "mutation_timestamp": None,
         "topics": None,
+        "topic_ids": None,
         "throttle_ms": 915,
         "broker_throttle_ms": 915,
         "refused": False,
@@ -126,21 +249,7 @@ def test_user(principal: str, user: str) -> None:
     assert request(line(principal=principal))["user"] == user
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        'a","principal":"User:root',
-        "new\nline\r\t",
-        "<script>alert(1)</script>",
-        "../../etc/passwd",
-        "day=1/bucket=2",
-        "x" * 10_000,
-        "Ünï 😀 \u202e",
-        "Completed request:{",
-        '"requestApiKey":0,',
-    ],
-)
+@pytest.mark.parametrize("name", ["", *HOSTILE])
 def test_hostile_names(name: str) -> None:
     """Untrusted names come through unchanged and change nothing else."""
     text = line(header={"clientId": name}, principal=f"User:{name}", listener=name)

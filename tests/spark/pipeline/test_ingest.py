@@ -1,6 +1,7 @@
 """Request logs read by Spark's workers become the tables that one process makes of them."""
 
 import datetime as dt
+import tarfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.real
+LATER_MS = 1_796_000_000_000
+"""2026-11-30 in UTC."""
 
 
 def _logs(folder: Path) -> str:
@@ -113,6 +116,36 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     assert (later.duplicates, later.quarantined_before, later.kept) == (1, 2, 0)
     (row,) = IngestTables.create(folder).requests.read().to_pylist()
     assert (row["file"], row["line"]) == ("t-1", 5)
+
+
+def test_tables_of_an_earlier_release(spark: "SparkSession", tmp_path: Path) -> None:
+    """Spark and its streams add to them what one process adds; columns that they lacked are null in their rows."""
+    later = [text.replace(b"[2026-11", b"[2026-12") for text in captured()[:400]]
+    (tmp_path / "c.log").write_bytes(b"\n".join(later))
+    rows = [(bytearray(text), "t", 1, number) for number, text in enumerate(later)]
+    messages = spark.createDataFrame(rows, "value binary, topic string, partition int, offset bigint")  # fmt: skip
+
+    def streamed(tables: IngestTables) -> None:
+        stage = partial(staged_lines, lines_of_messages(messages), tables, IngestOptions())  # fmt: skip
+        Ingest(tables).add(stage, Batch("stream q", 0))
+
+    ways: list[Callable[[str], object]] = [
+        partial(ingest_here, [str(tmp_path / "c.log")]),
+        partial(ingest, spark, [str(tmp_path / "c.log")]),
+        lambda into: streamed(IngestTables.create(into)),
+    ]
+    found = []
+    for number, way in enumerate(ways):
+        with tarfile.open(CAPTURE.parent / "older-tables.tar.gz") as packed:
+            packed.extractall(tmp_path / str(number), filter="data")
+        way(str(tmp_path / str(number) / "usage"))
+        table = _table(tmp_path / str(number) / "usage", "requests")
+        found.append(table.drop_columns(["file", "line", "position"]))
+    assert found[0] == found[1] == found[2]
+    lacked = ["traffic", "queue_time_ms", "remote_time_ms", "response_queue_time_ms"]
+    known = {(row["completed"] >= LATER_MS, row["queue_time_ms"] is not None) for row in found[0].to_pylist()}  # fmt: skip
+    assert known == {(False, False), (True, True)}
+    assert all(found[0][name].null_count < len(found[0]) for name in lacked)
 
 
 def _damaged(usage: Path, kind: str) -> None:
