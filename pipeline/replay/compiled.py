@@ -98,7 +98,7 @@ def _compiled(function: Callable[..., R]) -> Callable[..., R]:
         try:
             made = _NUMBA.njit(cache=True, **_WHOLE)(function)
             # Else numba looks at the file of this function only, and would reuse what was compiled of older versions of the others.
-            made._cache._cache_file._source_stamp = _stamp()  # noqa: SLF001 - tests guard it
+            made._cache._cache_file._source_stamp = _stamp(function)  # noqa: SLF001 - tests guard it
         except RuntimeError:  # no place for a cache, as for modules in an archive
             made = _NUMBA.njit(**_WHOLE)(function)
         _COMPILED[function] = made
@@ -107,9 +107,10 @@ def _compiled(function: Callable[..., R]) -> Callable[..., R]:
 
 
 @cache
-def _stamp() -> bytes:
-    """A hash of these sources."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+def _stamp(function: Callable[..., object]) -> bytes:
+    """A hash of these sources, and of those beside a kernel's."""
+    folders = {Path(__file__).parent, Path(function.__code__.co_filename).parent}
+    sources = sorted(source for folder in folders for source in folder.glob("*.py"))
     return sha256(b"".join(source.read_bytes() for source in sources)).digest()
 
 

@@ -89,7 +89,7 @@ def test_kept_on_disk_for_these_sources_only(monkeypatch: pytest.MonkeyPatch) ->
     with kernels("compiled"):
         run(add_up, fresh(), work=1)
         kept = compiled._COMPILED[add_up]
-    assert kept._cache._cache_file._source_stamp == compiled._stamp()
+    assert kept._cache._cache_file._source_stamp == compiled._stamp(kept)
     assert kept._cache._cache_file._load_index()
 
 

@@ -1,0 +1,240 @@
+"""
+The requests of brokers as intervals: when each was enqueued, taken by a handler thread, and done with it, in flat columns for kernels.
+
+The log has the time of its line, of 1 ms, when the response had left, and the durations of what was before, of 1 us (Kafka:
+`RequestChannel.Request.updateRequestMetrics`). Intervals of two requests are so at most 1 ms out of place to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from quotascope.metrics.protocol import ApiKey
+
+from ..replay.compiled import Codes, Ints
+from ..replay.frame import array, dense
+from ..table import File, Table
+from ..table.layout import Column
+
+COLUMNS: Final = ("completed", "broker", "listener", "user", "client_id", "api_key", "thread_time_ms", "network_time_ms", "queue_time_ms", "remote_time_ms", "response_queue_time_ms", "traffic")  # fmt: skip
+"""What is read of `REQUESTS`: followers, exempt and forwarded requests hold handler threads as all others."""
+RESOLUTION_US: Final = 1_000
+"""Of the log's times: by so much two intervals may be out of place to each other."""
+_LONGEST_MS: Final = 86_400_000.0
+"""A duration above a day is taken for a damaged one, and unknown."""
+_OF_CONTROLLERS: Final = (
+    ApiKey.VOTE,
+    ApiKey.BEGIN_QUORUM_EPOCH,
+    ApiKey.END_QUORUM_EPOCH,
+    ApiKey.ENVELOPE,
+    ApiKey.FETCH_SNAPSHOT,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+    ApiKey.CONTROLLER_REGISTRATION,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+)
+"""Sent to controllers only: a listener with one of them is a controller's, whose handler threads are others than the broker's (KIP-1207)."""
+
+
+class Group(NamedTuple):
+    """What requests are counted together by."""
+
+    user: str
+    client_id: str
+    api_key: int
+    topic: str | None
+    """The topic with the most bytes of records, or its id where the log has no name; None where there is none, or it is not known."""
+
+
+class Place(NamedTuple):
+    """A listener of a node."""
+
+    broker: str
+    listener: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Intervals:
+    """Requests, sorted by `dequeued`. Times are us since 1970, UTC; all columns have one length."""
+
+    enqueued: Ints
+    dequeued: Ints
+    """When a handler thread took it: it waited from `enqueued` to here, and holds the thread from here to `released`."""
+    released: Ints
+    groups: Codes
+    """Number of its group in `names`."""
+    places: Codes
+    """Number of its listener in `listeners`."""
+    names: Sequence[Group]
+    listeners: Sequence[Place]
+    controllers: frozenset[Place]
+    """Listeners of controllers."""
+    unknown: Ints
+    """By listener: requests whose queue time is unknown, and which are in no other column: rows of a release that did not keep it."""
+
+    def __len__(self) -> int:
+        return len(self.dequeued)
+
+    @property
+    def pools(self) -> tuple[list[str], Codes]:
+        """Pools of handler threads, by name, and by listener the number of its pool: a broker has one for all of its listeners."""
+        names = [f"{each.broker} controller" if each in self.controllers else each.broker for each in self.listeners]  # fmt: skip
+        found = sorted(set(names))
+        return found, np.asarray([found.index(name) for name in names], np.int32)
+
+    def clients(self) -> tuple[list[tuple[str, str]], Codes]:
+        """The users with their client ids, sorted, and the number of each group's."""
+        found = sorted({(each.user, each.client_id) for each in self.names})
+        numbers = {entity: number for number, entity in enumerate(found)}
+        return found, np.asarray([numbers[each.user, each.client_id] for each in self.names], np.int32)  # fmt: skip
+
+    def of_pool(self, name: str) -> Intervals:
+        """Those that one pool of handler threads serves."""
+        pools, of_listeners = self.pools
+        number = pools.index(name) if name in pools else -1
+        chosen = of_listeners[self.places] == number
+        return self.only(chosen, unknown=np.where(of_listeners == number, self.unknown, 0))  # fmt: skip
+
+    def between(self, begin_us: int, end_us: int) -> Intervals:
+        """Those that wait or hold a thread at some time from `begin_us` to before `end_us`."""
+        return self.only((self.enqueued < end_us) & (self.released >= begin_us))
+
+    def only(self, chosen: NDArray[np.bool_] | Ints, unknown: Ints | None = None) -> Intervals:  # fmt: skip
+        """Some rows, by a mask or their numbers, of the same names and listeners."""
+        return Intervals(
+            enqueued=self.enqueued[chosen],
+            dequeued=self.dequeued[chosen],
+            released=self.released[chosen],
+            groups=self.groups[chosen],
+            places=self.places[chosen],
+            names=self.names,
+            listeners=self.listeners,
+            controllers=self.controllers,
+            unknown=self.unknown if unknown is None else unknown,
+        )
+
+
+def read(table: Table, files: Iterable[File]) -> Intervals:
+    """The intervals of files of `requests`. Raises what `Table.batches` raises."""
+    columns = [name for name in COLUMNS if name in table.schema.names]
+    batches = table.batches(files, columns)
+    return together([intervals(pa.Table.from_batches([rows])) for rows in batches])
+
+
+def intervals(rows: pa.Table) -> Intervals:
+    """
+    The intervals of rows of `requests`, in any order.
+
+    Rows whose queue time, or one of the times after it, is unknown are counted in `unknown`.
+    """
+    size = len(rows)
+    completed = rows["completed"].to_numpy() * 1_000
+    sent, answered, remote, local, queued = (_us(rows, name) for name in ("network_time_ms", "response_queue_time_ms", "remote_time_ms", "thread_time_ms", "queue_time_ms"))  # fmt: skip
+    known = np.minimum.reduce([sent, answered, remote, local, queued]) >= 0
+    released = completed - sent - answered - remote
+    dequeued = released - local
+    names, groups = _encoded(rows["user"], rows["client_id"], rows["api_key"], _topics(rows))  # fmt: skip
+    found, places = _encoded(rows["broker"], rows["listener"])
+    listeners = [Place(broker or "", listener or "") for broker, listener in found]
+    keys = np.asarray([group[2] for group in names], np.int64)
+    of_controllers = np.isin(keys, _OF_CONTROLLERS)[groups] if size else np.zeros(0, bool)  # fmt: skip
+    order = np.flatnonzero(known)
+    order = order[np.argsort(dequeued[order], kind="stable")]
+    return Intervals(
+        enqueued=(dequeued - queued)[order],
+        dequeued=dequeued[order],
+        released=released[order],
+        groups=groups[order],
+        places=places[order],
+        names=[Group(user or "", client_id or "", int(key), topic) for user, client_id, key, topic in names],
+        listeners=listeners,
+        controllers=frozenset(listeners[place] for place in np.unique(places[of_controllers]).tolist()),
+        unknown=np.bincount(places[~known], minlength=len(listeners)),
+    )  # fmt: skip
+
+
+def together(parts: Sequence[Intervals]) -> Intervals:
+    """All rows of parts, with one list of names and one of listeners, both sorted."""
+    names = sorted({name for part in parts for name in part.names}, key=_sorted_by)
+    listeners = sorted({each for part in parts for each in part.listeners})
+    numbers = {name: number for number, name in enumerate(names)}
+    places = {each: number for number, each in enumerate(listeners)}
+    unknown = np.zeros(len(listeners), np.int64)
+    columns: list[tuple[NDArray[np.generic], ...]] = []
+    for part in parts:
+        of_names = np.asarray([numbers[name] for name in part.names], np.int32)
+        of_places = np.asarray([places[each] for each in part.listeners], np.int32)
+        np.add.at(unknown, of_places, part.unknown)
+        columns.append((part.enqueued, part.dequeued, part.released, of_names[part.groups], of_places[part.places]))  # fmt: skip
+    empty = (np.zeros(0, np.int64),) * 3 + (np.zeros(0, np.int32),) * 2
+    joined = [np.concatenate(column) for column in zip(empty, *columns, strict=True)]
+    order = np.argsort(joined[1], kind="stable")
+    enqueued, dequeued, released, groups, of_listeners = (column[order] for column in joined)  # fmt: skip
+    return Intervals(
+        enqueued=enqueued,
+        dequeued=dequeued,
+        released=released,
+        groups=groups,
+        places=of_listeners,
+        names=names,
+        listeners=listeners,
+        controllers=reduce(frozenset.union, (part.controllers for part in parts), frozenset()),
+        unknown=unknown,
+    )  # fmt: skip
+
+
+def _sorted_by(group: Group) -> tuple[str, str, int, bool, str]:
+    return (*group[:3], group.topic is not None, group.topic or "")
+
+
+def _us(rows: pa.Table, name: str) -> Ints:
+    """A duration in us; -1 where it is unknown."""
+    if name not in rows.column_names:
+        return np.full(len(rows), -1, np.int64)
+    column: Column = rows[name]
+    ms = column.fill_null(-1.0).to_numpy()
+    valid = (ms >= 0) & (ms <= _LONGEST_MS)
+    us: Ints = np.rint(np.where(valid, ms, -0.001) * 1_000).astype(np.int64)
+    return us
+
+
+def _topics(rows: pa.Table) -> Column:
+    """By row: the topic with the most bytes, the first of several with as many; else null."""
+    names = np.full(len(rows), None, object)
+    if "traffic" in rows.column_names:
+        lists: Column = rows["traffic"].combine_chunks()
+        entries: Column = pc.list_flatten(lists)
+        if len(entries):
+            of_rows: Column = pc.list_parent_indices(lists)
+            parents = of_rows.to_numpy()
+            sizes = entries.field("bytes").fill_null(0).to_numpy()
+            largest = np.lexsort((-np.arange(len(sizes)), sizes, parents))
+            last = np.r_[parents[largest][1:] != parents[largest][:-1], True]
+            entries = entries.take(array(largest[last]))
+            topics: Column = pc.coalesce(entries.field("topic"), entries.field("id"))
+            names[parents[largest[last]]] = topics.to_numpy(zero_copy_only=False)
+    return pa.array(names, pa.string())
+
+
+def _encoded(*columns: Column) -> tuple[list[tuple[Any, ...]], Codes]:
+    """The different rows of some columns, and the number of each row's."""
+    mixed = np.zeros(len(columns[0]), np.int64)
+    found: list[list[object]] = []
+    for column in columns:
+        encoded = pc.dictionary_encode(column, null_encoding="encode")
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        found.append(encoded.dictionary.to_pylist())
+        mixed = mixed * len(found[-1]) + encoded.indices.to_numpy()
+    numbers, codes = dense(mixed)
+    parts = np.unravel_index(numbers, [max(1, len(values)) for values in found])
+    return list(zip(*(map(values.__getitem__, part.tolist()) for values, part in zip(found, parts, strict=True)), strict=True)), codes  # fmt: skip
