@@ -5,9 +5,18 @@ The formulae are those of Kafka's `QuotaUtils` and `ControllerMutationQuotaManag
 narrows the result to the 32 bits of the protocol (`narrow`).
 """
 
+from typing import Final
+
 from .errors import QuotaViolation, WrongStatistic
 from .numbers import LONG_MAX, jdiv, jround, to_i32
 from .token_bucket import TokenBucket
+
+EPISODE_PAUSE_SECONDS: Final = 60.0
+"""
+The longest pause within a throttle episode: from the first to the last throttle of an entity without a longer one.
+
+It is the longest time for which a broker reports a throttle: two windows of 30 s (Kafka: `MetricConfig`, the sensor of throttle times).
+"""
 
 
 def rate_formula_ms(observed: float, bound: float, window_ms: int) -> int:

@@ -71,3 +71,16 @@ Sums over a second.
 All are integers, so that the order of addition does not matter. A table may hold several rows of one key (late requests):
 they add up.
 """
+
+EPISODES: Final = pa.schema([
+    _column("user", pa.string(), "As in history."),
+    _column("client_id", pa.string(), "As in history."),
+    _column("broker", pa.string(), "As in history."),
+    _column("quota_type", pa.string(), "Beside the request quota, which of the two throttled not being in the log: produce, fetch or controller_mutation, by the API; request for other APIs."),
+    _column("began", pa.int64(), "The first decision to throttle: ms since 1970, UTC."),
+    _column("ended", pa.int64(), "The latest end of a throttle time: ms since 1970, UTC."),
+    _column("throttled", pa.int64(), "Requests that were throttled or refused."),
+    _column("throttle_ms", pa.int64(), "Their throttle time, ms."),
+    _column("longest_ms", pa.int64(), "The longest throttle time, ms."),
+])  # fmt: skip
+"""Fragments of throttle episodes: those of one key that are no more than 60 s apart are one episode (`episodes.merged`)."""

@@ -1,8 +1,8 @@
 """
 History on disk: committed tables in a folder, and their upkeep.
 
-`history` holds one row a request, `seconds` its sums. `history` follows the table of requests, `seconds` follows `history`: what is
-appended there is taken over exactly once, late requests included.
+`history` holds one row a request, `seconds` its sums, `episodes` its throttle episodes. `history` follows the table of requests, the others
+follow `history`: what is appended there is taken over exactly once, late requests included.
 """
 
 import datetime as dt
@@ -13,12 +13,13 @@ from typing import Final, Self
 
 from ..errors import NoTable
 from ..table import Run, Table, TableLayout, retried, run_here
+from . import episodes
 from .charges import COLUMNS, history_of, rollup
-from .schema import HISTORY, ROLLUP
+from .schema import EPISODES, HISTORY, ROLLUP
 
 BUCKETS: Final = 16
 """How many buckets a history has by default: as many workers can replay it at once."""
-NAMES: Final = ("requests", "quarantine", "history", "seconds", "shadow")
+NAMES: Final = ("requests", "quarantine", "history", "seconds", "episodes", "shadow")
 """The tables of a folder, in the order in which they are made of each other."""
 DETAIL: Final = ("requests", "history", "seconds")
 """Those that a replay reads and draws, and that lose days together: about one row a request each."""
@@ -32,6 +33,8 @@ class History:
     """One row a request (`HISTORY`)."""
     seconds: Table
     """Sums (`ROLLUP`); a key may have several rows, which add up."""
+    episodes: Table | None = None
+    """Fragments of throttle episodes (`EPISODES`), of a history that was opened to be updated."""
 
     @classmethod
     def create(
@@ -57,6 +60,9 @@ class History:
         return cls(
             detail=Table.create(f"{folder}/history", HISTORY, detail, options),
             seconds=Table.create(f"{folder}/seconds", ROLLUP, sums, options),
+            episodes=Table.create(
+                f"{folder}/episodes", EPISODES, layout(day_of="began"), options
+            ),
         )
 
     @classmethod
@@ -83,6 +89,11 @@ class History:
         detail, seconds = self.detail, self.seconds
         new = retried(partial(detail.follow, requests, history_of, COLUMNS, run))
         retried(partial(seconds.follow, detail, rollup, run=run))
+        if self.episodes is not None:
+            follow = self.episodes.follow
+            retried(
+                partial(follow, detail, episodes.fragments_of, episodes.COLUMNS, run)
+            )
         return new
 
 

@@ -115,7 +115,7 @@ def folder(tmp_path: Path) -> str:
 def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
     """Rows, files, days and what a compaction would leave, of each table that is there."""
     states = {name: state_of(name, table) for name, table in tables_of(folder).items()}
-    assert list(states) == ["requests", "quarantine", "history", "seconds"]
+    assert list(states) == ["requests", "quarantine", "history", "seconds", "episodes"]
     history = states["history"]
     assert (history.rows, history.files, history.smallest) == (6, 3, 2)
     assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))  # fmt: skip

@@ -1,0 +1,139 @@
+"""
+Throttle episodes as the request log has them: from the first to the last throttle of a client on a broker.
+
+A throttle lasts from the decision for the throttle time, and one that begins no more than `EPISODE_PAUSE_SECONDS` after the end of another
+one belongs to the same episode. An update appends fragments: the episodes of the requests that are new. Fragments merge on reading: what
+is less than the pause apart is the same in whatever parts it came, so that late requests join the episodes that they belong to.
+"""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotascope.metrics import QuotaType
+from quotascope.metrics.protocol import ApiKey
+from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
+
+from ..table import Table
+from ..table.layout import Column, Numbers, bucket_of
+from .schema import EPISODES
+
+COLUMNS: Final = ("user", "client_id", "broker", "timestamp", "api_key", "throttle_ms", "refused")  # fmt: skip
+"""What is read of history."""
+KEY: Final = ("user", "client_id", "broker", "quota_type")
+"""What an episode is of."""
+_PAUSE_MS: Final = int(1_000 * EPISODE_PAUSE_SECONDS)
+_TYPES: Final = {
+    ApiKey.PRODUCE: QuotaType.PRODUCE,
+    ApiKey.FETCH: QuotaType.FETCH,
+    ApiKey.SHARE_FETCH: QuotaType.FETCH,
+    ApiKey.CREATE_TOPICS: QuotaType.CONTROLLER_MUTATION,
+    ApiKey.DELETE_TOPICS: QuotaType.CONTROLLER_MUTATION,
+    ApiKey.CREATE_PARTITIONS: QuotaType.CONTROLLER_MUTATION,
+}
+"""The quota beside the request quota that an API can be throttled by."""
+
+
+def fragments_of(history: pa.Table) -> pa.Table:
+    """
+    Return the episodes of some requests alone.
+
+    Args:
+        history: at least `COLUMNS` of HISTORY, in any order.
+
+    Returns:
+        Rows of `EPISODES`.
+
+    """
+    throttles: Column = pc.max_element_wise(history.column("throttle_ms"), pa.scalar(0, pa.int32()))  # fmt: skip
+    history = history.append_column("throttle", throttles.cast(pa.int64()))
+    hit = pc.or_(pc.greater(throttles, pa.scalar(0)), history.column("refused"))
+    found = history.filter(hit)
+    began, throttle = found.column("timestamp"), found.column("throttle")
+    known: Column = pc.index_in(found.column("api_key"), pa.array(_TYPES, pa.int16()))  # fmt: skip
+    labels: Column = pa.array([kind.label for kind in _TYPES.values()])
+    columns: dict[str, Column] = {
+        **{name: found.column(name) for name in ("user", "client_id", "broker")},
+        "quota_type": pc.fill_null(labels.take(known), QuotaType.REQUEST.label),
+        "began": began,
+        "ended": pc.add(began, throttle),
+        "throttled": pa.repeat(1, len(found)).cast(pa.int64()),
+        "throttle_ms": throttle,
+        "longest_ms": throttle,
+    }
+    return merged(pa.table(columns, schema=EPISODES))
+
+
+def merged(fragments: pa.Table) -> pa.Table:
+    """Put fragments (`EPISODES`) together; what is given in parts may be merged in parts first. Rows come by key and time."""
+    if not len(fragments):
+        return fragments
+    rows = fragments.sort_by([(name, "ascending") for name in (*KEY, "began")])
+    other = np.zeros(len(rows), np.bool_)
+    for name in KEY:
+        codes = rows.column(name).combine_chunks().dictionary_encode().indices
+        other[1:] |= np.diff(codes.to_numpy()) != 0
+    began, ended = (_numbers(rows, name) for name in ("began", "ended"))
+    # ranks instead of times: those of each key are above all of the one before it, so that one maximum runs over all
+    ranked, ranks = np.unique(np.r_[began - _PAUSE_MS, ended], return_inverse=True)
+    begins, ends = ranks.reshape(2, -1) + np.cumsum(other) * len(ranked)
+    reached = np.maximum.accumulate(ends)
+    starts = np.flatnonzero(np.r_[True, begins[1:] > reached[:-1]])
+    firsts: Column = pa.array(starts)
+    sums = {name: np.add.reduceat(_numbers(rows, name), starts) for name in ("throttled", "throttle_ms")}  # fmt: skip
+    columns: dict[str, Column] = {
+        **{name: rows.column(name).take(firsts) for name in KEY},
+        "began": began[starts],
+        "ended": np.maximum.reduceat(ended, starts),
+        **sums,
+        "longest_ms": np.maximum.reduceat(_numbers(rows, "longest_ms"), starts),
+    }
+    return pa.table(columns, schema=EPISODES)
+
+
+def episodes_in(
+    table: Table,
+    user: str | None = None,
+    client_id: str | None = None,
+    begin_ms: int | None = None,
+    end_ms: int | None = None,
+) -> pa.Table:
+    """
+    Return the episodes of a table that touch a time, whole.
+
+    Args:
+        table: of fragments; a user's bucket is read as a whole, whatever the time is.
+        user: None for all.
+        client_id: None for all.
+        begin_ms: ms since 1970; None for the begin of the table.
+        end_ms: ms since 1970; None for the end of the table.
+
+    Returns:
+        Rows of `EPISODES`, by key and time.
+
+    Raises:
+        MissingFile, DamagedFile, UnreachableTable: as `Table.batches` does.
+
+    """
+    bucket = None if user is None else bucket_of(user, table.layout.buckets)
+    files = [file for file in table.files() if bucket in {None, file.bucket}]
+    wanted = {"user": user, "client_id": client_id}
+    parts = [EPISODES.empty_table()]
+    for batch in table.batches(files):
+        rows = pa.Table.from_batches([batch])
+        for name, value in wanted.items():
+            if value is not None:
+                rows = rows.filter(pc.equal(rows.column(name), pa.scalar(value)))
+        parts.append(rows)
+    found = merged(pa.concat_tables(parts))
+    if begin_ms is not None:
+        found = found.filter(pc.greater_equal(found.column("ended"), pa.scalar(begin_ms)))  # fmt: skip
+    if end_ms is not None:
+        found = found.filter(pc.less_equal(found.column("began"), pa.scalar(end_ms)))
+    return found
+
+
+def _numbers(rows: pa.Table, name: str) -> Numbers:
+    return np.asarray(rows.column(name).to_numpy(), np.int64)

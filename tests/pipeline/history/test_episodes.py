@@ -1,0 +1,161 @@
+"""Throttle episodes of a history: what one is, and that it is the same in whatever parts its requests came."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.pipeline.history.requests import START_MS, requests
+from tests.strategies import HOSTILE
+
+from quotascope.pipeline.history import History, history_of
+from quotascope.pipeline.history.episodes import KEY, episodes_in, fragments_of, merged
+from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.table import Table
+
+Figures = tuple[int, int, int, int, int]
+
+
+def throttled(after_ms: int, throttle_ms: int = 0, **change: Any) -> dict[str, Any]:
+    """A request, by default a Produce, that was decided so long after the start."""
+    return {
+        "timestamp": START_MS + after_ms,
+        "throttle_ms": throttle_ms,
+        "api_key": 0,
+        "produce_bytes": 1,
+        **change,
+    }
+
+
+def figures(episodes: pa.Table) -> list[Figures]:
+    """Begin and end after the start, requests, total and longest throttle time of each."""
+    return [
+        (
+            row["began"] - START_MS,
+            row["ended"] - START_MS,
+            row["throttled"],
+            row["throttle_ms"],
+            row["longest_ms"],
+        )
+        for row in episodes.to_pylist()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], []),
+        ([(0, 0), (5, -1)], []),
+        ([(0, 100)], [(0, 100, 1, 100, 100)]),
+        ([(0, 100), (60_100, 7)], [(0, 60_107, 2, 107, 100)]),
+        ([(0, 100), (60_101, 7)], [(0, 100, 1, 100, 100), (60_101, 60_108, 1, 7, 7)]),
+        # a throttle of two minutes spans the shorter one, and reaches the third
+        ([(0, 120_000), (10, 5), (180_000, 5)], [(0, 180_005, 3, 120_010, 120_000)]),
+    ],
+)
+def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
+    given: list[tuple[int, int]], expected: list[Figures]
+) -> None:
+    """Counted from the end of the longest throttle; an unknown throttle time is none."""
+    found = fragments_of(history_of(requests(*(throttled(*each) for each in given))))
+    assert figures(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"api_key": 0}, "produce"),
+        ({"api_key": 1}, "fetch"),
+        ({"api_key": 78}, "fetch"),
+        ({"api_key": 19, "throttle_ms": 0, "refused": True}, "controller_mutation"),
+        ({"api_key": 3}, "request"),
+    ],
+)
+def test_the_quota_type_is_that_of_the_api(change: dict[str, Any], kind: str) -> None:
+    """A refusal counts as a throttle, without a throttle time too."""
+    (row,) = fragments_of(history_of(requests(throttled(0, 9) | change))).to_pylist()
+    assert row["quota_type"] == kind
+
+
+def test_clients_and_brokers_have_their_own() -> None:
+    """Names come through as they were sent, also in a search for one of them."""
+    each = [throttled(0, 9, user=name, client_id=name, broker=broker) for name in HOSTILE for broker in "12"]  # fmt: skip
+    found = fragments_of(history_of(requests(*each)))
+    keys = {tuple(row[name] for name in KEY[:3]) for row in found.to_pylist()}
+    assert keys == {(name, name, broker) for name in HOSTILE for broker in "12"}
+    assert len(found) == 2 * len(HOSTILE)
+
+
+def plain(throttles: Sequence[tuple[int, int]]) -> list[Figures]:
+    """The definition, one after the other."""
+    found: list[list[int]] = []
+    for began, length in sorted(throttles):
+        if not found or began > found[-1][1] + 60_000:
+            found.append([began, began + length, 0, 0, 0])
+        last = found[-1]
+        last[1:] = max(last[1], began + length), last[2] + 1, last[3] + length, max(last[4], length)  # fmt: skip
+    return [(a, b, c, d, e) for a, b, c, d, e in found]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 400), st.integers(1, 120), st.integers(0, 3)),
+        max_size=30,
+    )
+)
+def test_fragments_in_any_parts_make_the_same_episodes(
+    given: list[tuple[int, int, int]],
+) -> None:
+    """As they are, merged by part, and merged twice."""
+    parts = [
+        fragments_of(history_of(requests(*(throttled(1_000 * at, 1_000 * length) for at, length, part in given if part == number))))
+        for number in range(4)
+    ]  # fmt: skip
+    expected = plain([(1_000 * at, 1_000 * length) for at, length, _ in given])
+    assert figures(merged(pa.concat_tables(parts))) == expected
+    halves = [merged(pa.concat_tables(parts[2:])), merged(pa.concat_tables(parts[:2]))]
+    assert figures(merged(merged(pa.concat_tables(halves)))) == expected
+
+
+def test_a_history_counts_each_throttle_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over midnight, with a late request between two episodes, and an update that ended before the episodes were written."""
+    source = IngestTables.create(str(tmp_path)).requests
+    midnight = 86_400_000 - START_MS % 86_400_000
+    history = History.create(str(tmp_path))
+    table = history.episodes
+    assert table is not None
+    source.append("1", requests(throttled(midnight - 50_000, 100), throttled(midnight + 50_000, 200)))  # fmt: skip
+    history.update(source)
+    assert [each[2] for each in figures(episodes_in(table))] == [1, 1]
+    source.append("2", requests(throttled(midnight, 3), throttled(0, 4, user="bob")))
+    with monkeypatch.context() as patch:
+        patch.setattr(table, "follow", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            history.update(source)
+    for _ in range(2):
+        history.update(source)
+        found = episodes_in(table, "alice", "app")
+        assert figures(found) == [(midnight - 50_000, midnight + 50_200, 3, 303, 200)]
+    table.compact()
+    assert episodes_in(table, "alice", "app").equals(found)
+    assert len(episodes_in(table)) == 2
+    for begin, end, count in ((50_201, None, 0), (50_200, None, 1), (None, -50_001, 0), (None, -50_000, 1)):  # fmt: skip
+        times = [each and START_MS + midnight + each for each in (begin, end)]
+        assert len(episodes_in(table, "alice", None, *times)) == count
+
+
+def test_an_older_history_gets_its_episodes(tmp_path: Path) -> None:
+    """At the next update, of all its requests."""
+    source = IngestTables.create(str(tmp_path)).requests
+    source.append("1", requests(throttled(0, 5)))
+    older = History(detail=History.create(str(tmp_path)).detail, seconds=History.create(str(tmp_path)).seconds)  # fmt: skip
+    older.update(source)
+    table = Table.open(f"{tmp_path}/episodes")
+    assert len(episodes_in(table)) == 0
+    History.create(str(tmp_path)).update(source)
+    assert figures(episodes_in(table)) == [(0, 5, 1, 5, 5)]
