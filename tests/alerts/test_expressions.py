@@ -10,13 +10,7 @@ from typing import Any
 
 import promql_parser as parser
 import pytest
-from tests.alerts.expressions import (
-    FAMILIES,
-    matched_labels,
-    nodes,
-    parsed,
-    selectors,
-)
+from tests.alerts.expressions import FAMILIES, matched_labels, nodes, parsed, selectors
 from tests.alerts.labels import CLUSTER, EVERYTHING, OF_ALERTS, RECORDED, labels_of
 
 from quotascope.alerts import Site, recorded, thresholds

@@ -134,8 +134,7 @@ def _client(message: Message) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "shown"),
-    [("payments", {("alice", "")}), (".*", {*CLIENTS})],
+    ("chosen", "shown"), [("payments", {("alice", "")}), (".*", {*CLIENTS})]
 )
 def test_a_dashboard_shows_the_chosen_owners_clients(
     watch: Watch, chosen: str, shown: set[tuple[str, str]]

@@ -14,13 +14,7 @@ from tests.cluster.tools import CLASSES
 from quotascope.alerts import Site, thresholds
 from quotascope.alerts.book import alerts
 from quotascope.alerts.rule import Alert
-from quotascope.alerts.runbook import (
-    HEADINGS,
-    NUMBER,
-    blocks,
-    numbers,
-    runbooks,
-)
+from quotascope.alerts.runbook import HEADINGS, NUMBER, blocks, numbers, runbooks
 from quotascope.alerts.settings import AlertSettings, AlertSeverity
 from quotascope.alerts.thresholds import STORM
 

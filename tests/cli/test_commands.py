@@ -165,9 +165,7 @@ def test_files_that_were_not_read_are_named_up_to_ten(
         assert ("11 files and folders were not read" in errors) is (count > 10)
 
 
-def test_throttles_of_a_topics_creation(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_throttles_of_a_topics_creation(capsys: pytest.CaptureFixture[str]) -> None:
     """In seconds and on standard error; nothing where there was none."""
     account = ThrottleAccount()
     _print_throttles(account)

@@ -59,8 +59,7 @@ def test_example_can_be_checked(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [ConfigError("q.yaml", ["line 1: no"]), LibraryMissing("kafka-python")],
+    "error", [ConfigError("q.yaml", ["line 1: no"]), LibraryMissing("kafka-python")]
 )
 def test_errors_are_one_message(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception

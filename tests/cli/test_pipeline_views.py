@@ -57,9 +57,7 @@ def candidates(tmp_path: Path) -> Path:
 
 
 def test_whatif_fits_a_terminal(
-    usage: str,
-    candidates: Path,
-    printed: Callable[..., str],
+    usage: str, candidates: Path, printed: Callable[..., str]
 ) -> None:
     """Candidates below, clients beside each other; what does not fit is counted, and names cannot move the cursor."""
     out = printed("whatif", usage, "--candidates", candidates)
@@ -73,9 +71,7 @@ def test_whatif_fits_a_terminal(
 
 
 def test_whatif_shows_unlimited_and_unthrottled_apart(
-    usage: str,
-    tmp_path: Path,
-    printed: Callable[..., str],
+    usage: str, tmp_path: Path, printed: Callable[..., str]
 ) -> None:
     """A client under a limit that never throttles it is throttled for 0 s; one without a limit has none, and what an open loop does not measure is null."""
     file = tmp_path / "candidates.yaml"
@@ -105,9 +101,7 @@ def test_whatif_shows_unlimited_and_unthrottled_apart(
 
 
 def test_whatif_shows_delays(
-    usage: str,
-    tmp_path: Path,
-    printed: Callable[..., str],
+    usage: str, tmp_path: Path, printed: Callable[..., str]
 ) -> None:
     """In closed loop: by how much each candidate makes requests later, and how many it keeps back; open loop has no such thing."""
     file = tmp_path / "candidates.yaml"
@@ -127,9 +121,7 @@ def test_whatif_shows_delays(
 
 
 def test_whatif_prints_one_thing_at_a_time(
-    usage: str,
-    candidates: Path,
-    printed: Callable[..., str],
+    usage: str, candidates: Path, printed: Callable[..., str]
 ) -> None:
     """With - as a file, standard output holds that document and nothing else."""
     out = printed("whatif", usage, "--candidates", candidates, "--json")  # fmt: skip
@@ -139,9 +131,7 @@ def test_whatif_prints_one_thing_at_a_time(
 
 
 def test_recommend_fits_a_terminal(
-    usage: str,
-    tmp_path: Path,
-    printed: Callable[..., str],
+    usage: str, tmp_path: Path, printed: Callable[..., str]
 ) -> None:
     """Limits beside the configured ones, what would change, throttled clients; a command is one line, to be copied."""
     now = tmp_path / "now.yaml"
@@ -158,9 +148,7 @@ def test_recommend_fits_a_terminal(
 
 
 def test_recommend_writes_files(
-    usage: str,
-    tmp_path: Path,
-    printed: Callable[..., str],
+    usage: str, tmp_path: Path, printed: Callable[..., str]
 ) -> None:
     """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
     files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json-file", "commands", "strimzi")}  # fmt: skip

@@ -5,15 +5,7 @@ import re
 import pytest
 from tests.cli.usages import demo_after, rendered, usage_of
 
-from quotascope.cli.play import (
-    farewell,
-    intro,
-    play,
-    ranking,
-    screen,
-    summary,
-    view,
-)
+from quotascope.cli.play import farewell, intro, play, ranking, screen, summary, view
 from quotascope.exporter.config import Config
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.snapshot import Snapshot

@@ -10,13 +10,7 @@ from typing import Any
 import pytest
 from tests.dashboards.drawn import Drawing, drawing
 from tests.dashboards.provision import installed, page
-from tests.dashboards.stored import (
-    DEMO_SECONDS,
-    demo,
-    recorded,
-    samples,
-    started,
-)
+from tests.dashboards.stored import DEMO_SECONDS, demo, recorded, samples, started
 from tests.integration.prometheus import Prometheus
 from tools.demo_stack import fill
 

@@ -36,10 +36,7 @@ ELSEWHERE: Final[dict[str, dict[str, float]]] = {
         "quotascope_limits_age_seconds": 5,
         _MUTATION_RULES: 0,
     },
-    "turku": {
-        "quotascope_build_info": 1,
-        'quotascope_source_up{source="broker-1"}': 1,
-    },
+    "turku": {"quotascope_build_info": 1, 'quotascope_source_up{source="broker-1"}': 1},
     "bergen": {
         "quotascope_build_info": 1,
         'quotascope_source_up{source="broker-1"}': 0,

@@ -48,7 +48,7 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
     },
     "quotascope-shadow": {
         # no shadow; the lines of what is in force are there
-        *("Shadows", "Clients nearest to the limits of a shadow"),
+        *("Shadows", "Clients nearest to the limits of a shadow")
     },
     "quotascope-exporter": {
         # limits that are right, no configuration file, no discovery, no push

@@ -104,10 +104,7 @@ CHOICES: Final[dict[str, dict[str, Any]]] = {
         "refresh": 2,  # when the time range changes
         "sort": 1,  # by name
     },
-    "textbox": {
-        "current": {"selected": True, "text": "", "value": ""},
-        "query": "",
-    },
+    "textbox": {"current": {"selected": True, "text": "", "value": ""}, "query": ""},
 }
 """What variables of a type have in common."""
 VARIABLES: Final = {

@@ -12,14 +12,7 @@ import pytest
 from packaging.utils import canonicalize_name
 from tests.cluster.ports import free_port
 from tests.deploy.commands import ROOT, options_of_serve
-from tests.deploy.dockerfile import (
-    IGNORE,
-    PATH,
-    build,
-    copy_context,
-    given,
-    words,
-)
+from tests.deploy.dockerfile import IGNORE, PATH, build, copy_context, given, words
 from tests.installed import closure
 from tests.integration.child import Child
 from tests.integration.eventually import eventually

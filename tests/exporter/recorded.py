@@ -73,9 +73,7 @@ PAIR_LIMITS = Limits(
             replication_limits={"leader": 300_000.0, "follower": 400_000.0},
         ),
         "2": replace(
-            SETTINGS,
-            connection_limit=77.0,
-            replication_limits={"follower": 400_000.0},
+            SETTINGS, connection_limit=77.0, replication_limits={"follower": 400_000.0}
         ),
     },
     active_controller="1",

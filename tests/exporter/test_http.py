@@ -15,12 +15,7 @@ from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, TextFormat
-from quotascope.exporter.http import (
-    TIMEOUT_HEADER,
-    Handlers,
-    Rendering,
-    scrape_timeout,
-)
+from quotascope.exporter.http import TIMEOUT_HEADER, Handlers, Rendering, scrape_timeout
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.page.serving import MAX_AGE_SECONDS
 from quotascope.exporter.snapshot import Snapshot

@@ -3,12 +3,7 @@
 from hypothesis import strategies as st
 from tests.strategies import HOSTILE
 
-from quotascope.metrics import (
-    CLIENT_QUOTA_KEYS,
-    DEFAULT,
-    IP_QUOTA_KEYS,
-    QuotaEntity,
-)
+from quotascope.metrics import CLIENT_QUOTA_KEYS, DEFAULT, IP_QUOTA_KEYS, QuotaEntity
 from quotascope.quotas import IpEntity, QuotaSet
 
 names = st.one_of(

@@ -6,13 +6,7 @@ from hypothesis import given
 from tests.quotas.names import quota_sets
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.quotas import (
-    Entity,
-    IpEntity,
-    Manifests,
-    QuotaSet,
-    kafka_users,
-)
+from quotascope.quotas import Entity, IpEntity, Manifests, QuotaSet, kafka_users
 
 
 def manifests(quotas: dict[Entity, dict[str, float]]) -> Manifests:

@@ -74,11 +74,7 @@ def test_excluded_names_can_be_dropped() -> None:
 
 def test_included_names_only() -> None:
     """A team's exporter shows its own users; client quotas, which have no user, are not concerned."""
-    crowd = [
-        usage(user="team-a"),
-        usage(user="other"),
-        usage(user="", client_id="app"),
-    ]
+    crowd = [usage(user="team-a"), usage(user="other"), usage(user="", client_id="app")]
     shown = cardinality(include_users=["team-.*"]).apply(taken(crowd))
     assert users(shown) == ["", "team-a"]
 

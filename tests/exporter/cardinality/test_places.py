@@ -13,11 +13,7 @@ def room(most: int) -> Cardinality:
 
 
 def shown(
-    bounds: Cardinality,
-    at: float,
-    up: str = "1",
-    /,
-    **amounts: float | EntityUsage,
+    bounds: Cardinality, at: float, up: str = "1", /, **amounts: float | EntityUsage
 ) -> str:
     """The users that are shown when these nodes have answered: of each what it uses is given, or all that is known of it."""
     usages = [

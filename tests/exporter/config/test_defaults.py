@@ -23,10 +23,7 @@ LEAST: Final[dict[str, Any]] = {
     "otlp": {},
 }  # fmt: skip
 """Every section, with nothing in it that need not be."""
-WHOLE: Final = {
-    **LEAST,
-    "kafka": {**LEAST["kafka"], "security_protocol": "SASL_SSL"},
-}
+WHOLE: Final = {**LEAST, "kafka": {**LEAST["kafka"], "security_protocol": "SASL_SSL"}}
 """The same, where the sections about Kafka's security are in use."""
 _DEFAULTS: Final = """
 sources.0.dialect auto

@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quotascope.exporter.config import (
-    Config,
-    Override,
-    load_config,
-    sources_override,
-)
+from quotascope.exporter.config import Config, Override, load_config, sources_override
 from quotascope.exporter.config.file import parse_document
 from quotascope.exporter.config.load import build_config, files_in, loaded
 from quotascope.exporter.errors import ConfigError

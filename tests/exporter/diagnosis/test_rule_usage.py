@@ -66,8 +66,7 @@ def test_an_address_has_its_own_rule_or_the_default_one() -> None:
         node("2", _10_0_0_1=5.0, _10_0_0_3=None),
     )
     known = limits(
-        rules={},
-        connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0},
+        rules={}, connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0}
     )
     rules = {
         str(rule.entity): rule for rule in rule_usage(known, snapshot(nodes=nodes))

@@ -141,11 +141,7 @@ def test_the_emptiest_bucket_comes_first() -> None:
 def test_by_the_rule_that_decides() -> None:
     """The strongest level first; nobody's rule last."""
     rules = limits()
-    rows = [
-        usage(user="x"),
-        usage(user="zoe", of=rules),
-        usage(user="alice", of=rules),
-    ]
+    rows = [usage(user="x"), usage(user="zoe", of=rules), usage(user="alice", of=rules)]
     shown = in_order(Columns.of(rows).usages, Selection(order=Order.LEVEL))
     assert [usage.entity.user for usage in shown] == ["alice", "zoe", "x"]
 

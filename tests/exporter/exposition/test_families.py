@@ -13,12 +13,7 @@ from prometheus_client.openmetrics.parser import (
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.exporter.exposition.oracle import on_page, page, samples
 
-from quotascope.exporter.exposition import (
-    OPENMETRICS,
-    TEXT,
-    Renderer,
-    TextFormat,
-)
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat
 from quotascope.exporter.snapshot import (
     Callbacks,
     ConnectionUsage,

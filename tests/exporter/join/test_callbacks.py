@@ -146,8 +146,7 @@ def strimzi(bound: float, factor: float | None = None, name: str = "Produce") ->
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"],
+    "name", ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"]
 )
 def test_a_real_broker_reports_the_limits_of_strimzis_plugin(name: str) -> None:
     """In each dialect; the rules in force were 50,000 and 80,000 bytes/s, and 200 % of a thread, with carol excluded."""

@@ -8,10 +8,7 @@ from quotascope.exporter.snapshot import Snapshot, ThrottleCause
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 REQUEST, MUTATION = QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION
-RULES = {
-    REQUEST: {QuotaEntity(DEFAULT): 100.0},
-    MUTATION: {QuotaEntity(DEFAULT): 2.0},
-}
+RULES = {REQUEST: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity(DEFAULT): 2.0}}
 FOR_CLIENTS = {
     REQUEST: {QuotaEntity(DEFAULT): 100.0},
     MUTATION: {QuotaEntity(None, DEFAULT): 2.0},

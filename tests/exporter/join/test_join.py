@@ -4,11 +4,7 @@ from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
 from quotascope.exporter.mapping import Bean, BeanColumn
-from quotascope.exporter.snapshot import (
-    LimitsHealth,
-    SourceHealth,
-    SourceRead,
-)
+from quotascope.exporter.snapshot import LimitsHealth, SourceHealth, SourceRead
 from quotascope.metrics import QuotaEntity, QuotaType
 
 PRODUCE = QuotaType.PRODUCE

@@ -11,9 +11,7 @@ def test_connections_of_a_broker_show_by_scope(pair_throttled: Snapshot) -> None
     found = pair_throttled.nodes[0].connections
     assert found.broker == LimitedRate(rate=5.221932114882507, limit=77.0)
     assert found.listeners["TLS"] == LimitedRate(
-        rate=2.4737779536908766,
-        limit=2.0,
-        throttle_time_seconds=891.8 / 1000,
+        rate=2.4737779536908766, limit=2.0, throttle_time_seconds=891.8 / 1000
     )
     assert found.listeners["SASLTLS"] == LimitedRate(
         rate=0.0, limit=77.0, throttle_time_seconds=0.0

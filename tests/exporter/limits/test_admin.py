@@ -41,9 +41,7 @@ from quotascope.metrics import (
 )
 
 DENIED = PermissionMissing(
-    request="DescribeQuorum",
-    operation="DESCRIBE",
-    username="me",
+    request="DescribeQuorum", operation="DESCRIBE", username="me"
 )
 
 
@@ -309,9 +307,7 @@ async def test_broker_that_is_down_keeps_its_last_settings(
 async def test_a_broker_that_hangs_leaves_the_others(admin: ScriptedAdmin) -> None:
     """Its own settings alone are unknown, wherever it stands; and the first limits do not wait long for it."""
     for hanging, other in ((1, "2"), (2, "1")):
-        admin.errors = {
-            f"settings {hanging}": AdminTimeout("DescribeConfigs", 2),
-        }
+        admin.errors = {f"settings {hanging}": AdminTimeout("DescribeConfigs", 2)}
         fresh = AdminLimits(admin, clock=lambda: NOW)
         limits = await fresh.read()
         assert set(limits.nodes) == {other}

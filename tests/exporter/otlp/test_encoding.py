@@ -19,12 +19,7 @@ from tests.exporter.otlp.messages import metrics, points, pushed, scraped
 from tests.exporter.otlp.snapshots import hostile, many, varied
 
 from quotascope.exporter.exposition import own_version
-from quotascope.exporter.otlp.encoding import (
-    Encoder,
-    PushRequest,
-    resource_of,
-    unix_ns,
-)
+from quotascope.exporter.otlp.encoding import Encoder, PushRequest, resource_of, unix_ns
 from quotascope.exporter.otlp.push import Starts
 from quotascope.exporter.snapshot import Snapshot
 

@@ -17,12 +17,7 @@ from tests.exporter.otlp.snapshots import many, varied
 
 from quotascope.exporter.config import OtlpProtocol
 from quotascope.exporter.otlp.encoding import Encoder, resource_of
-from quotascope.exporter.otlp.push import (
-    OtlpReceiver,
-    Outcome,
-    PushResult,
-    Starts,
-)
+from quotascope.exporter.otlp.push import OtlpReceiver, Outcome, PushResult, Starts
 from quotascope.exporter.otlp.sender import Sender
 from quotascope.exporter.snapshot import Snapshot
 

@@ -51,12 +51,7 @@ def shown() -> Snapshot:
     """Somebody over the limit, somebody close to it, somebody with a hostile name, and a source that is down."""
     rules = limits()
     return snapshot(
-        usage(
-            of=rules,
-            limit=1_000.0,
-            usage=1_500.0,
-            throttle_time_seconds=2.5,
-        ),
+        usage(of=rules, limit=1_000.0, usage=1_500.0, throttle_time_seconds=2.5),
         usage(user="bob", client_id="etl", of=rules, limit=500.0, usage=425.0),
         usage(user=HOSTILE, client_id=HOSTILE, limit=500.0, usage=50.0),
         usage(

@@ -193,8 +193,7 @@ def test_names_that_were_cut_in_the_wrong_place_come_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "label"),
-    [(JMX_DEFAULT, r'"a:b\*"'), (STRIMZI, "a:b*")],
+    ("dialect", "label"), [(JMX_DEFAULT, r'"a:b\*"'), (STRIMZI, "a:b*")]
 )
 def test_tags_of_a_custom_callback_come_as_they_are(
     dialect: TextDialect, label: str

@@ -16,12 +16,7 @@ from aiohttp.test_utils import TestServer
 from tests.exporter.sources.http.hostile import jolokia
 
 from quotascope.exporter.errors import SourceError
-from quotascope.exporter.sources.jolokia import (
-    REQUESTS,
-    Key,
-    columns_of,
-    numbers_in,
-)
+from quotascope.exporter.sources.jolokia import REQUESTS, Key, columns_of, numbers_in
 from quotascope.exporter.sources.prometheus_text import TextReader
 from quotascope.exporter.sources.source import LayoutTracker
 

@@ -20,10 +20,7 @@ from quotascope.exporter.sources.dialects import (
     detected,
 )
 from quotascope.exporter.sources.fetch import HttpTarget
-from quotascope.exporter.sources.prometheus_text import (
-    PrometheusTextSource,
-    TextReader,
-)
+from quotascope.exporter.sources.prometheus_text import PrometheusTextSource, TextReader
 
 FOLDER = CAPTURES / "dialects"
 PAGES = {

@@ -89,10 +89,7 @@ async def test_a_second_request_has_no_more_time() -> None:
         return web.Response(text="hello")
 
     limits = ServerLimits(head_seconds=LATER, idle_seconds=60.0)
-    async with (
-        serving(noted, limits) as served,
-        connected(served.url) as (read, write),
-    ):
+    async with serving(noted, limits) as served, connected(served.url) as (read, write):
         for _ in range(2):
             write.write(ASK)
             assert b"hello" in await read.readuntil(b"hello")

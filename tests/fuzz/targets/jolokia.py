@@ -12,12 +12,7 @@ from tests.fuzz.target import Target
 
 from quotascope.exporter.errors import SourceError
 from quotascope.exporter.mapping import BeanColumn
-from quotascope.exporter.sources.jolokia import (
-    REQUESTS,
-    Key,
-    columns_of,
-    numbers_in,
-)
+from quotascope.exporter.sources.jolokia import REQUESTS, Key, columns_of, numbers_in
 from quotascope.exporter.sources.source import LayoutTracker, NodeId
 
 _NEXT = b"\0"

@@ -113,10 +113,7 @@ ELSEWHERE = "Location: https://u:tiger@sso.example/in?key=tiger#t"
     ],
 )  # fmt: skip
 async def test_what_goes_wrong_is_one_clear_error(
-    behave: Behavior,
-    settings: dict[str, float],
-    expected: type[SourceError],
-    text: str,
+    behave: Behavior, settings: dict[str, float], expected: type[SourceError], text: str
 ) -> None:
     """Of the kind that tells a node that is down from a wrong setting, and with what to look at."""
     error = await failure(behave, **settings)
