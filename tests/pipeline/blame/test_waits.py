@@ -1,0 +1,109 @@
+"""The division of waits, against one that looks at every pair of requests, and cut anywhere."""
+
+from collections import Counter
+from itertools import pairwise
+from math import floor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quotascope.pipeline.blame.intervals import Group, Intervals, Place
+from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, Parts, divided
+
+from ..replay.ways import WAYS, kernels
+
+Request = tuple[int, int, int, int]
+"""When it was enqueued, its wait and its holding, us; its group."""
+Sums = Counter[tuple[int, int, int]]
+"""ns by slot, victim and culprit."""
+SLOT_US = 5_000
+END_US = 1_000_000
+REQUESTS = st.lists(st.tuples(st.integers(1_000, 30_000), st.sampled_from([0, 1, 40, 700, 3_000, 12_345]), st.sampled_from([0, 1, 90, 1_500, 20_000]), st.integers(0, 3)), max_size=40)  # fmt: skip
+
+
+def made(requests: list[Request]) -> Intervals:
+    """As `intervals` makes them."""
+    ordered = sorted(requests, key=lambda each: each[0] + each[1])
+    enqueued, waits, holdings, groups = np.asarray(ordered, np.int64).reshape(-1, 4).T
+    return Intervals(
+        enqueued=np.ascontiguousarray(enqueued),
+        dequeued=enqueued + waits,
+        released=enqueued + waits + holdings,
+        groups=groups.astype(np.int32),
+        places=np.zeros(len(ordered), np.int32),
+        names=[Group(f"u{number}", "", 0, None) for number in range(4)],
+        listeners=[Place("1", "A")],
+        controllers=frozenset(),
+        unknown=np.zeros(1, np.int64),
+    )
+
+
+def sums(*parts: Parts) -> Sums:
+    """Added up."""
+    found: Sums = Counter()
+    for part in parts:
+        for slot, victim, culprit, wait in zip(part.slots, part.victims, part.culprits, part.wait_ns, strict=True):  # fmt: skip
+            found[int(slot), int(victim), int(culprit)] += int(wait)
+    return found
+
+
+def every_pair(requests: list[Request], threads: int) -> Sums:
+    """The oracle."""
+    found: Sums = Counter()
+    for number, (enqueued, wait, holding, victim) in enumerate(requests):
+        taken = enqueued + wait
+        begin, end = enqueued - MARGIN_US, taken + MARGIN_US
+        held: Counter[int] = Counter()
+        for other, (at, waited, held_for, culprit) in enumerate(requests):
+            if other != number:
+                held[culprit] += max(0, min(at + waited + held_for, end) - max(at + waited, begin))  # fmt: skip
+        room = threads * (end - begin) - min(holding, MARGIN_US)
+        whole = max(sum(held.values()), room)
+        parts = {culprit: floor(1_000 * wait * (us / whole)) for culprit, us in held.items()}  # fmt: skip
+        parts[NOT_LOGGED] = 1_000 * wait - sum(parts.values())
+        assert parts[NOT_LOGGED] >= 0
+        found.update({(taken // SLOT_US, victim, culprit): ns for culprit, ns in parts.items() if ns})  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(requests=REQUESTS, threads=st.integers(1, 3))
+def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request], threads: int) -> None:  # fmt: skip
+    """And the parts of all waits are the waits."""
+    with kernels(way):
+        found = sums(divided(made(requests), threads, 0, END_US, SLOT_US))
+    assert found == every_pair(requests, threads)
+    assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
+
+
+@given(requests=REQUESTS, cuts=st.lists(st.integers(0, 60_000), max_size=5), extra=st.sampled_from([0, 7_000, END_US]))  # fmt: skip
+@settings(max_examples=50)
+def test_cut_anywhere(requests: list[Request], cuts: list[int], extra: int) -> None:
+    """A wait across a cut is divided once and whole, by whatever more requests than needed the piece has."""
+    whole = made(requests)
+    longest = max((wait for _, wait, _, _ in requests), default=0)
+    bounds = [0, *sorted(cuts), END_US]
+    with kernels("compiled"):
+        pieces = [divided(whole.between(begin - longest - MARGIN_US - extra, end + MARGIN_US + extra), 2, begin, end, SLOT_US) for begin, end in pairwise(bounds)]  # fmt: skip
+        assert sums(*pieces) == sums(divided(whole, 2, 0, END_US, SLOT_US))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_many_groups_and_a_long_queue(way: str) -> None:
+    """More cells than the table has places for at first."""
+    requests = [(1_000 + 10 * n, 5_000 * n, 5_000, n % 4) for n in range(300)]
+    waiting = made(requests)
+    names = [Group(f"u{number}", "", 0, None) for number in range(300)]
+    many = Intervals(**{name: getattr(waiting, name) for name in Intervals.__dataclass_fields__} | {"names": names, "groups": np.arange(300, dtype=np.int32)})  # fmt: skip
+    with kernels(way):
+        found = sums(divided(many, 1, 0, 1 << 40, SLOT_US))
+    assert len(found) > 40_000
+    assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
+
+
+def test_a_lone_holder_is_blamed_for_all_but_the_margins() -> None:
+    """One thread; a request of 100 ms, and one that waits for its end: of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own."""
+    found = sums(divided(made([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, SLOT_US))  # fmt: skip
+    assert found[20, 2, 1] == floor(1e8 * (100_000 / 100_500))
