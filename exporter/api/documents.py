@@ -21,7 +21,7 @@ from quotascope.metrics import QuotaEntity, QuotaType
 from quotascope.quotas import IpEntity
 
 from ..diagnosis import Finding, FindingSeverity, diagnose, worst
-from ..diagnosis.episodes import Episode
+from ..diagnosis.episodes import Episode, Episodes, entity_matches
 from ..diagnosis.explained import as_json
 from ..diagnosis.rule_usage import RuleUsage, rule_usage
 from ..diagnosis.selection import Selection, in_order
@@ -32,9 +32,16 @@ from ..limits import LimitsHealth, NodeSettings
 from ..limits.model import DEFAULT_IP
 from ..mapping import in_base_unit
 from ..page.entity import EntityResult
-from ..page.query import EntityQuery, QueryResult, address_of
+from ..page.query import EntityQuery, EpisodeQuery, QueryResult, address_of
 from ..page.rules import RuleQuery, RulesResult
-from ..snapshot import EntityUsage, Floats, Shadow, Snapshot, SourceHealth
+from ..snapshot import (
+    EntityUsage,
+    Floats,
+    Shadow,
+    Snapshot,
+    SourceHealth,
+    place_of,
+)
 
 MOST_CHARACTERS: Final = 32 << 20
 """Of one list in an answer: about 80,000 entities with ordinary names."""
@@ -74,7 +81,7 @@ class EntityDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeDocument:
-    """A throttle episode; times are Unix times in seconds, in steps of 15 s."""
+    """A throttle episode; times are Unix times of collections, in seconds."""
 
     began_at: float
     ended_at: float | None
@@ -182,6 +189,28 @@ class ExplainDocument(PartDocument):
     quotas: list[dict[str, Any]]
     """For each quota type the rule that decides, the one that would without it, and all eight levels."""
     entities: list[ExplainedEntity]
+
+
+@dataclass(slots=True, kw_only=True)
+class ListedEpisode(EntityDocument):
+    """A throttle episode of an entity, which is shown as it was when its throttle time was longest."""
+
+    began_at: float
+    """The first collection that showed a throttle, Unix time in seconds."""
+    seen_at: float
+    """The last one that did."""
+    ongoing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodesDocument(PartDocument):
+    """The throttle episodes that a query finds: those that go on first, then the latest."""
+
+    since: float
+    """From when on this exporter knows episodes, Unix time in seconds."""
+    gaps: list[list[float]]
+    """Begin and end of times since then in which throttles may have been missed."""
+    episodes: list[ListedEpisode]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,7 +436,15 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
         **words,
         limits_known=result.explanations is not None,
         entities=[
-            _explained(entity, *result.trail(usage))
+            _explained(
+                entity,
+                result.trails.trail(usage.entity),
+                [
+                    each
+                    for each in result.episodes
+                    if place_of(each.usage.entity) == place_of(usage.entity)
+                ],
+            )
             for entity, usage in zip(entities, wanted, strict=False)
         ],
     )
@@ -430,10 +467,39 @@ def _explained(
         episodes=[
             EpisodeDocument(
                 began_at=each.began_at,
-                ended_at=None if each.ongoing else each.ended_at,
-                longest_seconds=_short(each.longest_seconds),
+                ended_at=None if each.ongoing else each.seen_at,
+                longest_seconds=each.usage.throttle_time_seconds,
             )
             for each in found
+        ],
+    )
+
+
+def episodes_document(
+    snapshot: Snapshot, known: Episodes, query: EpisodeQuery
+) -> EpisodesDocument:
+    """The answer of ``/api/v1/episodes``."""
+    found = [
+        each
+        for each in known
+        if entity_matches(each.usage.entity, query.user, query.client_id)
+        and query.quota_type in {None, each.usage.entity.quota_type}
+        and each.seen_at >= query.since
+    ]
+    wanted = found[query.offset : query.offset + query.size]
+    entities = list(_bounded(entity_document(each.usage) for each in wanted))
+    return EpisodesDocument(
+        **_part(snapshot, query, len(entities), len(found)),
+        since=snapshot.taken_at if known.since is None else known.since,
+        gaps=[[begin, end] for begin, end in known.gaps],
+        episodes=[
+            ListedEpisode(
+                **_fields(entity),
+                began_at=each.began_at,
+                seen_at=each.seen_at,
+                ongoing=each.ongoing,
+            )
+            for entity, each in zip(entities, wanted, strict=False)
         ],
     )
 
@@ -517,7 +583,10 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
 
 
 def _part(
-    snapshot: Snapshot, query: EntityQuery | RuleQuery, shown: int, total: int
+    snapshot: Snapshot,
+    query: EntityQuery | EpisodeQuery | RuleQuery,
+    shown: int,
+    total: int,
 ) -> dict[str, Any]:
     """The fields of ``PartDocument``."""
     following, end = None, query.offset + shown

@@ -10,12 +10,13 @@ from aiohttp import web
 from ..errors import InvalidQuery
 from ..page import Pages
 from ..page.entity import asked_entity
-from ..page.query import read_query
+from ..page.query import read_episode_query, read_query
 from ..page.rules import find_rules, read_rule_query
 from ..snapshot import Snapshot
 from .documents import (
     encoded,
     entities_document,
+    episodes_document,
     explain_document,
     health_document,
     rules_document,
@@ -42,7 +43,7 @@ class Api:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """All routes."""
-        for name in ("entities", "rules", "explain", "health", "snapshot"):
+        for name in ("entities", "episodes", "rules", "explain", "health", "snapshot"):
             router.add_get(f"{PREFIX}{name}", self.answer, name=name)
         router.add_get(f"{PREFIX}runbooks", self.runbooks)
         router.add_get(f"{PREFIX}openapi.json", self.description)
@@ -81,6 +82,9 @@ class Api:
             case "entities":
                 query = read_query(given)
                 return lambda now: entities_document(self._pages.found(now, query))
+            case "episodes":
+                asked, known = read_episode_query(given), self._pages.episodes
+                return lambda now: episodes_document(now, known, asked)
             case "rules":
                 wanted = read_rule_query(given)
                 return lambda now: rules_document(find_rules(now, wanted))

@@ -16,6 +16,7 @@ from ..page.query import FARTHEST, MOST, SIZE
 from ..page.rules import RuleShow
 from .documents import (
     EntitiesDocument,
+    EpisodesDocument,
     ErrorDocument,
     ExplainDocument,
     HealthDocument,
@@ -47,6 +48,16 @@ ANSWERS: Final[dict[str, tuple[type, dict[str, Any]]]] = {
             "q": _TEXT,
             "broker": _TEXT,
             "owner": _TEXT,
+            **_PART,
+        },
+    ),
+    "episodes": (
+        EpisodesDocument,
+        {
+            "user": _TEXT,
+            "client_id": _TEXT,
+            "type": _TYPE,
+            "since": {"type": "number", "minimum": 0, "default": 0},
             **_PART,
         },
     ),

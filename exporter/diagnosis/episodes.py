@@ -1,47 +1,202 @@
-"""Throttle episodes: from the first to the last throttle of an entity without a long pause."""
+"""
+Throttle episodes as collections show them: from the first to the last throttle of an entity without a long pause.
+
+A throttle shorter than the time between two collections may be missed when these are more than 30 s apart: brokers report each for 30 to 60 s.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
+import structlog
 
-from .trails import Trail
+from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
 
-PAUSE_SECONDS: Final = 60.0
-"""The longest pause within an episode. Brokers report a throttle for 30 to 60 s: the window of Kafka's sensor of throttle times."""
+from ..snapshot import Entity, EntityUsage, Snapshot, Usages, place_of
+from .units import rule_or_cause, throttles_unknown
+
+log = structlog.get_logger()
+
+MOST_CHARACTERS: Final = 16 << 20
+"""That are kept: with ordinary names about 40,000 episodes."""
+MOST_LINES: Final = 60
+"""Lines of log in a minute, beside one that counts those left out."""
+MOST_GAPS: Final = 100
+_CHARACTERS: Final = 400
+"""Of an episode without its names."""
+_LOST_SECONDS: Final = 900.0
+"""After so long on a node that is not read, an episode ended when it was seen last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Episode:
-    """One episode of one entity on one node; times are those of steps, and a throttle is seen for up to 60 s after it."""
+    """One episode of an entity on a node; times are those of collections, in Unix seconds."""
 
     began_at: float
-    """Unix time in seconds of the first step with a throttle."""
-    ended_at: float
-    """Unix time in seconds at the end of the last one."""
-    longest_seconds: float
-    """The longest throttle time, an average of 30 to 60 s."""
-    ongoing: bool
-    """Whether the entity was still throttled when it was seen last."""
+    """The first collection that showed a throttle: the first of all may show one that began before."""
+    seen_at: float
+    """The last one that did: up to 60 s after the last throttle, and the time between collections."""
+    usage: EntityUsage
+    """The entity as it was when its throttle time, an average of 30 to 60 s, was longest: with its limit, rule and utilization."""
+    ongoing: bool = True
+    quiet: bool = False
+    """Whether its node was read without a throttle since ``seen_at``."""
+
+    @property
+    def characters(self) -> int:
+        """What keeping it costs."""
+        entity = self.usage.entity
+        return _CHARACTERS + len(entity.user) + len(entity.client_id)
 
 
-def episodes(trail: Trail) -> list[Episode]:
-    """The episodes of the last minutes, the latest last; a step in which the entity was not seen ends none."""
-    times, throttles = trail.times, trail.throttle_time
-    throttled = np.flatnonzero(throttles > 0)
-    if not throttled.size:
-        return []
-    quiet = np.cumsum(throttles == 0) * trail.step_seconds
-    pauses = np.flatnonzero(np.diff(quiet[throttled]) > PAUSE_SECONDS) + 1
-    seen_last = np.flatnonzero(~np.isnan(throttles))[-1]
-    return [
-        Episode(
-            began_at=float(times[steps[0]]),
-            ended_at=float(times[steps[-1]] + trail.step_seconds),
-            longest_seconds=float(throttles[steps].max()),
-            ongoing=bool(steps[-1] == seen_last),
+class Episodes:
+    """
+    The episodes since the exporter started, as far as they fit.
+
+    Noting a snapshot costs a few array operations, and work for each entity that is throttled or was in the last minute. The begin and the
+    end of an episode are lines of the log, no more than ``most_lines`` in a minute.
+
+    Args:
+        most_characters: how much is kept: of those that ended, the latest.
+        most_lines: of the log, in a minute.
+
+    """
+
+    def __init__(
+        self, most_characters: int = MOST_CHARACTERS, most_lines: int = MOST_LINES
+    ) -> None:
+        self._most = most_characters
+        self._most_lines = most_lines
+        self._open: dict[tuple[object, ...], Episode] = {}
+        self._ended = deque[Episode]()
+        self._characters = 0
+        self._lines, self._unlogged, self._minute = 0, 0, float("-inf")
+        self._now: float | None = None
+        self.since: float | None = None
+        """From when on episodes are known, Unix time in seconds; None before the first collection."""
+        self.gaps = deque[tuple[float, float]]()
+        """Times in which a source was not read or reported no throttle times, collections were more than a minute apart, or an episode did not fit; the latest last."""
+
+    def __iter__(self) -> Iterator[Episode]:
+        """The latest to begin among those that go on first, then those that ended, the latest first."""
+        yield from reversed(self._open.values())
+        yield from reversed(self._ended)
+
+    def note(self, snapshot: Snapshot) -> None:
+        """Add a snapshot; one of an earlier time than the last one means that the clock was set back."""
+        now = snapshot.taken_at
+        back = max(0.0, (now if self._now is None else self._now) - now)
+        for episode in self._open.values() if back else ():
+            episode.began_at, episode.seen_at = episode.began_at - back, episode.seen_at - back  # fmt: skip
+        if not 0 <= now - self._minute < 60:  # noqa: PLR2004 - a minute
+            if self._unlogged:
+                log.info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)  # fmt: skip
+            self._lines, self._unlogged, self._minute = 0, 0, now
+        measured = snapshot.measured
+        throttles = measured.columns.throttle_time
+        slow = measured.rows[throttles[measured.rows] > 0]
+        fitted = [self._throttled(measured, int(row), now) for row in slow]
+        self._end_quiet(snapshot, now)
+        self._cover(snapshot, now, fits=all(fitted))
+
+    def _throttled(self, measured: Usages, row: int, now: float) -> bool:
+        """Note a throttled row; whether there was room."""
+        columns = measured.columns
+        place = place_of(columns.layout.entities[row])
+        episode = self._open.get(place)
+        if episode and episode.quiet and now - episode.seen_at > EPISODE_PAUSE_SECONDS:
+            self._end(place)
+            episode = None
+        if episode is None:
+            usage = columns.usage_at(row)
+            episode = Episode(began_at=now, seen_at=now, usage=usage)
+            while self._ended and self._characters + episode.characters > self._most:
+                oldest = self._ended.popleft()
+                self._characters -= oldest.characters
+                self.since = max(self.since or 0.0, oldest.seen_at)
+            if self._characters + episode.characters > self._most:
+                return False
+            self._open[place] = episode
+            self._characters += episode.characters
+            self._log("throttle episode began", episode)
+        elif columns.throttle_time[row] > episode.usage.throttle_time_seconds:
+            episode.usage = columns.usage_at(row)
+        episode.seen_at, episode.quiet = now, False
+        return True
+
+    def _end_quiet(self, snapshot: Snapshot, now: float) -> None:
+        """End episodes after a pause; where a node is not read, or reports no throttle times any more, nothing is known to have ended."""
+        quiet = [(place, each) for place, each in self._open.items() if each.seen_at != now]  # fmt: skip
+        if not quiet:
+            return
+        columns, read = snapshot.measured.columns, {node.broker for node in snapshot.nodes}  # fmt: skip
+        serials = columns.layout.serials[np.isnan(columns.throttle_time)]
+        ours = [each.usage.entity.serial for _, each in quiet]
+        unknown = set(serials[np.isin(serials, ours)].tolist())
+        for place, each in quiet:
+            entity = each.usage.entity
+            each.quiet |= entity.broker in read and entity.serial not in unknown
+            if now - each.seen_at > (EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS):  # fmt: skip
+                self._end(place)
+
+    def _end(self, place: tuple[object, ...]) -> None:
+        episode = self._open.pop(place)
+        episode.ongoing = False
+        self._ended.append(episode)
+        self._log(
+            "throttle episode ended",
+            episode,
+            ended=_iso(episode.seen_at),
+            seconds=round(episode.seen_at - episode.began_at, 3),
         )
-        for steps in np.split(throttled, pauses)
-    ]
+
+    def _cover(self, snapshot: Snapshot, now: float, *, fits: bool) -> None:
+        """Note whether the time since the last collection was seen."""
+        last = now if self._now is None else min(self._now, now)
+        if self.since is None:
+            self.since = now
+        used = [each for each in snapshot.sources if each.stand_by_of is None]
+        read = used and all(each.up and not each.late for each in used)
+        seen = read and fits and not throttles_unknown(snapshot.measured)
+        if not seen or now - last > EPISODE_PAUSE_SECONDS:
+            joined = self.gaps and self.gaps[-1][1] >= last
+            self.gaps.append((self.gaps.pop()[0] if joined else last, now))
+        if len(self.gaps) > MOST_GAPS:
+            self.since = max(self.since, self.gaps.popleft()[1])
+        self._now = now
+
+    def _log(self, event: str, episode: Episode, **more: object) -> None:
+        if self._lines >= self._most_lines:
+            self._unlogged += 1
+            return
+        self._lines += 1
+        usage, entity = episode.usage, episode.usage.entity
+        log.info(
+            event,
+            quota_type=entity.quota_type.label,
+            broker=entity.broker,
+            user=entity.user,
+            client_id=entity.client_id,
+            began=_iso(episode.began_at),
+            **more,
+            longest_throttle_seconds=round(usage.throttle_time_seconds, 6),
+            utilization=usage.utilization,
+            limit=entity.limit,
+            rule=rule_or_cause(usage),
+        )
+
+
+def entity_matches(entity: Entity, user: str | None, client_id: str | None) -> bool:
+    """Whether an entity is one that requests of a user and client-id are counted under; None is any."""
+    of_user = user is None or entity.user == user or (not entity.user and client_id is not None)  # fmt: skip
+    of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)  # fmt: skip
+    return of_user and of_client and (user is None or client_id is None or bool(entity.user or entity.client_id))  # fmt: skip
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

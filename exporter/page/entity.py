@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from quotascope.metrics import QuotaType
+from quotascope.pages import words
 
-from ..diagnosis.episodes import Episode, episodes
+from ..diagnosis.episodes import Episode, Episodes
 from ..diagnosis.explain import (
     Explanation,
     LevelRule,
@@ -21,7 +22,7 @@ from ..diagnosis.explain import (
 )
 from ..diagnosis.explained import asked_client, asked_user, level_text, sentence
 from ..diagnosis.selection import Selection, in_order
-from ..diagnosis.trails import Trail, Trails
+from ..diagnosis.trails import Trails
 from ..diagnosis.units import entity_name, rule_or_cause, seconds, type_name
 from ..snapshot import Entity, EntityUsage, Snapshot, Usages
 from ..untrusted import one_line
@@ -50,11 +51,8 @@ class EntityResult:
     rows: Usages
     """What is measured of it, the most urgent first."""
     trails: Trails
-
-    def trail(self, usage: EntityUsage) -> tuple[Trail | None, list[Episode]]:
-        """The last minutes of a row, and its episodes."""
-        trail = self.trails.trail(usage.entity)
-        return trail, [] if trail is None else episodes(trail)
+    episodes: Sequence[Episode]
+    """Those known since the exporter started, the latest first."""
 
 
 def asked_entity(given: Mapping[str, str]) -> tuple[str | None, str | None]:
@@ -65,7 +63,11 @@ def asked_entity(given: Mapping[str, str]) -> tuple[str | None, str | None]:
 
 
 def find_entity(
-    snapshot: Snapshot, trails: Trails, user: str | None, client_id: str | None
+    snapshot: Snapshot,
+    trails: Trails,
+    episodes: Episodes,
+    user: str | None,
+    client_id: str | None,
 ) -> EntityResult:
     """Explain a user (or its principal, ``User:alice``) and client-id, and find what is measured of it."""
     limits = snapshot.limits
@@ -86,12 +88,14 @@ def find_entity(
     entities: Sequence[Entity] = measured.columns.layout.entities[
         measured.rows
     ].tolist()
-    found = [
-        (each.user, each.client_id) in wanted[each.quota_type]
-        or (each.quota_type, each.user) in users
-        for each in entities
-    ]
-    rows = Usages(measured.columns, measured.rows[np.array(found, np.bool_)])
+
+    def counts(entity: Entity) -> bool:
+        kind = entity.quota_type
+        pair = entity.user, entity.client_id
+        return pair in wanted[kind] or (kind, entity.user) in users
+
+    found = np.array([*map(counts, entities)], np.bool_)
+    rows = Usages(measured.columns, measured.rows[found])
     return EntityResult(
         snapshot=snapshot,
         user=user,
@@ -100,6 +104,7 @@ def find_entity(
         callbacks={} if limits is None else overruling(limits),
         rows=in_order(rows, Selection()),
         trails=trails,
+        episodes=[each for each in episodes if counts(each.usage.entity)],
     )
 
 
@@ -109,7 +114,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
     if result is not None:
         user, client_id = result.user, result.client_id
         rows = result.rows[:_MOST]
-        past = [(usage, *result.trail(usage)) for usage in rows]
+        past = [(usage, result.trails.trail(usage.entity)) for usage in rows]
         asked = f"{asked_user(user)}, {asked_client(client_id)}"
         shown = {
             "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
@@ -140,31 +145,28 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
                     clock_time(trail.times[0]),
                     clock_time(trail.times[-1]),
                 )
-                for usage, trail, _ in past
+                for usage, trail in past
                 if trail is not None
             ],
-            "episodes": sorted(
+            "episodes": [
                 (
-                    (
-                        episode.began_at,
-                        _row_name(usage),
-                        clock_time(episode.began_at),
-                        "goes on" if episode.ongoing else clock_time(episode.ended_at),
-                        f"{(episode.ended_at - episode.began_at) / 60:.0f} min"
-                        if episode.ended_at - episode.began_at >= 60  # noqa: PLR2004 - a minute
-                        else f"{episode.ended_at - episode.began_at:.0f} s",
-                        seconds(episode.longest_seconds),
-                        rule_or_cause(usage),
-                    )
-                    for usage, _, found in past
-                    for episode in found
-                ),
-                reverse=True,
-            )[:_MOST],
+                    _row_name(each.usage),
+                    _day_time(each.began_at),
+                    "goes on" if each.ongoing else _day_time(each.seen_at),
+                    words.seconds(each.seen_at - each.began_at),
+                    seconds(each.usage.throttle_time_seconds),
+                    rule_or_cause(each.usage),
+                )
+                for each in result.episodes[:_MOST]
+            ],
             "board": frame.board_of(user, client_id),
             "json": entity_address(user, client_id, "api/v1/explain"),
         }
     return render("entity.html", frame, here="", result=result, problem="", **shown)
+
+
+def _day_time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%m-%d %H:%M:%S")
 
 
 def _heading(user: str | None, client_id: str | None) -> str:

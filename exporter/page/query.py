@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf, nan
 from typing import Final, Protocol, TypeVar
 from urllib.parse import urlencode
 
@@ -82,6 +83,50 @@ def read_query(given: Mapping[str, str]) -> EntityQuery:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeQuery:
+    """Which throttle episodes are wanted, and which part of them."""
+
+    user: str | None = None
+    client_id: str | None = None
+    """Of requests that are counted under the entity; None for any."""
+    quota_type: QuotaType | None = None
+    since: float = 0.0
+    """Unix time in seconds: episodes that were seen then or later."""
+    offset: int = 0
+    size: int = SIZE
+
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """The parameters that differ from their defaults."""
+        given = (
+            ("user", self.user, None),
+            ("client_id", self.client_id, None),
+            ("type", self.quota_type.label if self.quota_type else None, None),
+            ("since", str(self.since), "0.0"),
+            ("offset", str(self.offset), "0"),
+            ("size", str(self.size), str(SIZE)),
+        )
+        yield from ((key, value) for key, value, usual in given if value is not None and value != usual)  # fmt: skip
+
+
+def read_episode_query(given: Mapping[str, str]) -> EpisodeQuery:
+    """The query of an address. Raises ``InvalidQuery`` for a value that is not valid."""
+    try:
+        since = float(given.get("since") or "0")
+    except ValueError:
+        since = nan
+    if not 0 <= since < inf:
+        raise _wrong("since", given["since"], "a Unix time in seconds")
+    return EpisodeQuery(
+        user=given.get("user"),
+        client_id=given.get("client_id"),
+        quota_type=one_of(given, "type", _TYPES, None),
+        since=since,
+        offset=number_of(given, "offset", 0, 0, FARTHEST),
+        size=number_of(given, "size", SIZE, 1, MOST),
+    )
+
+
 class Query(Protocol):
     """What an address can ask for."""
 
@@ -92,7 +137,7 @@ class Query(Protocol):
 
 def address_of(query: Query) -> str:
     """The query as the part of an address from `?` on, without defaults; `?` when there is nothing else."""
-    return "?" + urlencode(list(query.parameters()))
+    return "?" + urlencode(list(query.parameters()), errors="replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

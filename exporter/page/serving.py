@@ -13,6 +13,7 @@ from aiohttp import web
 
 from ..collection import Collection
 from ..config import CollectionConfig
+from ..diagnosis.episodes import Episodes
 from ..diagnosis.trails import STEP_SECONDS, Trails
 from ..errors import InvalidQuery
 from ..snapshot import Snapshot
@@ -57,6 +58,8 @@ class Pages:
         self._owners = owners or Owners()
         self._clock = clock
         self._trails = Trails()
+        self.episodes = Episodes()
+        """Only for work done ``in_turn``."""
         self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -78,7 +81,7 @@ class Pages:
             router.add_get(f"/-/{file}", partial(_asset, text, kind))
 
     async def follow(self, every_seconds: float = STEP_SECONDS / 3) -> None:
-        """Remember the utilization of each snapshot, for the last minutes; until canceled."""
+        """Remember the utilization of each snapshot for the last minutes, and throttle episodes; until canceled."""
         while True:
             await asyncio.sleep(every_seconds)
             await self.in_turn(lambda: None)
@@ -149,12 +152,13 @@ class Pages:
         return await self.fresh_snapshot()
 
     async def in_turn(self, work: Callable[[], _Made]) -> _Made:
-        """The result of work that is done in a thread, one at a time, after the latest snapshot is part of the trails."""
+        """The result of work that is done in a thread, one at a time, after the latest snapshot is part of the trails and episodes."""
 
         def done() -> _Made:
             latest = self._collection.latest
             if latest is not None and latest is not self._noted:
                 self._trails.note(latest)
+                self.episodes.note(latest)
                 self._noted = latest
             return work()
 
@@ -169,7 +173,7 @@ class Pages:
         self, snapshot: Snapshot, user: str | None, client_id: str | None
     ) -> EntityResult:
         """The rules for a user and client-id, and what is measured of it."""
-        return find_entity(snapshot, self._trails, user, client_id)
+        return find_entity(snapshot, self._trails, self.episodes, user, client_id)
 
 
 async def _asset(text: str, kind: str, _request: web.Request) -> web.Response:

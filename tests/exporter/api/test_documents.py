@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from quotascope.exporter.api import documents
 from quotascope.exporter.api.documents import (
     encoded,
     entities_document,
+    episodes_document,
     explain_document,
     health_document,
     rules_document,
@@ -19,12 +21,18 @@ from quotascope.exporter.api.documents import (
 )
 from quotascope.exporter.api.openapi import ANSWERS, openapi
 from quotascope.exporter.config import OwnerConfig
+from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.page.entity import find_entity
 from quotascope.exporter.page.owners import Owners
-from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
+from quotascope.exporter.page.query import (
+    EntityQuery,
+    find_entities,
+    read_episode_query,
+    read_query,
+)
 from quotascope.exporter.page.rules import RuleQuery, find_rules, read_rule_query
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
@@ -201,9 +209,10 @@ def explained(
     shown: Snapshot, user: str | None, client_id: str | None, **given: str
 ) -> dict[str, Any]:
     """The explanation of a user and client-id, parsed."""
-    trails = Trails()
+    trails, episodes = Trails(), Episodes()
     trails.note(shown)
-    found = find_entity(shown, trails, user, client_id)
+    episodes.note(shown)
+    found = find_entity(shown, trails, episodes, user, client_id)
     return parsed(explain_document(found, read_query(given)))
 
 
@@ -225,13 +234,64 @@ def test_an_explanation_has_what_is_measured_under_it() -> None:
     assert entity["history"]["utilization"][-2:] == [None, 0.9]
     assert entity["history"]["throttle_time_seconds"][-1] == 0.1
     assert entity["history"]["times"][-1] == NOW - NOW % 15
-    began = NOW - NOW % 15
     assert entity["episodes"] == [
-        {"began_at": began, "ended_at": None, "longest_seconds": 0.1}
+        {"began_at": NOW, "ended_at": None, "longest_seconds": 0.1}
     ]
     unknown = explained(snapshot(slow, limits=None), "alice", None)
     assert (unknown["limits_known"], unknown["quotas"]) == (False, [])
     assert len(unknown["entities"]) == 1
+
+
+def throttles(*shown: Snapshot, **given: str) -> dict[str, Any]:
+    """The episodes after some snapshots, parsed."""
+    known = Episodes()
+    for each in shown:
+        known.note(each)
+    return parsed(episodes_document(shown[-1], known, read_episode_query(given)))
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, [1, 2, 0]),
+        ({"user": "alice"}, [2, 0]),
+        ({"user": "alice", "client_id": "app"}, [1, 2, 0]),
+        ({"client_id": "app"}, [1, 2]),
+        ({"user": "bob", "client_id": ""}, []),
+        ({"type": "request"}, [1]),
+        ({"since": f"{NOW}"}, [1, 2, 0]),
+        ({"since": f"{NOW + 1}"}, []),
+        ({"size": "1", "offset": "1"}, [2]),
+    ],
+)
+def test_episodes_of_a_client(given: dict[str, str], found: list[int]) -> None:
+    """Those of each entity that its requests count under, as it was when its throttle time was longest."""
+    known = limits()
+    each = [
+        usage(of=known, usage=2_000.0, limit=1_000.0, throttle_time_seconds=0.5),
+        usage(QuotaType.REQUEST, "", "app", throttle_time_seconds=1.0),
+        usage(user="alice", client_id="app", broker="2", throttle_time_seconds=2.0),
+    ]
+    before = replace(snapshot(*each[:1]), taken_at=NOW - 60)
+    listed = throttles(before, snapshot(*each), **given)
+    throttle_times = [row["throttle_time_seconds"] for row in listed["episodes"]]
+    assert throttle_times == [each[at].throttle_time_seconds for at in found]
+    assert (listed["since"], listed["gaps"]) == (NOW - 60, [])
+    assert listed["next"] == ("?offset=2&size=1" if "size" in given else None)
+    for row in listed["episodes"][2:]:
+        assert (row["began_at"], row["seen_at"], row["ongoing"]) == (
+            NOW - 60,
+            NOW,
+            True,
+        )
+        assert (row["rule"]["name"], row["utilization"]) == ("3 user alice", 2.0)
+
+
+@pytest.mark.parametrize("since", ["-1", "nan", "inf", "yesterday"])
+def test_a_time_that_is_none(since: str) -> None:
+    """Is an error that says what it has to be."""
+    with pytest.raises(InvalidQuery, match="a Unix time in seconds"):
+        read_episode_query({"since": since})
 
 
 def test_runbooks_in_parts() -> None:
@@ -258,6 +318,7 @@ def test_answers_are_as_openapi_describes_them() -> None:
         answers = {
             "entities": answer(shown),
             "rules": parsed(rules_document(find_rules(shown, RuleQuery()))),
+            "episodes": throttles(shown),
             "explain": explained(shown, "alice", "app"),
             "runbooks": parsed(runbooks_document({"A": "x"}, EntityQuery())),
             "health": parsed(health_document(shown)),

@@ -1,16 +1,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
-from math import nan
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.strategies import examples
 
-from quotascope.exporter.diagnosis.episodes import episodes
 from quotascope.exporter.diagnosis.trails import Trails, used_part
 from quotascope.exporter.snapshot import EntityUsage
 from quotascope.metrics import QuotaType
@@ -150,39 +147,3 @@ def test_trails_are_those_of_a_plain_model(
         plain.note(step, seen)
     for name in product("abcde", "12"):
         assert trails.of(used(0.0, *name)) == (plain.of(name, step, 4) if snapshots else [None] * 4)  # fmt: skip
-
-
-ZERO, SLOW, UNSEEN = 0.0, 0.5, nan
-
-
-@pytest.mark.parametrize(
-    ("throttles", "expected"),
-    [
-        ([ZERO] * 4, []),
-        ([UNSEEN] * 4, []),
-        ([ZERO, SLOW, 2 * SLOW, ZERO], [(1, 3, 1.0, False)]),
-        ([SLOW, ZERO, ZERO, ZERO, ZERO, SLOW], [(0, 6, 0.5, True)]),
-        ([SLOW, ZERO, ZERO, ZERO, ZERO, ZERO, SLOW], [(0, 1, 0.5, False), (6, 7, 0.5, True)]),
-        ([SLOW, *[UNSEEN] * 9, SLOW], [(0, 11, 0.5, True)]),
-        ([SLOW, SLOW, UNSEEN], [(0, 2, 0.5, True)]),
-    ],
-)  # fmt: skip
-def test_episodes(
-    throttles: list[float], expected: list[tuple[int, int, float, bool]]
-) -> None:
-    """They end with a pause of more than a minute; where an entity was not seen, nothing is known to have ended."""
-    trails = Trails(steps=len(throttles))
-    for step, throttle in enumerate(throttles):
-        seen = usage(throttle_time_seconds=throttle) if throttle == throttle else None  # noqa: PLR0124 - NaN
-        noted(trails, 15.0 * step, *filter(None, [seen or used(0.0, user="other")]))
-    trail = trails.trail(usage().entity)
-    found = [] if trail is None else episodes(trail)
-    assert [
-        (
-            (each.began_at - START) / 15,
-            (each.ended_at - START) / 15,
-            each.longest_seconds,
-            each.ongoing,
-        )
-        for each in found
-    ] == expected

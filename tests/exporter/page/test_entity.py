@@ -10,6 +10,7 @@ from tests.exporter.examples import NOW, limits, snapshot, usage
 from tests.exporter.page.test_page import HOSTILE, Page
 
 from quotascope.alerts.links import Dashboard
+from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.page.entity import asked_entity, entity_page, find_entity
@@ -25,10 +26,11 @@ def page(
     frame: PageFrame = PageFrame(),  # noqa: B008 - it never changes
 ) -> Page:
     """The page after some snapshots."""
-    trails = Trails()
+    trails, episodes = Trails(), Episodes()
     for each in shown:
         trails.note(each)
-    result = find_entity(shown[-1], trails, user, client_id)
+        episodes.note(each)
+    result = find_entity(shown[-1], trails, episodes, user, client_id)
     return Page(entity_page(result, frame))
 
 
@@ -92,7 +94,9 @@ def test_what_is_measured_of_it(
     user: str | None, client_id: str | None, rows: list[int]
 ) -> None:
     """Of each quota type that which the client is counted under: it, its user, or its client-id; of a user, each of its clients."""
-    found = find_entity(snapshot(*ROWS, limits=RULES), Trails(), user, client_id)
+    found = find_entity(
+        snapshot(*ROWS, limits=RULES), Trails(), Episodes(), user, client_id
+    )
     entities = [each.entity for each in found.rows]
     assert len(entities) == len(rows)
     assert all(ROWS[row].entity in entities for row in rows)
@@ -113,17 +117,17 @@ def test_the_last_minutes_and_the_episodes() -> None:
     shown = page(*seen, user="alice")
     (words,) = shown.values("svg", "aria-label")
     assert words == "highest utilization in 15 s: from 25% to 125%, latest 25%; throttled in 2 of 4 steps"  # fmt: skip
-    assert "produce, node 1: user alice09:03:1509:03:4530 s2.00 s3 user alice" in shown.text  # fmt: skip
+    assert "produce, node 1: user alice11-21 09:03:15goes on15 s2.00 s3 user alice" in shown.text  # fmt: skip
     colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]  # fmt: skip
     assert colors.count("over") == 2 + 2 + 0
-    ongoing = page(*seen[:3], user="alice")
-    assert "09:03:15goes on30 s" in ongoing.text
+    after = replace(seen[-1], taken_at=start + 120)
+    assert "11-21 09:03:1511-21 09:03:3015 s2.00 s3 user alice" in page(*seen, after, user="alice").text  # fmt: skip
     free = snapshot(usage(of=limits(rules={}), usage=2e6))
     (words,) = page(free, user="alice").values("svg", "aria-label")
     assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"  # fmt: skip
     nothing = page(snapshot(), user="alice").text
     assert "Nothing is measured of it now." in nothing
-    assert "None in the last 15 minutes." in nothing
+    assert "None since the exporter started." in nothing
 
 
 def test_the_board_in_grafana() -> None:

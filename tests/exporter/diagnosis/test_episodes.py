@@ -1,0 +1,184 @@
+"""Throttle episodes of a running exporter: what one is, what is kept, and what is logged."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+
+import pytest
+from structlog.testing import capture_logs
+from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.strategies import HOSTILE
+
+from quotascope.exporter.config import LogConfig, LogFormat
+from quotascope.exporter.diagnosis.episodes import Episodes
+from quotascope.exporter.logs import configure_logs
+from quotascope.exporter.snapshot import EntityUsage, SourceHealth
+
+ZERO, SLOW, UNREAD = 0.0, 0.5, nan
+
+
+def noted(
+    episodes: Episodes,
+    seconds: float,
+    *entities: EntityUsage,
+    read: bool = True,
+    sources: Sequence[SourceHealth] = (health(),),
+) -> None:
+    """A snapshot so long after the start; ``read`` is whether the node was."""
+    shown = snapshot(*entities, sources=tuple(sources))
+    shown = replace(shown, taken_at=NOW + seconds, nodes=shown.nodes if read else ())
+    episodes.note(shown)
+
+
+def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
+    """From when to when each is, in steps of 15 s, and its longest throttle time; the latest last."""
+    return [
+        (
+            (each.began_at - NOW) / 15,
+            (each.seen_at - NOW) / 15,
+            each.usage.throttle_time_seconds,
+            each.ongoing,
+        )
+        for each in reversed(list(episodes))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("throttles", "expected"),
+    [
+        ([ZERO] * 4, []),
+        ([ZERO, SLOW, 2 * SLOW, ZERO], [(1, 2, 1.0, True)]),
+        ([SLOW, *[ZERO] * 5], [(0, 0, 0.5, False)]),
+        ([SLOW, ZERO, ZERO, ZERO, SLOW], [(0, 4, 0.5, True)]),
+        ([SLOW, ZERO, ZERO, ZERO, ZERO, SLOW], [(0, 0, 0.5, False), (5, 5, 0.5, True)]),
+        ([SLOW, *[UNREAD] * 9, SLOW], [(0, 10, 0.5, True)]),
+        ([SLOW, ZERO, *[UNREAD] * 8, SLOW], [(0, 0, 0.5, False), (10, 10, 0.5, True)]),
+        ([SLOW, *[UNREAD] * 60], [(0, 0, 0.5, True)]),
+        ([SLOW, *[UNREAD] * 61], [(0, 0, 0.5, False)]),
+    ],
+)  # fmt: skip
+def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
+    throttles: list[float], expected: list[tuple[float, float, float, bool]]
+) -> None:
+    """While its node is not read nothing is known to have ended, for a quarter of an hour."""
+    episodes = Episodes()
+    for step, throttle in enumerate(throttles):
+        read = throttle == throttle  # noqa: PLR0124 - NaN
+        shown = [usage(throttle_time_seconds=throttle)] if read else []
+        noted(episodes, 15.0 * step, *shown, read=read)
+    assert times(episodes) == expected
+
+
+def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
+    """A broker that restarted has no such bean; an agent that reports no throttle times any more leaves open what it did."""
+    slow = usage(throttle_time_seconds=SLOW)
+    for after, ongoing in ((None, False), (replace(slow, throttle_time_seconds=0.0, throttle_known=False), True)):  # fmt: skip
+        episodes = Episodes()
+        noted(episodes, 0, slow)
+        noted(episodes, 61, *filter(None, [after]))
+        assert [each.ongoing for each in episodes] == [ongoing]
+
+
+def test_a_clock_that_is_set_back_keeps_lengths() -> None:
+    """Nothing waits until the old time has come again."""
+    episodes = Episodes()
+    for seconds, throttle in ((3_600, SLOW), (3_615, SLOW), (0, SLOW), (15, ZERO), (61, ZERO)):  # fmt: skip
+        noted(episodes, seconds, usage(throttle_time_seconds=throttle))
+    assert times(episodes) == [(-1, 0, 0.5, False)]
+
+
+def test_memory_is_bounded_and_what_was_lost_is_known() -> None:
+    """The oldest that ended go first, and it is known from when on all are there; what does not fit is a gap."""
+    episodes = Episodes(most_characters=3 * 410)
+    for number in range(5):
+        noted(episodes, 100.0 * number, usage(user=f"u{number}", throttle_time_seconds=SLOW))  # fmt: skip
+    assert [each.usage.entity.user for each in episodes] == ["u4", "u3", "u2"]
+    assert episodes.since == NOW + 100
+    noted(episodes, 500, *(usage(user=f"v{number}", throttle_time_seconds=SLOW) for number in range(4)))  # fmt: skip
+    assert len(list(episodes)) == 3
+    assert episodes.gaps[-1][1] == NOW + 500
+
+
+@pytest.mark.parametrize(
+    ("sources", "gap"),
+    [
+        ((health(),), False),
+        ((health(up=False),), True),
+        ((), True),
+        ((health(), health(late=True)), True),
+        ((health(), health(up=False, stand_by_of="1")), False),
+    ],
+)
+def test_what_was_not_seen_is_known(
+    sources: Sequence[SourceHealth], *, gap: bool
+) -> None:
+    """A source that could not be read, or whose numbers are old; adjacent gaps are one."""
+    episodes = Episodes()
+    assert episodes.since is None
+    noted(episodes, 0)
+    for seconds in (15, 30):
+        noted(episodes, seconds, usage(), sources=sources)
+    noted(episodes, 45)
+    assert list(episodes.gaps) == ([(NOW, NOW + 30)] if gap else [])
+    assert episodes.since == NOW
+
+
+def test_other_gaps() -> None:
+    """No collection for more than a minute, and agents that report no throttle time; of too many, the time before counts as unknown."""
+    episodes = Episodes()
+    for seconds in (0, 60, 121):
+        noted(episodes, seconds)
+    assert list(episodes.gaps) == [(NOW + 60, NOW + 121)]
+    noted(episodes, 130, usage(throttle_known=False))
+    assert list(episodes.gaps) == [(NOW + 60, NOW + 130)]
+    for number in range(101):
+        noted(episodes, 1_000 + 100 * number)
+        noted(episodes, 1_001 + 100 * number)
+    assert len(episodes.gaps) == 100
+    assert episodes.since == NOW + 1_000
+
+
+def test_begin_and_end_are_lines_of_the_log() -> None:
+    """With who, when, how long, how much and by which rule."""
+    slow = usage(of=limits(), limit=1_000.0, usage=2_000.0, throttle_time_seconds=SLOW)
+    episodes = Episodes()
+    with capture_logs() as lines:
+        for step in range(3):
+            noted(episodes, 15.0 * step, slow)
+        noted(episodes, 100)
+    began, ended = lines
+    common = {"quota_type": "produce", "broker": "1", "user": "alice", "client_id": "", "began": "2026-11-21T09:03:00.000+00:00", "longest_throttle_seconds": 0.5, "utilization": 2.0, "limit": 1000.0, "rule": "3 user alice", "log_level": "info"}  # fmt: skip
+    assert began == common | {"event": "throttle episode began"}
+    assert ended == common | {"event": "throttle episode ended", "ended": "2026-11-21T09:03:30.000+00:00", "seconds": 30.0}  # fmt: skip
+
+
+def test_a_storm_does_not_flood_the_log() -> None:
+    """Ten thousand entities are sixty lines in a minute, and one that counts the others."""
+    storm = [usage(user=f"u{number}", throttle_time_seconds=SLOW) for number in range(10_000)]  # fmt: skip
+    episodes = Episodes()
+    with capture_logs() as lines:
+        for step in range(4):
+            noted(episodes, 15.0 * step, *storm)
+        assert len(lines) == 60
+        noted(episodes, 60, *storm)
+        noted(episodes, 130)
+    assert len(lines) == 60 + 1 + 60
+    counted = [line["lines"] for line in lines if "not logged" in line["event"]]
+    assert counted == [10_000 - 60]
+    assert len(list(episodes)) == 10_000
+
+
+@pytest.mark.usefixtures("logging_restored")
+@pytest.mark.parametrize("log_format", [LogFormat.LOGFMT, LogFormat.JSON])
+def test_no_name_breaks_a_line(log_format: LogFormat) -> None:
+    """Neither that of a client nor of a node."""
+    stream = io.StringIO()
+    configure_logs(LogConfig(format=log_format), stream)
+    noted(Episodes(), 0, *(usage(user=name, client_id=name, broker=name, throttle_time_seconds=SLOW) for name in HOSTILE))  # fmt: skip
+    *lines, last = stream.getvalue().split("\n")
+    assert last == ""
+    assert len(lines) == len(HOSTILE)
+    assert all(line.isprintable() for line in lines)
