@@ -218,10 +218,7 @@ def mute(by: QuotaType, ms: int, *, unrecord: bool = False) -> Decision:
 
 @pytest.mark.parametrize(
     ("bandwidth", "request_ms", "acks", "expected"),
-    [
-        (-1_294_977_296, 0, 1, Decision()),
-        (-1_294_977_296, 7, 1, mute(REQUEST, 7)),
-    ],
+    [(-1_294_977_296, 0, 1, Decision()), (-1_294_977_296, 7, 1, mute(REQUEST, 7))],
 )
 def test_produce(
     bandwidth: int, request_ms: int, acks: int, expected: Decision

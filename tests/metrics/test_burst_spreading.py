@@ -5,11 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    LONG_MAX,
-    BurstSpreadingRate,
-    WindowConfig,
-)
+from quotascope.metrics import LONG_MAX, BurstSpreadingRate, WindowConfig
 
 HUNDRED_SECONDS = WindowConfig(samples=100, window_seconds=1)
 

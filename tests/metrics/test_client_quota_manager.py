@@ -5,13 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.produce_engine import (
-    ALICE,
-    BOB,
-    DEFAULT_CLIENT,
-    EPOCH_MS,
-    Engine,
-)
+from tests.metrics.produce_engine import ALICE, BOB, DEFAULT_CLIENT, EPOCH_MS, Engine
 
 from quotascope.metrics import (
     DEFAULT,
@@ -195,10 +189,7 @@ class TestChangingQuotas:
         """Metrics that somebody else registered under the name are bounded by their tags or not at all."""
         registry, manager = engine.registry, engine.manager
         bounded = MetricConfig(quota=Quota(1.0))
-        tags: list[dict[str, str]] = [
-            {},
-            {"user": "100%", "client-id": ""},
-        ]
+        tags: list[dict[str, str]] = [{}, {"user": "100%", "client-id": ""}]
         for each in tags:
             name = registry.metric_name("byte-rate", "Produce", each)
             registry.add_metric(name, CumulativeSum(), bounded)
