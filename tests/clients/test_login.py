@@ -291,9 +291,7 @@ def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_the_signer_makes_a_token_of_aws_credentials(
-    aws: pytest.MonkeyPatch,
-) -> None:
+def test_the_signer_makes_a_token_of_aws_credentials(aws: pytest.MonkeyPatch) -> None:
     """A signed address of the region's Kafka (SigV4) that ends in 15 minutes; MSK alone can verify it, so here its parts are."""
     aws.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
     aws.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")

@@ -144,11 +144,7 @@ def connection(
     address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_256
 ) -> Connection:
     """Settings of alice."""
-    sasl = Sasl(
-        mechanism=mechanism,
-        username="alice",
-        password=Secret("hunter2"),
-    )
+    sasl = Sasl(mechanism=mechanism, username="alice", password=Secret("hunter2"))
     return Connection(
         bootstrap_servers=(address,),
         protocol=SecurityProtocol.SASL_PLAINTEXT,

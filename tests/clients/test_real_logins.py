@@ -176,9 +176,7 @@ def short_tokens(login_kafka: LoginKafka) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("short_tokens")
-def test_a_session_outlives_its_token(
-    login_kafka: LoginKafka,
-) -> None:
+def test_a_session_outlives_its_token(login_kafka: LoginKafka) -> None:
     """A fresh token goes to the broker before the first has expired, on the same connection (KIP-368)."""
     url = login_kafka.cluster.nodes[1].agents.jolokia
     bean = "kafka.server:type=socket-server-metrics,listener=SASL,networkProcessor=*"

@@ -50,10 +50,7 @@ def login_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoginKafka
     """As `guarded_kafka`; its SASL listeners take tokens of an issuer and tickets of a realm, whose `quotascope` has all rights."""
     folder = tmp_path_factory.mktemp("logins")
     certificates = make_certificates(folder)
-    with (
-        logins.issuer(certificates) as issuer,
-        logins.realm(folder / "realm") as realm,
-    ):
+    with logins.issuer(certificates) as issuer, logins.realm(folder / "realm") as realm:
         plugin = Plugin(
             settings={
                 **logins.settings(issuer, realm),

@@ -22,7 +22,7 @@ class Quotas:
                 QuotaChange(entity=entity, key=key, value=value)
                 for entity, keys in rules
                 for key, value in keys.items()
-            ],
+            ]
         )
 
     def remove(self, *rules: Rule) -> None:
@@ -32,7 +32,7 @@ class Quotas:
                 QuotaChange(entity=entity, key=key, value=None)
                 for entity, keys in rules
                 for key in keys
-            ],
+            ]
         )
 
     def clear(self) -> None:
@@ -42,7 +42,7 @@ class Quotas:
             [
                 QuotaChange(entity=quota.entity, key=quota.key, value=None)
                 for quota in configured
-            ],
+            ]
         )
 
     def close(self) -> None:

@@ -109,10 +109,7 @@ class Traffic:
     def fetch(self, user: str, client_id: str, topic: str, seconds: float) -> Load:
         """Fetch partition 0 from its beginning, again and again, at most 100 kB at a time."""
         throttles: list[int] = []
-        most = {
-            "max.partition.fetch.bytes": 100_000,
-            "queued.max.messages.kbytes": 100,
-        }
+        most = {"max.partition.fetch.bytes": 100_000, "queued.max.messages.kbytes": 100}
         group = {
             "group.id": uuid.uuid4().hex,
             "enable.auto.commit": False,

@@ -36,12 +36,7 @@ from tests.conformance.statistics import (
     TokenThrottleRunner,
 )
 
-from quotascope.metrics import (
-    KAFKA_4_4,
-    NEWEST_RELEASE,
-    KafkaRelease,
-    MetricsError,
-)
+from quotascope.metrics import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease, MetricsError
 
 RUNNERS: dict[str, type[Runner]] = {
     "stat": StatRunner,

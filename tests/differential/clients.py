@@ -10,10 +10,7 @@ from tests.differential.operation import Operation
 from tests.differential.wire import flag
 from tests.strategies import EPOCH_MS
 
-from quotascope.clients.throttling import (
-    ClientConnection,
-    least_loaded,
-)
+from quotascope.clients.throttling import ClientConnection, least_loaded
 from quotascope.metrics import KafkaRelease
 from quotascope.metrics.protocol import ApiKey
 

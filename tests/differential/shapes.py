@@ -28,13 +28,7 @@ class Settings:
 
     def parts(self) -> tuple[Argument, ...]:
         """The config as the protocol has it."""
-        return (
-            self.samples,
-            self.window_ms,
-            self.event_window,
-            self.bound,
-            self.upper,
-        )
+        return (self.samples, self.window_ms, self.event_window, self.bound, self.upper)
 
     @property
     def burst(self) -> float:

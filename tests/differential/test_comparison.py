@@ -47,9 +47,7 @@ class OtherSide:
 def _replay(*values: int) -> Replay:
     operations = [Operation("add", 0, (value,)) for value in values]
     return Replay(
-        "new sum",
-        lambda: Sum(forgetful=False),
-        (*operations, Operation("total", 0)),
+        "new sum", lambda: Sum(forgetful=False), (*operations, Operation("total", 0))
     )
 
 

@@ -67,11 +67,7 @@ EXPECTED: Final = (
         limit=50_000,
     ),
     Expected(
-        quota_type="produce",
-        user="bob",
-        level="user",
-        rule=("bob", ""),
-        limit=60_000,
+        quota_type="produce", user="bob", level="user", rule=("bob", ""), limit=60_000
     ),
     Expected(
         quota_type="produce",
@@ -91,11 +87,7 @@ EXPECTED: Final = (
         throttled=False,
     ),
     Expected(
-        quota_type="fetch",
-        user="carol",
-        level="user",
-        rule=("carol", ""),
-        limit=90_000,
+        quota_type="fetch", user="carol", level="user", rule=("carol", ""), limit=90_000
     ),
     Expected(
         quota_type="fetch",

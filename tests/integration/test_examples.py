@@ -27,12 +27,7 @@ from tests.cluster.users import USERS
 from tests.dashboards import fake_grafana
 from tests.exporter.web.serving import HASH, PASSWORD
 from tests.integration.eventually import eventually, some
-from tests.integration.exporter import (
-    COMMAND,
-    Exporter,
-    settings_for,
-    write_config,
-)
+from tests.integration.exporter import COMMAND, Exporter, settings_for, write_config
 from tests.integration.preloaded import preloaded
 from tests.pipeline.runs.prometheus import answering
 

@@ -61,12 +61,7 @@ SHAPES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("--default-ip",), "connection_creation_rate=9", "the default ip"),
 )
 """Options that name an entity, a quota, and how `kafka-configs.sh` calls the entity."""
-DESCRIBED = (
-    ("users",),
-    ("clients",),
-    ("users", "clients"),
-    ("ips",),
-)
+DESCRIBED = (("users",), ("clients",), ("users", "clients"), ("ips",))
 """What `kafka-configs.sh --describe` can be asked for: it lists only entities of just this shape."""
 
 

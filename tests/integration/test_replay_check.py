@@ -127,11 +127,7 @@ def test_lower_limits_do_what_was_predicted(newest_kafka: Cluster) -> None:
     results = replay(history_of(requests), [candidate], Mode.CLOSED_LOOP, settings)
     rows = results.to_pylist()
     after = _checked(record_work(newest_kafka, LOWER, "2"))
-    for kind in (
-        QuotaType.PRODUCE,
-        QuotaType.FETCH,
-        QuotaType.CONTROLLER_MUTATION,
-    ):
+    for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION):
         measured, _ = _totals(after, kind)
         predicted = sum(row["throttled_ms"] / 1000 for row in rows if row["quota_type"] == kind.label)  # fmt: skip
         assert measured > 5

@@ -11,7 +11,6 @@ from quotascope.metrics import (
 )
 
 EPOCH_MS = 1_600_000_000_000
-MS = 1_000_000
 ALICE, BOB = Principal("alice"), Principal("bob")
 DEFAULT_CLIENT = QuotaEntity(None, DEFAULT)
 

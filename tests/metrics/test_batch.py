@@ -92,10 +92,7 @@ def figures(registry: Registry, now_ms: int) -> dict[MetricName, bytes]:
 
 
 @given(
-    trace=records,
-    bound=st.floats(0.5, 1e8),
-    check=st.booleans(),
-    related=st.booleans(),
+    trace=records, bound=st.floats(0.5, 1e8), check=st.booleans(), related=st.booleans()
 )
 def test_records_as_one_by_one(
     trace: list[Record], bound: float, *, check: bool, related: bool

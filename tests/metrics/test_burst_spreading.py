@@ -5,15 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import EPOCH_MS
 
-from quotascope.metrics import (
-    LONG_MAX,
-    BurstSpreadingRate,
-    MetricConfig,
-    Quota,
-    Rate,
-    TokenBucket,
-    WindowConfig,
-)
+from quotascope.metrics import LONG_MAX, BurstSpreadingRate, WindowConfig
 
 HUNDRED_SECONDS = WindowConfig(samples=100, window_seconds=1)
 
@@ -41,33 +33,6 @@ def test_waits_until_enough_windows_are_gone() -> None:
     assert rate.rate(EPOCH_MS + 12_000) == 5.0
     assert rate.record(1, EPOCH_MS + 12_000) == 0
     assert rate.record(1, EPOCH_MS + 12_000) == 200
-
-
-def test_a_plain_rate_waits_until_the_whole_burst_is_gone() -> None:
-    """One big sample does not age bit by bit: what Kafka's `Rate` would have cost."""
-    config = MetricConfig(100, 1_000, quota=Quota(5))
-    rate = Rate()
-    rate.record(config, 560, EPOCH_MS)
-    assert rate.measure(config, EPOCH_MS + 1_000) > 5
-    assert rate.measure(config, EPOCH_MS + 99_999) > 5
-    assert rate.measure(config, EPOCH_MS + 100_000) == 0
-
-
-def test_the_token_bucket_waits_as_long() -> None:
-    """Which is why Kafka could take that instead."""
-    config = MetricConfig(100, 1_000, quota=Quota(5))
-    bucket = TokenBucket()
-    bucket.record(config, 560, EPOCH_MS)
-    assert bucket.measure(config, EPOCH_MS + 11_999) < 0
-    assert bucket.measure(config, EPOCH_MS + 12_000) >= 0
-
-
-def test_a_refusal_leaves_no_trace() -> None:
-    """However often it is tried."""
-    rate = burst()
-    before = rate.windows(EPOCH_MS)
-    assert {rate.record(1_000, EPOCH_MS) for _ in range(3)} == {12_000}
-    assert rate.windows(EPOCH_MS) == before
 
 
 def test_idle_windows_are_empty() -> None:

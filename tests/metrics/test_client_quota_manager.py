@@ -5,13 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.produce_engine import (
-    ALICE,
-    BOB,
-    DEFAULT_CLIENT,
-    EPOCH_MS,
-    Engine,
-)
+from tests.metrics.produce_engine import ALICE, BOB, DEFAULT_CLIENT, EPOCH_MS, Engine
 
 from quotascope.metrics import (
     DEFAULT,
@@ -33,42 +27,6 @@ from quotascope.metrics import (
 
 class TestRecording:
     """What a request costs and what follows."""
-
-    def test_nothing_without_rules(self, engine: Engine) -> None:
-        """As long as no rule exists, requests leave no trace."""
-        manager = engine.manager
-        assert not manager.quotas_enabled
-        throttle = manager.maybe_record_and_get_throttle_time(ALICE, "c", 1e12, 0)
-        assert throttle == 0
-        assert set(engine.registry.sensors()) == {"Produce-delayQueue"}
-
-    def test_unrecord_without_rules(self, engine: Engine) -> None:
-        """With nothing to take it from, the rate turns negative, as in Kafka."""
-        engine.manager.unrecord(ALICE, "c", 100, EPOCH_MS)
-        assert engine.value("byte-rate", EPOCH_MS) == -10.0
-
-    def test_a_removed_sensor_is_made_again(self, engine: Engine) -> None:
-        """Whoever was measured before starts anew after expiry, and is measured with the same sensor until then."""
-        engine.manager.update_quota(QuotaEntity("alice"), 1e9)
-        first, again = (
-            engine.manager.sensors_for(ALICE, "c", EPOCH_MS).quota for _ in range(2)
-        )
-        engine.manager.record_no_throttle(ALICE, "c", 100.0, EPOCH_MS)
-        assert first is again
-        assert engine.value("byte-rate", EPOCH_MS, "alice", "") == 10.0
-        engine.registry.expire_sensors(EPOCH_MS + 3_600_001)
-        engine.manager.record_no_throttle(ALICE, "c", 50.0, EPOCH_MS + 3_600_001)
-        assert engine.value("byte-rate", EPOCH_MS + 3_600_001, "alice", "") == 5.0
-        assert engine.manager.sensors_for(ALICE, "c", EPOCH_MS).quota is not first
-
-    def test_a_new_rule_moves_a_client_at_once(self, engine: Engine) -> None:
-        """Who was measured under one shape of tags is measured under another with the next request."""
-        engine.manager.update_quota(QuotaEntity("alice"), 1e9)
-        engine.manager.record_no_throttle(ALICE, "c", 100.0, EPOCH_MS)
-        engine.manager.update_quota(QuotaEntity("alice", "c"), 1e9)
-        engine.manager.record_no_throttle(ALICE, "c", 50.0, EPOCH_MS)
-        assert engine.value("byte-rate", EPOCH_MS, "alice", "") == 10.0
-        assert engine.value("byte-rate", EPOCH_MS, "alice", "c") == 5.0
 
     def test_record_no_throttle(self, engine: Engine) -> None:
         """A cost may be recorded without anybody being throttled for it there and then."""
@@ -107,16 +65,6 @@ class TestThrottling:
             )
         assert engine.value("throttle-time", EPOCH_MS + 59_999) == 200.0
         assert math.isnan(engine.value("throttle-time", EPOCH_MS + 60_000))
-
-    def test_counters_do_not_forget(self, engine: Engine) -> None:
-        """What Kafka lacks: ms and requests since the sensor was made."""
-        for ms in (100, 300, 0):
-            engine.manager.throttle(
-                ALICE, "c", ms, ThrottleCallback(), now_ms=EPOCH_MS, now_ns=0
-            )
-        later = EPOCH_MS + 3_000_000
-        assert engine.value("throttle-time-total", later) == 400.0
-        assert engine.value("throttle-count", later) == 2.0
 
     def test_counters_end_with_their_sensor(self, engine: Engine) -> None:
         """After an hour without a throttle the counters go, and start again from zero."""
@@ -161,28 +109,6 @@ def test_without_extras_the_metrics_are_kafkas() -> None:
         ("byte-rate", "Produce", tags),
         ("throttle-time", "Produce", tags),
     }
-
-
-def test_the_extras() -> None:
-    """Two counters join throttle-time, one stands for refused mutations."""
-    registry = Registry()
-    manager = ControllerMutationQuotaManager(registry, 0)
-    manager.update_quota(QuotaEntity("u"), 1.0)
-    sensors = manager.sensors_for(Principal("u"), "c", 0)
-    assert [metric.name.name for metric in sensors.quota.metrics()] == [
-        "mutation-rate",
-        "tokens",
-    ]
-    assert [metric.name.name for metric in sensors.throttle_time.metrics()] == [
-        "throttle-time",
-        "throttle-time-total",
-        "throttle-count",
-    ]
-    assert sensors.rejection is not None
-    assert sensors.rejection.name == "ControllerMutationRejection-u:"
-    assert [metric.name.name for metric in sensors.rejection.metrics()] == [
-        "rejection-count"
-    ]
 
 
 def test_descriptions() -> None:
@@ -250,30 +176,6 @@ class TestChangingQuotas:
         assert before[1].config is configs[1]
         assert (engine.bound("alice", ""), engine.bound("bob", "")) == (20.0, 10.0)
 
-    def test_a_default_touches_all_that_change(self, engine: Engine) -> None:
-        """A default rule reaches every metric it decides for, and leaves the others alone."""
-        manager = engine.manager
-        manager.update_quota(QuotaEntity("alice"), 10)
-        own = manager.sensors_for(ALICE, "c", 0).quota.metrics()[0].config
-        manager.sensors_for(BOB, "c", 0)
-        assert engine.bound("bob", "") == UNLIMITED
-        manager.update_quota(QuotaEntity(DEFAULT), 30)
-        assert (engine.bound("alice", ""), engine.bound("bob", "")) == (10.0, 30.0)
-        assert manager.sensors_for(ALICE, "c", 0).quota.metrics()[0].config is own
-
-    def test_names_that_need_sanitizing(self, engine: Engine) -> None:
-        """A rule finds the metric of a user whose tag is percent-encoded, alone and among all."""
-        manager, user = engine.manager, Principal("CN=a b,O=ü")
-        tag = "CN%3Da%20b%2CO%3D%C3%BC"
-        manager.update_quota(QuotaEntity(user.name), 10)
-        manager.sensors_for(user, "c", 0)
-        assert engine.bound(tag, "") == 10.0
-        manager.update_quota(QuotaEntity(user.name), 20)
-        assert engine.bound(tag, "") == 20.0
-        manager.update_quota(DEFAULT_CLIENT, 30)
-        manager.update_quota(QuotaEntity(user.name), 40)
-        assert engine.bound(tag, "") == 40.0
-
     def test_a_given_tag_is_used_as_it_is(self, engine: Engine) -> None:
         """A principal made from its tag keeps it in the metric and still meets its rule."""
         manager = engine.manager
@@ -283,44 +185,11 @@ class TestChangingQuotas:
         manager.update_quota(QuotaEntity("a=b"), 20)
         assert engine.bound("a%3db", "") == 20.0
 
-    def test_superseded_metrics_lose_their_limit(self, engine: Engine) -> None:
-        """A metric whose rule is gone stays, without a limit; requests move on with fresh counts."""
-        manager = engine.manager
-        manager.update_quota(QuotaEntity("alice"), 10)
-        manager.record_and_get_throttle_time(ALICE, "c", 11_000, EPOCH_MS)
-        manager.update_quota(DEFAULT_CLIENT, 10)
-        manager.update_quota(QuotaEntity("alice"), None)
-        assert engine.bound("alice", "") == UNLIMITED
-        assert engine.value("byte-rate", EPOCH_MS, "alice", "") == 1100.0
-        assert manager.record_and_get_throttle_time(ALICE, "c", 0, EPOCH_MS) == 0
-
-    def test_samples_survive_a_change(self, engine: Engine) -> None:
-        """A new limit is applied to what was recorded under the old one."""
-        manager = engine.manager
-        manager.update_quota(QuotaEntity("alice"), 1e9)
-        record = manager.record_and_get_throttle_time
-        assert record(ALICE, "c", 11_000, EPOCH_MS) == 0
-        manager.update_quota(QuotaEntity("alice"), 10)
-        assert record(ALICE, "c", 0, EPOCH_MS) == 1_090_000
-
-    def test_last_rule_removed(self, engine: Engine) -> None:
-        """Without rules nothing is recorded any more."""
-        manager = engine.manager
-        manager.update_quota(QuotaEntity("alice"), 10)
-        manager.update_quota(QuotaEntity("bob"), None)
-        assert dict(manager.rules()) == {QuotaEntity("alice"): 10.0}
-        manager.update_quota(QuotaEntity("alice"), None)
-        assert not manager.quotas_enabled
-        assert dict(manager.rules()) == {}
-
     def test_foreign_metrics_of_the_same_name(self, engine: Engine) -> None:
         """Metrics that somebody else registered under the name are bounded by their tags or not at all."""
         registry, manager = engine.registry, engine.manager
         bounded = MetricConfig(quota=Quota(1.0))
-        tags: list[dict[str, str]] = [
-            {},
-            {"user": "100%", "client-id": ""},
-        ]
+        tags: list[dict[str, str]] = [{}, {"user": "100%", "client-id": ""}]
         for each in tags:
             name = registry.metric_name("byte-rate", "Produce", each)
             registry.add_metric(name, CumulativeSum(), bounded)

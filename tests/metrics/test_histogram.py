@@ -135,23 +135,6 @@ class TestPercentiles(StatContract):
     make = make
     empty = math.nan
 
-    def test_tells_quarters(self) -> None:
-        """Of the whole numbers up to 100 a quarter is below 25, and so on."""
-        percentiles = make()
-        for value in range(100):
-            percentiles.record(TEN_SECONDS, value, EPOCH_MS)
-        assert read(percentiles, EPOCH_MS) == [25.0, 50.0, 75.0]
-        assert percentiles.measure(TEN_SECONDS, EPOCH_MS) == 50.0
-
-    def test_forgets(self) -> None:
-        """Obsolete windows do not count, and are counted into anew."""
-        percentiles = make()
-        percentiles.record(TEN_SECONDS, 10.0, EPOCH_MS)
-        assert read(percentiles, EPOCH_MS + 9_999) == [10.0] * 3
-        assert all(math.isnan(each) for each in read(percentiles, EPOCH_MS + 10_000))
-        percentiles.record(TEN_SECONDS, 30.0, EPOCH_MS + 10_001)
-        assert read(percentiles, EPOCH_MS + 10_001) == [30.0] * 3
-
     def test_a_metric_can_be_peeked_at(self) -> None:
         """Looking has no effect: the obsolete window is still there afterwards."""
         percentiles = make()
@@ -245,22 +228,6 @@ class TestFrequencies(StatContract):
     make = make_frequencies
     empty = 0.0
 
-    def test_shares_add_up(self) -> None:
-        """Each value counts for the nearest center."""
-        frequencies = make_frequencies()
-        for value in (1.0, 1.2, 2.4, 3.9):
-            frequencies.record(TEN_SECONDS, value, EPOCH_MS)
-        shares = {"f1": 0.5, "f2": 0.25, "f3": 0.0, "f4": 0.25}
-        assert read_frequencies(frequencies, EPOCH_MS) == shares
-        assert frequencies.measure(TEN_SECONDS, EPOCH_MS) == 4.0
-
-    def test_are_zero_without_events(self) -> None:
-        """Not NaN: a share of nothing is nothing, also after all was forgotten."""
-        frequencies = make_frequencies()
-        assert set(read_frequencies(frequencies, EPOCH_MS).values()) == {0.0}
-        frequencies.record(TEN_SECONDS, 1.0, EPOCH_MS)
-        assert set(read_frequencies(frequencies, EPOCH_MS + 10_000).values()) == {0.0}
-
     def test_a_share_can_be_peeked_at(self) -> None:
         """Looking has no effect: the obsolete window is still there afterwards."""
         frequencies = make_frequencies()
@@ -268,18 +235,6 @@ class TestFrequencies(StatContract):
         share = frequencies.stats()[0].measurable
         assert share.peek(TEN_SECONDS, EPOCH_MS + 10_000) == 0.0
         assert share.peek(TEN_SECONDS, EPOCH_MS) == 1.0
-
-    def test_values_beyond_count_as_the_nearest_end(self) -> None:
-        """Nothing is lost."""
-        frequencies = make_frequencies()
-        for value in (-1e9, 1e9):
-            frequencies.record(TEN_SECONDS, value, EPOCH_MS)
-        assert read_frequencies(frequencies, EPOCH_MS) == {
-            "f1": 0.5,
-            "f2": 0,
-            "f3": 0,
-            "f4": 0.5,
-        }
 
     def test_sums_windows(self) -> None:
         """The share is over all windows together."""

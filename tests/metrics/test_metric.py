@@ -14,7 +14,6 @@ from quotascope.metrics import (
     NotMeasurable,
     Quota,
     Registry,
-    WindowedSum,
 )
 from quotascope.metrics.locks import Lock
 
@@ -37,25 +36,6 @@ def test_reads_its_statistic() -> None:
     )
 
 
-def test_a_new_config_takes_effect_at_once_and_keeps_the_data() -> None:
-    """A longer memory brings back nothing and loses nothing."""
-    stat = WindowedSum()
-    stat.record(CONFIG, 5.0, EPOCH_MS)
-    metric = metric_of(stat)
-    metric.config = MetricConfig(samples=10, time_window_ms=1_000)
-    assert metric.config.samples == 10
-    assert metric.value(EPOCH_MS + 9_999) == 5.0
-
-
-def test_peek_does_not_empty_windows() -> None:
-    """A reader that must not be noticed peeks."""
-    stat = WindowedSum()
-    stat.record(CONFIG, 5.0, EPOCH_MS)
-    metric = metric_of(stat)
-    assert metric.peek(EPOCH_MS + 60_000) == 0.0
-    assert metric.value(EPOCH_MS) == 5.0
-
-
 def test_a_gauge_is_any_object() -> None:
     """It can be read, but not as a number."""
     metric = metric_of(Gauge(lambda config, now_ms: (config.samples, now_ms)))
@@ -66,27 +46,11 @@ def test_a_gauge_is_any_object() -> None:
         assert caught.value.metric_name is NAME
 
 
-def test_violation_tells_how() -> None:
-    """The error has the value, the bound and the metric, from which a throttle time follows."""
-    metric = metric_of(CumulativeSum(3.0))
-    assert metric.violation(EPOCH_MS) is None
-    metric.config = CONFIG.with_quota(Quota(2.0))
-    violation = metric.violation(EPOCH_MS)
-    assert violation is not None
-    assert (violation.metric_name, violation.value, violation.bound) == (NAME, 3.0, 2.0)
-    assert violation.metric is metric
-
-
 def test_a_gauge_has_no_violation() -> None:
     """Objects are not compared with bounds."""
     metric = metric_of(Gauge(lambda _config, _now_ms: "high"))
     metric.config = CONFIG.with_quota(Quota(2.0))
     assert metric.violation(EPOCH_MS) is None
-
-
-def test_repr_has_the_name() -> None:
-    """A log line tells which metric it is."""
-    assert repr(metric_of(CumulativeSum())) == "KafkaMetric(MetricName('n', 'g', {}))"
 
 
 def test_need_not_listen_to_anything(caplog: object) -> None:

@@ -1,10 +1,11 @@
 """Many threads on one entity: nothing is admitted twice and nothing is lost."""
 
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.metrics.threads import THREADS, together
 
 from quotascope.metrics import (
     ClientQuotaManager,
@@ -23,7 +24,7 @@ from quotascope.metrics import (
 T0 = 1_600_000_000_000
 ALICE = Principal("alice")
 RULE = QuotaEntity("alice")
-THREADS, ROUNDS = 8, 250
+ROUNDS = 250
 
 
 @pytest.fixture(autouse=True)
@@ -35,34 +36,13 @@ def _contention() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def together(work: Callable[[int], None]) -> None:
-    """Run `work(number)` in many threads that start at the same time; raise what they raise."""
-    barrier = threading.Barrier(THREADS)
-    errors: list[BaseException] = []
-
-    def run(number: int) -> None:
-        barrier.wait()
-        try:
-            work(number)
-        except BaseException as error:  # noqa: BLE001 - handed to the test
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
 def metric(registry: Registry, name: str, group: str, **tags: str) -> KafkaMetric:
     """A metric of alice."""
     chosen = tags or {"user": "alice", "client-id": ""}
     return registry.metrics()[registry.metric_name(name, group, chosen)]
 
 
-def test_a_bucket_is_never_over_admitted() -> None:
+def test_a_bucket_is_never_over_admitted(pool: ThreadPoolExecutor) -> None:
     """With a burst of 1000 exactly 1001 single mutations pass: the one that meets zero tokens too."""
     registry = Registry()
     manager = ControllerMutationQuotaManager(registry, T0, ManagerConfig(samples=10))
@@ -78,7 +58,7 @@ def test_a_bucket_is_never_over_admitted() -> None:
             except ThrottlingQuotaExceeded as refusal:
                 assert refusal.throttle_time_ms == 10  # noqa: PT017 - in a thread
 
-    together(work)
+    together(pool, work)
     group = "ControllerMutation"
     assert len(admitted) == 1001
     assert metric(registry, "tokens", group).value(T0) == -1.0
@@ -87,7 +67,7 @@ def test_a_bucket_is_never_over_admitted() -> None:
     assert metric(registry, "rejection-count", group).value(T0) == refused
 
 
-def test_records_are_not_lost() -> None:
+def test_records_are_not_lost(pool: ThreadPoolExecutor) -> None:
     """The sum of what all threads recorded is measured, and the first violation comes exactly at the bound."""
     registry = Registry()
     manager = ClientQuotaManager(registry, QuotaType.PRODUCE, T0)
@@ -101,12 +81,12 @@ def test_records_are_not_lost() -> None:
             if ms > 0:
                 throttles.append(ms)
 
-    together(work)
+    together(pool, work)
     assert metric(registry, "byte-rate", "Produce").value(T0) == total / 10
     assert len(throttles) == 10
 
 
-def test_throttle_counters_are_exact() -> None:
+def test_throttle_counters_are_exact(pool: ThreadPoolExecutor) -> None:
     """Every throttle is counted once, in both counters and in the queue, while others are ended."""
     registry = Registry()
     manager = ClientQuotaManager(registry, QuotaType.FETCH, T0)
@@ -119,7 +99,7 @@ def test_throttle_counters_are_exact() -> None:
             if number % 2 and manager.reap(T0 + 7, 7_000_000):
                 ended.append(number)
 
-    together(work)
+    together(pool, work)
     total = THREADS * ROUNDS
     assert metric(registry, "throttle-count", "Fetch").value(T0) == total
     assert metric(registry, "throttle-time-total", "Fetch").value(T0) == 7 * total
@@ -127,7 +107,7 @@ def test_throttle_counters_are_exact() -> None:
     assert queue.value(T0) == total - len(ended) == len(manager.reaper.queue)
 
 
-def test_nobody_meets_a_sensor_without_metrics() -> None:
+def test_nobody_meets_a_sensor_without_metrics(pool: ThreadPoolExecutor) -> None:
     """First requests of many clients at once: every value counts, also while quotas change and sensors expire."""
     registry = Registry()
     managers = QuotaManagers(registry, T0)
@@ -142,7 +122,7 @@ def test_nobody_meets_a_sensor_without_metrics() -> None:
                 managers.update_quota(QuotaType.PRODUCE, rule, 1e9)
                 registry.expire_sensors(T0)
 
-    together(work)
+    together(pool, work)
     for turn in range(ROUNDS):
         rate = metric(
             registry, "byte-rate", "Produce", **{"user": "", "client-id": f"c{turn}"}

@@ -25,9 +25,7 @@ from quotascope.metrics import (
     WrongStatistic,
     bounded_rate_throttle_time_ms,
     narrow,
-    rate_formula_ms,
     rate_throttle_time_ms,
-    token_formula_ms,
     token_throttle_time_ms,
 )
 from quotascope.metrics.rate import convert
@@ -66,12 +64,6 @@ class TestRate(StatContract):
     make = Rate
     empty = 0.0
 
-    def test_a_first_value_is_spread_over_the_whole_windows(self) -> None:
-        """With a broker's 11 x 1 s a new sensor's first V reads V/10."""
-        rate = Rate()
-        rate.record(BROKER, 500.0, EPOCH_MS)
-        assert rate.measure(BROKER, EPOCH_MS) == 50.0
-
     def test_the_divisor_can_exceed_the_monitored_time(self) -> None:
         """An older window that overlaps counts whole, in the sum and in the time."""
         config = MetricConfig(2, 1_000)
@@ -89,30 +81,6 @@ class TestRate(StatContract):
             rate.record(BROKER, 1.0, EPOCH_MS + 999)
         assert read.window_size(BROKER, EPOCH_MS + 999) == 10_999
         assert peeked.window_size(BROKER, EPOCH_MS + 999) == 10_000
-
-    @pytest.mark.parametrize(
-        ("unit", "expected"),
-        [
-            (TimeUnit.NANOSECONDS, 4e-9),
-            (TimeUnit.MICROSECONDS, 4e-6),
-            (TimeUnit.MILLISECONDS, 0.004),
-            (TimeUnit.SECONDS, 4.0),
-            (TimeUnit.MINUTES, 240.0),
-            (TimeUnit.HOURS, 14_400.0),
-            (TimeUnit.DAYS, 345_600.0),
-        ],
-    )
-    def test_is_per_any_unit(self, unit: TimeUnit, expected: float) -> None:
-        """40 in ten seconds are as many per unit."""
-        rate = Rate(unit=unit)
-        rate.record(BROKER, 40.0, EPOCH_MS)
-        assert rate.measure(BROKER, EPOCH_MS) == pytest.approx(expected)
-
-    def test_divides_any_sampled_statistic(self) -> None:
-        """Over a count it is events per second."""
-        rate = Rate(WindowedCount())
-        rate.record(BROKER, 1e9, EPOCH_MS)
-        assert rate.measure(BROKER, EPOCH_MS) == 0.1
 
     def test_own_window_beats_the_configs(self) -> None:
         """A rate with a time window of its own ignores the config's, as statistic and divisor."""
@@ -180,14 +148,6 @@ def test_the_total_comes_before_the_rate() -> None:
     assert list(measured(Meter(RATE, TOTAL), EPOCH_MS)) == ["total", "rate"]
 
 
-def test_records_into_both() -> None:
-    """The rate forgets, the total does not."""
-    meter = Meter(RATE, TOTAL)
-    meter.record(CONFIG, 60.0, EPOCH_MS)
-    assert measured(meter, EPOCH_MS) == {"total": 60.0, "rate": 2.0}
-    assert measured(meter, EPOCH_MS + 60_000) == {"total": 60.0, "rate": 0.0}
-
-
 def test_over_a_count_the_total_counts_too() -> None:
     """Values do not matter to either."""
     meter = Meter(RATE, TOTAL, WindowedCount(), TimeUnit.MINUTES)
@@ -214,34 +174,6 @@ def violated(stat: Stat, value: float, bound: float, now_ms: int) -> QuotaViolat
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("observed", "bound", "window_ms", "expected"),
-    [
-        (600.0, 500.0, 10_500, 2100),
-        (16.5, 16.5, 10_000, 0),
-        (16.5, 20.4, 9000, -1721),
-        (1002.5, 1000.0, 1000, 3),
-        (997.5, 1000.0, 1000, -2),
-        (5.0, 0.0, 1000, LONG_MAX),
-        (0.0, 0.0, 1000, 0),
-    ],
-)
-def test_rate_formula(
-    observed: float, bound: float, window_ms: int, expected: int
-) -> None:
-    """The silence that brings a rate down to its bound, rounded half up; without a bound, forever."""
-    assert rate_formula_ms(observed, bound, window_ms) == expected
-
-
-@pytest.mark.parametrize(
-    ("tokens", "bound", "expected"),
-    [(0, 10, 0), (-5, 10, 500), (-60, 5, 12_000), (-0.004, 10, 0), (-0.005, 10, 1)],
-)
-def test_token_formula(tokens: float, bound: float, expected: int) -> None:
-    """A debt is paid at the pace of the bound."""
-    assert token_formula_ms(tokens, bound) == expected
-
-
 def test_rate_violation() -> None:
     """The window is the one the rate was measured over: 10 s for a first value under 11 x 1 s."""
     violation = violated(Rate(), 10_000.0, 500.0, 0)
@@ -249,12 +181,6 @@ def test_rate_violation() -> None:
     assert rate_throttle_time_ms(violation, 0) == 10_000
     assert bounded_rate_throttle_time_ms(violation, 1000, 0) == 1000
     assert bounded_rate_throttle_time_ms(violation, 99_999, 0) == 10_000
-
-
-def test_token_violation() -> None:
-    """An overdrawn bucket is even again after its debt divided by the bound."""
-    violation = violated(TokenBucket.full(0), 115.0, 10.0, 0)
-    assert token_throttle_time_ms(violation) == 500
 
 
 def test_wrong_statistic() -> None:

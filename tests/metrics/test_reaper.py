@@ -58,15 +58,6 @@ def state_of(channel: Channel) -> MuteState:
     return channel.state
 
 
-def test_an_unthrottled_request() -> None:
-    """The channel is read again when the response is sent."""
-    channel = Channel()
-    channel.request_received()
-    assert not channel.maybe_unmute()
-    assert channel.response_sent()
-    assert state_of(channel) is MuteState.NOT_MUTED
-
-
 def test_response_before_the_end_of_the_throttle() -> None:
     """The response leaves at once, and the channel stays silent for the rest of the delay (KIP-219)."""
     channel = Channel()
@@ -79,26 +70,12 @@ def test_response_before_the_end_of_the_throttle() -> None:
     assert state_of(channel) is MuteState.NOT_MUTED
 
 
-def test_throttle_over_before_the_response() -> None:
-    """A short throttle leaves the channel waiting for its response only."""
-    channel = Channel()
-    channel.request_received()
-    channel.throttle_started()
-    assert not channel.throttle_ended()
-    assert channel.response_sent()
-
-
 def test_muting_twice() -> None:
     """A channel that is muted stays in the state it is in."""
     channel = Channel()
     channel.request_received()
     channel.mute()
     assert channel.state is MuteState.MUTED_AND_RESPONSE_PENDING
-
-
-def test_reading_goes_on() -> None:
-    """A channel that nothing holds back is being read."""
-    assert Channel().maybe_unmute()
 
 
 @given(st.lists(st.sampled_from(MuteEvent)))
@@ -115,41 +92,6 @@ def test_only_muted_channels_are_unmuted(events: list[MuteEvent]) -> None:
 
 
 MS = 1_000_000
-
-
-class Calls(ThrottleCallback):
-    """Notes what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def start_throttling(self) -> None:
-        """Note the start."""
-        self.told.append("start")
-
-    def end_throttling(self) -> None:
-        """Note the end."""
-        self.told.append("end")
-
-
-def test_start_is_told_at_once() -> None:
-    """The channel is silent from the moment the throttle is made."""
-    calls = Calls()
-    channel = ThrottledChannel(10, calls, 0)
-    assert calls.told == ["start"]
-    channel.notify_throttling_done()
-    assert calls.told == ["start", "end"]
-
-
-def test_delay_runs_down() -> None:
-    """The rest of the delay is in whole ms, cut toward zero, and goes below it."""
-    channel = ThrottledChannel(20, ThrottleCallback(), 5 * MS)
-    now_and_left = [(5, 20), (15, 10), (25, 0), (35, -10)]
-    assert [channel.delay_ms(now * MS) for now, _ in now_and_left] == [
-        left for _, left in now_and_left
-    ]
-    assert channel.delay_ms(24 * MS + 1) == 0
-    assert channel.delay_ms(25 * MS + 1) == 0
 
 
 def test_due_at_the_deadline() -> None:
@@ -175,11 +117,6 @@ def test_due_channels_leave_in_order(delays: list[int], now: int) -> None:
     due = [each for each in channels if each.throttle_time_ms <= now]
     assert left == sorted(due, key=lambda each: each.deadline_ns)
     assert len(queue) == len(channels) - len(due)
-
-
-def test_empty() -> None:
-    """There is nothing to take from an empty queue."""
-    assert DelayQueue().poll(10**18) is None
 
 
 def test_wait_does_not_block_on_a_due_channel() -> None:
@@ -215,13 +152,6 @@ def test_an_earlier_channel_ends_the_wait() -> None:
         queue.add(channel(1))
         waiter.join(timeout=0.001)
     assert len(queue) > 0
-
-
-def test_nobody_has_to_listen() -> None:
-    """By itself a callback does nothing."""
-    callback = ThrottleCallback()
-    callback.start_throttling()
-    callback.end_throttling()
 
 
 def size(registry: Registry) -> float:

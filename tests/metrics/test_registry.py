@@ -18,7 +18,6 @@ from quotascope.metrics import (
     MetricName,
     MetricNameTemplate,
     MetricsReporter,
-    RecordingLevel,
     Registry,
 )
 
@@ -100,14 +99,6 @@ class TestNames:
 class TestMetrics:
     """Metrics that no sensor feeds."""
 
-    def test_counts_itself(self, registry: Registry) -> None:
-        """The number of metrics is a metric, and counts itself."""
-        registry.add_metric(NAME, SEVEN)
-        counted = registry.metric(COUNT)
-        assert counted is not None
-        assert counted.value(EPOCH_MS) == 2.0
-        assert set(registry.metrics()) == {COUNT, NAME}
-
     def test_a_taken_name_is_an_error(self, registry: Registry) -> None:
         """The first metric stays."""
         first = registry.add_metric(NAME, SEVEN)
@@ -133,17 +124,6 @@ class TestMetrics:
         before = registry.metrics()
         registry.add_metric(NAME, SEVEN)
         assert NAME not in before
-
-    def test_config_is_the_default(self) -> None:
-        """Metrics without a config of their own are read with the registry's."""
-        registry = Registry(
-            MetricConfig(samples=9), recording_level=RecordingLevel.DEBUG
-        )
-        metric = registry.add_metric(NAME, SEVEN)
-        assert metric.config is registry.config
-        assert registry.config == MetricConfig(
-            samples=9, recording_level=RecordingLevel.DEBUG
-        )
 
 
 class TestSensors:
@@ -183,13 +163,6 @@ class TestSensors:
         orphan = registry.sensor("child", EPOCH_MS)
         registry.remove_sensor("parent")
         assert registry.get_sensor("child") is orphan
-
-    def test_children_expire_with_their_parent(self, registry: Registry) -> None:
-        """A child that is still active goes, too."""
-        parent = registry.sensor("parent", EPOCH_MS, inactive_seconds=1)
-        registry.sensor("child", EPOCH_MS, parents=(parent,))
-        assert registry.expire_sensors(EPOCH_MS + 1_001) == ("parent",)
-        assert registry.sensors() == {}
 
     def test_a_value_in_time_saves_the_sensor(self, registry: Registry) -> None:
         """Expiry looks again once it has the sensor's lock."""

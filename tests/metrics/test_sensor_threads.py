@@ -32,16 +32,6 @@ from quotascope.metrics import (
 )
 
 
-class NoLock:
-    """What is left without a lock."""
-
-    def __enter__(self) -> None:
-        """Let everybody in."""
-
-    def __exit__(self, *error: object) -> None:
-        """Do nothing."""
-
-
 class WatchedLock:
     """A lock that tells when somebody has to wait for it."""
 
@@ -56,12 +46,6 @@ class WatchedLock:
 
     def __exit__(self, *error: object) -> None:
         self._lock.release()
-
-
-def take_locks_away(sensor: Sensor) -> None:
-    """Leave the sensor and its metrics unguarded."""
-    unguarded: Any = sensor
-    unguarded.lock = unguarded._metric_lock = NoLock()
 
 
 @pytest.mark.interpreted
@@ -84,15 +68,6 @@ class TestOneAtATime:
         other.join(60)
         assert only_metric(sensor).value(EPOCH_MS) == 2.0
 
-    def test_without_the_locks_a_value_would_be_lost(self, registry: Registry) -> None:
-        """The same interleaving with nothing to wait for."""
-        sensor = registry.sensor("s", EPOCH_MS)
-        sensor.add(NAME, CumulativeSum())
-        take_locks_away(sensor)
-        meanwhile = Interrupting(1.0, lambda: sensor.record(1.0, EPOCH_MS))
-        sensor.record(meanwhile, EPOCH_MS)
-        assert only_metric(sensor).value(EPOCH_MS) == 1.0
-
     def test_strict_use_checks_and_records_in_one_step(
         self, registry: Registry
     ) -> None:
@@ -112,21 +87,6 @@ class TestOneAtATime:
             sensor.record_if_within_quota(Interrupting(1.0, meanwhile), EPOCH_MS)
             assert isinstance(other[0].exception(60), QuotaViolation)
         assert only_metric(sensor).value(EPOCH_MS) == -1.0
-
-    def test_without_the_locks_both_would_overdraw(self, registry: Registry) -> None:
-        """The same interleaving with nothing to wait for: the second is accepted, and its token lost."""
-        sensor = registry.sensor("s", EPOCH_MS)
-        sensor.add(NAME, TokenBucket(), TEN_TOKENS)
-        sensor.record(10.0, EPOCH_MS)
-        take_locks_away(sensor)
-        accepted: list[float] = []
-
-        def meanwhile() -> None:
-            sensor.record_if_within_quota(1.0, EPOCH_MS)
-            accepted.append(1.0)
-
-        sensor.record_if_within_quota(Interrupting(1.0, meanwhile), EPOCH_MS)
-        assert accepted == [1.0]
 
     def test_reading_does_not_wait_for_a_check(self, registry: Registry) -> None:
         """Whoever holds the sensor's lock does not keep a reader."""
@@ -217,46 +177,6 @@ class TestContention:
 
         together(pool, work)
         assert stat.total == THREADS * EACH
-
-    def test_each_violation_sees_its_own_value(
-        self, registry: Registry, pool: ThreadPoolExecutor
-    ) -> None:
-        """Record and check are one step: every total above the bound is reported once."""
-        sensor = registry.sensor("s", EPOCH_MS)
-        bound = 100
-        sensor.add(NAME, CumulativeSum(), MetricConfig(quota=Quota(bound)))
-
-        def work(_number: int) -> list[float]:
-            seen = []
-            for _ in range(EACH):
-                try:
-                    sensor.record(yielding(1.0), EPOCH_MS)
-                except QuotaViolation as violation:
-                    seen.append(violation.value)
-            return seen
-
-        seen = sorted(value for values in together(pool, work) for value in values)
-        assert seen == [float(value) for value in range(bound + 1, THREADS * EACH + 1)]
-
-    def test_strict_use_never_exceeds_the_burst(
-        self, registry: Registry, pool: ThreadPoolExecutor
-    ) -> None:
-        """Ten tokens and one overdraft: eleven are accepted, whoever comes first, and none is lost."""
-        sensor = registry.sensor("s", EPOCH_MS)
-        sensor.add(NAME, TokenBucket(), TEN_TOKENS)
-
-        def work(_number: int) -> int:
-            accepted = 0
-            for _ in range(EACH):
-                try:
-                    sensor.record_if_within_quota(yielding(1.0), EPOCH_MS)
-                except QuotaViolation:
-                    continue
-                accepted += 1
-            return accepted
-
-        assert sum(together(pool, work)) == 11
-        assert only_metric(sensor).value(EPOCH_MS) == -1.0
 
     def test_new_configs_lose_nothing(
         self, registry: Registry, pool: ThreadPoolExecutor

@@ -29,33 +29,6 @@ def starts(stat: SampledStat, config: MetricConfig, now_ms: int) -> list[int]:
     return [sample.start_ms - EPOCH_MS for sample in stat.view(config, now_ms)]
 
 
-def test_a_window_starts_with_its_first_event() -> None:
-    """Windows are aligned to nothing: there are gaps between them."""
-    stat = WindowedSum()
-    for at_ms in (300, 1_299, 1_300, 5_000):
-        stat.record(TEN_SECONDS, 1.0, EPOCH_MS + at_ms)
-    assert starts(stat, TEN_SECONDS, EPOCH_MS + 5_000) == [300, 1_300, 5_000]
-
-
-def test_a_window_is_complete_after_its_events() -> None:
-    """The event window ends a window whose time is not over."""
-    config = MetricConfig(samples=5, time_window_ms=1_000, event_window=2)
-    stat = WindowedCount()
-    for at_ms in (0, 1, 2, 3, 4):
-        stat.record(config, 1.0, EPOCH_MS + at_ms)
-    assert starts(stat, config, EPOCH_MS + 4) == [0, 2, 4]
-
-
-def test_an_overlapping_window_counts_whole() -> None:
-    """A window that began before the monitored time and has an event in it is kept (KAFKA-16792)."""
-    config = MetricConfig(samples=2, time_window_ms=1_000)
-    stat = WindowedCount()
-    for at_ms in (0, 900, 1_000, 2_000):
-        stat.record(config, 1.0, EPOCH_MS + at_ms)
-    assert stat.measure(config, EPOCH_MS + 2_899) == 4.0
-    assert stat.measure(config, EPOCH_MS + 2_900) == 2.0
-
-
 def test_a_read_lets_obsolete_windows_start_anew() -> None:
     """Kafka's reads have an effect: the next value falls into a window that began with the read."""
     read, unread = WindowedSum(), WindowedSum()
@@ -245,12 +218,6 @@ class TestCumulativeSum(StatContract):
         assert stat.measure(TEN_SECONDS, A_YEAR_LATER) == sum(
             event.value for event in trace
         )
-
-    def test_starts_anywhere(self) -> None:
-        """A sum can go on from an earlier one."""
-        stat = CumulativeSum(10)
-        stat.record(TEN_SECONDS, 5.0, EPOCH_MS)
-        assert stat.measure(TEN_SECONDS, EPOCH_MS) == 15.0
 
 
 class TestCumulativeCount(StatContract):

@@ -4,13 +4,7 @@ import gzip
 
 import pytest
 from tests.replay_check.conftest import CAPTURES, log_path
-from tools.replay_check import (
-    Check,
-    check,
-    log_of,
-    read_log,
-    rules_of_text,
-)
+from tools.replay_check import Check, check, log_of, read_log, rules_of_text
 
 from quotascope.metrics import KafkaRelease
 from quotascope.pipeline.releases import KnownBy, followed

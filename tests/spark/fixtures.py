@@ -32,9 +32,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 
 
 @pytest.fixture(scope="session")
-def local_cluster(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator["SparkProcess"]:
+def local_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkProcess"]:
     """A driver in another process, whose executor is in a third: `local_cluster.call(job, …)`; kill the executor, not the driver."""
     from tests.spark.java_udf import jars  # noqa: PLC0415 - bring Spark in
     from tests.spark.process import spark_process  # noqa: PLC0415

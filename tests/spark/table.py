@@ -59,9 +59,7 @@ LOCAL_ROWS = (
     Row(case=losses.cancelled),
     Row(case=losses.killed, failures={"killed": 1}),
     Row(
-        case=streams.restarted,
-        failures={"kafka_quota": 4},
-        retries={"kafka_quota": 3},
+        case=streams.restarted, failures={"kafka_quota": 4}, retries={"kafka_quota": 3}
     ),
 )
 ALONE = Row(case=losses.shuffle_lost, failures={"fetch_failed": 1}, stage_retries=2)
@@ -72,11 +70,7 @@ ten minutes of refused heartbeats its executor, which is the JVM itself, exits.
 CLUSTER_ROWS = (
     Row(case=losses.jvm_quota, failures={"kafka_quota": 1}),
     Row(case=losses.jvm_timeout, failures={"kafka_timeout": 1}),
-    Row(
-        case=losses.executor_killed,
-        failures={"executor_lost": 2},
-        executors_lost=1,
-    ),
+    Row(case=losses.executor_killed, failures={"executor_lost": 2}, executors_lost=1),
     Row(
         case=losses.shuffle_lost_with_executor,
         failures={"executor_lost": 1, "fetch_failed": 1},

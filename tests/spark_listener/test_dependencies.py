@@ -50,11 +50,7 @@ def test_driver_needs_what_its_distribution_installs(tmp_path: Path) -> None:
 
 def test_driver_needs_three_libraries() -> None:
     """A job's environment gets no web server, no command line and nothing that these depend on."""
-    assert closure(SMALL["dependencies"]) == {
-        "librt",
-        "orjson",
-        "prometheus-client",
-    }
+    assert closure(SMALL["dependencies"]) == {"librt", "orjson", "prometheus-client"}
 
 
 def test_otlp_of_a_driver_fits_the_versions_of_a_job() -> None:

@@ -172,11 +172,7 @@ SIDES = pytest.mark.parametrize(
 
 @SIDES
 def test_confluent_kafka_is_counted_exactly(
-    kafka: Cluster,
-    traffic: Traffic,
-    client_id: str,
-    side: Side,
-    request_name: str,
+    kafka: Cluster, traffic: Traffic, client_id: str, side: Side, request_name: str
 ) -> None:
     """Each event counts once, beside the program's own callback, and the sum is the broker's but for a last response that was not waited for."""
     account = ThrottleAccount()

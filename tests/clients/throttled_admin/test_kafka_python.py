@@ -205,10 +205,7 @@ def test_a_topic_asked_for_by_id_is_known_by_it() -> None:
     """The response tells its name as well, or not when that is a secret."""
     known, secret = uuid4(), uuid4()
     outcomes = TopicOutcomes([known, secret])
-    answer = [
-        entry("b", topic_id=str(known)),
-        entry(None, 29, topic_id=str(secret)),
-    ]
+    answer = [entry("b", topic_id=str(known)), entry(None, 29, topic_id=str(secret))]
     assert outcomes.answered(answer) == {known: None, secret: ApiError(29)}
 
 

@@ -85,10 +85,7 @@ def throttles_logged(caplog: pytest.LogCaptureFixture) -> list[int]:
 
 
 def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
-    kafka: Cluster,
-    client_id: str,
-    names: list[str],
-    caplog: pytest.LogCaptureFixture,
+    kafka: Cluster, client_id: str, names: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing fails, though the quota refuses some of it, and the account is exactly what the responses said."""
     account = ThrottleAccount()

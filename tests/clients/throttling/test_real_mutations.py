@@ -19,12 +19,7 @@ from tests.integration.eventually import eventually
 
 from quotascope.clients import AdminUnreachable, MutationThrottled, SecurityProtocol
 from quotascope.clients.kafka_python import connect, private_send
-from quotascope.clients.throttling import (
-    ApiError,
-    MutationAnswer,
-    RetryOptions,
-    mutate,
-)
+from quotascope.clients.throttling import ApiError, MutationAnswer, RetryOptions, mutate
 from quotascope.metrics.protocol import ApiKey
 
 pytestmark = pytest.mark.real

@@ -12,12 +12,7 @@ from quotascope.clients import (
     MutationThrottled,
     TlsFailed,
 )
-from quotascope.clients.throttling import (
-    ApiError,
-    MutationAnswer,
-    RetryOptions,
-    mutate,
-)
+from quotascope.clients.throttling import ApiError, MutationAnswer, RetryOptions, mutate
 from quotascope.metrics.protocol import ApiKey
 
 NOW_MS = 1_700_000_000_000

@@ -13,10 +13,7 @@ from tests.cluster.traffic import Load, Traffic, in_background
 USER: Final = "mallory"
 CLIENTS: Final = 48
 """As many as have alerts of their own: more than 50 would have one together."""
-LOW: Final[Rule] = (
-    {"user": USER, "client-id": None},
-    {"producer_byte_rate": 5_000.0},
-)
+LOW: Final[Rule] = ({"user": USER, "client-id": None}, {"producer_byte_rate": 5_000.0})
 """Each of them wants four times as much: about 2 s of delay for each record."""
 HIGH: Final[Rule] = ({"user": USER, "client-id": None}, {"producer_byte_rate": 1e9})
 

@@ -39,10 +39,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     ({"client-id": "spark-clicks"}, {"consumer_byte_rate": 100_000.0}),
     ({"client-id": "spark-backlog"}, {"consumer_byte_rate": 50_000.0}),
-    (
-        {"user": "bob", "client-id": "spark-topics"},
-        {"controller_mutation_rate": 5.0},
-    ),
+    ({"user": "bob", "client-id": "spark-topics"}, {"controller_mutation_rate": 5.0}),
 )
 """Rules for a pair, a user and client-ids; the one for ANONYMOUS throttles a client that does not know its user."""
 CHANGE: Final[Rule] = (

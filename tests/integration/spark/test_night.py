@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 JOBS: Final = "quotascope-spark"
 ENTITY: Final = "quotascope-entity"
 QUIET: Final[Mapping[str, str]] = {
-    catalog.SPARK_LISTENER_PROBLEMS.name: "nothing of the listener failed",
+    catalog.SPARK_LISTENER_PROBLEMS.name: "nothing of the listener failed"
 }
 """The families without series in this job, and why."""
 

@@ -95,11 +95,7 @@ def stream_in_parts(
 
 
 def stream_write(
-    spark: SparkSession,
-    kafka: Options,
-    topic: str,
-    source: Options,
-    checkpoint: str,
+    spark: SparkSession, kafka: Options, topic: str, source: Options, checkpoint: str
 ) -> str:
     """From a topic that nobody limits to one that is limited; returns the id of the query."""
     rows = spark.readStream.format("kafka").options(**source).load().select("value")

@@ -21,11 +21,7 @@ AT_A_TIME = 700
 
 
 def run(
-    _: SparkSession,
-    servers: str,
-    topic: str,
-    folder: str,
-    wait_before: str = "",
+    _: SparkSession, servers: str, topic: str, folder: str, wait_before: str = ""
 ) -> list[Any]:
     """
     Read what the topic holds, and return the numbers of each batch.

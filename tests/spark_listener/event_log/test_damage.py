@@ -114,8 +114,7 @@ def test_lines_that_are_no_events(tmp_path: Path, open_log: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["{}", '{"a":1}', '{"Event":1}', '{"Event":"login"}', "[1]", '"x"', "{", ""],
+    "line", ["{}", '{"a":1}', '{"Event":1}', '{"Event":"login"}', "[1]", '"x"', "{", ""]
 )
 def test_file_of_something_else(tmp_path: Path, line: str, open_log: Open) -> None:
     """JSON lines that are no events of Spark's are no event log either."""

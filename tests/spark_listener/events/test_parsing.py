@@ -79,9 +79,7 @@ def test_clients_that_an_environment_shows(
         "Classpath Entries": entries,
     }
     assert parse(event) == EnvironmentUpdated(
-        listener=expected[0],
-        summary_file=expected[1],
-        without_java_clients=expected[2],
+        listener=expected[0], summary_file=expected[1], without_java_clients=expected[2]
     )
 
 

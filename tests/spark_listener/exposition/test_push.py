@@ -141,9 +141,7 @@ def test_the_environment_says_where(
 
 
 def test_a_refusal_is_one_line_without_secrets(
-    receiver: Receiver,
-    protocol: str,
-    caplog: pytest.LogCaptureFixture,
+    receiver: Receiver, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However often it is tried, and however it is answered; when it works again that is one line, too."""
     caplog.set_level(logging.INFO)
@@ -183,9 +181,7 @@ def some_line(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.usefixtures("_brief_end")
 def test_a_receiver_that_does_not_answer_is_given_up(
-    receiver: Receiver,
-    protocol: str,
-    caplog: pytest.LogCaptureFixture,
+    receiver: Receiver, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The end of the job does not wait for it longer than it may."""
     receiver.released.clear()

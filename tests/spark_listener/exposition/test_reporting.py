@@ -188,9 +188,7 @@ def test_without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "quotascope-spark[spark-otlp]" in problem
 
 
-def test_books_that_cannot_be_read_do_not_hurt(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_books_that_cannot_be_read_do_not_hurt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither starting nor closing raises."""
 
     def broken() -> list[JobSnapshot]:

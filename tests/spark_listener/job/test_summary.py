@@ -8,11 +8,7 @@ from tests.spark_listener.recordings import ended
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.errors import UnreadableSummary
-from quotascope.spark_listener.job import (
-    Job,
-    read_summary,
-    write_summary,
-)
+from quotascope.spark_listener.job import Job, read_summary, write_summary
 
 TOLD = (
     ("", ClientTotals(Client("", "a\n\ud800", "read"), 5, 1, 5, 0, 0)),

@@ -12,13 +12,8 @@ from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.event_log import EventLogError
 from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, write_summary
-from quotascope.spark_listener.report import (
-    ReportError,
-    read_application,
-)
-from quotascope.spark_listener.report import (
-    application as module,
-)
+from quotascope.spark_listener.report import ReportError, read_application
+from quotascope.spark_listener.report import application as module
 from quotascope.spark_listener.report.sections import (
     affected_stages,
     causes,
@@ -37,10 +32,7 @@ def test_throttled_application(tmp_path: Path) -> None:
     assert [
         (query, row.client.client_id, row.throttled_ms)
         for query, row in throttled_clients(application)
-    ] == [
-        ("", "billing", 4_000),
-        ("clicks", "clicks-reader", 1_500),
-    ]
+    ] == [("", "billing", 4_000), ("clicks", "clicks-reader", 1_500)]
     assert causes(application) == [
         (FailureCause.KAFKA_QUOTA, 1, 0),
         (FailureCause.KAFKA_TIMEOUT_THROTTLED, 2, 1),

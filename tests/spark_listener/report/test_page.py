@@ -13,21 +13,9 @@ from tests.spark_listener.report.throttled import HOSTILE, log
 from tests.strategies import examples
 
 from quotascope.pages.charts import Span
-from quotascope.spark_listener.report import (
-    application as module,
-)
-from quotascope.spark_listener.report import (
-    document,
-    image,
-    page,
-    read_application,
-)
-from quotascope.spark_listener.report.page import (
-    CAUSES,
-    THROTTLED,
-    _place,
-    timeline,
-)
+from quotascope.spark_listener.report import application as module
+from quotascope.spark_listener.report import document, image, page, read_application
+from quotascope.spark_listener.report.page import CAUSES, THROTTLED, _place, timeline
 
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "span", "div", "ul", "li",

@@ -27,12 +27,7 @@ HOSTILE = "</title><script>alert(1)</script> \x1b[31m[red]\u202e $x$ \ud800\n\"'
 
 
 def stage(
-    number: int,
-    attempt: int,
-    begin: int,
-    end: int,
-    name: str,
-    query: str = "",
+    number: int, attempt: int, begin: int, end: int, name: str, query: str = ""
 ) -> tuple[Event, Event]:
     """Its submission and its completion."""
     info = {

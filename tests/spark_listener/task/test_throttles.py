@@ -116,9 +116,7 @@ def test_under_connect_only_failures_report(caplog: pytest.LogCaptureFixture) ->
     assert len(session.artifacts) == 1
 
 
-def test_a_session_that_refuses_is_left_alone(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_session_that_refuses_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     """Whatever it is."""
     with caplog.at_level(logging.WARNING):
         assert not JobThrottles.of(object()).carries_successes
