@@ -7,7 +7,6 @@ line with a time of another age would damage a table for good.
 """
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -22,26 +21,19 @@ from .messages import (
     TOPICS_OF,
     AnyResponse,
     DescribeLine,
-    FetchedTopic,
     FetchLine,
     FetchRequest,
     LogLine,
-    Name,
-    ProducedTopic,
     ProduceLine,
-    ShareFetchedTopic,
     ShareFetchLine,
     TopicRow,
     TopicsLine,
     decoded,
 )
 from .schema import Reason, Unreadable
-from .sizes import fetch_bytes, produce_bytes, share_fetch_bytes
+from .sizes import Traffic, fetch_bytes, produce_bytes, share_fetch_bytes
 
 Row: TypeAlias = tuple[Any, ...]
-TrafficRow: TypeAlias = tuple[Name, Name, int]
-"""A topic in the column `traffic`: name, id, bytes."""
-
 FIELDS: Final = (
     "timestamp", "completed", "broker", "listener", "connection", "correlation_id", "api_key", "api_version", "user", "client_id",
     "produce_bytes", "fetch_bytes", "traffic", "queue_time_ms", "thread_time_ms", "remote_time_ms", "response_queue_time_ms",
@@ -206,8 +198,8 @@ class Content(NamedTuple):
     follower: bool = False
     waited: bool = True
     """Whether the broker may have decided only after it waited for others (`remoteTimeMs`)."""
-    traffic: list[TrafficRow] | None = None
-    topic_ids: list[tuple[str, str]] | None = None
+    traffic: Traffic | None = None
+    topic_ids: list[dict[str, Any]] | None = None
 
 
 def content_of(line: LogLine[Any, Any]) -> Content:
@@ -225,9 +217,8 @@ def _produce(line: ProduceLine) -> Content:
     throttle_ms = _throttle(line.response)
     if isinstance(request, str):
         return Content(throttle_ms)
-    size = produce_bytes(header.request_api_version, header.client_id, request)
+    size, traffic = produce_bytes(header.request_api_version, header.client_id, request)  # fmt: skip
     waited = request.acks == ALL_REPLICAS
-    traffic = _traffic(request.topic_data)
     return Content(throttle_ms, size, None, None, False, False, waited, traffic)  # noqa: FBT003 - a row
 
 
@@ -236,31 +227,16 @@ def _fetch(line: FetchLine) -> Content:
     follower = isinstance(request, FetchRequest) and request.follower
     if isinstance(response, str):
         return Content(None, follower=follower)
-    size = fetch_bytes(line.request_header.request_api_version, response)
-    traffic = None if size is None else _traffic(response.responses)
-    return Content(response.throttle_time_ms, fetch_bytes=size, follower=follower, traffic=traffic)  # fmt: skip
+    size, traffic = fetch_bytes(line.request_header.request_api_version, response)
+    return Content(response.throttle_time_ms, None, size, None, False, follower, True, traffic)  # noqa: FBT003 - a row  # fmt: skip
 
 
 def _share_fetch(line: ShareFetchLine) -> Content:
     response = line.response
     if isinstance(response, str):
         return Content(None)
-    size = share_fetch_bytes(line.request_header.request_api_version, response)
-    traffic = None if size is None else _traffic(response.responses)
+    size, traffic = share_fetch_bytes(line.request_header.request_api_version, response)
     return Content(response.throttle_time_ms, fetch_bytes=size, traffic=traffic)
-
-
-def _traffic(
-    topics: Sequence[ProducedTopic | FetchedTopic | ShareFetchedTopic],
-) -> list[TrafficRow]:
-    return [
-        (
-            topic.name or None,
-            topic.topic_id or None,
-            sum([partition.records_size_in_bytes or 0 for partition in topic.partitions]),
-        )
-        for topic in topics
-    ]  # fmt: skip
 
 
 def _describe(line: DescribeLine) -> Content:
@@ -268,7 +244,7 @@ def _describe(line: DescribeLine) -> Content:
     if isinstance(response, str):
         return Content(None)
     ids = [
-        (topic.name, topic.topic_id)
+        {"topic": topic.name, "id": topic.topic_id}
         for topic in response.topics
         if topic.name and topic.topic_id and topic.topic_id != NO_ID
     ]
@@ -282,7 +258,7 @@ def _topics(line: TopicsLine) -> Content:
     return Content(
         response.get("throttleTimeMs") if response else None,
         topics=topics,
-        topic_ids=[(topic["name"], topic["id"]) for topic in topics if topic["name"] and topic["id"]] or None,
+        topic_ids=[{"topic": topic["name"], "id": topic["id"]} for topic in topics if topic["name"] and topic["id"]] or None,
         refused=any(topic["error"] == ErrorCode.THROTTLING_QUOTA_EXCEEDED for topic in topics),
     )  # fmt: skip
 

@@ -47,7 +47,7 @@ class ProducedTopic(Message):
 
     partitions: list[Produced] = field(name="partitionData")
     name: Name = UNSET
-    topic_id: Name = UNSET
+    topic_id: str | None = None
 
 
 class ProduceRequest(Message):
@@ -73,7 +73,7 @@ class FetchedTopic(Message):
 
     partitions: list[Fetched]
     name: Name = field(name="topic", default=UNSET)
-    topic_id: Name = UNSET
+    topic_id: str | None = None
 
 
 class FetchResponse(AnyResponse):
@@ -113,8 +113,7 @@ class ShareFetchedTopic(Message):
     """A topic of a ShareFetch response."""
 
     partitions: list[ShareFetched]
-    name: Name = UNSET
-    topic_id: Name = UNSET
+    topic_id: str | None = None
 
 
 class ShareFetchResponse(AnyResponse, kw_only=True):
@@ -127,7 +126,7 @@ class DescribedTopic(Message):
     """A topic of a Metadata or DescribeTopicPartitions response, with its id since version 10 of Metadata."""
 
     name: Name = UNSET
-    topic_id: Name = UNSET
+    topic_id: str | None = None
 
 
 class TopicsResponse(AnyResponse):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from hashlib import blake2b
+from itertools import accumulate, chain
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -17,7 +18,8 @@ from quotascope.metrics.protocol import ApiKey
 
 from ..releases import level_of
 from .line import FIELDS, LineReader, Row
-from .schema import QUARANTINE, REQUESTS, Reason, Unreadable
+from .schema import QUARANTINE, REQUESTS, TRAFFIC, Reason, Unreadable
+from .sizes import Traffic
 
 LONGEST: Final = 16 << 20
 """Bytes of the longest line that is read; a Fetch of ten thousand partitions has about 4 MB."""
@@ -98,7 +100,8 @@ def parse_lines(
     refused: list[tuple[Unreadable, _Place]] = []
     for line, number in zip(lines, numbers, strict=True):
         text = line or b""
-        if text in known:
+        # the hash of a long text takes as long as a tenth of its parsing
+        if len(text) <= SHORT and text in known:
             again += 1
             continue
         if len(text) > LONGEST:
@@ -140,10 +143,22 @@ def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows in `FIELDS` as columns, their types checked: a line's JSON may hold text where a number belongs. Raises one of `_MISFIT`."""
     columns = zip(*rows, strict=True) if rows else [()] * len(FIELDS)
     arrays: list[Any] = [
-        pa.array(values, field.type)
+        _traffic(values) if field.name == "traffic" else pa.array(values, field.type)
         for values, field in zip(columns, _FIELD_SCHEMA, strict=True)
     ]
     return pa.record_batch(arrays, schema=_FIELD_SCHEMA)
+
+
+def _traffic(rows: Sequence[Traffic | None]) -> "pa.Array[Any]":
+    """The column `traffic`; flat arrays take a third of the time of nested values."""
+    flat = list(chain.from_iterable(filter(None, rows)))
+    parts: list[Any] = [pa.array(flat[at::3], field.type) for at, field in enumerate(TRAFFIC)]  # fmt: skip
+    ends = accumulate((len(row) // 3 if row else 0 for row in rows), initial=0)
+    return pa.ListArray.from_arrays(
+        pa.array(ends, pa.int32()),
+        pa.StructArray.from_arrays(parts, fields=list(TRAFFIC)),
+        mask=pa.array([row is None for row in rows], pa.bool_()),
+    )
 
 
 def _misfits(rows: Sequence[Row], first: int) -> Iterator[tuple[int, str]]:

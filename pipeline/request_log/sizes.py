@@ -8,7 +8,7 @@ and end each structure with its tagged fields; older ones write lengths as int16
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
@@ -41,9 +41,15 @@ _REMEMBERED: Final = 2048
 """Names with cached sizes; names are untrusted and may have 32 kB."""
 
 
-def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) -> int:
+Traffic: TypeAlias = tuple[Name | int, ...]
+"""Name, id and bytes of records of a topic, then those of the next: a flat tuple costs the garbage collector nothing."""
+
+
+def produce_bytes(
+    version: int, client_id: str | None, request: ProduceRequest
+) -> tuple[int, Traffic]:
     """
-    Bytes that the Produce quota is charged (`KafkaApis.handleProduceRequest`): header and body, without the length of the frame.
+    Bytes that the Produce quota is charged (`KafkaApis.handleProduceRequest`): header and body, without the length of the frame; and by topic.
 
     Raises `UnknownVersion` for a version newer than this schema, and `UnreadableMessage` when a name is missing.
     """
@@ -56,20 +62,26 @@ def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) 
         size += text(request.transactional_id)
     acks_and_timeout = 2 + 4
     size += acks_and_timeout + length(len(request.topic_data)) + tags
+    traffic: list[Name | int] = []
     for topic in request.topic_data:
-        partitions = topic.partitions
+        partitions, held = topic.partitions, 0
         size += _UUID if version >= _TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags
         size += len(partitions) * (4 + tags)  # the index
         for partition in partitions:
             records = partition.records_size_in_bytes
-            size += length(_NULL) if records is None else length(records) + records
-    return size
+            size += length(_NULL if records is None else records)
+            held += records or 0
+        size += held
+        traffic += (topic.name or None, topic.topic_id, held)
+    return size, tuple(traffic)
 
 
-def fetch_bytes(version: int, response: FetchResponse) -> int | None:
+def fetch_bytes(
+    version: int, response: FetchResponse
+) -> tuple[int, Traffic] | tuple[None, None]:
     """
-    Bytes that the Fetch quota is charged (`FetchResponse.sizeOf`): body and frame, without header and endpoints of new leaders.
+    Bytes that the Fetch quota is charged (`FetchResponse.sizeOf`): body and frame, without header and endpoints of new leaders; and by topic.
 
     None when the response was throttled: it went out empty, the broker took its charge back, and the log does not have it.
     Raises `UnknownVersion` for a version newer than this schema, and `UnreadableMessage` when a name is missing.
@@ -77,7 +89,7 @@ def fetch_bytes(version: int, response: FetchResponse) -> int | None:
     if not 0 <= version <= _FETCH_NEWEST:
         raise _unknown("Fetch", version, _FETCH_NEWEST)
     if (response.throttle_time_ms or 0) > 0:
-        return None
+        return None, None
     flexible = version >= _FETCH_FLEXIBLE
     tags, length, text = _encoding(flexible=flexible)
     size = _FRAME + length(len(response.responses)) + tags
@@ -88,13 +100,15 @@ def fetch_bytes(version: int, response: FetchResponse) -> int | None:
         fixed += 8 + length(0)
     fixed += 8 if version >= _FETCH_LOG_START_OFFSET else 0
     fixed += 4 if version >= _FETCH_PREFERRED_REPLICA else 0
+    traffic: list[Name | int] = []
     for topic in response.responses:
-        partitions = topic.partitions
+        partitions, held = topic.partitions, 0
         size += _UUID if version >= _TOPIC_IDS else text(topic.name)  # fmt: skip
         size += length(len(partitions)) + tags + len(partitions) * fixed
         for partition in partitions:
             records = partition.records_size_in_bytes
-            size += length(_NULL) if records is None else length(records) + records
+            size += length(_NULL if records is None else records)
+            held += records or 0
             aborted = partition.aborted_transactions
             if aborted and version >= _FETCH_LAST_STABLE_OFFSET:
                 size += length(len(aborted)) - length(0)
@@ -105,12 +119,16 @@ def fetch_bytes(version: int, response: FetchResponse) -> int | None:
                 size += 0 if partition.diverging_epoch is UNSET else 15
                 size += 0 if partition.current_leader is UNSET else 11
                 size += 0 if partition.snapshot_id is UNSET else 15
-    return size
+        size += held
+        traffic += (topic.name or None, topic.topic_id, held)
+    return size, tuple(traffic)
 
 
-def share_fetch_bytes(version: int, response: ShareFetchResponse) -> int | None:
+def share_fetch_bytes(
+    version: int, response: ShareFetchResponse
+) -> tuple[int, Traffic] | tuple[None, None]:
     """
-    Bytes that the Fetch quota is charged for a share group's fetch (`ShareFetchResponse.sizeOf`): without error and endpoints.
+    Bytes that the Fetch quota is charged for a share group's fetch (`ShareFetchResponse.sizeOf`): without error and endpoints; and by topic.
 
     None when it was throttled, as of `fetch_bytes`. All versions are flexible.
     Raises `UnknownVersion` for a version newer than this schema.
@@ -118,23 +136,28 @@ def share_fetch_bytes(version: int, response: ShareFetchResponse) -> int | None:
     if not 0 <= version <= _SHARE_FETCH_NEWEST:
         raise _unknown("ShareFetch", version, _SHARE_FETCH_NEWEST)
     if (response.throttle_time_ms or 0) > 0:
-        return None
+        return None, None
     tags, length, text = _encoding(flexible=True)
     # throttle time, error, null message, topics, no endpoints
     size = _FRAME + 4 + 2 + 1 + length(len(response.responses)) + 1 + tags
     size += 4 if version >= _SHARE_FETCH_LOCK_TIMEOUT else 0
     leader = 4 + 4 + tags
     acquired = 8 + 8 + 2 + tags  # first and last offset, count of deliveries
+    traffic: list[Name | int] = []
     for topic in response.responses:
+        held = 0
         size += _UUID + length(len(topic.partitions)) + tags
         for partition in topic.partitions:
             size += 4 + 2 + text(partition.error_message)
             size += 2 + text(partition.acknowledge_error_message)
             records = partition.records_size_in_bytes
-            size += length(_NULL) if records is None else length(records) + records
+            size += length(_NULL if records is None else records)
+            held += records or 0
             count = len(partition.acquired_records)
             size += leader + length(count) + acquired * count + tags
-    return size
+        size += held
+        traffic += (None, topic.topic_id, held)
+    return size, tuple(traffic)
 
 
 def _unknown(api: str, version: int, newest: int) -> UnknownVersion:

@@ -97,6 +97,7 @@ def by_partition(
     order = np.argsort(partitions, kind="stable")
     numbers, starts = np.unique(partitions[order], return_index=True)
     ends = [*starts[1:].tolist(), len(order)]
+    chosen: Column = pa.array(order)
+    rows = rows.take(chosen)  # all at once: one for each file takes longer
     for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
-        chosen: Column = pa.array(order[start:end])
-        yield *divmod(number, layout.buckets), rows.take(chosen)
+        yield *divmod(number, layout.buckets), rows.slice(start, end - start)

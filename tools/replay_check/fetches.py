@@ -233,5 +233,5 @@ class FetchSizes:
             left = max(0, left - read)
             nothing_yet = nothing_yet and not read
             topics[wanted.topic].append(Fetched(records_size_in_bytes=read))
-        answer = [FetchedTopic(partitions=read, topic=topic) for topic, read in topics.items()]  # fmt: skip
-        return fetch_bytes(request.api_version, FetchResponse(responses=answer))
+        answer = [FetchedTopic(partitions=read, name=topic) for topic, read in topics.items()]  # fmt: skip
+        return fetch_bytes(request.api_version, FetchResponse(responses=answer))[0]

@@ -26,17 +26,19 @@ Sizes = list[int | None]
 
 def produce_bytes(version: int, client_id: str | None, request: Any) -> int:
     """Of a request in JSON, as the log has it."""
-    return sizes.produce_bytes(version, client_id, msgspec.convert(request, messages.ProduceRequest))  # fmt: skip
+    return sizes.produce_bytes(version, client_id, msgspec.convert(request, messages.ProduceRequest))[0]  # fmt: skip
 
 
 def fetch_bytes(version: int, response: Any) -> int | None:
     """The same of a response."""
-    return sizes.fetch_bytes(version, msgspec.convert(response, messages.FetchResponse))
+    return sizes.fetch_bytes(
+        version, msgspec.convert(response, messages.FetchResponse)
+    )[0]
 
 
 def share_fetch_bytes(version: int, response: Any) -> int | None:
     """The same of a share group's."""
-    return sizes.share_fetch_bytes(version, msgspec.convert(response, messages.ShareFetchResponse))  # fmt: skip
+    return sizes.share_fetch_bytes(version, msgspec.convert(response, messages.ShareFetchResponse))[0]  # fmt: skip
 
 
 def _logged(size: int | None) -> dict[str, Any]:
