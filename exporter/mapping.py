@@ -18,6 +18,7 @@ SERVER: Final = "kafka.server"
 STRIMZI_QUOTAS: Final = "io.strimzi.kafka.quotas"
 """The domain of Strimzi's kafka-quotas-plugin, a custom quota callback that reports its limits."""
 MILLISECONDS: Final = 1000.0
+NANOSECONDS: Final = 1e9
 PERCENT: Final = 100.0
 
 
@@ -84,6 +85,16 @@ class Meaning(Enum):
     REMOTE_STORAGE_THROTTLE = auto()
     CALLBACK_LIMIT = auto()
     CALLBACK_FACTOR = auto()
+    HANDLER_IDLE = auto()
+    HANDLER_IDLE_TIME = auto()
+    POOL_IDLE = auto()
+    POOL_IDLE_TIME = auto()
+    NETWORK_IDLE = auto()
+    CONTROLLER_IDLE = auto()
+    REQUEST_QUEUE_SIZE = auto()
+    REQUEST_QUEUE_P50 = auto()
+    REQUEST_QUEUE_P95 = auto()
+    REQUEST_QUEUE_P99 = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,20 +116,23 @@ class Attribute:
     """The attribute's name."""
     meaning: Meaning
     quota_type: QuotaType | None = None
-    direction: str = ""
-    """The label ``direction``, which is in no key property."""
+    part: str = ""
+    """The value of the label ``direction``, ``pool`` or ``percentile``, which is in no free key property."""
     divisor: float = 1.0
     """Kafka's unit divided by this is ours."""
     family: catalog.Family | None = None
     """The family that shows it, None when it only serves others."""
     brokers_have_it: bool = True
     """False when only our own engine counts it."""
+    optional: bool = False
+    """Whether an agent may refuse it, whose policy was written for the quotas alone."""
 
     @property
     def pattern(self) -> str:
-        """The pattern of the MBeans that have it; it may match others as well."""
+        """The pattern of the MBeans that have it; it may match others as well. An optional one that stands alone has its name, which the JVM need not look for."""
         fixed = "".join(f",{key}={value}" for key, value in self.fixed.items())
-        return f"{self.domain}:type={self.type}{fixed},*"
+        rest = "" if self.optional and not self.free else ",*"
+        return f"{self.domain}:type={self.type}{fixed}{rest}"
 
     def admits(self, bean: Bean) -> bool:
         """Whether a bean of the right domain and type is meant, by its other key properties."""
@@ -236,6 +250,16 @@ _FAMILIES: Final = {
     Meaning.REMOTE_STORAGE: catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
     Meaning.REMOTE_STORAGE_THROTTLE: catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
     Meaning.CALLBACK_FACTOR: catalog.CALLBACK_THROTTLE_FACTOR,
+    Meaning.HANDLER_IDLE: catalog.REQUEST_HANDLER_IDLE,
+    Meaning.HANDLER_IDLE_TIME: catalog.REQUEST_HANDLER_IDLE_SECONDS,
+    Meaning.POOL_IDLE: catalog.REQUEST_HANDLER_POOL_IDLE,
+    Meaning.POOL_IDLE_TIME: catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS,
+    Meaning.NETWORK_IDLE: catalog.NETWORK_PROCESSOR_IDLE,
+    Meaning.CONTROLLER_IDLE: catalog.CONTROLLER_EVENT_IDLE,
+    Meaning.REQUEST_QUEUE_SIZE: catalog.REQUEST_QUEUE_SIZE,
+    Meaning.REQUEST_QUEUE_P50: catalog.REQUEST_QUEUE_SECONDS,
+    Meaning.REQUEST_QUEUE_P95: catalog.REQUEST_QUEUE_SECONDS,
+    Meaning.REQUEST_QUEUE_P99: catalog.REQUEST_QUEUE_SECONDS,
 }
 """The families that show attributes, but for usage."""
 DIVISORS: Final = {
@@ -247,6 +271,11 @@ DIVISORS: Final = {
     Meaning.LISTENER_CONNECTION_THROTTLE: MILLISECONDS,
     Meaning.IP_CONNECTION_THROTTLE: MILLISECONDS,
     Meaning.REMOTE_STORAGE_THROTTLE: MILLISECONDS,
+    Meaning.HANDLER_IDLE_TIME: NANOSECONDS,
+    Meaning.POOL_IDLE_TIME: NANOSECONDS,
+    Meaning.REQUEST_QUEUE_P50: MILLISECONDS,
+    Meaning.REQUEST_QUEUE_P95: MILLISECONDS,
+    Meaning.REQUEST_QUEUE_P99: MILLISECONDS,
 }
 """Kafka's unit divided by this is ours, where they differ; the sums of means and counts are made later."""
 THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
@@ -362,27 +391,88 @@ def _transfers() -> Iterator[Attribute]:
     """``ReplicationQuotaManager``, ``RLMQuotaManager`` and ``RLMQuotaMetrics``."""
     for replica in ReplicationQuotaType:
         rate = _of_type(replica.value, "byte-rate", Meaning.REPLICATION)
-        yield replace(rate, direction=replica.label)
+        yield replace(rate, part=replica.label)
     for remote in RLMQuotaType:
         rate = _of_type(remote.value, "byte-rate", Meaning.REMOTE_STORAGE)
-        yield replace(rate, direction=remote.label)
+        yield replace(rate, part=remote.label)
     for remote in RLMQuotaType:
         name = f"remote-{remote.label}-throttle-time-avg"
         time = _of_type("RemoteLogManager", name, Meaning.REMOTE_STORAGE_THROTTLE)
-        yield replace(time, direction=remote.label)
+        yield replace(time, part=remote.label)
 
 
 def _strimzi_quotas() -> Iterator[Attribute]:
     """``StaticQuotaCallback`` and ``PolicyBasedThrottle`` of Strimzi's kafka-quotas-plugin."""
     limit = _of_type("StaticQuotaCallback", "Value", Meaning.CALLBACK_LIMIT)
-    yield replace(limit, domain=STRIMZI_QUOTAS, free=("name",), required=True)
+    limit = replace(limit, domain=STRIMZI_QUOTAS, free=("name",), required=True)
+    yield replace(limit, optional=True)
     factor = _of_type("ThrottleFactor", "Value", Meaning.CALLBACK_FACTOR)
     yield replace(
         factor,
         domain=STRIMZI_QUOTAS,
         fixed={"name": "ThrottleFactor"},
         free=("observingBrokerId",),
+        optional=True,
     )
+
+
+PERCENTILES: Final = {
+    Meaning.REQUEST_QUEUE_P50: "50",
+    Meaning.REQUEST_QUEUE_P95: "95",
+    Meaning.REQUEST_QUEUE_P99: "99",
+}
+"""The label ``percentile``."""
+LOAD_MEANINGS: Final = {
+    Meaning.HANDLER_IDLE,
+    Meaning.HANDLER_IDLE_TIME,
+    Meaning.POOL_IDLE,
+    Meaning.POOL_IDLE_TIME,
+    Meaning.NETWORK_IDLE,
+    Meaning.CONTROLLER_IDLE,
+    Meaning.REQUEST_QUEUE_SIZE,
+    Meaning.REQUEST_THROTTLE_COUNT,
+    *PERCENTILES,
+}
+"""Of the load of a node; without the count of responses, a percentile of 0 may be that of a request that never came."""
+
+
+def _load() -> Iterator[Attribute]:
+    """
+    ``KafkaRequestHandlerPool`` (one bean by pool since KIP-1207), ``SocketServer``, ``RequestChannel``, ``RequestMetrics`` and ``QuorumControllerMetrics`` (KIP-1190).
+
+    The meter of a pool counts idle nanoseconds, shared among its threads, so that its rate is a ratio in spite of "percent".
+    """
+    pools = (
+        ("", Meaning.HANDLER_IDLE, Meaning.HANDLER_IDLE_TIME),
+        ("broker", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
+        ("controller", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
+    )
+    handlers, network = (SERVER, "KafkaRequestHandlerPool"), "kafka.network"
+    for place, name, attribute, meaning, part in (
+        *(
+            (handlers, f"{pool.title()}RequestHandlerAvgIdlePercent", *rest, pool)
+            for pool, ratio, time in pools
+            for rest in (("OneMinuteRate", ratio), ("Count", time))
+        ),
+        ((network, "SocketServer"), "NetworkProcessorAvgIdlePercent", "Value", Meaning.NETWORK_IDLE, ""),
+        ((network, "RequestChannel"), "RequestQueueSize", "Value", Meaning.REQUEST_QUEUE_SIZE, ""),
+        (("kafka.controller", "ControllerEventManager"), "AvgIdleRatio", "Value", Meaning.CONTROLLER_IDLE, ""),
+        *(
+            ((network, "RequestMetrics"), "RequestQueueTimeMs", f"{percentile}thPercentile", meaning, percentile)
+            for meaning, percentile in PERCENTILES.items()
+        ),
+    ):  # fmt: skip
+        domain, kind = place
+        by_request = ("request",) if kind == "RequestMetrics" else ()
+        yield replace(
+            _of_type(kind, attribute, meaning),
+            domain=domain,
+            fixed={"name": name},
+            free=by_request,
+            required=True,
+            part=part,
+            optional=True,
+        )
 
 
 ATTRIBUTES: Final = (
@@ -391,6 +481,7 @@ ATTRIBUTES: Final = (
     *_connections(),
     *_transfers(),
     *_strimzi_quotas(),
+    *_load(),
 )
 """All that sources ask for, and all that they return."""
 

@@ -118,8 +118,8 @@ def _named(attribute: Attribute) -> Name:
     constants: dict[str, str] = {}
     if "quota_type" in family.labels and attribute.quota_type is not None:
         constants["quota_type"] = attribute.quota_type.label
-    if "direction" in family.labels:
-        constants["direction"] = attribute.direction
+    for label in {"direction", "pool", "percentile"}.intersection(family.labels):
+        constants[label] = attribute.part
     return Name(
         attribute=attribute,
         family=family,
@@ -193,7 +193,7 @@ _HEAD: Final = """\
 #
 # - user is percent-encoded, as Kafka writes it (svc%3Ateam%20a). A client_id with a quote, a backslash, an asterisk, a question mark
 #   or a line end stays as Java quotes it, in quotes and with backslashes; all others are as the client gave them.
-# - A throttle time is NaN as long as there was none.
+# - A throttle time is NaN as long as there was none, and kafka_quota_request_queue_seconds of a request that never came is 0.
 # - kafka_quota_controller_mutation_tokens of a client without a limit is 1e20.
 # - Entities left over from earlier rules are there too, for an hour.
 # - The sums of throttle times and of the controller's waits are not there, but their means and counts.

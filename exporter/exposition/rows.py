@@ -16,7 +16,7 @@ from quotascope.metrics.catalog import Family
 
 from ..limits import QUOTA_KEYS
 from ..mapping import in_base_unit
-from ..snapshot import CAUSES, Columns, Snapshot
+from ..snapshot import CAUSES, Columns, NodeLoad, Snapshot
 from ..snapshot.layout import node_order
 
 Row: TypeAlias = tuple[tuple[str, ...], float | None]
@@ -138,6 +138,7 @@ def _of_nodes(shown: Snapshot) -> _Rows:
         ):
             for name, number in sorted(numbers.items()):
                 yield family, (id_, name), number
+        yield from _of_load(id_, node.load)
         for rates, of_rates in (
             (connections.listeners, _OF_LISTENERS),
             (connections.ips, _OF_IPS),
@@ -148,6 +149,24 @@ def _of_nodes(shown: Snapshot) -> _Rows:
                 fields = rate.rate, rate.limit, rate.throttle_time_seconds
                 for family, value in zip(of_rates, fields, strict=False):
                     yield family, (id_, name), value
+
+
+def _of_load(broker: str, load: NodeLoad) -> _Rows:
+    """How busy the threads of a node are."""
+    for family, value in (
+        (catalog.REQUEST_HANDLER_IDLE, load.handlers_idle),
+        (catalog.REQUEST_HANDLER_IDLE_SECONDS, load.handlers_idle_seconds),
+        (catalog.NETWORK_PROCESSOR_IDLE, load.network_idle),
+        (catalog.CONTROLLER_EVENT_IDLE, load.controller_idle),
+        (catalog.REQUEST_QUEUE_SIZE, load.request_queue_size),
+    ):
+        yield family, (broker,), value
+    for pool in sorted(load.pools_idle.keys() | load.pools_idle_seconds.keys()):
+        labels, seconds = (broker, pool), load.pools_idle_seconds.get(pool)
+        yield catalog.REQUEST_HANDLER_POOL_IDLE, labels, load.pools_idle.get(pool)
+        yield catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS, labels, seconds
+    for queued, wait in sorted(load.request_queue_seconds.items()):
+        yield catalog.REQUEST_QUEUE_SECONDS, (broker, *queued), wait
 
 
 def _of_limits(shown: Snapshot) -> _Rows:

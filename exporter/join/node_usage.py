@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
-from ..mapping import DIVISORS, MILLISECONDS, Meaning
-from ..snapshot import Columns, ConnectionUsage, Floats, LimitedRate, NodeUsage
+from ..mapping import DIVISORS, MILLISECONDS, PERCENTILES, Meaning
+from ..snapshot import (
+    Columns,
+    ConnectionUsage,
+    Floats,
+    LimitedRate,
+    NodeLoad,
+    NodeUsage,
+)
 from ..snapshot.layout import TYPES
 from .entity_usage import UsageReader
 from .limiting import IpLimits, static_limits
@@ -45,7 +52,7 @@ class NodeNumbers:
     def __init__(self, node: NodeColumns, values: Floats) -> None:
         self.node = node
         self.reported = defaultdict[Meaning, dict[str, float | None]](dict)
-        """By request, listener, address, direction or quota type; None where the node gives no finite number."""
+        """By request, listener, address, part or quota type; None where the node gives no finite number."""
         for meaning, places in node.places.items():
             instead = 0.0 if meaning in _THROTTLES else None
             self.reported[meaning] = {
@@ -146,6 +153,7 @@ class NodeUsages:
             active_controller=numbers.leads,
             controller_events=events,
             controller_event_queue_seconds=waited,
+            load=_load(numbers),
             connections=self._connections(numbers, limits, known),
             replication=_rates(
                 numbers.reported[Meaning.REPLICATION],
@@ -246,6 +254,26 @@ def _throttled_seconds(numbers: NodeNumbers, sums: HistogramSums) -> dict[str, f
             if total > 0 or request not in _FORWARDED:
                 seconds[request] = total
     return seconds
+
+
+def _load(numbers: NodeNumbers) -> NodeLoad:
+    """A histogram without a request has percentiles of 0, which are none."""
+    counts = numbers.finite(Meaning.REQUEST_THROTTLE_COUNT)
+    return NodeLoad(
+        handlers_idle=numbers.one(Meaning.HANDLER_IDLE),
+        handlers_idle_seconds=numbers.one(Meaning.HANDLER_IDLE_TIME),
+        pools_idle=numbers.finite(Meaning.POOL_IDLE),
+        pools_idle_seconds=numbers.finite(Meaning.POOL_IDLE_TIME),
+        network_idle=numbers.one(Meaning.NETWORK_IDLE),
+        controller_idle=numbers.one(Meaning.CONTROLLER_IDLE),
+        request_queue_size=numbers.one(Meaning.REQUEST_QUEUE_SIZE),
+        request_queue_seconds={
+            (request, percentile): seconds
+            for meaning, percentile in PERCENTILES.items()
+            for request, seconds in numbers.finite(meaning).items()
+            if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
+        },
+    )
 
 
 def _rates(

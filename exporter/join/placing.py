@@ -46,7 +46,7 @@ class ColumnMeaning(NamedTuple):
     tags: tuple[QuotaType, str, str] | None
     """The entity on its node: quota type, decoded user and client-id, empty where absent; None for a number of the node."""
     about: str
-    """The request, listener, address, direction or quota type of a number of the node; empty for the node itself."""
+    """The request, listener, address, part or quota type of a number of the node; empty for the node itself."""
     callback: tuple[QuotaType, tuple[tuple[str, str], ...]] | None = None
     """The entity of a custom quota callback on its node: quota type, and tags by key."""
 
@@ -65,7 +65,7 @@ def interpreted(column: BeanColumn) -> ColumnMeaning | None:
         user, client_id = names.get("user", ""), names.get("client-id", "")
         return ColumnMeaning(attribute, (kind, decoded(user), client_id), "")
     free = (bean.get(key) for key in attribute.free if attribute.required)
-    about = next(filter(None, free), attribute.direction)
+    about = next(filter(None, free), attribute.part)
     return ColumnMeaning(attribute, None, about if kind is None else kind.value)
 
 
@@ -93,7 +93,7 @@ class NodeColumns:
     fresh: Mapping[int, ColumnMeaning] = field(default_factory=dict)
     """By column the meaning of those about an entity without a row yet."""
     places: Mapping[Meaning, Mapping[str, int]] = field(default_factory=dict)
-    """The columns about the node: by meaning, and by request, listener, address, direction or quota type."""
+    """The columns about the node: by meaning, and by request, listener, address, part or quota type."""
     tags: frozenset[str] = frozenset()
     """The keys of the tags of a custom quota callback."""
 

@@ -140,6 +140,33 @@ class ConnectionUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLoad:
+    """How busy the threads of a node are, and how long requests wait for them; None and missing where it is not reported."""
+
+    handlers_idle: float | None = None
+    """Share of the last minute or so in which request handlers waited for requests, all pools together."""
+    handlers_idle_seconds: float | None = None
+    """The same as a total in seconds since the node started, the average of the threads."""
+    pools_idle: Mapping[str, float] = field(default_factory=dict)
+    """As ``handlers_idle``, by pool: ``broker`` and ``controller``."""
+    pools_idle_seconds: Mapping[str, float] = field(default_factory=dict)
+    """As ``handlers_idle_seconds``, by pool."""
+    network_idle: float | None = None
+    """The same share of the network threads."""
+    controller_idle: float | None = None
+    """The same share of the thread that handles a controller's events."""
+    request_queue_size: float | None = None
+    """Requests that wait for a handler now."""
+    request_queue_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """How long the last requests waited, by request and percentile (``50``, ``95``, ``99``)."""
+
+    @property
+    def idle(self) -> float | None:
+        """The share of the busiest pool, where it is known by pool: an idle controller does not help its broker."""
+        return min(self.pools_idle.values(), default=self.handlers_idle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeUsage:
     """What a broker or controller reports of itself, apart from its entities."""
 
@@ -166,6 +193,7 @@ class NodeUsage:
     """Events handled since the node started; the active controller only."""
     controller_event_queue_seconds: float | None = None
     """Total wait of these events; the active controller only."""
+    load: NodeLoad = field(default_factory=NodeLoad)
     connections: ConnectionUsage = field(default_factory=ConnectionUsage)
     replication: Mapping[str, LimitedRate] = field(default_factory=dict)
     """By direction: ``leader``, ``follower``, ``alter_log_dirs``."""

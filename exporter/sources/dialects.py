@@ -13,6 +13,7 @@ from quotascope.metrics import MalformedName, unquote_tag_value
 
 from ..mapping import (
     ATTRIBUTES,
+    LOAD_MEANINGS,
     SERVER,
     STRIMZI_QUOTAS,
     Attribute,
@@ -107,6 +108,39 @@ def _refusals(labels: Mapping[str, str]) -> BeanColumn | None:
     return wanted(BeanColumn(Bean.of("kafka.network", properties), "Count"))
 
 
+_LOAD_BEANS: Final = {
+    f"{each.domain}_{each.type}_{each.fixed['name']}".replace(".", "_").lower(): each
+    for each in ATTRIBUTES
+    if each.meaning in LOAD_MEANINGS
+}
+"""An attribute of each bean about the load of a node, by the metric's name."""
+_LOAD_NAME: Final = re.compile(
+    rf"({'|'.join(_LOAD_BEANS)})(?:_(oneminuterate|count|(?:count_)?total))?"
+)
+_QUANTILES: Final = {"0.5": "50", "0.50": "50", "0.95": "95", "0.99": "99"}
+
+
+def _load_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+    """
+    The column of a number about the load of a node, where a metric is named after its bean in lower case.
+
+    Counts end in ``_count_total`` (kafka_2_0_0), ``_total`` or ``_count`` (Strimzi), or in nothing, as gauges do
+    (Confluent); percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as ``_percent``, is of no use.
+    """
+    found = _LOAD_NAME.fullmatch(name)
+    if found is None:
+        return None
+    of, ending = _LOAD_BEANS[found[1]], found[2]
+    properties = {"type": of.type, **of.fixed, **labels}
+    if (quantile := properties.pop("quantile", None)) is not None:
+        attribute = f"{_QUANTILES.get(quantile)}thPercentile"
+    elif ending == "oneminuterate":
+        attribute = "OneMinuteRate"
+    else:
+        attribute = "Value" if of.name == "Value" else "Count"
+    return wanted(BeanColumn(Bean.of(of.domain, properties), attribute))
+
+
 _PROPERTY: Final = re.compile(
     r'(type|user|client-id)=("(?:[^"\\]|\\.)*+"|[^",]*)(?:, |\Z)', re.DOTALL
 )
@@ -192,7 +226,7 @@ QUOTASCOPE_RULES: Final = TextDialect(
 #
 # Their three quota rules are, shortened, `type=(.+), user=(.+), client-id=(.+)`, `type=(.+), client-id=(.+)` and
 # `type=(.+), user=(.+)`. They give no delay queue, no exempt request time and no throttle by request; all that concerns
-# an entity is there.
+# an entity is there. Of the meters of request handlers they give the count.
 
 _2_0_0_QUOTA: Final = "kafka_server_quota_"
 _2_0_0_ERRORS: Final = "kafka_network_requestmetrics_errors_total"
@@ -217,13 +251,15 @@ def _2_0_0_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
         return _app_info(labels.get("clientId", ""))
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
-    return _refusals(labels) if name == _2_0_0_ERRORS else None
+    if name == _2_0_0_ERRORS:
+        return _refusals(labels)
+    return _load_column(name, labels)
 
 
 KAFKA_2_0_0: Final = TextDialect(
     name="kafka_2_0_0",
     marks=(_2_0_0_QUOTA,),
-    prefixes=(_2_0_0_QUOTA, _ACTIVE, f"{_2_0_0_ERRORS}{{"),
+    prefixes=(_2_0_0_QUOTA, _ACTIVE, f"{_2_0_0_ERRORS}{{", *_LOAD_BEANS),
     column_of=_2_0_0_column,
     advice="check that the agent's rules hold all three quota rules of kafka-2_0_0.yml: "
     "the one for users without a client-id came only in 2023",
@@ -245,10 +281,13 @@ _LEADS: Final = "kafka_controller_KafkaController_Value{"
 _DEFAULT_PREFIXES: Final = (
     *_QUOTAS,
     _LEADS,
-    "kafka_controller_ControllerEventManager_Mean{",
-    "kafka_controller_ControllerEventManager_Count{",
+    "kafka_controller_ControllerEventManager_",
     "kafka_network_RequestMetrics_Mean{",
     "kafka_network_RequestMetrics_Count{",
+    *(f"kafka_network_RequestMetrics_{each}thPercentile{{" for each in (50, 95, 99)),
+    "kafka_network_RequestChannel_Value{",
+    "kafka_network_SocketServer_Value{",
+    "kafka_server_KafkaRequestHandlerPool_",
     "kafka_server_app_info_StartTimeMs{",
     "kafka_server_socket_server_metrics_",
     "kafka_server_LeaderReplication_",
@@ -300,7 +339,9 @@ JMX_DEFAULT: Final = TextDialect(
 # Names are made of Kafka's group and name in lower case, labels are Kafka's tags as they are: client-ids are not quoted,
 # and a tag without a value is an empty label.
 
-_STRIMZI_PLACES: Final = _places(each for each in ATTRIBUTES if each.domain == SERVER)
+_STRIMZI_PLACES: Final = _places(
+    each for each in ATTRIBUTES if each.domain == SERVER and not each.optional
+)
 _STRIMZI_START: Final = "kafka_server_app_info_start_time_ms"
 _STRIMZI_ERRORS: Final = "kafka_network_requestmetrics_errorspersec_total"
 _STRIMZI_PLUGIN: Final = {
@@ -333,7 +374,9 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
         return wanted(_STRIMZI_PLUGIN[name])
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
-    return _refusals(labels) if name == _STRIMZI_ERRORS else None
+    if name == _STRIMZI_ERRORS:
+        return _refusals(labels)
+    return _load_column(name, labels)
 
 
 STRIMZI: Final = TextDialect(
@@ -358,6 +401,7 @@ STRIMZI: Final = TextDialect(
         _ACTIVE,
         f"{_STRIMZI_ERRORS}{{",
         *_STRIMZI_PLUGIN,
+        *_LOAD_BEANS,
     ),
     column_of=_strimzi_column,
     advice="the operator's default allowlist has no quota metrics: add "
@@ -388,13 +432,15 @@ def _confluent_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None
         return wanted(BeanColumn(Bean.of(domain, properties), attribute))
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER
-    return _refusals(labels) if name == _CONFLUENT_ERRORS else None
+    if name == _CONFLUENT_ERRORS:
+        return _refusals(labels)
+    return _load_column(name, labels)
 
 
 CONFLUENT: Final = TextDialect(
     name="confluent",
     marks=tuple(f"{name}{{" for name in _CONFLUENT_PLACES),
-    prefixes=(*_QUOTAS_LOWER, _ACTIVE, f"{_CONFLUENT_ERRORS}{{"),
+    prefixes=(*_QUOTAS_LOWER, _ACTIVE, f"{_CONFLUENT_ERRORS}{{", *_LOAD_BEANS),
     column_of=_confluent_column,
     advice="check that the agent's rules hold the three under `# Quotas` of Confluent's kafka_broker.yml",
 )

@@ -26,7 +26,6 @@ from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
 from ..mapping import (
     ATTRIBUTES,
     SERVER,
-    STRIMZI_QUOTAS,
     Attribute,
     Bean,
     BeanColumn,
@@ -66,19 +65,21 @@ class ReadRequest:
     pattern: str
     attributes: tuple[str, ...]
     """Empty for all attributes."""
+    optional: bool = False
+    """Whether the agent may refuse it."""
 
 
 def _reads_by_type() -> Iterator[ReadRequest]:
     by_pattern: dict[str, list[Attribute]] = {}
     for attribute in ATTRIBUTES:
         if attribute.brokers_have_it:
-            # a pattern even for a single bean: its answer has the same shape, and a bean that is missing costs nothing
+            # mostly a pattern even for a single bean: one that is missing costs nothing
             by_pattern.setdefault(attribute.pattern, []).append(attribute)
     for pattern, attributes in by_pattern.items():
         # quota beans have nothing but what is wanted; naming it would save no byte
         all_of_it = any(attribute.quota_type for attribute in attributes)
         names = {} if all_of_it else dict.fromkeys(each.name for each in attributes)
-        yield ReadRequest(pattern, tuple(names))
+        yield ReadRequest(pattern, tuple(names), attributes[0].optional)
 
 
 BY_TYPE: Final = tuple(_reads_by_type())
@@ -91,14 +92,18 @@ REQUESTS: Final = (
             dict.fromkeys(
                 each.name
                 for each in ATTRIBUTES
-                if each.brokers_have_it and each.domain == SERVER
+                if each.brokers_have_it and each.domain == SERVER and not each.optional
             )
         ),
     ),
-    *(each for each in BY_TYPE if not each.pattern.startswith(f"{SERVER}:")),
+    *(
+        each
+        for each in BY_TYPE
+        if each.optional or not each.pattern.startswith(f"{SERVER}:")
+    ),
 )
 """
-The same numbers in fewer reads, in the order in which the agent answers them: one domain by the names of its attributes, which no other beans have.
+The same numbers in fewer reads, in the order in which the agent answers them: one domain by the names of its attributes, which no other beans have; beans that are known by name are looked up.
 
 For each pattern of key properties the JVM looks at every bean of the domain, and at 15,000 of them for as long
 as it takes to read a tenth of them. Going by attributes it looks once, and the agent leaves out beans that have none.
@@ -200,14 +205,15 @@ def _beans(request: ReadRequest, item: object) -> dict[str, dict[str, object]]:
     if not isinstance(item, dict):
         raise SourceUnreadable("an item of the answer is no object: is this Jolokia?")
     status = item.get("status")
-    optional = request.pattern.startswith(f"{STRIMZI_QUOTAS}:")
-    if status == _NO_SUCH_BEAN or (optional and status in _FORBIDDEN):
-        return {}  # a policy written for Kafka's own domains does not allow a plugin's
+    if status == _NO_SUCH_BEAN or (request.optional and status in _FORBIDDEN):
+        return {}
     if status != _OK:
         raise _refused(request.pattern, item)
     value = item.get("value")
     if not isinstance(value, dict):
         raise _cut_short(request.pattern, value)
+    if not request.pattern.endswith("*"):
+        value = {request.pattern: value}
     for bean, attributes in value.items():
         if not isinstance(attributes, dict):
             raise _cut_short(bean, attributes)

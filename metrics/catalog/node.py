@@ -68,6 +68,70 @@ CONTROLLER_EVENTS = counter(
     "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs",
 )
 
+REQUEST_HANDLER_IDLE = gauge(
+    "kafka_quota_request_handler_idle_ratio",
+    "Share of the last minute or so in which request handlers waited for requests, all pools; up to 2 on a combined node before KIP-1207.",
+    ("broker",),
+    "ratio",
+    "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent OneMinuteRate",
+)
+
+REQUEST_HANDLER_IDLE_SECONDS = counter(
+    "kafka_quota_request_handler_idle_seconds_total",
+    "Time that request handlers waited for requests since the node started, the average of all threads.",
+    ("broker",),
+    "seconds",
+    "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent Count / 1e9",
+)
+
+REQUEST_HANDLER_POOL_IDLE = gauge(
+    "kafka_quota_request_handler_pool_idle_ratio",
+    "As kafka_quota_request_handler_idle_ratio for the pool of the broker or of the controller; absent before KIP-1207.",
+    ("broker", "pool"),
+    "ratio",
+    "kafka.server:type=KafkaRequestHandlerPool,name=(Broker|Controller)RequestHandlerAvgIdlePercent OneMinuteRate",
+)
+
+REQUEST_HANDLER_POOL_IDLE_SECONDS = counter(
+    "kafka_quota_request_handler_pool_idle_seconds_total",
+    "As kafka_quota_request_handler_idle_seconds_total for the pool of the broker or of the controller; absent before KIP-1207.",
+    ("broker", "pool"),
+    "seconds",
+    "kafka.server:type=KafkaRequestHandlerPool,name=(Broker|Controller)RequestHandlerAvgIdlePercent Count / 1e9",
+)
+
+NETWORK_PROCESSOR_IDLE = gauge(
+    "kafka_quota_network_processor_idle_ratio",
+    "Share of the last 30 to 60 s in which network threads waited for connections; of a combined node those of the part that started first.",
+    ("broker",),
+    "ratio",
+    "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+)
+
+CONTROLLER_EVENT_IDLE = gauge(
+    "kafka_quota_controller_event_idle_ratio",
+    "Share of time in which the controller's event thread waited for events, since the last read of any agent (KIP-1190).",
+    ("broker",),
+    "ratio",
+    "kafka.controller:type=ControllerEventManager,name=AvgIdleRatio",
+)
+
+REQUEST_QUEUE_SIZE = gauge(
+    "kafka_quota_request_queue_size",
+    "Requests that wait for a request handler now; of a combined node those of the part that started first.",
+    ("broker",),
+    "requests",
+    "kafka.network:type=RequestChannel,name=RequestQueueSize",
+)
+
+REQUEST_QUEUE_SECONDS = gauge(
+    "kafka_quota_request_queue_seconds",
+    "Time that requests waited for a request handler, a percentile of the last ones, mostly of 5 minutes; absent without requests.",
+    ("broker", "request", "percentile"),
+    "seconds",
+    "kafka.network:type=RequestMetrics,name=RequestQueueTimeMs 50thPercentile, 95thPercentile, 99thPercentile / 1000",
+)
+
 STALE_ENTITIES = gauge(
     "kafka_quota_stale_entities",
     "Entities of earlier rules or of an earlier controller, which are left out.",

@@ -115,6 +115,7 @@ def jolokia_bytes(name: str) -> bytes:
         recorded[request.pattern]["value"]
         for request in BY_TYPE
         if request.pattern.startswith("kafka.server:")
+        and request.pattern.endswith(",*")
         and recorded.get(request.pattern, missing)["status"] == 200
     ]
     together = {name: bean for some in beans for name, bean in some.items()}

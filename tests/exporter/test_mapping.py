@@ -6,6 +6,7 @@ import pytest
 
 from quotascope.exporter.mapping import (
     ATTRIBUTES,
+    PERCENTILES,
     USAGE,
     Attribute,
     Bean,
@@ -32,9 +33,21 @@ EVERY_QUOTA = {
     "queue-size": "count",
 }
 OTHERS = {
-    "RequestMetrics": {"ThrottleTimeMs Mean": "ms", "ThrottleTimeMs Count": "count", "ErrorsPerSec Count": "count"},
+    "RequestMetrics": {
+        "ThrottleTimeMs Mean": "ms",
+        "ThrottleTimeMs Count": "count",
+        "ErrorsPerSec Count": "count",
+        **{f"RequestQueueTimeMs {each}thPercentile": "ms" for each in (50, 95, 99)},
+    },
+    "KafkaRequestHandlerPool": {
+        f"{pool}RequestHandlerAvgIdlePercent {name}": unit
+        for pool in ("", "Broker", "Controller")
+        for name, unit in (("OneMinuteRate", "ratio"), ("Count", "ns"))
+    },
+    "SocketServer": {"NetworkProcessorAvgIdlePercent Value": "ratio"},
+    "RequestChannel": {"RequestQueueSize Value": "count"},
     "KafkaController": {"ActiveControllerCount Value": "count"},
-    "ControllerEventManager": {"EventQueueTimeMs Mean": "ms", "EventQueueTimeMs Count": "count"},
+    "ControllerEventManager": {"EventQueueTimeMs Mean": "ms", "EventQueueTimeMs Count": "count", "AvgIdleRatio Value": "ratio"},
     "app-info": {"StartTimeMs": "ms"},
     "socket-server-metrics": {
         "broker-connection-accept-rate": "connections/s",
@@ -58,8 +71,8 @@ DOCUMENTED = {
     )
     for name, unit in units.items()
 }
-"""Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656 and 956; of Strimzi's quotas plugin its README."""
-PARTS = {"ms": 1000.0, "percent": 100.0}
+"""Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656, 956, 1190 and 1207; of Strimzi's quotas plugin its README."""
+PARTS = {"ns": 1e9, "ms": 1000.0, "percent": 100.0}
 """How many of Kafka's are one of the base unit: seconds, threads, a ratio."""
 LATER = {"ThrottleTimeMs Mean", "EventQueueTimeMs Mean"}
 """Milliseconds until the join has made a sum of them."""
@@ -146,6 +159,7 @@ def test_every_family_is_in_the_catalog_and_used_for_one_meaning() -> None:
             assert id(attribute.family) in known
             meanings.setdefault(attribute.family.name, set()).add(attribute.meaning)
     meanings.pop(catalog.REQUEST_THROTTLED_SECONDS.name)  # mean and count make one
+    assert meanings.pop(catalog.REQUEST_QUEUE_SECONDS.name) == PERCENTILES.keys()
     assert all(len(found) == 1 for found in meanings.values())
 
 

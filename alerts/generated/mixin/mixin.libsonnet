@@ -15,7 +15,7 @@ local percent(number) = '%g%%' % std.round(number * 100);
 
 local every(check, values) = std.all(std.map(check, values));
 // These mean something else in the rules.
-local taken = ["alertname", "app", "broker", "cause", "client_id", "dialect", "direction", "discovery", "instance", "ip", "level", "listener", "outcome", "part", "phase", "query", "quota_key", "quota_type", "reason", "request", "rule", "rule_client_id", "rule_user", "scope", "severity", "shadow", "side", "slo", "source", "state", "task", "user", "version"];
+local taken = ["alertname", "app", "broker", "cause", "client_id", "dialect", "direction", "discovery", "instance", "ip", "level", "listener", "outcome", "part", "percentile", "phase", "pool", "query", "quota_key", "quota_type", "reason", "request", "rule", "rule_client_id", "rule_user", "scope", "severity", "shadow", "side", "slo", "source", "state", "task", "user", "version"];
 local isName(text) =
   std.isString(text) && std.length(text) > 0
   && every(function(char) std.member('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_', char), std.stringChars(text))

@@ -247,6 +247,25 @@ def _of_node(node: NodeUsage) -> Iterator[Row]:
     for listener, seconds in sorted(connections.ip_throttle_time_seconds.items()):
         of = {**here, "listener": listener}
         yield "kafka_quota_ip_connection_throttle_seconds", of, seconds
+    load = node.load
+    for name, value in {
+        "request_handler_idle_ratio": load.handlers_idle,
+        "request_handler_idle_seconds_total": load.handlers_idle_seconds,
+        "network_processor_idle_ratio": load.network_idle,
+        "controller_event_idle_ratio": load.controller_idle,
+        "request_queue_size": load.request_queue_size,
+    }.items():
+        yield f"kafka_quota_{name}", here, value
+    for name, pools in {
+        "ratio": load.pools_idle,
+        "seconds_total": load.pools_idle_seconds,
+    }.items():
+        for pool, value in sorted(pools.items()):
+            of = {**here, "pool": pool}
+            yield f"kafka_quota_request_handler_pool_idle_{name}", of, value
+    for (request, percentile), seconds in sorted(load.request_queue_seconds.items()):
+        of = {**here, "request": request, "percentile": percentile}
+        yield "kafka_quota_request_queue_seconds", of, seconds
     yield from _named(here, "listener", connections.listeners, *_NAMES["listener"])
     yield from _named(here, "ip", connections.ips, *_NAMES["ip"])
     yield from _named(here, "direction", node.replication, *_NAMES["replication"])

@@ -21,6 +21,7 @@ from quotascope.exporter.snapshot import (
     Folds,
     LimitedRate,
     LimitsHealth,
+    NodeLoad,
     NodeUsage,
     Peaks,
     PushHealth,
@@ -53,6 +54,16 @@ NODE: Final = NodeUsage(
     utilization_disagreements=44,
     controller_events=40.0,
     controller_event_queue_seconds=1.5,
+    load=NodeLoad(
+        handlers_idle=0.51,
+        handlers_idle_seconds=52.0,
+        pools_idle={"controller": 0.53, "broker": 0.54},
+        pools_idle_seconds={"broker": 55.0},
+        network_idle=0.56,
+        controller_idle=0.57,
+        request_queue_size=58.0,
+        request_queue_seconds={("Produce", "99"): 0.59, ("Fetch", "50"): 0.61},
+    ),
     connections=ConnectionUsage(
         broker=LimitedRate(rate=7.0, limit=100.0),
         listeners={

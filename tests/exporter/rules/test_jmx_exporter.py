@@ -174,9 +174,7 @@ def _tags_of(attribute: Attribute) -> st.SearchStrategy[dict[str, str]]:
 @pytest.mark.parametrize(
     "attribute",
     [each for each in ATTRIBUTES if each.brokers_have_it and each not in CLIENT],
-    ids=lambda attribute: (
-        f"{attribute.meaning.name}-{attribute.type}{attribute.direction}"
-    ),
+    ids=lambda attribute: f"{attribute.meaning.name}-{attribute.type}{attribute.part}",
 )
 def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
     """All other attributes, with their properties in any order after the name."""

@@ -7,11 +7,11 @@ from math import isnan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.recorded import CAPTURES, numbers, table
+from tests.exporter.recorded import CAPTURES, joined, numbers, table
 from tests.strategies import texts
 
 from quotascope.exporter.join.placing import interpreted
-from quotascope.exporter.mapping import Bean, BeanColumn
+from quotascope.exporter.mapping import LOAD_MEANINGS, Bean, BeanColumn, attribute_of
 from quotascope.exporter.sources.dialects import (
     CONFLUENT,
     JMX_DEFAULT,
@@ -56,10 +56,48 @@ def part(key: Key) -> str:
     return kinds.get(bean.get("type") or "", "")
 
 
+HANDLERS = "RequestHandlerAvgIdlePercent"
+NO_RATES = {(f"{pool}{HANDLERS}", "OneMinuteRate") for pool in ("", "Broker", "Controller")}  # fmt: skip
+LOAD_MISSING = {
+    "kafka_2_0_0": NO_RATES,
+    "confluent": NO_RATES - {(HANDLERS, "OneMinuteRate")},
+    "strimzi": NO_RATES,
+    "jmx_default": set(),
+    "quotascope_rules": set(),
+}
+"""By bean and attribute."""
+
+
+@pytest.mark.parametrize("dialect", LOAD_MISSING)
+def test_a_dialect_has_the_load_of_a_node(dialect: str) -> None:
+    """The numbers of Jolokia within the seconds between the answers, but for those that its agent does not give."""
+    found, jolokia = (
+        {
+            (bean.get("name"), attribute, bean.get("request")): value
+            for (bean, attribute), value in numbers(table(name)).items()
+            if (of := attribute_of(BeanColumn(bean, attribute)))
+            and of.meaning in LOAD_MEANINGS
+        }
+        for name in (f"busy/{dialect}.txt", "busy/jolokia2.json")
+    )
+    lacking = {key for key in jolokia if key[:2] in LOAD_MISSING[dialect]}
+    assert len(jolokia) == 17
+    assert found.keys() == jolokia.keys() - lacking
+    for key, value in found.items():
+        assert value == pytest.approx(jolokia[key], rel=0.35, abs=0.01), key
+    idle = joined([f"busy/{dialect}.txt"], None).nodes[0].load
+    assert {request for request, _ in idle.request_queue_seconds} == {"Produce"}
+
+
 @pytest.mark.parametrize("name", MISSING)
 def test_a_dialect_has_what_jolokia_has(name: str) -> None:
     """The same beans and attributes, but for those that its agent does not give, and the same numbers."""
-    found = numbers(table(f"dialects/{name}.txt"))
+    of_load = "AvgIdleRatio"  # this moment's requests of Jolokia did not ask for it
+    found = {
+        key: value
+        for key, value in numbers(table(f"dialects/{name}.txt")).items()
+        if key[0].get("name") != of_load
+    }
     lacking = {key for key in JOLOKIA if part(key) in MISSING[name]}
     quiet = {key for key in found if part(key) == "requests"}  # had no traffic
     assert found.keys() - quiet == JOLOKIA.keys() - lacking - quiet

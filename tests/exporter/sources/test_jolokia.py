@@ -38,6 +38,13 @@ def test_kafkas_own_domain_is_read_at_once() -> None:
         "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs,*",
         "io.strimzi.kafka.quotas:type=StaticQuotaCallback,*",
         "io.strimzi.kafka.quotas:type=ThrottleFactor,name=ThrottleFactor,*",
+        "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent",
+        "kafka.server:type=KafkaRequestHandlerPool,name=BrokerRequestHandlerAvgIdlePercent",
+        "kafka.server:type=KafkaRequestHandlerPool,name=ControllerRequestHandlerAvgIdlePercent",
+        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+        "kafka.network:type=RequestChannel,name=RequestQueueSize",
+        "kafka.controller:type=ControllerEventManager,name=AvgIdleRatio",
+        "kafka.network:type=RequestMetrics,name=RequestQueueTimeMs,*",
     ]
     wanted = items[0]["attribute"]
     assert {"byte-rate", "throttle-time", "request-time", "StartTimeMs"} <= {*wanted}
@@ -267,7 +274,7 @@ async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> Non
         source = JolokiaSource("a", HttpTarget(url=str(server.make_url("/jolokia"))))
         reads = [await source.read() for _ in range(1 + 20 + 1)]
         await source.close()
-    assert asked == [7, 18] + [18] * 20 + [7, 18]
+    assert asked == [14, 25] + [25] * 20 + [14, 25]
     read = reads[-1]
     ours, theirs = numbers(read), numbers(table(CAPTURE))
     assert ours.keys() == theirs.keys()
@@ -279,7 +286,7 @@ async def test_both_requests_of_a_read_share_its_time(
     """An agent that fails late is not waited for as long again: what the first request was told is the error."""
     asked: list[int] = []
     ended: list[int] = []
-    failed = [{"status": 500, "error": "no MBeanInfo"}] * 7
+    failed = [{"status": 500, "error": "no MBeanInfo"}] * 14
 
     async def post(_: URL, body: bytes) -> bytes:
         asked.append(len(json.loads(body)))
@@ -295,7 +302,7 @@ async def test_both_requests_of_a_read_share_its_time(
     monkeypatch.setattr(source._fetch, "read", post)
     with pytest.raises(SourceUnreadable, match="no MBeanInfo"):
         await source.read()
-    assert (asked, ended) == ([7, 18], [2])
+    assert (asked, ended) == ([14, 25], [2])
     await source.close()
 
 
