@@ -8,10 +8,11 @@ passed after them, and are then decided in order. A request that comes later tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +24,9 @@ from quotascope.quotas.candidates import Candidate
 from ..history.schema import HISTORY
 from .compiled import Codes, Ints
 from .frame import (
-    KINDS,
     MUTATION,
     NEEDED,
-    REQUEST,
+    NO_KIND,
     Frame,
     RequestColumns,
     array,
@@ -38,22 +38,21 @@ from .frame import (
 )
 from .ledger import (
     ACTIVE_END,
-    BURST_START,
-    BURSTING,
+    ACTIVE_MS,
     FIELDS,
     LATEST_MUTE,
     MUTE_END,
     MUTED_MS,
-    MUTING,
     PAIR_FIELDS,
+    RESULT_FIELDS,
     ReplayLedger,
     booked_of,
     new_ledger,
 )
-from .mutations import IDLE_MS, Buckets, Spreads, decide, new_state
+from .mutations import IDLE_MS, MutationOutcomes, decide, new_state
 from .open_loop import enter, events_of, limits_of, sensors_of
 from .plan import CandidateRules, ReplayPlan, ReplaySettings, plan_of
-from .rate import UNCHECKED, Events, Measurements, SensorWindows, empty_windows, observe
+from .rate import UNCHECKED, Measurements, SensorWindows, empty_windows, observe
 from .results import RESULTS, results_of
 
 HOLD_MS: Final = 10_000
@@ -61,59 +60,57 @@ HOLD_MS: Final = 10_000
 _UNCLEAR_MS: Final = 24 * IDLE_MS
 """After how long without a request an entity is forgotten that was throttled at last."""
 _Key: TypeAlias = tuple[Any, ...]
+"""What a row is of; the last part is its broker, but for the buckets of mutations."""
+_Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+"""Arrays of a kernel, with a row for each number that it gives a key."""
 _WAITING: Final = pa.schema([HISTORY.field(name) for name in NEEDED])
-_LATER_COLUMNS: list[Any] = [
-    ("place", pa.int64()),
-    ("time", pa.int64()),
-    ("value", pa.float64()),
-]
-_LATER: Final = pa.schema(_LATER_COLUMNS)
 
 
 class Rows:
-    """Arrays with a row for each key, which starts with zeros."""
+    """What kernels hold of keys between two parts: of each key a row of each of some arrays."""
 
-    def __init__(self, keys: Sequence[_Key] = (), **columns: NDArray[Any]) -> None:
-        self.places = {key: place for place, key in enumerate(keys)}
-        self.columns: dict[str, NDArray[Any]] = columns
+    def __init__(self) -> None:
+        self.places: dict[_Key, int] = {}
+        self.columns: dict[str, NDArray[Any]] = {}
 
-    def at(self, keys: Sequence[_Key], **kinds: tuple[Any, int]) -> Ints:
-        """The places of keys, new ones included; `kinds` names the columns, with the type and the width of each."""
+    def fill(
+        self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]
+    ) -> None:
+        """Write what is held of some keys into the rows of their numbers."""
+        places = np.array([self.places.get(key, -1) for key in keys], np.int64)
+        held = places >= 0
+        for name, column in self.columns.items():
+            arrays[name][numbers[held]] = column[places[held]]
+
+    def hold(
+        self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]
+    ) -> None:
+        """Hold the rows of some numbers."""
         known = self.places
         places = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-        for name, (kind, width) in kinds.items():
-            held = self.columns.get(name, np.zeros((0, width), kind))
-            more = np.zeros((len(known) - len(held), width), kind)
-            self.columns[name] = np.concatenate([held, more]) if len(more) else held
-        return places
+        for name, rows in arrays.items():
+            column = self.columns.get(name, rows[:0])
+            more = np.zeros((len(known) - len(column), rows.shape[1]), rows.dtype)
+            self.columns[name] = np.concatenate([column, more])
+            self.columns[name][places] = rows[numbers]
 
-    def keep(self, kept: NDArray[np.bool_]) -> Ints:
-        """Drop the rows that are not kept; return by former place the new one."""
-        keys = [key for key, keeps in zip(self.places, kept, strict=True) if keeps]
-        self.places = {key: place for place, key in enumerate(keys)}
-        self.columns = {name: column[kept] for name, column in self.columns.items()}
-        return np.cumsum(kept) - 1
+    def forget(self, kept: NDArray[np.bool_]) -> None:
+        """Drop the other rows."""
+        if not kept.all():
+            keys = [key for key, keeps in zip(self.places, kept, strict=True) if keeps]
+            self.places = {key: place for place, key in enumerate(keys)}
+            self.columns = {name: column[kept] for name, column in self.columns.items()}
 
-    def table(self) -> pa.Table:
-        """Keys and columns."""
-        keys = list(zip(*self.places, strict=True))
-        held = {f"key{number}": pa.array(part) for number, part in enumerate(keys)}
-        for name, column in self.columns.items():
-            flat = pa.array(column.ravel())
-            held[name] = pa.FixedSizeListArray.from_arrays(flat, column.shape[1])
-        return pa.table(held) if keys else pa.table({})
 
-    @classmethod
-    def of(cls, table: pa.Table) -> Rows:
-        """What `table` returned."""
-        names = table.column_names
-        keys = [table[name].to_pylist() for name in names if name.startswith("key")]
-        columns = {}
-        for name in names[len(keys) :]:
-            lists: Any = table[name].combine_chunks()
-            flat = lists.flatten().to_numpy(zero_copy_only=False)
-            columns[name] = np.array(flat).reshape(-1, lists.type.list_size)
-        return cls(list(zip(*keys, strict=True)), **columns)
+class _Reached(NamedTuple):
+    """How far a broker is; epoch ms."""
+
+    newest: int = 0
+    """Its newest request."""
+    came: int = 0
+    """When a request of it came last."""
+    until: int = 0
+    """Until when its requests are decided."""
 
 
 @dataclass(slots=True)
@@ -122,78 +119,98 @@ class Carried:
 
     requests: pa.Table = field(default_factory=_WAITING.empty_table)
     """Those that wait, `frame.NEEDED`."""
-    brokers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """By broker: its newest request, when a request of it came last, and until when its requests are decided; epoch ms."""
-    sensors: dict[str, Rows] = field(default_factory=dict)
-    """By slot of measurements (`plan.ReplayPlan.slots`)."""
-    later: dict[str, pa.Table] = field(default_factory=dict)
-    """By slot: network time that is still to be charged."""
-    buckets: Rows = field(default_factory=Rows)
-    spreads: Rows = field(default_factory=Rows)
-    pairs: Rows = field(default_factory=Rows)
-    mutes: Rows = field(default_factory=Rows)
-    """By connection, of those that some candidate mutes."""
+    owed: pa.Table = field(default_factory=_WAITING.empty_table)
+    """Those that are decided, and whose network time is charged when their response has left."""
+    ranks: Codes | None = None
+    """The order of the candidates by their limits, as it was in the first part."""
+    brokers: dict[str, _Reached] = field(default_factory=dict)
+    rows: defaultdict[str, Rows] = field(default_factory=lambda: defaultdict(Rows))
+    """Of `buckets`, `pairs`, the `connections` that some candidate mutes, and `sensors` by slot (`plan.ReplayPlan.slots`)."""
 
     def saved(self) -> pa.Table:
-        """All of it as rows of `name` and `content`."""
-        names = list(self.brokers)
-        numbers = np.array(list(self.brokers.values()), np.int64).reshape(-1, 3)
-        parts: dict[str, pa.Table] = {
-            "requests": self.requests,
-            "brokers": Rows([(name,) for name in names], times=numbers).table(),
-            **{f"sensors {slot}": rows.table() for slot, rows in self.sensors.items()},
-            **{f"later {slot}": table for slot, table in self.later.items()},
+        """All of it in a row of lists."""
+        lists: dict[str, Any] = {
+            "requests": self.requests.to_struct_array().combine_chunks(),
+            "owed": self.owed.to_struct_array().combine_chunks(),
+            "ranks": array([] if self.ranks is None else self.ranks),
+            "brokers": array(list(self.brokers)),
+            "reached": array(np.array(list(self.brokers.values()), np.int64).ravel()),
         }
-        for name in ("buckets", "spreads", "pairs", "mutes"):
-            parts[name] = getattr(self, name).table()
-        contents = []
-        for table in parts.values():
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table)
-            contents.append(sink.getvalue().to_pybytes())
-        return pa.table({"name": list(parts), "content": pa.array(contents, pa.large_binary())})  # fmt: skip
+        for name, rows in self.rows.items():
+            for number, part in enumerate(zip(*rows.places, strict=True)):
+                lists[f"{name} key{number}"] = array(part)
+            if rows.places:
+                for of, column in rows.columns.items():
+                    lists[f"{name} {of}"] = array(column.ravel())
+        for name, each in lists.items():
+            ends: Any = [0, len(each)]
+            lists[name] = pa.LargeListArray.from_arrays(ends, each)
+        return pa.table(lists)
 
     @classmethod
     def loaded(cls, saved: pa.Table) -> Carried:
         """What `saved` returned."""
-        carried = cls()
-        for row in saved.to_pylist():
-            table = pa.ipc.open_stream(row["content"]).read_all()
-            name, _, slot = row["name"].partition(" ")
-            if name == "requests":
-                carried.requests = table
-            elif name == "later":
-                carried.later[slot] = table
-            elif name == "sensors":
-                carried.sensors[slot] = Rows.of(table)
-            elif name == "brokers":
-                rows = Rows.of(table)
-                times = rows.columns["times"].tolist() if rows.places else []
-                carried.brokers = {key[0]: tuple(each) for key, each in zip(rows.places, times, strict=True)}  # fmt: skip
+        lists: dict[str, Any] = {}
+        for name in saved.column_names:
+            lists[name] = saved[name][0].values
+        carried = cls(
+            requests=pa.Table.from_struct_array(lists.pop("requests")),
+            owed=pa.Table.from_struct_array(lists.pop("owed")),
+        )
+        ranks = np.array(lists.pop("ranks"), np.int32)
+        carried.ranks = ranks if len(ranks) else None
+        times = lists.pop("reached").to_numpy().reshape(-1, 3).tolist()
+        names = lists.pop("brokers").to_pylist()
+        carried.brokers = dict(
+            zip(names, (_Reached(*each) for each in times), strict=True)
+        )
+        keys = defaultdict[str, list[Any]](list)
+        for title, values in lists.items():
+            name, _, of = title.rpartition(" ")
+            if of.startswith("key"):
+                keys[name].append(values.to_pylist())
             else:
-                setattr(carried, name, Rows.of(table))
+                column = np.array(values).reshape(len(keys[name][0]), -1)
+                carried.rows[name].columns[of] = column
+        for name, parts in keys.items():
+            places = carried.rows[name].places
+            places |= {key: place for place, key in enumerate(zip(*parts, strict=True))}
         return carried
 
+    def until(self, brokers: Iterable[str]) -> Ints:
+        """Until when the requests of each broker are decided."""
+        return np.array([self.brokers[name].until for name in brokers], np.int64)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(slots=True, kw_only=True)
 class Part:
     """What a part of the requests did."""
 
-    results: pa.Table
+    results: pa.Table = field(default_factory=RESULTS.empty_table)
     """`results.RESULTS` of the requests that were decided, by broker: of several parts the sums, and of what is the longest the largest."""
-    decided: int
-    waiting: int
-    late: int
-    """Requests that came after their broker's time was over."""
-    until_ms: int
+    decided: int = 0
+    waiting: int = 0
+    """Requests that are decided later, when earlier ones cannot come any more."""
+    late: int = 0
+    """Requests that came after that: they were decided at the time that their broker had reached."""
+    until_ms: int = 0
     """When the last one was decided, epoch ms; 0 for none."""
 
 
 def fingerprint(candidates: Sequence[Candidate]) -> str:
     """Names rules: what is carried under some says nothing under others."""
-    content = repr([(each.name, sorted((str(entity), sorted(keys.items())) for entity, keys in each.quotas.items()), each.windows, each.controller_windows, each.mutation_policy) for each in candidates])  # fmt: skip
-    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    content = [
+        (
+            each.name,
+            sorted((str(rule), sorted(keys.items())) for rule, keys in each.quotas.items()),
+            each.windows,
+            each.controller_windows,
+            each.mutation_policy,
+        )
+        for each in candidates
+    ]  # fmt: skip
+    encoded = repr(content).encode("utf-8", "surrogatepass")
+    return blake2b(encoded, digest_size=8).hexdigest()
 
 
 def proceed(
@@ -218,37 +235,34 @@ def proceed(
 
     """
     new, late = _in_time(carried, needed(rows).cast(_WAITING), now_ms)
-    table = pa.concat_tables([carried.requests, new])
+    table = pa.concat_tables([carried.owed, carried.requests, new])
+    groups = np.zeros(len(table), np.int64)
+    order = in_order(table, groups)
+    table, before = table.take(array(order)), order < len(carried.owed)
     entities, codes = entities_of(table)
-    order = in_order(table, np.zeros(len(table), np.int64))
-    table, codes = table.take(array(order)), codes[order]
-    whole = frame_of(table, entities, codes, np.zeros(len(table), np.int64))
+    whole = frame_of(table, entities, codes, groups)
     cuts = _cuts(carried, whole, now_ms, hold_ms)
-    due = whole.requests.times < cuts[whole.pair_brokers[whole.requests.pairs]]
-    carried.requests = table.filter(pa.array(~due))
+    until = cuts[whole.pair_brokers[whole.requests.pairs]]
+    due = ~before & (whole.requests.times < until)
+    carried.requests = table.filter(array(~before & ~due))
+    waiting = len(carried.requests)
     if not due.any():
-        return Part(results=RESULTS.empty_table(), decided=0, waiting=len(table), late=late, until_ms=0)  # fmt: skip
-    plan = plan_of(_only(whole, due), rules, rules.resolve(entities), replace(settings, per_broker=True))  # fmt: skip
-    limits, hashes = limits_of(plan), ints(table, "connection")[due]
-    with_buckets = new_state(plan)
-    keys = list(_bucket_keys(plan))
-    _fill(carried, keys, with_buckets[1:])
-    outcomes = decide(plan, with_buckets)
-    _keep(carried, keys, with_buckets[1:], max(each.controller_windows.samples for each in plan.candidates))  # fmt: skip
-    books = _Books(carried, plan, limits.ranks, hashes)
-    ledger = books.opened()
-    enter(plan, limits, outcomes, _measured(carried, plan, cuts), ledger)
-    closed = ledger._replace(cells=ledger.cells.copy(), bursts=np.zeros_like(ledger.bursts))  # fmt: skip
-    results = results_of(plan, booked_of(closed, plan.sizes(), limits.ranks), of_active=True)  # fmt: skip
-    books.kept(ledger, closed.cells, cuts)
-    _forget(carried, plan)
-    times = plan.frame.requests.times
+        return Part(waiting=waiting, late=late)
+    owing = (before | due) & (whole.networks > 0) & (whole.completed >= until)
+    carried.owed = table.filter(array(owing))
+    settings = replace(settings, per_broker=True)
+    plan = plan_of(_only(whole, due), rules, rules.resolve(entities), settings)
+    outcomes = _mutations(carried, plan)
+    measured = _measured(carried, plan, whole, due, (before | due) & ~owing)
+    results = _entered(
+        carried, plan, outcomes, measured, ints(table, "connection")[due]
+    )
     return Part(
         results=results,
-        decided=len(times),
-        waiting=len(carried.requests),
+        decided=int(due.sum()),
+        waiting=waiting,
         late=late,
-        until_ms=int(times.max(initial=0)),
+        until_ms=int(plan.frame.requests.times.max()),
     )
 
 
@@ -256,20 +270,21 @@ def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, i
     """The rows, none before what its broker has reached; and how many were."""
     if not len(rows):
         return rows, 0
-    names = pc.unique(rows["broker"].cast(pa.string()))
-    brokers: Any = pc.index_in(rows["broker"].cast(pa.string()), names)
-    known: list[Any] = names.to_pylist()
-    reached = [carried.brokers.get(name, (0, 0, 0))[2] for name in known]
-    least = np.array(reached, np.int64)[brokers.to_numpy()]
-    late = int((rows["timestamp"].to_numpy() < least).sum())
+    names = rows["broker"].cast(pa.string()).combine_chunks().dictionary_encode()
+    known: list[Any] = names.dictionary.to_pylist()
+    reached = [carried.brokers.get(name, _Reached()) for name in known]
+    of_rows, times = names.indices.to_numpy(), rows["timestamp"].to_numpy()
+    least = np.array([each.until for each in reached], np.int64)[of_rows]
+    late = int((times < least).sum())
     if late:
         for name in ("timestamp", "completed", "mutation_timestamp"):
-            times = pc.max_element_wise(rows[name], pa.array(least), skip_nulls=False)
-            rows = rows.set_column(rows.column_names.index(name), _WAITING.field(name), times)  # fmt: skip
-    newest = rows.group_by("broker").aggregate([("timestamp", "max")])
-    for row in newest.to_pylist():
-        last, _, until = carried.brokers.get(row["broker"], (0, 0, 0))
-        carried.brokers[row["broker"]] = max(last, row["timestamp_max"]), now_ms, until
+            later = pc.max_element_wise(rows[name], pa.array(least), skip_nulls=False)
+            place = rows.column_names.index(name)
+            rows = rows.set_column(place, _WAITING.field(name), later)
+    newest = np.zeros(len(known), np.int64)
+    np.maximum.at(newest, of_rows, rows["timestamp"].to_numpy())
+    for name, each, last in zip(known, reached, newest.tolist(), strict=True):
+        carried.brokers[name] = _Reached(max(each.newest, last), now_ms, each.until)
     return rows, late
 
 
@@ -280,22 +295,23 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     Brokers that are not behind the newest by more than `hold_ms` are cut at one time, and where no mutation lies between its charge by the
     controller and its decision: the bucket is one for all.
     """
-    silent = {name: now_ms - came >= hold_ms for name, (_, came, _) in carried.brokers.items()}  # fmt: skip
-    newest = max((last for last, _, _ in carried.brokers.values()), default=0)
-    common = min((last for name, (last, _, _) in carried.brokers.items() if last >= newest - hold_ms and not silent[name]), default=newest)  # fmt: skip
-    if hold_ms == 0 or all(silent.values()):
+    brokers = carried.brokers
+    newest = max((each.newest for each in brokers.values()), default=0)
+    silent = {name for name, each in brokers.items() if now_ms - each.came >= hold_ms}
+    near = {name for name, each in brokers.items() if each.newest >= newest - hold_ms}
+    common = min((brokers[name].newest for name in near - silent), default=newest)
+    if hold_ms == 0 or len(silent) == len(brokers):
         common, hold_ms = newest + 1, 0
-    wanted = {}
-    for name, (last, _, before) in carried.brokers.items():
-        with_others = silent[name] or last >= newest - hold_ms
-        wanted[name] = max(before, (common if with_others else last) - hold_ms)
     names: list[Any] = whole.brokers.to_pylist()
-    cuts = np.array([wanted[name] for name in names], np.int64)
+    before = carried.until(names)
+    wanted = [
+        common if name in near | silent else brokers[name].newest for name in names
+    ]
+    cuts = np.maximum(before, np.array(wanted, np.int64) - hold_ms)
     if hold_ms:
-        cuts = _between_mutations(whole, cuts, np.array([carried.brokers[name][2] for name in names], np.int64), hold_ms)  # fmt: skip
+        cuts = _between_mutations(whole, cuts, before, hold_ms)
     for name, cut in zip(names, cuts.tolist(), strict=True):
-        last, came, _ = carried.brokers[name]
-        carried.brokers[name] = last, came, cut
+        brokers[name] = brokers[name]._replace(until=cut)
     return cuts
 
 
@@ -334,70 +350,22 @@ def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
     )
 
 
-def _measured(carried: Carried, plan: ReplayPlan, cuts: Ints) -> Measurements:
-    """What each request measures, as in a whole open loop, with the windows that were carried."""
-    frame, count = plan.frame, len(plan.frame.requests.times)
-    rates = np.zeros((max(1, len(plan.slots)), count), np.float64)
-    spans = np.zeros((max(1, len(plan.slots)), count), np.int64)
-    brokers: list[Any] = frame.brokers.to_pylist()
-    for (kind, number, windows), slot in plan.slots.items():
-        sensors = sensors_of(plan, kind, number, slot)
-        chosen, first = np.unique(sensors, return_index=True)
-        first = first[chosen >= 0]
-        resolved = plan.resolved[number]
-        names = [resolved.names[tag] for tag in resolved.tags[frame.pair_entities[first]].tolist()]  # fmt: skip
-        at_brokers = frame.pair_brokers[first]
-        keys = [(*name, brokers[broker]) for name, broker in zip(names, at_brokers.tolist(), strict=True)]  # fmt: skip
-        held = carried.sensors.setdefault(str(slot), Rows())
-        width = windows[0] + 1
-        places = held.at(keys, starts=(np.int64, width), lasts=(np.int64, width), sums=(np.float64, width), currents=(np.int32, 1), sizes=(np.int32, 1))  # fmt: skip
-        # numbered as they are held from here on, and only those that occur
-        local = np.full(frame.pairs + 1, -1, np.int32)
-        local[chosen[chosen >= 0]] = np.arange(len(first), dtype=np.int32)
-        rows, events = events_of(frame, local[sensors], kind)
-        state = SensorWindows(**{name: np.ascontiguousarray(held.columns[name][places]).ravel() for name in SensorWindows._fields}) if len(places) else empty_windows(0, windows[0])  # fmt: skip
-        if kind == REQUEST:
-            rows, events = _with_later(carried, str(slot), rows, events, places, cuts[at_brokers])  # fmt: skip
-        measured = observe(events, len(first), *windows, work=count, windows=state)
-        for name in SensorWindows._fields:
-            column = held.columns[name]
-            column[places] = getattr(state, name).reshape(len(places), column.shape[1])
-        checked = events.treatments != UNCHECKED
-        rates[slot][rows[checked]] = measured.rates[checked]
-        spans[slot][rows[checked]] = measured.spans[checked]
-    return Measurements(rates.ravel(), spans.ravel())
-
-
-def _with_later(
-    carried: Carried,
-    slot: str,
-    rows: Ints,
-    events: Events,
-    places: Ints,
-    cuts: Ints,
-) -> tuple[Ints, Events]:
-    """The events up to the cuts, with the network time that parts before had left to be charged; what comes after them is left again."""
-    before = carried.later.get(slot, _LATER.empty_table())
-    held, numbers = before["place"].to_numpy(), np.full(len(places), -1, np.int64)
-    local = np.full(max(held.max(initial=-1), places.max(initial=-1)) + 1, -1, np.int64)
-    local[places] = np.arange(len(places))
-    numbers = local[held]
-    here = numbers >= 0
-    sensors = np.concatenate([events.sensors, numbers[here]]).astype(np.int32)
-    times = np.concatenate([events.times, before["time"].to_numpy()[here]])
-    values = np.concatenate([events.values, before["value"].to_numpy()[here]])
-    treatments = np.concatenate([events.treatments, np.full(here.sum(), UNCHECKED, np.int8)])  # fmt: skip
-    # of one time: what is checked, then what was left, then what is new
-    turns = np.where(treatments != UNCHECKED, 0, 2)
-    turns[len(events.times) :] = 1
-    due = (treatments != UNCHECKED) | (times < cuts[sensors])
-    left = pa.table([places[sensors[~due]], times[~due], values[~due]], schema=_LATER)
-    carried.later[slot] = pa.concat_tables([before.filter(pa.array(~here)), left])
-    order = np.flatnonzero(due)
-    order = order[np.lexsort((turns[order], times[order]))]
-    rows = np.concatenate([rows, np.full(here.sum(), -1, np.int64)])
-    ordered = Events(sensors[order], times[order], values[order], treatments[order])
-    return rows[order], ordered
+def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
+    """What the mutation quotas decide, with the buckets that were carried."""
+    numbers, buckets, spreads = new_state(plan)
+    keys = list(_bucket_keys(plan))
+    if not keys:
+        return decide(plan, (numbers, buckets, spreads))
+    held, every = carried.rows["buckets"], np.arange(len(keys))
+    state = _by_row(len(keys), buckets, "tokens", "touched", "charged")
+    state |= _by_row(len(keys), spreads, "windows", "currents")
+    held.fill(state, every, keys)
+    outcomes = decide(plan, (numbers, buckets, spreads))
+    held.hold(state, every, keys)
+    last = max(each.until for each in carried.brokers.values())
+    charged = held.columns["charged"].max(axis=1) >= last - 2 * IDLE_MS
+    held.forget(charged | held.columns["windows"].any(axis=1))
+    return outcomes
 
 
 def _bucket_keys(plan: ReplayPlan) -> Iterator[_Key]:
@@ -408,135 +376,123 @@ def _bucket_keys(plan: ReplayPlan) -> Iterator[_Key]:
             yield (candidate, *resolved.names[tag])
 
 
-def _fill(carried: Carried, keys: list[_Key], state: tuple[Buckets, Spreads]) -> None:
-    buckets, spreads = state
-    for number, key in enumerate(keys):
-        if (place := carried.buckets.places.get(key)) is not None:
-            for name in ("tokens", "touched", "charged"):
-                getattr(buckets, name)[number] = carried.buckets.columns[name][place, 0]
-        if (place := carried.spreads.places.get(key)) is not None:
-            base, samples = spreads.bases[number], spreads.samples[number]
-            held = carried.spreads.columns["windows"][place]
-            spreads.windows[base : base + samples] = held[:samples]
-            spreads.currents[number] = carried.spreads.columns["currents"][place, 0]
+def _by_row(count: int, state: NamedTuple, *names: str) -> dict[str, NDArray[Any]]:
+    """Flat arrays of a kernel by row, as views: what is written to them is written to the kernel's."""
+    return {name: getattr(state, name).reshape(count, -1) for name in names}
 
 
-def _keep(
-    carried: Carried, keys: list[_Key], state: tuple[Buckets, Spreads], width: int
-) -> None:
-    buckets, spreads = state
-    used = np.flatnonzero(buckets.charged >= 0).tolist()
-    places = carried.buckets.at([keys[number] for number in used], tokens=(np.float64, 1), touched=(np.int64, 1), charged=(np.int64, 1))  # fmt: skip
-    for name in carried.buckets.columns:
-        carried.buckets.columns[name][places, 0] = getattr(buckets, name)[used]
-    used = np.flatnonzero(spreads.currents > 0).tolist()
-    places = carried.spreads.at([keys[number] for number in used], windows=(np.float64, width), currents=(np.int64, 1))  # fmt: skip
-    for number, place in zip(used, places.tolist(), strict=True):
-        base, samples = spreads.bases[number], spreads.samples[number]
-        carried.spreads.columns["windows"][place, :samples] = spreads.windows[base : base + samples]  # fmt: skip
-        carried.spreads.columns["currents"][place, 0] = spreads.currents[number]
+def _measured(
+    carried: Carried,
+    plan: ReplayPlan,
+    whole: Frame,
+    due: NDArray[np.bool_],
+    leaving: NDArray[np.bool_],
+) -> Measurements:
+    """What the requests that are due measure, as in a whole open loop, with the windows that were carried; charged the network time of those that leave."""
+    requests, count = whole.requests, len(due)
+    kinds = np.where(due, requests.kinds, np.int8(NO_KIND))
+    percents = np.where(due, requests.percents, np.nan)
+    networks = np.where(leaving, whole.networks, 0.0)
+    requests = requests._replace(kinds=kinds, percents=percents)
+    charged = replace(whole, requests=requests, networks=networks)
+    rates = np.zeros((max(1, len(plan.slots)), count), np.float64)
+    spans = np.zeros((max(1, len(plan.slots)), count), np.int64)
+    brokers: list[Any] = whole.brokers.to_pylist()
+    for (kind, number, (samples, window_ms)), slot in plan.slots.items():
+        sensors = sensors_of(plan, kind, number, slot)
+        limited = np.flatnonzero(sensors >= 0)
+        if not len(limited):
+            continue
+        # only those that occur, of the first pair of each
+        _, first, local = np.unique(
+            sensors[limited], return_index=True, return_inverse=True
+        )
+        sensors[limited] = local
+        pairs, resolved = limited[first], plan.resolved[number]
+        tags = resolved.tags[whole.pair_entities[pairs]].tolist()
+        at = whole.pair_brokers[pairs].tolist()
+        keys = [
+            (*resolved.names[tag], brokers[place])
+            for tag, place in zip(tags, at, strict=True)
+        ]
+        held, every = carried.rows[f"sensors {slot}"], np.arange(len(keys))
+        windows = empty_windows(len(keys), samples)
+        state = _by_row(len(keys), windows, *SensorWindows._fields)
+        held.fill(state, every, keys)
+        rows, events = events_of(charged, sensors, kind)
+        measured = observe(events, len(keys), samples, window_ms, count, windows)
+        held.hold(state, every, keys)
+        idle_ms = carried.until(key[-1] for key in held.places)
+        idle_ms -= held.columns["lasts"].max(axis=1)
+        held.forget(idle_ms <= max(IDLE_MS, (samples + 2) * window_ms))
+        checked = events.treatments != UNCHECKED
+        rates[slot][rows[checked]] = measured.rates[checked]
+        spans[slot][rows[checked]] = measured.spans[checked]
+    return Measurements(rates[:, due].ravel(), spans[:, due].ravel())
 
 
-class _Books:
-    """The ledger of a part, which begins with the mutes and bursts that were carried."""
+def _entered(
+    carried: Carried,
+    plan: ReplayPlan,
+    outcomes: MutationOutcomes,
+    measured: Measurements,
+    hashes: Ints,
+) -> pa.Table:
+    """The results of the requests, entered into a ledger that begins with the mutes and bursts that were carried."""
+    frame, ledger = plan.frame, new_ledger(plan.sizes())
+    limits = limits_of(plan, carried.ranks)
+    carried.ranks = limits.ranks
+    names, brokers = frame.entities.names(), frame.brokers.to_pylist()
+    present = np.unique(frame.requests.pairs)
+    of_pairs: dict[int, _Key] = {}
+    for pair in present.tolist():
+        name = names[frame.pair_entities[pair]]
+        of_pairs[pair] = (*name, brokers[frame.pair_brokers[pair]])
+    keys = list(of_pairs.values())
+    pairs = _by_row(frame.pairs, ledger, "cells", "pairs", "bursts")
+    carried.rows["pairs"].fill(pairs, present, keys)
+    connections, first = np.unique(frame.requests.connections, return_index=True)
+    hashes, at = hashes[first], frame.requests.pairs[first]
+    mutes = _by_row(
+        frame.connections, ledger, "mute_ends", "mute_kinds", "latest", "muting"
+    )
+    muted = carried.rows["connections"]
 
-    def __init__(
-        self, carried: Carried, plan: ReplayPlan, ranks: Codes, hashes: Ints
-    ) -> None:
-        frame = plan.frame
-        self._carried, self._plan, self._ranks = carried, plan, ranks
-        self._present = np.unique(frame.requests.pairs)
-        names, brokers = frame.entities.names(), frame.brokers.to_pylist()
-        numbers = self._present.tolist()
-        keys: list[_Key] = [(*names[frame.pair_entities[pair]], brokers[frame.pair_brokers[pair]]) for pair in numbers]  # fmt: skip
-        self._key_of = dict(zip(numbers, keys, strict=True))
-        count = len(ranks)
-        self._places = carried.pairs.at(keys, times=(np.int64, 2), bursts=(np.int8, count), cells=(np.int64, count * KINDS * 3))  # fmt: skip
-        self._connections, first = np.unique(frame.requests.connections, return_index=True)  # fmt: skip
-        self._hashes, self._pairs = hashes[first], frame.requests.pairs[first]
+    def of_connections(chosen: NDArray[np.bool_]) -> tuple[Codes, list[_Key]]:
+        found = zip(hashes[chosen].tolist(), at[chosen].tolist(), strict=True)
+        return connections[chosen], [(each, *of_pairs[pair]) for each, pair in found]
 
-    def opened(self) -> ReplayLedger:
-        """The ledger, with nothing counted yet."""
-        sizes, ranks, present = self._plan.sizes(), self._ranks, self._present
-        ledger, count = new_ledger(sizes), len(self._ranks)
-        held = {name: column[self._places] for name, column in self._carried.pairs.columns.items()}  # fmt: skip
-        pairs = ledger.pairs.reshape(-1, PAIR_FIELDS)
-        pairs[present, ACTIVE_END], pairs[present, LATEST_MUTE] = held["times"].T
-        pairs[present, MUTING] = count
-        pairs[present, BURSTING] = np.where(held["bursts"].any(axis=1), count, 0)
-        ledger.bursts.reshape(-1, count)[present] = held["bursts"][:, ranks]
-        cells = ledger.cells.reshape(-1, count, KINDS, FIELDS)
-        of_cells = held["cells"].reshape(-1, count, KINDS, 3)[:, ranks]
-        for number, name in enumerate((MUTE_END, BURST_START, MUTED_MS)):
-            cells[present, ..., name] = of_cells[..., number]
-        mutes = self._carried.mutes
-        muted = np.isin(self._hashes, [key[0] for key in mutes.places])
-        for number in np.flatnonzero(muted).tolist():
-            place = mutes.places.get(self._key(number))
-            if place is not None:
-                connection = self._connections[number]
-                ledger.mute_ends.reshape(-1, count)[connection] = mutes.columns["ends"][place, ranks]  # fmt: skip
-                ledger.mute_kinds.reshape(-1, count)[connection] = mutes.columns["kinds"][place, ranks]  # fmt: skip
-                ledger.latest[connection] = mutes.columns["latest"][place, 0]
-                ledger.muting[connection] = count
-        return ledger
-
-    def kept(self, ledger: ReplayLedger, closed: Ints, cuts: Ints) -> None:
-        """Carry on what the ledger holds; `closed` are its cells without the mutes that reach beyond an entity's activity."""
-        ranks, present, columns = self._ranks, self._present, self._carried.pairs.columns  # fmt: skip
-        count, by_candidate = len(ranks), np.argsort(ranks)
-        pairs = ledger.pairs.reshape(-1, PAIR_FIELDS)
-        columns["times"][self._places] = pairs[present][:, [ACTIVE_END, LATEST_MUTE]]
-        bursts = ledger.bursts.reshape(-1, count)
-        columns["bursts"][self._places] = bursts[present][:, by_candidate]
-        cells = ledger.cells.reshape(-1, count, KINDS, FIELDS)[present][:, by_candidate]
-        shut = closed.reshape(-1, count, KINDS, FIELDS)[present][:, by_candidate]
-        beyond = cells[..., MUTE_END] - shut[..., MUTE_END]
-        held = np.stack([cells[..., MUTE_END], cells[..., BURST_START], beyond], -1)
-        columns["cells"][self._places] = held.reshape(len(present), -1)
-        self._keep_mutes(ledger, by_candidate, cuts)
-
-    def _keep_mutes(self, ledger: ReplayLedger, by_candidate: Ints, cuts: Ints) -> None:
-        mutes, count = self._carried.mutes, len(by_candidate)
-        if mutes.places:
-            reached = {name: until for name, (_, _, until) in self._carried.brokers.items()}  # fmt: skip
-            until = np.array([reached[key[-1]] for key in mutes.places], np.int64)
-            mutes.keep(mutes.columns["latest"][:, 0] > until)
-        latest = ledger.latest[self._connections]
-        at = cuts[self._plan.frame.pair_brokers[self._pairs]]
-        muted = np.flatnonzero(latest > at)
-        keys = [self._key(number) for number in muted.tolist()]
-        places = mutes.at(keys, ends=(np.int64, count), kinds=(np.int8, count), latest=(np.int64, 1))  # fmt: skip
-        chosen = self._connections[muted]
-        mutes.columns["ends"][places] = ledger.mute_ends.reshape(-1, count)[chosen][:, by_candidate]  # fmt: skip
-        mutes.columns["kinds"][places] = ledger.mute_kinds.reshape(-1, count)[chosen][:, by_candidate]  # fmt: skip
-        mutes.columns["latest"][places, 0] = latest[muted]
-
-    def _key(self, number: int) -> _Key:
-        return (int(self._hashes[number]), *self._key_of[int(self._pairs[number])])
+    known = np.isin(hashes, [key[0] for key in muted.places])
+    muted.fill(mutes, *of_connections(known))
+    enter(plan, limits, outcomes, measured, ledger)
+    until = carried.until(brokers)[frame.pair_brokers[at]]
+    muted.hold(mutes, *of_connections(ledger.latest[connections] > until))
+    until = carried.until(key[-1] for key in muted.places)
+    muted.forget(muted.columns["latest"].max(axis=1, initial=0) > until)
+    results = _closed(plan, ledger, limits.ranks)
+    carried.rows["pairs"].hold(pairs, present, keys)
+    _forget_resting(carried)
+    return results
 
 
-def _forget(carried: Carried, plan: ReplayPlan) -> None:
-    """Drop what has no effect any more: sensors and buckets that a broker would remove, too, and clients that came to rest."""
-    reached = {name: until for name, (_, _, until) in carried.brokers.items()}
-    for (_, _, (samples, window_ms)), slot in plan.slots.items():
-        held = carried.sensors[str(slot)]
-        if held.places:
-            until = np.array([reached[key[-1]] for key in held.places], np.int64)
-            idle_ms = max(IDLE_MS, (samples + 2) * window_ms)
-            kept = until - held.columns["lasts"].max(axis=1) <= idle_ms
-            if (later := carried.later.get(str(slot))) is not None and len(later):
-                kept[later["place"].to_numpy()] = True
-                moved = (np.cumsum(kept) - 1)[later["place"].to_numpy()]
-                carried.later[str(slot)] = later.set_column(0, _LATER.field(0), pa.array(moved))  # fmt: skip
-            if not kept.all():
-                held.keep(kept)
-    if carried.pairs.places:
-        until = np.array([reached[key[-1]] for key in carried.pairs.places], np.int64)
-        columns = carried.pairs.columns
-        cells = columns["cells"].reshape(len(until), -1, 3)
-        clear = ~columns["bursts"].any(axis=1) & (cells[..., 2] == 0).all(axis=1)
-        carried.pairs.keep(until - columns["times"].max(axis=1) <= np.where(clear, IDLE_MS, _UNCLEAR_MS))  # fmt: skip
-    if carried.buckets.places:
-        last = max(reached.values())
-        carried.buckets.keep(last - carried.buckets.columns["charged"][:, 0] <= 2 * IDLE_MS)  # fmt: skip
+def _closed(plan: ReplayPlan, ledger: ReplayLedger, ranks: Codes) -> pa.Table:
+    """The results; in the ledger stays what the next part needs: of mutes beyond an entity's activity how long, since they count once it goes on."""
+    closed = ledger._replace(cells=ledger.cells.copy(), bursts=ledger.bursts * 0)
+    results = results_of(plan, booked_of(closed, plan.sizes(), ranks), of_active=True)
+    cells = ledger.cells.reshape(-1, FIELDS)
+    shut = closed.cells.reshape(-1, FIELDS)
+    cells[:, :RESULT_FIELDS] = 0
+    cells[:, MUTED_MS] = cells[:, MUTE_END] - shut[:, MUTE_END]
+    ledger.pairs.reshape(-1, PAIR_FIELDS)[:, ACTIVE_MS] = 0
+    return results
+
+
+def _forget_resting(carried: Carried) -> None:
+    """Drop entities that came to rest."""
+    pairs = carried.rows["pairs"]
+    columns, count = pairs.columns, len(pairs.places)
+    beyond = columns["cells"].reshape(count, -1, FIELDS)[..., MUTED_MS]
+    clear = ~columns["bursts"].any(axis=1) & ~beyond.any(axis=1)
+    rest_ms = carried.until(key[-1] for key in pairs.places)
+    rest_ms -= columns["pairs"][:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
+    pairs.forget(rest_ms <= np.where(clear, IDLE_MS, _UNCLEAR_MS))

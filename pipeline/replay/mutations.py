@@ -126,14 +126,14 @@ class Spreads(NamedTuple):
 Spreads.WRITTEN = True  # type: ignore[attr-defined]
 
 
-def new_spreads(limits: Floats, samples: Ints, window_ms: Ints) -> Spreads:
-    """Return rates without bookings."""
+def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, most: int) -> Spreads:
+    """Return rates without bookings, with room for this many windows each."""
     return Spreads(
         limits=limits,
         samples=samples,
         window_ms=window_ms,
-        bases=np.cumsum(samples) - samples,
-        windows=np.zeros(int(samples.sum()), np.float64),
+        bases=np.arange(len(limits)) * most,
+        windows=np.zeros(len(limits) * most, np.float64),
         currents=np.zeros(len(limits), np.int64),
     )
 
@@ -328,4 +328,5 @@ def new_state(plan: ReplayPlan) -> tuple[Codes, Buckets, Spreads]:
         windows.append(np.full(len(tags), chosen.controller_windows.window_ms))
         first += len(tags)
     given = np.concatenate(limits), np.concatenate(samples), np.concatenate(windows)
-    return numbers.ravel(), new_buckets(*given), new_spreads(*given)
+    most = max((each.controller_windows.samples for each in plan.candidates), default=0)
+    return numbers.ravel(), new_buckets(*given), new_spreads(*given, most)

@@ -247,11 +247,12 @@ def enter(
     run(fold, loop, work=plan.steps)
 
 
-def limits_of(plan: ReplayPlan) -> CandidateLimits:
-    """The limits of the candidates, by the mean of their logarithms: that puts a grid in its order, and any order does."""
-    logarithms = np.log(np.minimum(plan.limits, _UNLIMITED))
-    means = logarithms.reshape(len(plan.limits), -1).mean(axis=1)
-    ranks = np.argsort(means, kind="stable").astype(np.int32)
+def limits_of(plan: ReplayPlan, ranks: Codes | None = None) -> CandidateLimits:
+    """The limits of the candidates, by these ranks, else by the mean of their logarithms: that puts a grid in its order, and any order does."""
+    if ranks is None:
+        logarithms = np.log(np.minimum(plan.limits, _UNLIMITED))
+        means = logarithms.reshape(len(plan.limits), -1).mean(axis=1)
+        ranks = np.argsort(means, kind="stable").astype(np.int32)
     used = np.zeros((KINDS, len(ranks)), np.int32)
     for rank, candidate in enumerate(ranks.tolist()):
         for kind in MEASURED:

@@ -133,7 +133,7 @@ def by_kernels(
         numbers=np.array([0, 1], np.int32),
         policies=np.array([policy], np.int8),
         buckets=new_buckets(*both),
-        spreads=new_spreads(*both),
+        spreads=new_spreads(*both, config.samples),
         outcomes=outcomes,
         entities=2,
     )
