@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from . import ingest, options, whatif
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
-    from quotascope.pipeline.runs.shadow import ShadowReport, ShadowStream
+    from quotascope.pipeline.replay.continued import Part
     from quotascope.spark_listener.exposition.otlp import JobPush
 
     from .shadow_counters import ShadowCounters
@@ -70,51 +71,52 @@ def stream(
     """
     options.check_extra()
     from quotascope.exporter.config import seconds_of
+    from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
-    from quotascope.pipeline.runs.shadow import shadow_topic
+    from quotascope.pipeline.runs.shadow import ShadowStream, shadow_topic
     from quotascope.quotas.candidates import read_candidates
     from quotascope.spark_listener.exposition.page import DriverPage
 
     from .shadow_counters import ShadowCounters
 
     servers, name = ingest.topic_of(topic, "--topic")
-    shown: list[ShadowCounters] = []
-    pushing: list[JobPush] = []
+    source = {"kafka.bootstrap.servers": servers, "subscribe": name}
+    given = IngestOptions(
+        broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics
+    )
+    rules, hold_s = read_candidates(candidates), seconds_of(hold, "--hold")
+    every_ms = round(1_000 * seconds_of(every or "10s", "--every"))
+    history = History.create(into, buckets)
+    shadow = ShadowStream(into, history, rules, hold_ms=round(1_000 * hold_s))
+    counters = ShadowCounters(shadow.counted().to_pylist(), shadow.late)
 
-    def begun(shadow: ShadowStream) -> None:
-        shown.append(ShadowCounters(shadow.counted().to_pylist(), shadow.late))
-        if port is not None:
-            page = DriverPage(shown[0], bind_address, port)
-            typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
-
-        if otlp_endpoint is not None:
-            pushing.append(_push(otlp_endpoint, shown[0], shadow.rules))
-
-    def done(number: int, report: IngestReport, step: ShadowReport) -> None:
+    def done(number: int, report: IngestReport, step: Part) -> None:
         if number >= 0:
             ingest.print_report(report, number)
-        throttled = step.throttled.to_pylist()
-        shown[0].add(throttled, step.late, step.until_ms)
+        throttled = step.results.to_pylist()
+        counters.add(throttled, step.late, step.until_ms)
         count = sum(row["throttled_requests"] for row in throttled)
-        typer.echo(f"  shadows: {step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting")  # fmt: skip
+        typer.echo(
+            f"  shadows: {step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting"
+        )
         sys.stdout.flush()
 
-    try:
+    if port is not None:
+        page = DriverPage(counters, bind_address, port)
+        typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
+    with (
+        nullcontext()
+        if otlp_endpoint is None
+        else closing(_push(otlp_endpoint, counters, shadow.rules))
+    ):
         shadow_topic(
-            {"kafka.bootstrap.servers": servers, "subscribe": name, **ingest.source_of(option)},
-            into,
+            shadow,
+            source | ingest.source_of(option),
             checkpoint or f"{into.rstrip('/')}/stream-{name}",
-            IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics),
-            read_candidates(candidates),
-            buckets=buckets,
-            every=None if once else f"{round(1_000 * seconds_of(every or '10s', '--every'))} milliseconds",
-            hold_ms=round(1_000 * seconds_of(hold, "--hold")),
-            begun=begun,
+            given,
+            every=None if once else f"{every_ms} milliseconds",
             done=done,
-        )  # fmt: skip
-    finally:
-        for push in pushing:
-            push.close()
+        )
 
 
 def _push(endpoint: str, counters: ShadowCounters, rules: str) -> JobPush:
@@ -123,5 +125,10 @@ def _push(endpoint: str, counters: ShadowCounters, rules: str) -> JobPush:
     from quotascope.spark_listener.exposition.otlp import JobPush
     from quotascope.spark_listener.settings import ListenerSettings
 
-    settings = ListenerSettings(otlp_endpoint=endpoint)
-    return JobPush(settings, counters.read, app_id=f"shadow-{rules}", families=stream_families(), series=lambda family, read: read[0][family.name])  # fmt: skip
+    return JobPush(
+        ListenerSettings(otlp_endpoint=endpoint),
+        counters.read,
+        app_id=f"shadow-{rules}",
+        families=stream_families(),
+        series=lambda family, read: read[0][family.name],
+    )

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -25,10 +26,10 @@ from ..ingest import IngestOptions, IngestReport
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
 from ..replay.compiled import compiled_at_once
-from ..replay.continued import HOLD_MS, Carried, fingerprint, proceed
+from ..replay.continued import HOLD_MS, Carried, Part, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..table import File, Run, Table, TableLayout, run_here
+from ..table import File, Run, Table, run_here
 from ..table.storage import Storage
 from .engine import Engine, run_of
 from .ingest import ingest_topic
@@ -41,101 +42,18 @@ SHADOW: Final = pa.schema([
 ])  # fmt: skip
 """What each step decided, by broker: figures add up over the steps, those that say "longest", and `recovery_ms`, are the largest."""
 KEY: Final = ("candidate", "broker", "user", "client_id", "quota_type")
-COUNTED: Final = ("throttled_requests", "throttled_ms", "rejected_requests", "rejected_mutations")  # fmt: skip
+COUNTED: Final = (
+    "throttled_requests",
+    "throttled_ms",
+    "rejected_requests",
+    "rejected_mutations",
+)
 """The counters."""
 _LARGEST: Final = ("longest_throttle_ms", "recovery_ms", "late_ms")
 _LAST: Final = ("limit", "level")
 _SHARE: Final = "throttled_share"
-
-
-@dataclass(slots=True, kw_only=True)
-class ShadowReport:
-    """What a step did."""
-
-    decided: int = 0
-    waiting: int = 0
-    """Requests that are decided by the next step, when earlier ones cannot come any more."""
-    late: int = 0
-    """Requests that came after that; they were decided at the time that their broker had reached."""
-    until_ms: int = 0
-    """When the last one was decided, epoch ms; 0 for none."""
-    throttled: pa.Table = field(default_factory=SHADOW.empty_table)
-    """The rows of `SHADOW` with a throttled or a refused request."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Step:
-    """Decides the requests of some buckets on a worker."""
-
-    history: Table
-    shadow: Table
-    state: Storage
-    candidates: tuple[Candidate, ...]
-    settings: ReplaySettings
-    rules: str
-    hold_ms: int
-    epoch: int
-    compiles: bool
-    """Whether the kernels are compiled however few the rows are: a worker of a stream has many parts to come."""
-
-    def __call__(self, part: _Part) -> tuple[list[File], ShadowReport]:
-        number, before, files = part
-        carried = Carried() if before is None else self._loaded(number, before)
-        batches = self.history.batches(files, NEEDED)
-        rows = pa.Table.from_batches(batches, pa.schema([self.history.schema.field(name) for name in NEEDED]))  # fmt: skip
-        now_ms = time.time_ns() // 1_000_000
-        with compiled_at_once() if self.compiles else nullcontext():
-            decided = proceed(carried, rows, CandidateRules(self.candidates), self.settings, now_ms=now_ms, hold_ms=self.hold_ms)  # fmt: skip
-        found: Any = decided.results
-        for name, value in (
-            ("rules", self.rules),
-            ("timestamp", decided.until_ms),
-            ("step", self.epoch),
-        ):
-            found = found.append_column(SHADOW.field(name), pa.repeat(value, len(found)))  # fmt: skip
-        staged = self.shadow.stage(found)
-        for file in staged:
-            self.shadow.storage.restrict(file, files, of=self.history.storage)
-        self._save(number, carried.saved())
-        hit = pc.greater(pc.add(found["throttled_requests"], found["rejected_requests"]), pa.scalar(0))  # fmt: skip
-        return staged, ShadowReport(
-            decided=decided.decided,
-            waiting=decided.waiting,
-            late=decided.late,
-            until_ms=decided.until_ms,
-            throttled=found.filter(hit),
-        )
-
-    def _loaded(self, number: int, epoch: int) -> Carried:
-        path = state_path(self.rules, number, epoch)
-        try:
-            with self.state.filesystem.open_input_file(path) as source:
-                return Carried.loaded(pa.ipc.open_file(source).read_all())
-        except (OSError, pa.ArrowException) as error:
-            raise UnreachableTable(self.state.uri, f"its file {path}", str(error), "restore it, or remove the folder and the table `shadow` to begin again") from error  # fmt: skip
-
-    def _save(self, number: int, saved: pa.Table) -> None:
-        path = state_path(self.rules, number, self.epoch)
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
-        try:
-            if self.state.is_local:
-                self.state.filesystem.create_dir(self.rules, recursive=True)
-            with (
-                self.state.filesystem.open_output_stream(path) as sink,
-                pa.ipc.new_file(sink, saved.schema, options=options) as writer,
-            ):
-                writer.write_table(saved)
-        except OSError as error:
-            raise NotWritten(self.state.uri, str(error)) from error
-
-
-_Part = tuple[int, int | None, Sequence[File]]
+_Bucket = tuple[int, int | None, Sequence[File]]
 """Number of a bucket, or 0 for all together; the step that saved what it carries, None for none; and its new files."""
-
-
-def state_path(rules: str, number: int, epoch: int) -> str:
-    """Where a step saves what a bucket carries."""
-    return f"{rules}/{number}-{epoch}.arrow"
 
 
 class ShadowStream:
@@ -162,33 +80,32 @@ class ShadowStream:
         kafka: Followed | None = None,
         hold_ms: int = HOLD_MS,
     ) -> None:
-        at = folder.rstrip("/")
-        detail = history.detail
-        layout = TableLayout(bucket_of="user", buckets=detail.layout.buckets, day_of="timestamp")  # fmt: skip
-        self.table = Table.create(f"{at}/shadow", SHADOW, layout)
+        self.folder = folder
+        at, detail = folder.rstrip("/"), history.detail
+        self.table = Table.create(f"{at}/shadow", SHADOW, detail.layout)
         self.rules = fingerprint(candidates)
         self._history = detail
         self._state = Storage(f"{at}/shadow-state")
         self._candidates, self._hold_ms = tuple(candidates), hold_ms
-        self._settings = ReplaySettings(per_broker=True, release=followed_by(folder, detail, kafka or Followed()).release)  # fmt: skip
+        release = followed_by(folder, detail, kafka or Followed()).release
+        self._settings = ReplaySettings(per_broker=True, release=release)
         self._together = CandidateRules(candidates).across_users
         self._name = f"shadow {self.rules} of {detail.identity}"
-        self._waiting: set[int] | None = None
+        self._version = f"{self._name}: version"
+        self._resting: frozenset[int] = frozenset()
+        """Buckets in which no request waits."""
         if self.table.last_epoch(self._name) is None:
-            self.table.advance(self._name, [], after=None, epoch=0, notes={self._version: detail.version})  # fmt: skip
-
-    @property
-    def _version(self) -> str:
-        return f"{self._name}: version"
+            notes = {self._version: detail.version}
+            self.table.advance(self._name, [], after=None, epoch=0, notes=notes)
 
     @property
     def late(self) -> int:
         """Requests that came late since these rules were first given."""
         return self.table.last_epoch(f"{self._name}: late") or 0
 
-    def step(self, run: Run, *, all_of_it: bool = False) -> ShadowReport:
+    def step(self, run: Run, *, all_of_it: bool = False) -> Part:
         """
-        Decide what came to the history since the last step.
+        Decide what came to the history since the last step; of the results those with a throttled or a refused request are returned.
 
         Args:
             run: where the work is done, bucket by bucket.
@@ -202,63 +119,124 @@ class ShadowStream:
         after = self.table.last_epoch(self._name)
         epoch = (after or 0) + 1
         version, files = self._history.added_since(self.table.last_epoch(self._version))
-        parts = list(self._parts(files))
-        report = ShadowReport()
-        if not parts:
-            return report
-        step = _Step(
-            history=self._history,
-            shadow=self.table,
-            state=self._state,
-            candidates=self._candidates,
-            settings=self._settings,
-            rules=self.rules,
-            hold_ms=0 if all_of_it else self._hold_ms,
+        buckets = list(self._buckets(files))
+        if not buckets:
+            return Part(results=SHADOW.empty_table())
+        decide = partial(
+            self._decide,
             epoch=epoch,
-            compiles=run is not run_here,
+            hold_ms=0 if all_of_it else self._hold_ms,
+            # a worker of a stream has many parts to come
+            compiling=nullcontext if run is run_here else compiled_at_once,
         )
-        staged: list[File] = []
-        waiting = set[int]()
-        throttled = [report.throttled]
-        for (number, _, _), (made, of_part) in zip(parts, run(step, parts), strict=True):  # fmt: skip
-            staged += made
-            report.decided += of_part.decided
-            report.waiting += of_part.waiting
-            report.late += of_part.late
-            report.until_ms = max(report.until_ms, of_part.until_ms)
-            throttled.append(of_part.throttled)
-            if of_part.waiting:
-                waiting.add(number)
-        report.throttled = pa.concat_tables(throttled)
-        notes = {self._version: version, f"{self._name}: late": self.late + report.late} | {self._of(number): epoch for number, _, _ in parts}  # fmt: skip
-        self.table.advance(self._name, staged, after=after, epoch=epoch, notes=notes)
-        self._waiting = waiting | ((self._waiting or set()) - {part[0] for part in parts})  # fmt: skip
-        for number, before, _ in parts:
+        staged, parts = zip(*run(decide, buckets), strict=True)
+        late = sum(part.late for part in parts)
+        notes = {self._version: version, f"{self._name}: late": self.late + late}
+        notes |= {self._of(number): epoch for number, _, _ in buckets}
+        made = [file for files in staged for file in files]
+        self.table.advance(self._name, made, after=after, epoch=epoch, notes=notes)
+        for (number, before, _), part in zip(buckets, parts, strict=True):
+            self._resting -= {number}
+            self._resting |= set() if part.waiting else {number}
             if before is not None:
-                self._state.remove(state_path(self.rules, number, before))
-        return report
+                self._state.remove(self._state_path(number, before))
+        return Part(
+            results=pa.concat_tables([part.results for part in parts]),
+            decided=sum(part.decided for part in parts),
+            waiting=sum(part.waiting for part in parts),
+            late=late,
+            until_ms=max(part.until_ms for part in parts),
+        )
 
-    def _parts(self, files: Iterable[File]) -> Iterator[_Part]:
+    def _buckets(self, files: Iterable[File]) -> Iterator[_Bucket]:
+        """Those with new files, and those in which requests may wait."""
         new: dict[int, list[File]] = {}
         for file in files:
             new.setdefault(0 if self._together else file.bucket, []).append(file)
-        numbers = range(1 if self._together else self._history.layout.buckets)
-        for number in numbers:
+        for number in range(1 if self._together else self._history.layout.buckets):
             saved = self.table.last_epoch(self._of(number))
-            may_wait = saved is not None if self._waiting is None else number in self._waiting  # fmt: skip
-            if number in new or may_wait:
+            if number in new or (saved is not None and number not in self._resting):
                 yield number, saved, new.get(number, [])
 
     def _of(self, number: int) -> str:
         return f"{self._name}: bucket {number}"
 
+    def _decide(
+        self,
+        bucket: _Bucket,
+        *,
+        epoch: int,
+        hold_ms: int,
+        compiling: Callable[[], AbstractContextManager[None]],
+    ) -> tuple[list[File], Part]:
+        """Decide the requests of a bucket on a worker; files are staged, and what is carried on is saved."""
+        number, before, files = bucket
+        carried = Carried() if before is None else self._loaded(number, before)
+        rows = self._history.read(NEEDED, files=files)
+        rules, now_ms = CandidateRules(self._candidates), time.time_ns() // 1_000_000
+        with compiling():
+            part = proceed(
+                carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms
+            )
+        found: Any = part.results
+        about: dict[str, Any] = {
+            "rules": self.rules,
+            "timestamp": part.until_ms,
+            "step": epoch,
+        }
+        for name, value in about.items():
+            column = pa.repeat(value, len(found))
+            found = found.append_column(SHADOW.field(name), column)
+        staged = self.table.stage(found)
+        for file in staged:
+            self.table.storage.restrict(file, files, of=self._history.storage)
+        self._save(number, epoch, carried.saved())
+        return staged, replace(part, results=found.filter(_hit(found)))
+
+    def _state_path(self, number: int, epoch: int) -> str:
+        return f"{self.rules}/{number}-{epoch}.arrow"
+
+    def _loaded(self, number: int, epoch: int) -> Carried:
+        path = self._state_path(number, epoch)
+        try:
+            with self._state.filesystem.open_input_file(path) as source:
+                return Carried.loaded(pa.ipc.open_file(source).read_all())
+        except (OSError, pa.ArrowException) as error:
+            remedy = (
+                "restore it, or remove the folder and the table `shadow` to begin again"
+            )
+            raise UnreachableTable(
+                self._state.uri, f"its file {path}", str(error), remedy
+            ) from error
+
+    def _save(self, number: int, epoch: int, saved: pa.Table) -> None:
+        path = self._state_path(number, epoch)
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        try:
+            if self._state.is_local:
+                self._state.filesystem.create_dir(self.rules, recursive=True)
+            with (
+                self._state.filesystem.open_output_stream(path) as sink,
+                pa.ipc.new_file(sink, saved.schema, options=options) as writer,
+            ):
+                writer.write_table(saved)
+        except OSError as error:
+            raise NotWritten(self._state.uri, str(error)) from error
+
     def counted(self) -> pa.Table:
         """`KEY`, the sums of `COUNTED` since these rules were first given, and the first `step` of each."""
         rows: Any = self.table.read([*KEY, *COUNTED, "rules", "step"])
-        hit = pc.greater(pc.add(rows["throttled_requests"], rows["rejected_requests"]), pa.scalar(0))  # fmt: skip
-        rows = rows.filter(pc.and_(pc.equal(rows["rules"], pa.scalar(self.rules)), hit))
-        sums: pa.Table = rows.group_by(list(KEY)).aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])  # fmt: skip
-        return sums.rename_columns([*KEY, *COUNTED, "step"])
+        ours = pc.equal(rows["rules"], pa.scalar(self.rules))
+        rows = rows.filter(pc.and_(ours, _hit(rows))).group_by(list(KEY))
+        sums = rows.aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])
+        counted: pa.Table = sums.rename_columns([*KEY, *COUNTED, "step"])
+        return counted
+
+
+def _hit(rows: Any) -> Any:  # noqa: ANN401 - a table and a mask; the stubs know no mixed comparisons
+    """Whether a request was throttled or refused."""
+    both = pc.add(rows["throttled_requests"], rows["rejected_requests"])
+    return pc.greater(both, pa.scalar(0))
 
 
 def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
@@ -272,7 +250,8 @@ def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
     rows: Any = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
     rows = rows.filter(pc.equal(rows["rules"], pa.scalar(fingerprint(candidates))))
     if not len(rows):
-        raise PipelineError(f"{folder}: `shadow stream` has decided nothing under these candidates; without --decided they are replayed")  # fmt: skip
+        about = "`shadow stream` has decided nothing under these candidates; without --decided they are replayed"
+        raise PipelineError(f"{folder}: {about}")
     return results_since(rows)
 
 
@@ -298,50 +277,44 @@ def results_since(
         chosen = pc.and_(chosen, pc.less_equal(rows["timestamp"], pa.scalar(end_ms)))
     rows = rows.filter(chosen).sort_by("timestamp")
     key = [name for name in KEY if brokers or name != "broker"]
-    how = dict.fromkeys(_LARGEST, "max") | dict.fromkeys(_LAST, "last")
-    others = [name for name in RESULTS.names if name not in (*KEY, _SHARE)]
-    sums = rows.group_by(key, use_threads=False).aggregate([(name, how.get(name, "sum")) for name in others])  # fmt: skip
-    columns: dict[str, Any] = {name: sums[name] for name in key}
-    columns |= {name: sums[f"{name}_{how.get(name, 'sum')}"] for name in others}
-    if not brokers:
-        columns["broker"] = pa.nulls(len(sums), pa.string())
-    active = pc.cast(columns["active_ms"], pa.float64())
-    share = pc.divide(pc.cast(columns["muted_ms"], pa.float64()), pc.max_element_wise(active, 1.0))  # fmt: skip
-    columns[_SHARE] = share
+    how = dict.fromkeys(
+        [name for name in RESULTS.names if name not in (*KEY, _SHARE)], "sum"
+    )
+    how |= dict.fromkeys(_LARGEST, "max") | dict.fromkeys(_LAST, "last")
+    sums = rows.group_by(key, use_threads=False).aggregate(list(how.items()))
+    columns: dict[str, Any] = {"broker": pa.nulls(len(sums), pa.string())}
+    columns |= {name: sums[name] for name in key}
+    columns |= {name: sums[f"{name}_{each}"] for name, each in how.items()}
+    muted, active = (
+        pc.cast(columns[name], pa.float64()) for name in ("muted_ms", "active_ms")
+    )
+    columns[_SHARE] = pc.divide(muted, pc.max_element_wise(active, 1.0))
     table: Any = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
     charged: pa.Table = table.filter(pc.greater(table["requests"], pa.scalar(0)))
     return charged
 
 
-def shadow_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
+def shadow_topic(
+    shadow: ShadowStream,
     source: Mapping[str, str],
-    into: str,
     checkpoint: str,
     options: IngestOptions,
-    candidates: Sequence[Candidate],
     *,
-    buckets: int,
     every: str | None,
-    hold_ms: int,
-    begun: Callable[[ShadowStream], None],
-    done: Callable[[int, IngestReport, ShadowReport], None],
+    done: Callable[[int, IngestReport, Part], None],
 ) -> None:
     """
-    Read a topic of request logs into a folder as `ingest_topic` does, and take a step after each batch.
+    Read a topic of request logs into the shadow's folder as `ingest_topic` does, and take a step after each batch.
 
     A batch that was interrupted comes again: the tables know what they hold of it, and the step begins where the last one that was committed
     ended. With `every` None the last step waits for no earlier requests.
 
     Args:
-        source: as in `ingest_topic`.
-        into: as there.
+        shadow: over the history of a folder.
+        source: as in `ingest_topic`, as the next two.
         checkpoint: as there.
         options: as there.
-        candidates: the shadows.
-        buckets: as there.
         every: as there.
-        hold_ms: how long requests wait for earlier ones.
-        begun: called with the shadow before the first batch.
         done: called with the number of each batch, or -1 for the last step, and what became of it.
 
     Raises:
@@ -349,13 +322,9 @@ def shadow_topic(  # noqa: PLR0913 - a source, a sink, and what lies between
 
     """
     run = run_of(Engine.SPARK, "shadow of buckets")
-    shadow = ShadowStream(
-        into, History.create(into, buckets), candidates, hold_ms=hold_ms
-    )
-    begun(shadow)
 
     def step(number: int, report: IngestReport) -> None:
         done(number, report, shadow.step(run))
 
-    ingest_topic(source, into, checkpoint, options, buckets=buckets, every=every, done=step)  # fmt: skip
+    ingest_topic(source, shadow.folder, checkpoint, options, every=every, done=step)
     done(-1, IngestReport(), shadow.step(run, all_of_it=True))

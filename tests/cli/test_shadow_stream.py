@@ -19,9 +19,9 @@ from quotascope.cli.shadow_counters import ShadowCounters
 from quotascope.metrics.catalog.family import OVERFLOW
 from quotascope.metrics.catalog.shadow_stream import stream_families
 from quotascope.pipeline.ingest import IngestReport
+from quotascope.pipeline.replay.continued import Part
 from quotascope.pipeline.runs import shadow as runs
 from quotascope.pipeline.runs import verify
-from quotascope.pipeline.runs.shadow import ShadowReport
 from quotascope.pipeline.runs.verify import Figures, NotVerified, Verification, Verified
 from quotascope.spark_listener.exposition.otlp import metrics_data
 
@@ -88,13 +88,17 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     """Options go to the source and the steps; each batch is two lines of output, and the page has what was counted so far."""
     file = tmp_path / "c.yaml"
     file.write_text("quotas: [{user: alice, producer_byte_rate: 1}]")
-    asked: list[Any] = []
+    asked, held = list[Any](), list[Any]()
 
-    def start(*arguments: Any, begun: Any, done: Any, **keywords: Any) -> None:
-        asked.append((*arguments, keywords))
-        begun(SimpleNamespace(counted=lambda: SimpleNamespace(to_pylist=lambda: [row()]), late=0))  # fmt: skip
-        throttled: Any = SimpleNamespace(to_pylist=lambda: [row()])
-        done(3, IngestReport(read=5, kept=5), ShadowReport(decided=4, waiting=1, throttled=throttled, until_ms=9_000))  # fmt: skip
+    def opened(folder: str, _: Any, rules: Any, hold_ms: int) -> Any:
+        held.append(([each.name for each in rules], hold_ms))
+        counted = SimpleNamespace(to_pylist=lambda: [row()])
+        return SimpleNamespace(folder=folder, counted=lambda: counted, late=0)
+
+    def start(shadow: Any, *arguments: Any, done: Any, **keywords: Any) -> None:
+        asked.append((shadow.folder, *arguments, keywords))
+        rows: Any = SimpleNamespace(to_pylist=lambda: [row()])
+        done(3, IngestReport(read=5, kept=5), Part(decided=4, waiting=1, results=rows, until_ms=9_000))  # fmt: skip
         (number,) = page.findall("".join(written))
         text = ask(number).text
         families = {each.name: each for each in text_string_to_metric_families(text)}
@@ -103,18 +107,20 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
     page, written = re.compile(r"metrics: (\S+)"), list[str]()
     monkeypatch.setattr("typer.echo", lambda text, **_: written.append(f"{text}\n"))
+    monkeypatch.setattr(runs, "ShadowStream", opened)
     monkeypatch.setattr(runs, "shadow_topic", start)
-    options = ["--topic", "kafka://b:1/t", "--candidates", str(file), "--into", "/u"]
+    usage = str(tmp_path / "usage")
+    options = ["--topic", "kafka://b:1/t", "--candidates", str(file), "--into", usage]
     code, _, err = run("shadow", "stream", *options, "--hold", "2s", "--option", "a=b", "--port", "0")  # fmt: skip
     assert (code, err) == (0, "")
     assert written[1:] == [
         "batch 3: 5 lines: 5 requests added, 0 second lines of forwarded requests, 0 known before, 0 quarantined\n",
         "  shadows: 4 requests decided, 2 throttled, 0 late, 1 waiting\n",
     ]
-    ((source, into, checkpoint, _, candidates, keywords),) = asked
+    ((into, source, checkpoint, _, keywords),) = asked
     assert source == {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "a": "b"}
-    assert (into, checkpoint, [each.name for each in candidates]) == ("/u", "/u/stream-t", ["quotas"])  # fmt: skip
-    assert (keywords["hold_ms"], keywords["every"]) == (2_000, "10000 milliseconds")
+    assert (into, checkpoint) == (usage, f"{usage}/stream-t")
+    assert (held, keywords["every"]) == ([(["quotas"], 2_000)], "10000 milliseconds")
 
 
 def test_a_topic_is_a_uri(run: Run) -> None:

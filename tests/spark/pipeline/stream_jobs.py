@@ -10,9 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotascope.cli.main import app
+from quotascope.pipeline.history import History
 from quotascope.pipeline.history.store import state_of, tables_of
 from quotascope.pipeline.ingest import IngestOptions, IngestReport
-from quotascope.pipeline.runs.shadow import ShadowReport, shadow_topic
+from quotascope.pipeline.replay.continued import Part
+from quotascope.pipeline.runs.shadow import ShadowStream, shadow_topic
 from quotascope.pipeline.table import Table
 from quotascope.quotas.candidates import read_candidates
 
@@ -31,7 +33,7 @@ def run(
     """
     reports: list[Any] = []
 
-    def done(number: int, report: IngestReport, step: ShadowReport) -> None:
+    def done(number: int, report: IngestReport, step: Part) -> None:
         assert report.balanced
         assert step.late == 0
         if number < 0:
@@ -50,18 +52,10 @@ def run(
             "subscribe": topic,
             "maxOffsetsPerTrigger": str(AT_A_TIME),
         }
-        shadow_topic(
-            source,
-            f"{folder}/tables",
-            f"{folder}/checkpoint",
-            IngestOptions(),
-            read_candidates(f"{folder}/candidates.yaml"),
-            buckets=16,
-            every=None,
-            hold_ms=10_000,
-            begun=lambda _: None,
-            done=done,
-        )
+        into, rules = f"{folder}/tables", read_candidates(f"{folder}/candidates.yaml")
+        shadow = ShadowStream(into, History.create(into, 16), rules)
+        checkpoint = f"{folder}/checkpoint"
+        shadow_topic(shadow, source, checkpoint, IngestOptions(), every=None, done=done)
     return reports
 
 
