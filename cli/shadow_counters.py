@@ -64,32 +64,32 @@ class ShadowCounters(Collector):
         if key not in self._counts and len(self._counts) >= MOST_ENTITIES:
             key = (*key[:3], OVERFLOW, OVERFLOW)
         counts = self._counts.setdefault(key, [0, 0, 0])
-        for place, name in enumerate(("throttled_requests", "throttled_ms", "rejected_mutations")):  # fmt: skip
-            counts[place] += row[name]
+        counts[0] += row["throttled_requests"]
+        counts[1] += row["throttled_ms"]
+        counts[2] += row["rejected_mutations"]
 
     def read(self) -> tuple[Series]:
         """All series by the name of their family, then by the values of its labels."""
         with self._lock:
-            counts = dict(self._counts)
-            throttled = {key: float(each[0]) for key, each in counts.items()}
-            seconds = {key: each[1] / 1_000 for key, each in counts.items()}
-            refused = {(shadow, *rest): float(counts[shadow, kind, *rest][2]) for shadow, kind, *rest in counts if kind == "controller_mutation"}  # fmt: skip
-            decided: dict[_Key, float] = (
-                {(): self._until_ms / 1_000} if self._until_ms else {}
-            )
-            return ({
-                SHADOW_THROTTLED_REQUESTS.name: throttled,
-                SHADOW_THROTTLE_SECONDS.name: seconds,
+            refused: dict[_Key, float] = {}
+            for (shadow, kind, *entity), (_, _, mutations) in self._counts.items():
+                if kind == "controller_mutation":
+                    refused[shadow, *entity] = mutations
+            series: dict[str, Mapping[_Key, float]] = {
+                SHADOW_THROTTLED_REQUESTS.name: {key: float(each[0]) for key, each in self._counts.items()},
+                SHADOW_THROTTLE_SECONDS.name: {key: each[1] / 1_000 for key, each in self._counts.items()},
                 SHADOW_REFUSED_MUTATIONS.name: refused,
-                SHADOW_LATE_REQUESTS.name: {(): float(self._late)},
-                SHADOW_DECIDED.name: decided,
-            },)  # fmt: skip
+                SHADOW_LATE_REQUESTS.name: {(): self._late},
+                SHADOW_DECIDED.name: {(): self._until_ms / 1_000} if self._until_ms else {},
+            }  # fmt: skip
+        return (series,)
 
     def collect(self) -> Iterator[Metric]:
         """The families for Prometheus."""
         (series,) = self.read()
         for family in stream_families():
-            metric = Metric(family.name.removesuffix("_total"), family.help, str(family.type.value))  # fmt: skip
+            name, kind = family.name.removesuffix("_total"), str(family.type.value)
+            metric = Metric(name, family.help, kind)
             for labels, value in series[family.name].items():
                 named = dict(zip(family.labels, labels, strict=True))
                 metric.add_sample(family.name, named, value)

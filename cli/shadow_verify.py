@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
@@ -84,37 +83,44 @@ def verify(
         verify_prometheus,
     )
 
-    times = _ms(since, "--since"), _ms(until, "--until"), _ms(begin, "--from")
+    since_ms = _ms(since, "--since")
+    until_ms = None if until is None else _ms(until, "--until")
+    begin_ms = None if begin is None else _ms(begin, "--from")
     if (folder is None) == (prometheus is None):
-        raise typer.BadParameter("give one of them", param_hint="--folder, --prometheus")  # fmt: skip
+        hint = "--folder, --prometheus"
+        raise typer.BadParameter("give one of them", param_hint=hint)
     try:
         if prometheus is not None:
-            found = verify_prometheus(prometheus, shadow, times[0] or 0, times[1] or time.time_ns() // 1_000_000, times[2])  # fmt: skip
+            found = verify_prometheus(prometheus, shadow, since_ms, until_ms, begin_ms)
         else:
-            found = verify_log(folder or "", shadow, times[0] or 0, *times[1:])
+            found = verify_log(folder or "", shadow, since_ms, until_ms, begin_ms)
     except NotVerified as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None
-    agrees = found.agrees(tolerance / 100)
+    agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()
     if as_json:
-        document = {"agrees": agrees, "off_percent": round(100 * found.off(), 3), "tolerance_percent": tolerance, **asdict(found)}  # fmt: skip
+        document = {"agrees": agrees, "off_percent": round(off_percent, 3)}
+        document |= {"tolerance_percent": tolerance, **asdict(found)}
         typer.echo(json.dumps(document, indent=2))
     else:
         from rich.console import Console
 
         Console().print(_table(found))
-        typer.echo(f"{'agrees' if agrees else 'differs'}: the throttle time is off by {100 * found.off():.1f} %, {sum(not each.agrees for each in found.entities)} of {len(found.entities)} entities differ")  # fmt: skip
+        differ = sum(not each.agrees for each in found.entities)
+        typer.echo(
+            f"{'agrees' if agrees else 'differs'}: the throttle time is off by {off_percent:.1f} %, {differ} of {len(found.entities)} entities differ"
+        )
     raise typer.Exit(0 if agrees else 1)
 
 
-def _ms(text: str | None, name: str) -> int | None:
-    if text is None:
-        return None
+def _ms(text: str, name: str) -> int:
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z", param_hint=name) from None  # fmt: skip
-    return round(1_000 * (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp())  # fmt: skip
+        about = f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z"
+        raise typer.BadParameter(about, param_hint=name) from None
+    zoned = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return round(1_000 * zoned.timestamp())
 
 
 def _table(found: Verification) -> Table:
@@ -125,14 +131,16 @@ def _table(found: Verification) -> Table:
     from quotascope.metrics import spelled
     from quotascope.pages.words import seconds, shown
 
-    table = Table(title=Text(f"Shadow {shown(found.shadow)}: predicted → since it is set"), box=SIMPLE_HEAD, title_justify="left")  # fmt: skip
+    title = Text(f"Shadow {shown(found.shadow)}: predicted → since it is set")
+    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left")
     table.add_column("entity", overflow="fold")
     for name in ("throttled", "throttle time", "refused", ""):
         table.add_column(name, justify="right")
     for each in found.entities[:_MOST]:
         before, after = each.predicted, each.happened
+        entity = spelled(each.user, each.client_id)
         cells = (
-            f"{spelled(each.user, each.client_id)}{f' on {shown(each.cluster)}' if each.cluster else ''}",
+            f"{entity} on {shown(each.cluster)}" if each.cluster else entity,
             f"{before.throttled:,} → {after.throttled:,}",
             f"{seconds(before.seconds)} → {seconds(after.seconds)}",
             f"{before.refused:,} → {after.refused:,}",

@@ -42,7 +42,8 @@ def board(scope: Scope) -> dict[str, Any]:
 def verdicts(scope: Scope) -> Row:
     """Whether each shadow would have been quiet."""
     counted = _throttled(scope)
-    exprs = counted, _most(counted), _unknown(scope), _most(_unknown(scope)), _quiet(scope)  # fmt: skip
+    unknown = _unknown(scope)
+    exprs = counted, _most(counted), unknown, _most(unknown), _quiet(scope)
     found = table(
         "Shadows",
         "Clients that each shadow would throttle on the broker with most of them, now and at most in 14 days; those of which that is unknown; and for how long no client was throttled and none unknown, as far back as 14 days.",
@@ -64,8 +65,9 @@ def verdicts(scope: Scope) -> Row:
 def clients(scope: Scope) -> Row:
     """The clients that would be throttled, beside what is enforced."""
     chosen = top(scope, _ROWS, _of(scope, catalog.SHADOW_UTILIZATION))
-    waits = both(_of(scope, catalog.SHADOW_THROTTLE_TIME), chosen, scope.keys(*_CLIENT))  # fmt: skip
-    now = (_beside(scope, chosen, enforced) for enforced in (utilization(scope), throttled(scope)))  # fmt: skip
+    waits = both(_of(scope, catalog.SHADOW_THROTTLE_TIME), chosen, scope.keys(*_CLIENT))
+    enforced = utilization(scope), throttled(scope)
+    now = (_beside(scope, chosen, each) for each in enforced)
     found = table(
         "Clients nearest to the limits of a shadow",
         f"Usage / limit of the shadow, and the delay of a request now if it were set, on the worst broker; beside them what is enforced on the same user and client-id, if anything is. At most {_ROWS} of each cluster.",
@@ -111,12 +113,14 @@ def over_time(scope: Scope) -> Row:
 
 def _throttled(scope: Scope) -> str:
     """Clients that would be throttled, on the broker with most: the same one on two brokers is one."""
-    return scope.by("max", scope.of(catalog.SHADOW_THROTTLED_ENTITIES, _CHOSEN), *_RULES)  # fmt: skip
+    of_brokers = scope.of(catalog.SHADOW_THROTTLED_ENTITIES, _CHOSEN)
+    return scope.by("max", of_brokers, *_RULES)
 
 
 def _unknown(scope: Scope) -> str:
     """Clients of which it is unknown, all reasons together; 0 where all are evaluated."""
-    of_brokers = scope.by("max", scope.of(catalog.SHADOW_UNEVALUATED_ENTITIES, _CHOSEN), *_RULES, "broker", "reason")  # fmt: skip
+    every = scope.of(catalog.SHADOW_UNEVALUATED_ENTITIES, _CHOSEN)
+    of_brokers = scope.by("max", every, *_RULES, "broker", "reason")
     found = scope.by("sum", of_brokers, *_RULES)
     return operation(grouped(found), "or", f"0 * {_throttled(scope)}")
 
@@ -127,7 +131,8 @@ def _most(expr: str) -> str:
 
 def _quiet(scope: Scope) -> str:
     """Seconds since a client was throttled or unknown; where none was, since the shadow was seen first."""
-    bad = operation(grouped(above(_throttled(scope), 0)), "or", grouped(above(_unknown(scope), 0)))  # fmt: skip
+    hit, unknown = above(_throttled(scope), 0), above(_unknown(scope), 0)
+    bad = operation(grouped(hit), "or", grouped(unknown))
     last = call("max_over_time", f"{call('timestamp', bad)}[{_PAST}]")
     first = call("min_over_time", f"{call('timestamp', _throttled(scope))}[{_PAST}]")
     return operation(grouped(f"time() - {last}"), "or", grouped(f"time() - {first}"))

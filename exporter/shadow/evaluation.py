@@ -153,13 +153,13 @@ class _Evaluation:
     def _followed(self, layout: Layout, limits: Limits) -> Grouping:
         """The entities under the rules of now, resolved again when any of these has changed."""
         grouping = self._grouping
-        crowded = grouping is not None and len(grouping.entities) > 2 * len(grouping.members) + 1000  # fmt: skip
-        if grouping is None or crowded or not alike(limits, self._limits):
+        if grouping is None or grouping.crowded or not alike(limits, self._limits):
             candidate = self._candidate
             if not candidate.based:
                 candidate = candidate.over(QuotaSet(limits.quotas()))
-            grouping = self._grouping = Grouping(candidate.tables(), limits, candidate.windows, self._shows)  # fmt: skip
-            self._shown = np.empty(0, np.bool_)
+            rules, windows = candidate.tables(), candidate.windows
+            grouping = Grouping(rules, limits, windows, self._shows)
+            self._grouping, self._shown = grouping, np.empty(0, np.bool_)
         self._limits = limits
         grouping.follow(layout)
         return grouping
@@ -199,27 +199,28 @@ class _Evaluation:
             able = able[np.argpartition(-rank[able], self._most)[: self._most]]
         self._shown = np.zeros(len(rank), np.bool_)
         self._shown[able] = True
-        times, ratios = answers.throttle_ms[able], answers.ratios[able]
-        chosen = able[np.lexsort((-ratios, -times))]
+        order = np.lexsort((-answers.ratios[able], -answers.throttle_ms[able]))
         return tuple(
-            EntityUsage(entity=grouping.entities[number], usage=usage, throttle_time_seconds=ms / 1000)
-            for number, usage, ms in zip(chosen.tolist(), answers.usages[chosen].tolist(), answers.throttle_ms[chosen].tolist(), strict=True)
-        )  # fmt: skip
+            EntityUsage(
+                entity=grouping.entities[number],
+                usage=float(answers.usages[number]),
+                throttle_time_seconds=float(answers.throttle_ms[number]) / 1000,
+            )
+            for number in able[order].tolist()
+        )
 
     def _unknown(self, joined: Snapshot) -> Shadow:
         """Nothing is known without the configured quotas."""
         tables = self._candidate.tables()
-        based, layout = self._candidate.based, joined.shown.layout
-        rows = Counter(zip(layout.types.tolist(), (entity.broker for entity in layout.entities), strict=True))  # fmt: skip
-        return Shadow(
-            name=self._candidate.name,
-            unevaluated={
-                (kind, node.broker, UnevaluatedReason.LIMITS_UNKNOWN): max(1, rows[number, node.broker])
-                for number, kind in enumerate(TYPES)
-                for node in joined.nodes
-                if tables[kind].enabled or not based
-            },
-        )  # fmt: skip
+        entities = joined.shown.layout.entities
+        rows = Counter((entity.quota_type, entity.broker) for entity in entities)
+        unknown: dict[tuple[QuotaType, str, str], int] = {
+            (kind, node.broker, UnevaluatedReason.LIMITS_UNKNOWN): max(1, rows[kind, node.broker])
+            for kind in TYPES
+            for node in joined.nodes
+            if tables[kind].enabled or not self._candidate.based
+        }  # fmt: skip
+        return Shadow(name=self._candidate.name, unevaluated=unknown)
 
 
 class _Answers(NamedTuple):
@@ -250,11 +251,13 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
         ratios = usages / limits
         throttle_ms = np.zeros(count)
         over = np.flatnonzero(usages > limits)
-        times = np.floor((usages - limits)[over] / limits[over] * grouping.windows[over] + 0.5)  # fmt: skip
+        excess = (usages - limits)[over] / limits[over]
+        times = np.floor(excess * grouping.windows[over] + 0.5)
         throttle_ms[over] = np.minimum(times, grouping.longest[over])
         strict = rows[grouping.stricter]
         delays, usage = columns.throttle_time[strict], columns.usage[strict]
-        held = (delays > 0) | (np.isnan(delays) & (usage >= columns.layout.limits[strict]))  # fmt: skip
+        at_limit = usage >= columns.layout.limits[strict]
+        held = (delays > 0) | (np.isnan(delays) & at_limit)
         held &= columns.causes[strict] != _NOT_ITS_OWN
     buckets = np.array([kind is _MUTATION for kind, _ in grouping.pools], np.bool_)
     old = np.array([broker in late for _, broker in grouping.pools], np.bool_)
@@ -286,11 +289,14 @@ def _counted(
     """The entities by quota type and broker: those evaluated, of these those throttled, and the others by reason."""
     pools, codes = grouping.pool_of, answers.codes
     known = codes == 0
-    over = known & (answers.throttle_ms > 0)
-    evaluated, throttled = (
-        Counter({grouping.pools[pool]: int(number) for pool, number in enumerate(np.bincount(pools[where])) if number})
-        for where in (known, over)
-    )  # fmt: skip
+    evaluated, throttled = Counter[Pool](), Counter[Pool]()
+    for counts, where in (
+        (evaluated, known),
+        (throttled, known & (answers.throttle_ms > 0)),
+    ):
+        for pool, number in enumerate(np.bincount(pools[where]).tolist()):
+            if number:
+                counts[grouping.pools[pool]] = number
     unknown = Counter[tuple[QuotaType, str, str]]()
     width = 1 + len(_REASONS)
     numbers = np.bincount(pools[codes > 0] * width + codes[codes > 0])

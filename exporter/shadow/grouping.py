@@ -23,6 +23,10 @@ Names: TypeAlias = tuple[str, str]
 """User and client-id: of a request, or of the tags of a metric, where "" is an absent one."""
 Pool: TypeAlias = tuple[QuotaType, str]
 """What is counted together: a quota type on a broker."""
+_Placed: TypeAlias = dict[Names, Names | int]
+"""The tags under the shadow by those measured, or what else a row is."""
+_Numbers: TypeAlias = dict[tuple[str, Names], int]
+"""The numbers of entities by broker and tags."""
 
 _UNLIMITED: Final = -1
 """A row that no rule of the shadow limits, whichever requests are in it."""
@@ -111,11 +115,16 @@ class Grouping:
     ) -> None:
         self.enforced = {kind: limits.rules.get(kind, NO_RULES) for kind in QuotaType}
         self.rules = rules
-        self._limits, self._shadow_limits = limits, Limits(rules=rules, nodes=limits.nodes, read_at=0.0)  # fmt: skip
+        self._limits = limits
+        self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
         self._windows, self._shows = windows, shows
-        self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}  # fmt: skip
-        self._known: dict[QuotaType, tuple[dict[Names, Names | int], dict[tuple[str, Names], int]]] = {kind: ({}, {}) for kind in QuotaType}  # fmt: skip
-        """The tags under the shadow by those measured, and the numbers of entities by broker and tags."""
+        self._completions = {
+            kind: Completions(self.enforced[kind], table)
+            for kind, table in rules.items()
+        }
+        self._known: dict[QuotaType, tuple[_Placed, _Numbers]] = {
+            kind: ({}, {}) for kind in QuotaType
+        }
         self._pool_numbers: dict[Pool, int] = {}
         self._group = np.empty(0, np.intp)
         self.layout = Layout(())
@@ -149,6 +158,11 @@ class Grouping:
         self.divided: Rows = self.members
         """The pool of each of those rows."""
 
+    @property
+    def crowded(self) -> bool:
+        """Whether most of its entities have no row any more."""
+        return len(self.entities) > 2 * len(self.members) + 1000
+
     def follow(self, layout: Layout) -> None:
         """Take the rows of another layout under the same rules."""
         if layout is self.layout:
@@ -164,10 +178,12 @@ class Grouping:
         in_force = layout.limits[self.members]
         self.stricter = np.flatnonzero(in_force < self.limits[self.of_members])
         self.kept = np.zeros(len(self.entities), np.bool_)
-        buckets = layout.types[self.members] == TYPES.index(QuotaType.CONTROLLER_MUTATION)  # fmt: skip
-        for row, number in zip(self.members[buckets], self.of_members[buckets], strict=True):  # fmt: skip
-            ours, theirs = self.entities[number], layout.entities[row]
-            self.kept[number] = (*_names(ours), ours.limit) == (*_names(theirs), theirs.limit)  # fmt: skip
+        mutations = TYPES.index(QuotaType.CONTROLLER_MUTATION)
+        for place in np.flatnonzero(layout.types[self.members] == mutations):
+            number = self.of_members[place]
+            ours, theirs = self.entities[number], layout.entities[self.members[place]]
+            same = _names(ours) == _names(theirs) and ours.limit == theirs.limit
+            self.kept[number] = same
         apart = layout.entities[group == _DIVIDED]
         self.divided = np.array([self._pool(entity) for entity in apart], np.intp)
         self.unclear = np.zeros(len(self.entities), np.bool_)
@@ -194,7 +210,10 @@ class Grouping:
         number = numbers.get((entity.broker, tags))
         if number is None:
             number = numbers[entity.broker, tags] = len(self.entities)
-            made = Entity(broker=entity.broker, quota_type=kind, user=tags[0], client_id=tags[1])  # fmt: skip
+            user, client_id = tags
+            made = Entity(
+                broker=entity.broker, quota_type=kind, user=user, client_id=client_id
+            )
             self.entities.append(limited(made, self._shadow_limits))
         return number
 
@@ -232,7 +251,11 @@ class Grouping:
             else:
                 continue
             for request in requests:
-                if enforced.metric_tags(*request) == names and rules.metric_tags(*request) == tags:  # fmt: skip
+                measured, made = (
+                    enforced.metric_tags(*request),
+                    rules.metric_tags(*request),
+                )
+                if measured == names and made == tags:
                     return True
         return False
 
@@ -240,18 +263,18 @@ class Grouping:
         """Add the numbers of entities that are new."""
         made = []
         for entity in entities:
-            node = self._limits.nodes.get(entity.broker)
-            samples, seconds = float(self._windows.samples), float(self._windows.window_seconds)  # fmt: skip
-            if node is not None:
-                samples, seconds = float(node.quota_samples), node.quota_window_seconds
+            samples, seconds = (
+                self._windows.samples,
+                float(self._windows.window_seconds),
+            )
+            if (node := self._limits.nodes.get(entity.broker)) is not None:
+                samples, seconds = node.quota_samples, node.quota_window_seconds
             request = entity.quota_type is QuotaType.REQUEST
-            made.append((
-                np.nan if entity.limit is None else entity.limit,
-                samples * seconds * 1000,
-                seconds * 1000 if request else INT_MAX,
-                self._pool(entity),
-                not self._shows(entity.user, entity.client_id),
-            ))  # fmt: skip
+            limit = np.nan if entity.limit is None else entity.limit
+            longest_ms = seconds * 1000 if request else INT_MAX
+            hidden = not self._shows(entity.user, entity.client_id)
+            window_ms = samples * seconds * 1000
+            made.append((limit, window_ms, longest_ms, self._pool(entity), hidden))
         if made:
             self._described = np.concatenate([self._described, made])
             columns = np.ascontiguousarray(self._described.T)

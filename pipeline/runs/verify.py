@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -153,11 +154,11 @@ def verify_log(
         requests["throttle_ms"], pa.scalar(0, pa.int32())
     )
     hit = pc.greater(throttles, pa.scalar(0))
-    after = _summed(requests, [hit, throttles, requests["refused"]])
+    after = _summed(requests, [hit, throttles, requests["refused"]], 1.0)
     return _compared(shadow, times, before, after)
 
 
-def _summed(rows: pa.Table, figures: Iterable[Any], scale: float = 1.0) -> _ByEntity:
+def _summed(rows: pa.Table, figures: Iterable[Any], scale: float) -> _ByEntity:
     """By entity the sums of throttled requests, throttle times in ms, and refused requests."""
     key, names = ["user", "client_id"], ["throttled", "ms", "refused"]
     columns = dict(zip(names, figures, strict=True))
@@ -174,7 +175,7 @@ def _summed(rows: pa.Table, figures: Iterable[Any], scale: float = 1.0) -> _ByEn
 
 
 def verify_prometheus(
-    url: str, shadow: str, since_ms: int, until_ms: int, begin_ms: int | None
+    url: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None
 ) -> Verification:
     """
     Compare the throttle times of a shadow before its limits were set with those of the brokers after that, both as a Prometheus has them.
@@ -183,7 +184,7 @@ def verify_prometheus(
         NotVerified: there is no prediction, or Prometheus does not answer.
 
     """
-    times = times_of(since_ms, until_ms, begin_ms)
+    times = times_of(since_ms, until_ms or time.time_ns() // 1_000_000, begin_ms)
     # strings of PromQL, as of Go, may be written as those of JSON
     name = json.dumps(shadow, ensure_ascii=False)
     wanted = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
@@ -191,12 +192,12 @@ def verify_prometheus(
     if not before:
         about = f"it has no prediction of shadow {shadow[:60]!r} in that time"
         raise NotVerified(f"{url}: {about}")
-    after = _sampled(url, _ACTED, times.since, times.until)
+    after = _sampled(url, _ACTED, times.since, times.until, 1.0)
     return _compared(shadow, times, before, after)
 
 
 def _sampled(
-    url: str, wanted: str, begin_ms: int, end_ms: int, scale: float = 1.0
+    url: str, wanted: str, begin_ms: int, end_ms: int, scale: float
 ) -> _ByEntity:
     """By entity of a cluster the samples above 0, and their sum."""
     span = f"{max(1, (end_ms - begin_ms) // 1_000)}s"
