@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
-from prometheus_client import Metric
-from prometheus_client.registry import Collector
-
-from quotascope.metrics.catalog.family import OVERFLOW
+from quotascope.metrics.catalog.family import OVERFLOW, Family
 from quotascope.metrics.catalog.shadow_stream import (
     SHADOW_DECIDED,
     SHADOW_LATE_REQUESTS,
     SHADOW_REFUSED_MUTATIONS,
     SHADOW_THROTTLE_SECONDS,
     SHADOW_THROTTLED_REQUESTS,
-    stream_families,
 )
 
 MOST_ENTITIES: Final = 20_000
@@ -31,7 +27,7 @@ def _entity(row: Mapping[str, Any]) -> _Key:
     return tuple(str(row[name]) for name in names)
 
 
-class ShadowCounters(Collector):
+class ShadowCounters:
     """
     Counts of each entity under each shadow, which only grow.
 
@@ -84,13 +80,7 @@ class ShadowCounters(Collector):
             }  # fmt: skip
         return (series,)
 
-    def collect(self) -> Iterator[Metric]:
-        """The families for Prometheus."""
-        (series,) = self.read()
-        for family in stream_families():
-            name, kind = family.name.removesuffix("_total"), str(family.type.value)
-            metric = Metric(name, family.help, kind)
-            for labels, value in series[family.name].items():
-                named = dict(zip(family.labels, labels, strict=True))
-                metric.add_sample(family.name, named, value)
-            yield metric
+
+def series_of(family: Family, read: tuple[Series]) -> Mapping[tuple[str, ...], float]:
+    """The series of a family in what `ShadowCounters.read` returned."""
+    return read[0][family.name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing, nullcontext
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,9 +13,6 @@ from . import ingest, options, whatif
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
     from quotascope.pipeline.replay.continued import Part
-    from quotascope.spark_listener.exposition.otlp import JobPush
-
-    from .shadow_counters import ShadowCounters
 
 EXAMPLES = """
 Examples:
@@ -71,16 +68,19 @@ def stream(
     """
     options.check_extra()
     from quotascope.exporter.config import seconds_of
+    from quotascope.metrics.catalog.shadow_stream import stream_families
     from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.shadow import ShadowStream, shadow_topic
     from quotascope.quotas.candidates import read_candidates
+    from quotascope.spark_listener.exposition.collector import JobCollector
     from quotascope.spark_listener.exposition.page import DriverPage
 
-    from .shadow_counters import ShadowCounters
+    from .shadow_counters import ShadowCounters, series_of
 
     servers, name = ingest.topic_of(topic, "--topic")
     source = {"kafka.bootstrap.servers": servers, "subscribe": name}
+    source |= ingest.source_of(option)
     given = IngestOptions(
         broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics
     )
@@ -101,34 +101,30 @@ def stream(
         )
         sys.stdout.flush()
 
-    if port is not None:
-        page = DriverPage(counters, bind_address, port)
-        typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
-    with (
-        nullcontext()
-        if otlp_endpoint is None
-        else closing(_push(otlp_endpoint, counters, shadow.rules))
-    ):
+    families = stream_families()
+    with ExitStack() as shown:
+        if port is not None:
+            collector = JobCollector(counters.read, None, families, series_of)
+            page = DriverPage(collector, bind_address, port)
+            shown.callback(page.close)
+            typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
+        if otlp_endpoint is not None:
+            from quotascope.spark_listener.exposition.otlp import JobPush
+            from quotascope.spark_listener.settings import ListenerSettings
+
+            push = JobPush(
+                ListenerSettings(otlp_endpoint=otlp_endpoint),
+                counters.read,
+                app_id=f"shadow-{shadow.rules}",
+                families=families,
+                series=series_of,
+            )
+            shown.callback(push.close)
         shadow_topic(
             shadow,
-            source | ingest.source_of(option),
+            source,
             checkpoint or f"{into.rstrip('/')}/stream-{name}",
             given,
             every=None if once else f"{every_ms} milliseconds",
             done=done,
         )
-
-
-def _push(endpoint: str, counters: ShadowCounters, rules: str) -> JobPush:
-    """Push as a listener in the driver does; the stream goes on without a receiver."""
-    from quotascope.metrics.catalog.shadow_stream import stream_families
-    from quotascope.spark_listener.exposition.otlp import JobPush
-    from quotascope.spark_listener.settings import ListenerSettings
-
-    return JobPush(
-        ListenerSettings(otlp_endpoint=endpoint),
-        counters.read,
-        app_id=f"shadow-{rules}",
-        families=stream_families(),
-        series=lambda family, read: read[0][family.name],
-    )

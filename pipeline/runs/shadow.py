@@ -201,7 +201,7 @@ class ShadowStream:
         try:
             with self._state.filesystem.open_input_file(path) as source:
                 return Carried.loaded(pa.ipc.open_file(source).read_all())
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, LookupError, ValueError) as error:
             remedy = (
                 "restore it, or remove the folder and the table `shadow` to begin again"
             )

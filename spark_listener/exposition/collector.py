@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -29,24 +29,34 @@ class JobCollector(Collector):
     Args:
         snapshots: called once for each scrape, so that all numbers of a page are of one moment.
         cluster: the Kafka cluster that the jobs use, as the exporter calls it: one more label of every series. None for none.
+        families: what is shown; those of jobs unless given.
+        series: the series of a family in what `snapshots` returns.
 
     """
 
-    def __init__(self, snapshots: Snapshots, cluster: str | None = None) -> None:
+    def __init__(
+        self,
+        snapshots: Callable[[], Iterable[Any]],
+        cluster: str | None = None,
+        families: Iterable[Family] | None = None,
+        series: Callable[[Family, Any], Mapping[tuple[str, ...], float]] | None = None,
+    ) -> None:
         self._snapshots = snapshots
         self._cluster = cluster
+        self._families = tuple(job_families() if families is None else families)
+        self._series = series or series_of
 
     def describe(self) -> Iterator[Metric]:
         """The families without series."""
-        for family in job_families():
+        for family in self._families:
             yield _empty(family, family.labels)
 
     def collect(self) -> Iterator[Metric]:
         """The families that have series."""
         jobs = tuple(self._snapshots())
         more = () if self._cluster is None else (self._cluster,)
-        for family in job_families():
-            series = series_of(family, jobs)
+        for family in self._families:
+            series = self._series(family, jobs)
             if series:
                 labels = (*family.labels, "cluster") if more else family.labels
                 metric = _empty(family, labels)

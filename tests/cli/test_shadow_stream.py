@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from opentelemetry.sdk.resources import Resource
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from tests.cli.conftest import Run
 from tests.integration.web import ask
 
 from quotascope.cli import shadow_counters
-from quotascope.cli.shadow_counters import ShadowCounters
+from quotascope.cli.shadow_counters import ShadowCounters, series_of
 from quotascope.metrics.catalog.family import OVERFLOW
 from quotascope.metrics.catalog.shadow_stream import stream_families
 from quotascope.pipeline.ingest import IngestReport
@@ -23,6 +24,7 @@ from quotascope.pipeline.replay.continued import Part
 from quotascope.pipeline.runs import shadow as runs
 from quotascope.pipeline.runs import verify
 from quotascope.pipeline.runs.verify import Figures, NotVerified, Verification, Verified
+from quotascope.spark_listener.exposition.collector import JobCollector
 from quotascope.spark_listener.exposition.otlp import metrics_data
 
 HOSTILE = 'a\n"b"\\<b>'
@@ -33,9 +35,14 @@ def row(**more: Any) -> dict[str, Any]:
     return {"candidate": "half", "broker": "1", "user": "alice", "client_id": "app", "quota_type": "produce", "throttled_requests": 2, "throttled_ms": 1_500, "rejected_requests": 0, "rejected_mutations": 0, "step": 1} | more  # fmt: skip
 
 
+def collected(counters: ShadowCounters) -> list[Metric]:
+    """As the page has them."""
+    return [*JobCollector(counters.read, None, stream_families(), series_of).collect()]
+
+
 def shown(counters: ShadowCounters) -> dict[tuple[str, ...], float]:
     """By name and values of labels."""
-    return {(sample.name, *sample.labels.values()): sample.value for metric in counters.collect() for sample in metric.samples}  # fmt: skip
+    return {(sample.name, *sample.labels.values()): sample.value for metric in collected(counters) for sample in metric.samples}  # fmt: skip
 
 
 def test_counters() -> None:
@@ -54,13 +61,13 @@ def test_counters() -> None:
         ("quotascope_shadow_decided_timestamp_seconds",): 12.5,
     }  # fmt: skip
     declared = {family.name: set(family.labels) for family in stream_families()}
-    for metric in counters.collect():
+    for metric in collected(counters):
         assert all(set(sample.labels) == declared[sample.name] for sample in metric.samples)  # fmt: skip
 
 
 def test_pushed() -> None:
     """Over OTLP they have the values and labels of the page, and names that Prometheus translates back."""
-    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, stream_families(), lambda family, read: read[0][family.name])  # fmt: skip
+    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, stream_families(), series_of)  # fmt: skip
     scoped: Any = pushed.resource_metrics[0].scope_metrics[0]
     points = {metric.name: [(point.attributes, point.value) for point in metric.data.data_points] for metric in scoped.metrics}  # fmt: skip
     alice = {"shadow": "half", "quota_type": "produce", "broker": "1", "user": "alice", "client_id": "app"}  # fmt: skip
