@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -108,13 +108,8 @@ def verify(
 
 
 def _ms(text: str | None, name: str) -> int | None:
-    if text is None:
-        return None
-    try:
-        given = datetime.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z", param_hint=name) from None  # fmt: skip
-    return round(1_000 * (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp())  # fmt: skip
+    at = options.time_of(text, name, UTC)
+    return None if at is None else round(1_000 * at)
 
 
 def _table(found: Verification) -> Table:
