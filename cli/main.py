@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from . import (
     demo,
     doctor,
+    episodes,
     explain,
     ingest,
     recommend,
@@ -86,6 +87,7 @@ app.command(epilog=status.EXAMPLES)(status.status)
 app.command(epilog=top.EXAMPLES)(top.top)
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=episodes.EXAMPLES)(episodes.episodes)
 app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
 app.command(epilog=request_topic.EXAMPLES)(request_topic.request_topic)
 app.command(epilog=whatif.EXAMPLES)(whatif.whatif)

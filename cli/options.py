@@ -111,21 +111,19 @@ _PIPELINE = ("pyarrow", "msgspec", "deltalake")
 """What the extra of that name installs."""
 
 
-def named_folder(folder: str) -> str:
+def named_folder(folder: str | None) -> str | None:
     """The folder, unless it is empty as an unset variable of a shell: tables would lie at the root. Raises ``typer.BadParameter``."""
-    if not folder.strip():
+    if folder is not None and not folder.strip():
         raise typer.BadParameter("a folder or URI is needed, and this is empty")
     return folder
 
 
-Folder = Annotated[
-    str,
-    typer.Argument(
-        metavar="FOLDER",
-        help="What `quotascope ingest --into` wrote: a folder or URI.",
-        callback=named_folder,
-    ),
-]
+FOLDER = typer.Argument(
+    metavar="FOLDER",
+    help="What `quotascope ingest --into` wrote: a folder or URI.",
+    callback=named_folder,
+)
+Folder = Annotated[str, FOLDER]
 EngineName = Annotated[
     Literal["auto", "local", "spark"],
     typer.Option(
@@ -193,6 +191,19 @@ def zone_of(name: str) -> tzinfo:
         raise typer.BadParameter(
             f"{name[:60]!r} is no time zone; try Europe/Berlin"
         ) from None
+
+
+def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
+    """The Unix time in seconds of a text in ISO 8601, in the zone unless it has one; None without a text. Raises ``typer.BadParameter``."""
+    from datetime import datetime
+
+    if text is None:
+        return None
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z", param_hint=name) from None  # fmt: skip
+    return (given if given.tzinfo else given.replace(tzinfo=zone)).timestamp()
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

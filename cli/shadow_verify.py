@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -83,9 +83,8 @@ def verify(
         verify_prometheus,
     )
 
-    since_ms = _ms(since, "--since")
-    until_ms = None if until is None else _ms(until, "--until")
-    begin_ms = None if begin is None else _ms(begin, "--from")
+    since_ms = _ms(since, "--since") or 0
+    until_ms, begin_ms = _ms(until, "--until"), _ms(begin, "--from")
     if (folder is None) == (prometheus is None):
         hint = "--folder, --prometheus"
         raise typer.BadParameter("give one of them", param_hint=hint)
@@ -113,14 +112,9 @@ def verify(
     raise typer.Exit(0 if agrees else 1)
 
 
-def _ms(text: str, name: str) -> int:
-    try:
-        given = datetime.fromisoformat(text)
-    except ValueError:
-        about = f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z"
-        raise typer.BadParameter(about, param_hint=name) from None
-    zoned = given if given.tzinfo else given.replace(tzinfo=UTC)
-    return round(1_000 * zoned.timestamp())
+def _ms(text: str | None, name: str) -> int | None:
+    at = options.time_of(text, name, UTC)
+    return None if at is None else round(1_000 * at)
 
 
 def _table(found: Verification) -> Table:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -30,6 +30,7 @@ from ..diagnosis import Catalog, Finding
 from ..errors import ConfigError, SourceError, SourceUnreadable
 from ..join.limiting import deciding, limited
 from ..limits import Limits
+from ..page.query import MOST, EpisodeQuery, address_of
 from ..snapshot import (
     Columns,
     ConnectionUsage,
@@ -185,6 +186,25 @@ async def read_recent(
         }
     except (SourceError, ValueError, TypeError, LookupError):
         return {}
+    finally:
+        await fetch.close()
+
+
+async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, Any]:
+    """What an exporter answers at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
+    base = f"{target.url.removesuffix(_PATH)}/api/v1/episodes"
+    fetch, rows = HttpFetch(target, _HINT, _EXPORTER), list[dict[str, Any]]()
+    address = address_of(replace(query, size=MOST))
+    try:
+        while True:
+            part = json.loads(await fetch.read(URL(f"{base}{address}", encoded=True)))
+            rows += map(dict, part["episodes"])
+            if not (address := part["next"]):
+                return {**part, "episodes": rows}
+    except SourceError as error:
+        raise type(error)(f"the exporter {base}: {error}") from error
+    except (ValueError, TypeError, LookupError) as error:
+        raise SourceUnreadable(f"{base}: the answer has no episodes; {_HINT}") from error  # fmt: skip
     finally:
         await fetch.close()
 

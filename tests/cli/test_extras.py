@@ -47,6 +47,7 @@ COMMANDS = {
     "alerts mixin": "dashboards",
     "rules jmx-exporter": "",
     "ingest app-1 --into usage": "pipeline",
+    "episodes usage": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
     "recommend usage": "pipeline",
     "shadow status --exporter http://127.0.0.1:9": "",

@@ -1,0 +1,195 @@
+"""`quotascope episodes`: when a client was throttled, by which rule, for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import json as jsonlib
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from . import options
+from .options import TimeZone, check_extra, grouped, time_of, zone_of
+from .settings import AdminOptions, RunningExporter
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from quotascope.exporter.sources.fetch import HttpTarget
+
+EXAMPLES = """
+Examples:
+
+quotascope episodes usage --user alice --begin 2026-11-22T18:00 --end 2026-11-23T08:00 --time-zone Europe/Berlin
+
+quotascope episodes usage --user alice --client-id app1 --quotas quotas.yaml --json
+
+quotascope episodes --user alice --exporter http://quotascope:9749
+"""
+_MOST: Final = 200
+"""Rows of the table."""
+_MOST_GAPS: Final = 10
+
+
+@grouped
+def episodes(
+    folder: Annotated[str | None, options.FOLDER] = None,
+    *,
+    user: Annotated[str | None, options.USER] = None,
+    client_id: options.ClientId = None,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Begin of the time to show, as ISO 8601.",
+            show_default="as far back as is known",
+        ),
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="End of that time.", show_default="the last known"
+        ),
+    ] = None,
+    time_zone: TimeZone = "UTC",
+    quotas: options.QuotasFrom = None,
+    running: RunningExporter,
+    kafka: AdminOptions,
+    json: options.Json = False,
+) -> None:
+    """
+    Show when a client was throttled, by which rule, and for how long: from a usage history, or from a running exporter.
+
+    The request log names no rules: they are found by the quotas of that time, from a file or the cluster. An exporter knows episodes since it started.
+    """
+    zone, exporter = zone_of(time_zone), running.target()
+    span = time_of(begin, "--begin", zone), time_of(end, "--end", zone)
+    if (folder is None) == (exporter is None):
+        raise typer.BadParameter("give one of them", param_hint="FOLDER, --exporter")
+    if span[0] is not None and span[1] is not None and span[0] >= span[1]:
+        raise typer.BadParameter("has to be later than --begin", param_hint="--end")
+    if exporter is not None:
+        found = asyncio.run(_of_exporter(exporter, user, client_id, *span))
+    else:
+        check_extra()
+        from quotascope.pipeline.runs.episodes import find_episodes
+        from quotascope.quotas import read_quotas
+
+        from .quotas.cluster import configured
+
+        settings = kafka.configuration()
+        known = None if settings.kafka is None else configured(settings)
+        known = read_quotas(quotas) if quotas else known
+        found = find_episodes(folder or "", (user, client_id), span, known)
+    # unknown is not false
+    missed = None if found["not_covered"] else False
+    found = {"throttled": True if found["episodes"] else missed, **found}
+    if json:
+        typer.echo(jsonlib.dumps(found, indent=2))
+        return
+    from rich.console import Console
+
+    if found["episodes"]:
+        Console().print(_table(found["episodes"], zone))
+    for line in _sentences(found, zone, "seen" if exporter else "logged"):
+        typer.echo(line)
+
+
+async def _of_exporter(
+    target: HttpTarget,
+    user: str | None,
+    client_id: str | None,
+    begin: float | None,
+    end: float | None,
+) -> dict[str, Any]:
+    """The episodes of an exporter in the form of those of a history (`find_episodes`)."""
+    from quotascope.exporter.api.client import read_episodes
+    from quotascope.exporter.page.query import EpisodeQuery
+
+    query = EpisodeQuery(user=user, client_id=client_id, since=begin or 0.0)
+    answer = await read_episodes(target, query)
+    since, now = answer["since"], answer["taken_at"]
+    begin, end = since if begin is None else begin, now if end is None else end
+    gaps = [(begin, since), *answer["gaps"], (now, end)]
+    inside = [(max(begin, first), min(end, last)) for first, last in gaps]
+    rows = sorted(answer["episodes"], key=lambda each: each["began_at"])
+    return {
+        "begin": begin,
+        "end": end,
+        "not_covered": [{"broker": None, "begin": first, "end": last} for first, last in inside if first < last],
+        "episodes": [
+            {
+                **{name: each[name] for name in ("user", "client_id", "broker", "quota_type", "began_at")},
+                "ended_at": each["seen_at"],
+                "ongoing": each["ongoing"],
+                "throttled_requests": None,
+                "throttle_seconds": None,
+                "longest_throttle_seconds": each["throttle_time_seconds"],
+                "rules": _rules(each),
+            }
+            for each in rows
+            if each["began_at"] <= end
+        ],
+    }  # fmt: skip
+
+
+def _rules(entity: dict[str, Any]) -> list[str] | None:
+    if entity["cause"] == "controller_mutation":
+        return ["a controller mutation quota"]
+    if entity["limit_state"] == "unknown" or entity["cause"] == "unknown":
+        return None
+    return [entity["rule"]["name"]] if entity["rule"] else []
+
+
+def _table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from quotascope.metrics import spelled
+    from quotascope.pages.words import moment, seconds, shown
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("from", no_wrap=True)
+    for header in ("length", "entity", "node", "quota", "rule"):
+        table.add_column(header, overflow="fold")
+    for header in ("requests", "total", "longest"):
+        table.add_column(header, justify="right")
+    for each in rows[-_MOST:]:
+        count, rules = each["throttled_requests"], each["rules"]
+        lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))  # fmt: skip
+        cells = (
+            moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
+            f"{seconds(each['ended_at'] - each['began_at'])}{', goes on' if each['ongoing'] else ''}",
+            spelled(each["user"] or None, each["client_id"] or None),
+            shown(each["broker"]),
+            each["quota_type"].replace("_", " "),
+            "unknown" if rules is None else shown(" or ".join(rules), 200) or "no rule",
+            "?" if count is None else f"{count:,}",
+            *("?" if length is None else seconds(length) for length in lengths),
+        )
+        table.add_row(*map(Text, cells))
+    if len(rows) > _MOST:
+        table.caption = f"the latest {_MOST} of {len(rows):,}: --json has all"
+    return table
+
+
+def _sentences(found: dict[str, Any], zone: tzinfo, how: str) -> Iterator[str]:
+    """That there was no throttle, as far as that is known, and what is not."""
+    from quotascope.pages.words import moment, shown
+
+    def span(times: dict[str, Any]) -> str:
+        begin, end = (moment(1_000 * times[name], zone) for name in ("begin", "end"))
+        return f"from {begin} to {end}"
+
+    gaps = found["not_covered"]
+    if found["throttled"] is False:
+        yield f"no throttle was {how} {span(found)}"
+    elif found["throttled"] is None:
+        yield f"whether there was a throttle {span(found)} is unknown in part:"
+    for each in gaps[:_MOST_GAPS]:
+        of = "" if each["broker"] is None else f" of node {shown(each['broker'])}"
+        yield f"nothing was {how}{of} {span(each)}"
+    if len(gaps) > _MOST_GAPS:
+        yield f"nor in {len(gaps) - _MOST_GAPS:,} other times: --json has all"

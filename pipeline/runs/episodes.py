@@ -1,0 +1,109 @@
+"""The throttle episodes of a history on disk: when a client was throttled, by which rule, and which times the log covers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotascope.metrics import QuotaType, RuleTable
+from quotascope.quotas import QuotaSet
+
+from ..history import History
+from ..history.episodes import episodes_in
+from ..report.usage import span_ms
+from ..table import Table
+from ..table.layout import DAY_MS
+from ..week import QUARTER_MS
+
+
+def find_episodes(
+    folder: str,
+    client: tuple[str | None, str | None],
+    span_s: tuple[float | None, float | None] = (None, None),
+    quotas: QuotaSet | None = None,
+) -> dict[str, Any]:
+    """
+    The episodes that touch a time, by their begin, as a document; times in it are Unix times in seconds.
+
+    Its ``not_covered`` are the times without any request, of a broker by quarter of an hour. The ``rules`` of an episode, which may be two, are
+    null without quotas.
+
+    Args:
+        folder: of the history, as `quotascope ingest` has made it.
+        client: user and client id as in history, None for any.
+        span_s: begin and end, Unix times in seconds; the history's own for None.
+        quotas: those in force at the time; None when they are unknown.
+
+    Raises:
+        NoTable: there is no history, or none with episodes.
+        EmptyHistory: there is nothing in it.
+        TableError: a table cannot be read.
+
+    """
+    history, table = History.open(folder), Table.open(f"{folder.rstrip('/')}/episodes")
+    first, last = span_ms(history)
+    begin, end = (usual if given is None else round(1_000 * given) for given, usual in zip(span_s, (first, last), strict=True))  # fmt: skip
+    rows = episodes_in(table, *client, begin, end).sort_by("began").to_pylist()
+    tables = None if quotas is None else quotas.tables()
+    _, late = history.detail.added_since(table.last_epoch(f"follows {history.detail.identity}"))  # fmt: skip
+    behind = [(None, file.day * DAY_MS, (file.day + 1) * DAY_MS) for file in late]
+    gaps = [*_gaps(history.seconds, (first, begin, end, last)), *sorted(set(behind))]
+    return {
+        "begin": begin / 1_000,
+        "end": end / 1_000,
+        "not_covered": [
+            {"broker": broker, "begin": max(begin, since) / 1_000, "end": min(end, until) / 1_000}
+            for broker, since, until in gaps
+            if since < end and until > begin
+        ],
+        "episodes": [
+            {
+                **{name: row[name] for name in ("user", "client_id", "broker", "quota_type")},
+                "began_at": row["began"] / 1_000,
+                "ended_at": row["ended"] / 1_000,
+                "ongoing": False,
+                "throttled_requests": row["throttled"],
+                "throttle_seconds": row["throttle_ms"] / 1_000,
+                "longest_throttle_seconds": row["longest_ms"] / 1_000,
+                "rules": None if tables is None else _rules(row, tables),
+            }
+            for row in rows
+        ],
+    }  # fmt: skip
+
+
+def _rules(row: dict[str, Any], tables: Mapping[QuotaType, RuleTable]) -> list[str]:
+    """What may have throttled, by Kafka's precedence: the quota of the API, or that of request time."""
+    labels = {row["quota_type"], QuotaType.REQUEST.label}
+    decided = {kind.label: tables[kind].decide(row["user"], row["client_id"]) for kind in QuotaType if kind.label in labels}  # fmt: skip
+    return [f"{label} {rule.entity.rule}" for label, rule in decided.items() if rule.entity]  # fmt: skip
+
+
+def _gaps(
+    seconds: Table, times: tuple[int, int, int, int]
+) -> Iterator[tuple[str | None, int, int]]:
+    """What lies before and after all requests, and for each broker of these days the quarters of an hour without one."""
+    first, begin, end, last = times
+    yield None, begin, first
+    yield None, last, end
+    begin, end = max(begin, first), min(end, last)
+    quarters = range(begin // QUARTER_MS, -(-end // QUARTER_MS))
+    seen = defaultdict[str | None, set[int]](set)
+    days = range(begin // DAY_MS, end // DAY_MS + 1)
+    files = [file for file in seconds.files() if file.day in days]
+    for batch in seconds.batches(files, ("broker", "start")):
+        found: Any = pc.divide(batch.column("start"), pa.scalar(QUARTER_MS))
+        pairs = pa.table({"broker": batch.column("broker"), "quarter": found})
+        for each in pairs.group_by(["broker", "quarter"]).aggregate([]).to_pylist():
+            seen[each["broker"]].add(each["quarter"])
+    for broker in [*sorted(filter(None, seen))] or (None,):
+        known = seen[broker].intersection(quarters)
+        edges = sorted({quarters.start - 1, quarters.stop, *known})
+        for one, other in pairwise(edges if quarters else ()):
+            if other > one + 1:
+                yield broker, (one + 1) * QUARTER_MS, other * QUARTER_MS

@@ -1,0 +1,205 @@
+"""`quotascope episodes`: what it shows of a history and of an exporter, and what it does not claim."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from tests.cli.conftest import Run
+from tests.exporter.examples import NOW, health, limits, snapshot, usage
+from tests.pipeline.history.requests import START_MS, requests
+
+from quotascope.exporter.api.documents import encoded, episodes_document
+from quotascope.exporter.diagnosis.episodes import Episodes
+from quotascope.exporter.page.query import read_episode_query
+from quotascope.pipeline.history import History
+from quotascope.pipeline.ingest import IngestTables
+
+START = START_MS / 1_000
+QUARTER = 900.0
+HOSTILE = "a\n\x1b[2J<b>" + "x" * 300
+QUOTAS = """
+quotas:
+  - {user: alice, producer_byte_rate: 1000}
+  - {user: <default>, request_percentage: 5}
+"""
+
+
+def written(folder: Path, *changes: tuple[float, dict[str, Any]]) -> None:
+    """A history of Produce requests, so long after the start."""
+    source = IngestTables.create(str(folder)).requests
+    rows = requests(*({"api_key": 0, "timestamp": START_MS + round(1_000 * at), "completed": START_MS + round(1_000 * at)} | change for at, change in changes))  # fmt: skip
+    source.append(f"{source.version}", rows)
+    History.create(str(folder)).update(source)
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal with room for each cell."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two hours of one broker, the second quarter of an hour without a request; alice is throttled in the third, for four minutes."""
+    quarters = [(QUARTER * each, {"user": "carol"}) for each in range(8) if each != 1]
+    slow = [(2 * QUARTER + 60.0 * each, {"throttle_ms": 500 * each}) for each in range(1, 5)]  # fmt: skip
+    mallory = (7 * QUARTER, {"user": HOSTILE, "client_id": HOSTILE, "api_key": 3, "throttle_ms": 7})  # fmt: skip
+    written(tmp_path, *quarters, *slow, mallory)
+    (tmp_path / "quotas.yaml").write_text(QUOTAS)
+    return tmp_path
+
+
+def asked(run: Run, *arguments: object) -> dict[str, Any]:
+    """The answer for programs."""
+    code, out, err = run("episodes", *arguments, "--json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_when_was_alice_throttled(folder: Path, run: Run) -> None:
+    """When, how long, how many requests and how much; the rule once quotas are given, which the log does not name."""
+    found = asked(run, folder, "--user", "alice")
+    (episode,) = found["episodes"]
+    expected = {
+        "user": "alice", "client_id": "app", "broker": "1", "quota_type": "produce", "began_at": START + 2 * QUARTER + 60, "ended_at": START + 2 * QUARTER + 242,
+        "ongoing": False, "throttled_requests": 4, "throttle_seconds": 5.0, "longest_throttle_seconds": 2.0, "rules": None,
+    }  # fmt: skip
+    assert episode == expected
+    quotas = "--quotas", folder / "quotas.yaml"
+    (episode,) = asked(run, folder, "--user", "alice", *quotas)["episodes"]
+    assert episode["rules"] == ["produce 3 user alice", "request 6 user <default>"]
+    _, out, _ = run("episodes", folder, "--user", "alice", "--time-zone", "Europe/Berlin")  # fmt: skip
+    assert " ".join(out.splitlines()[1].split()) == "2023-11-14 23:44:20 3 min 2 s alice / app 1 produce unknown 4 5 s 2 s"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "throttled", "gaps"),
+    [
+        ("22:43:20", "22:44:20", True, []),
+        ("22:48:00", "23:13:00", False, []),
+        ("22:20:00", "22:44:00", None, [("1", 1_700_000_400.0, 1_700_001_000.0)]),
+        ("22:00:00", "22:14:00", None, [(None, 1_699_999_200.0, START)]),
+        ("21:00:00", "22:00:00", None, [(None, 1_699_995_600.0, 1_699_999_200.0)]),
+    ],
+)
+def test_not_throttled_is_said_only_of_what_the_log_covers(
+    begin: str,
+    end: str,
+    throttled: bool | None,  # noqa: FBT001 - a case
+    gaps: Sequence[tuple[str | None, float, float]],
+    folder: Path,
+    run: Run,
+) -> None:
+    """A time before the log, and a quarter of an hour without any request, are unknown."""
+    times = ("--begin", f"2023-11-14T{begin}", "--end", f"2023-11-14T{end}+00:00")
+    found = asked(run, folder, "--user", "alice", *times)
+    assert found["throttled"] is throttled
+    covered = [(each["broker"], each["begin"], each["end"]) for each in found["not_covered"]]  # fmt: skip
+    assert covered == gaps
+    _, out, _ = run("episodes", folder, "--user", "alice", *times)
+    assert ("no throttle was logged" in out) is (throttled is False)
+    assert ("unknown in part" in out) is (throttled is None)
+
+
+def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> None:
+    """Requests that came to the history, and not to its episodes yet."""
+    source = IngestTables.create(str(folder)).requests
+    source.append("late", requests({"timestamp": START_MS, "throttle_ms": 9}))
+    made = History.create(str(folder))
+    History(detail=made.detail, seconds=made.seconds).update(source)
+    found = asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")  # fmt: skip
+    assert found["throttled"] is None
+    made.update(source)
+    assert asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")["throttled"] is False  # fmt: skip
+
+
+def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
+    """No line is forged, and no cursor is moved; programs get the name as it is."""
+    found = asked(run, folder, "--user", HOSTILE)
+    assert [each["user"] for each in found["episodes"]] == [HOSTILE]
+    _, out, _ = run("episodes", folder)
+    assert "\x1b" not in out
+    assert "alice / app" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give one of them"),
+        (("x", "--exporter", "http://x"), "give one of them"),
+        (("x", "--begin", "tonight"), "'tonight' is no time"),
+        (("x", "--begin", "2026-01-02", "--end", "2026-01-02"), "later than --begin"),
+        (("x", "--time-zone", "Nowhere"), "is no time zone"),
+        (("nothing",), "there is no table"),
+        (("--exporter", "http://127.0.0.1:9"), "127.0.0.1:9"),
+    ],
+)
+def test_mistakes(
+    arguments: Sequence[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Run,
+) -> None:
+    """Each is one message, and an exit code that is not 0."""
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("episodes", *arguments)
+    assert code > 0
+    assert out == ""
+    assert message in err
+
+
+@pytest.fixture
+def exporter() -> Iterator[str]:
+    """One that has seen alice throttled by her rule and bob by an unknown one, and could not read a node for a while."""
+    alice = usage(of=limits(), limit=1_000.0, usage=2_000.0, throttle_time_seconds=0.5)
+    bob = usage(user="bob", throttle_time_seconds=2.0)
+    episodes = Episodes()
+    for at, shown in ((0, [alice]), (30, [alice, bob]), (60, []), (100, []), (130, [])):
+        last = replace(snapshot(*shown, sources=(health(up=at != 60),)), taken_at=NOW + at)  # fmt: skip
+        episodes.note(last)
+
+    class Api(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
+            answer = encoded(episodes_document(last, episodes, replace(read_episode_query(query), size=1)))  # fmt: skip
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Be quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Api) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_running_exporter(exporter: str, run: Run) -> None:
+    """All parts of its answer; what it cannot know is null, and its gaps are said."""
+    found = asked(run, "--exporter", exporter)
+    alice, bob = found["episodes"]
+    assert (alice["began_at"], alice["ended_at"], alice["ongoing"]) == (NOW, NOW + 30, False)  # fmt: skip
+    assert (alice["rules"], alice["throttled_requests"], alice["longest_throttle_seconds"]) == (["3 user alice"], None, 0.5)  # fmt: skip
+    assert (bob["user"], bob["rules"]) == ("bob", None)
+    assert found["not_covered"] == [{"broker": None, "begin": NOW + 30, "end": NOW + 60}]  # fmt: skip
+    _, out, _ = run("episodes", "--exporter", exporter, "--user", "alice")
+    assert "2026-11-21 09:03:00  30 s    user alice  1     produce  3 user alice" in out
+    assert "nothing was seen from 2026-11-21 09:03:30 UTC to 2026-11-21 09:04:00 UTC" in out  # fmt: skip
+    quiet = ("--user", "carol", "--begin", "2026-11-21T09:04:10", "--end", "2026-11-21T09:05")  # fmt: skip
+    _, out, _ = run("episodes", "--exporter", exporter, *quiet)
+    assert out == "no throttle was seen from 2026-11-21 09:04:10 UTC to 2026-11-21 09:05:00 UTC\n"  # fmt: skip
+    before = asked(run, "--exporter", exporter, "--user", "carol", "--begin", "2026-11-21T09:00", "--end", "2026-11-21T09:03:20")  # fmt: skip
+    assert before["throttled"] is None
+    assert before["not_covered"] == [{"broker": None, "begin": NOW - 180, "end": NOW}]
