@@ -24,7 +24,8 @@ from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.flood import LOAD, PARTITIONS, WIDE
 
 from quotascope.cli.main import app
-from quotascope.pipeline.runs.blame import Blame, blame
+from quotascope.pipeline.blame.summing import Blame
+from quotascope.pipeline.runs.blame import blame
 
 VICTIM, RATE = "victim", 50
 CONNECTIONS = {"large_produces": 6, "small_fetches": 12, "metadata": 12}

@@ -151,6 +151,15 @@ class Sums(NamedTuple):
         return cls(*(_added(table, key) for table, key in zip(tables, keys, strict=True)))  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blame:
+    """What of a history was divided, and the sums."""
+
+    folder: str
+    plan: Plan
+    sums: Sums
+
+
 def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> Sums:  # fmt: skip
     """
     The sums of the waits that ended, and of the threads that were held, in a piece of time of a pool.

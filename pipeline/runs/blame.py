@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ..blame.intervals import Intervals, read
-from ..blame.summing import Plan, Sums, Survey, plan_of, sums_of
+from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of
 from ..errors import PipelineError
 from ..request_log.schema import REQUESTS
 from ..table import File, Progress, Table
@@ -21,15 +20,6 @@ if TYPE_CHECKING:
 
 class NoQueueTimes(PipelineError):
     """No request of the history has a queue time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Blame:
-    """The answer: what was divided, and the sums."""
-
-    folder: str
-    plan: Plan
-    sums: Sums
 
 
 def blame(
