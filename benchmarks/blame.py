@@ -5,19 +5,27 @@ A victim sends 50 requests a second to a broker with one or two handler threads,
 log is ingested, and the largest culprit of the victim's waits has to be the aggressor.
 """
 
+import argparse
 import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import confluent_kafka
 import kafka as kafka_python
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.flood import LOAD, PARTITIONS, WIDE
+
+from quotascope.cli.main import app
+from quotascope.pipeline.blame.summing import Blame
+from quotascope.pipeline.runs.blame import blame
 
 VICTIM, RATE = "victim", 50
 CONNECTIONS = {"large_produces": 6, "small_fetches": 12, "metadata": 12}
@@ -58,3 +66,65 @@ def loaded(cluster: Cluster, aggressors: Sequence[str], seconds: float, victim: 
     floods = {name: subprocess.Popen(each, stdout=subprocess.PIPE) for name, each in started.items()}  # fmt: skip
     sent = {name: json.loads(flood.communicate(timeout=seconds + 60)[0])["sent"] for name, flood in floods.items()}  # fmt: skip
     return Load(begin_ms=begin_ms, end_ms=time.time_ns() // 1_000_000, sent=sent)
+
+
+def culprits_of(log: Path, folder: Path, threads: int | None) -> tuple[Blame, dict[str, float]]:  # fmt: skip
+    """Ingest a request log; return who is blamed, and by client id the s for which the victim waited because of it."""
+    call(["ingest", str(log), "--broker", "1", "--into", str(folder)])
+    found = blame(str(folder), threads=threads)
+    clients, of_groups = found.plan.clients
+    waits: Counter[str] = Counter()
+    for row in found.sums.matrix.to_pylist():
+        if clients[of_groups[row["victim"]]][1] == VICTIM:
+            culprit = row["culprit"]
+            waits["not in the log" if culprit < 0 else clients[of_groups[culprit]][1]] += row["wait_ns"]  # fmt: skip
+    return found, {name: ns / 1e9 for name, ns in waits.most_common()}
+
+
+def call(arguments: list[str]) -> None:
+    """Run the command, quietly."""
+    with redirect_stdout(StringIO()):
+        app(arguments, standalone_mode=False)
+
+
+def rounds(threads: int, runs: Sequence[Sequence[str]], seconds: float) -> Iterator[tuple[Sequence[str], Path]]:  # fmt: skip
+    """For each run its aggressors, and a log of its requests alone: all on one broker, each with a log of its own."""
+    with TemporaryDirectory() as folder, broker(threads, Path(folder) / "kafka") as cluster:  # fmt: skip
+        log = cluster.nodes[1].request_log
+        for number, aggressors in enumerate(runs):
+            time.sleep(1)
+            begin = log.stat().st_size
+            loaded(cluster, aggressors, seconds)
+            part = Path(folder) / f"{number}.log"
+            with log.open("rb") as lines:
+                lines.seek(begin)
+                part.write_bytes(lines.read())
+            yield aggressors, part
+
+
+def main() -> int:
+    """Print each run; return 1 if an aggressor was not the first culprit of any run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=15)
+    given = parser.parse_args()
+    kinds = [("large_produces",), ("small_fetches",), ("metadata",), ("large_produces", "metadata"), ("small_fetches", "large_produces")]  # fmt: skip
+    wrong = 0
+    for threads in (1, 2):
+        count = given.runs // 2
+        runs = (kinds * count)[:count]
+        for aggressors, log in rounds(threads, runs, given.seconds):
+            with TemporaryDirectory() as folder:
+                found, waits = culprits_of(log, Path(folder), None)
+            # of two aggressors, each first culprit is right: that both come before all others is what is asked
+            named = [name for name in waits if name != "not in the log"]
+            right = set(named[: len(aggressors)]) == set(aggressors)
+            wrong += not right
+            shown = ", ".join(f"{name} {s:.2f} s" for name, s in list(waits.items())[:4])  # fmt: skip
+            print(f"threads {threads} (estimated {found.plan.threads[0]}), {' + '.join(aggressors)}: {'right' if right else 'WRONG'}; {shown}", flush=True)  # noqa: T201  # fmt: skip
+    print(f"{given.runs - wrong} of {given.runs} right")  # noqa: T201
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

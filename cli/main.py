@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import (
+    blame,
     demo,
     doctor,
     episodes,
@@ -92,6 +93,7 @@ app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
 app.command(epilog=request_topic.EXAMPLES)(request_topic.request_topic)
 app.command(epilog=whatif.EXAMPLES)(whatif.whatif)
 app.command(epilog=recommend.EXAMPLES)(recommend.recommend)
+app.command(epilog=blame.EXAMPLES)(blame.blame)
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(history)
 app.add_typer(quotas)

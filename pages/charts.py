@@ -164,7 +164,11 @@ class LimitLine:
 
 
 def line_chart(
-    curve: Curve, limits: Sequence[LimitLine], unit: Format, zone: tzinfo = UTC
+    curve: Curve,
+    limits: Sequence[LimitLine],
+    unit: Format,
+    zone: tzinfo = UTC,
+    title: str = "Usage",
 ) -> tuple[Element, Sequence[LimitLine]]:
     """
     Draw the mean and the peak of each piece, and a line for each limit.
@@ -174,6 +178,7 @@ def line_chart(
         limits: one for each candidate.
         unit: writes rates beside the axis.
         zone: time zone of the labels below the axis.
+        title: what is drawn.
 
     Returns:
         The drawing, and the limits that are too far above the peak to be on it.
@@ -185,7 +190,7 @@ def line_chart(
     begin, end = curve.begin_ms, max(curve.end_ms, curve.begin_ms + 1)
     times = LinearScale(begin, end, _LEFT, _RIGHT)
     heights = LinearScale(0.0, top, _BOTTOM, _TOP)
-    title = f"Usage from {moment(begin, zone)} to {moment(end, zone)}"
+    title = f"{title} from {moment(begin, zone)} to {moment(end, zone)}"
     svg = _chart(_WIDTH, _LINE_HEIGHT, title)
     for value in round_values(top):
         y = heights(value)
@@ -265,6 +270,7 @@ def bar_chart(bars: Sequence[ChartBar], title: str) -> Element:
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 HOURS: Final = 24
 _CELL_LEFT, _CELL_TOP, _CELL_WIDTH, _CELL_HEIGHT = 44, 20, 33, 22
+_NAMES_LEFT: Final = 280
 _FAINTEST: Final = 0.08
 
 
@@ -278,18 +284,45 @@ def heat_map(values: Sequence[float], unit: Format, title: str) -> Element:
         title: of the drawing.
 
     """
-    width = _CELL_LEFT + HOURS * _CELL_WIDTH + 4
-    svg = _chart(width, _CELL_TOP + len(DAYS) * _CELL_HEIGHT + 4, title, "heat")
-    for hour in range(0, HOURS, 3):
-        x = _CELL_LEFT + hour * _CELL_WIDTH + _CELL_WIDTH / 2
-        svg.append(element("text", f"{hour:02}h", class_="tick middle", x=x, y=13))
+    hours = [f"{hour:02}h" for hour in range(HOURS)]
+    return grid_map(DAYS, hours, values, unit, title, left=_CELL_LEFT, every=3)
+
+
+def grid_map(  # noqa: PLR0913 - most by name
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[float],
+    unit: Format,
+    title: str,
+    *,
+    left: int = _NAMES_LEFT,
+    every: int = 1,
+) -> Element:
+    """
+    Draw cells, the darker the higher the value.
+
+    Args:
+        rows: names at the left.
+        columns: names above, of which every so many-th is written.
+        values: row by row; NaN for a cell without data, which is not drawn as 0.
+        unit: writes a value in the tooltip of its cell.
+        title: of the drawing.
+        left: pixels for the names at the left.
+        every: as above.
+
+    """
+    width = left + len(columns) * _CELL_WIDTH + 4
+    svg = _chart(width, _CELL_TOP + len(rows) * _CELL_HEIGHT + 4, title, "heat")
+    for column in range(0, len(columns), every):
+        x = left + column * _CELL_WIDTH + _CELL_WIDTH / 2
+        svg.append(element("text", columns[column], class_="tick middle", x=x, y=13))
     most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
-    for day, name in enumerate(DAYS):
-        y = _CELL_TOP + day * _CELL_HEIGHT
-        svg.append(element("text", name, class_="tick end", x=_CELL_LEFT - 8, y=y + 15))
-        for hour in range(HOURS):
-            value = values[day * HOURS + hour]
-            cell = element("rect", x=_CELL_LEFT + hour * _CELL_WIDTH, y=y, width=_CELL_WIDTH, height=_CELL_HEIGHT)  # fmt: skip
+    for row, name in enumerate(rows):
+        y = _CELL_TOP + row * _CELL_HEIGHT
+        svg.append(element("text", shown(name, left // 7), class_="tick end", x=left - 8, y=y + 15))  # fmt: skip
+        for column, head in enumerate(columns):
+            value = values[row * len(columns) + column]
+            cell = element("rect", x=left + column * _CELL_WIDTH, y=y, width=_CELL_WIDTH, height=_CELL_HEIGHT)  # fmt: skip
             if math.isnan(value):
                 cell.set("class", "blank")
                 about = "no data"
@@ -298,7 +331,7 @@ def heat_map(values: Sequence[float], unit: Format, title: str) -> Element:
                 cell.set("class", "cell")
                 cell.set("fill-opacity", f"{_FAINTEST + (1 - _FAINTEST) * part:.3f}")
                 about = unit(value)
-            svg.append(element("g", element("title", f"{name} {hour:02}h: {about}"), cell))  # fmt: skip
+            svg.append(element("g", element("title", f"{shown(name, 200)} {head}: {about}"), cell))  # fmt: skip
     return svg
 
 

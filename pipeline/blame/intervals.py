@@ -7,9 +7,8 @@ The log has the time of its line, of 1 ms, when the response had left, and the d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,10 +23,13 @@ from ..replay.frame import array, dense
 from ..table import File, Table
 from ..table.layout import Column
 
-COLUMNS: Final = ("completed", "broker", "listener", "user", "client_id", "api_key", "thread_time_ms", "network_time_ms", "queue_time_ms", "remote_time_ms", "response_queue_time_ms", "traffic")  # fmt: skip
+COLUMNS: Final = ("completed", "broker", "listener", "user", "client_id", "api_key", "thread_time_ms", "network_time_ms", "queue_time_ms", "remote_time_ms", "response_queue_time_ms", "traffic", "topic_ids")  # fmt: skip
 """What is read of `REQUESTS`: followers, exempt and forwarded requests hold handler threads as all others."""
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
+_NUMBERS: Final = ("enqueued", "dequeued", "released", "groups", "places")
+_ID: Final = "id:"
+"""No topic's name has a colon."""
 _LONGEST_MS: Final = 86_400_000.0
 """A duration above a day is taken for a damaged one, and unknown."""
 _OF_CONTROLLERS: Final = (
@@ -52,7 +54,7 @@ class Group(NamedTuple):
     client_id: str
     api_key: int
     topic: str | None
-    """The topic with the most bytes of records, or its id where the log has no name; None where there is none, or it is not known."""
+    """The topic with the most bytes of records, or `id:` and its id where the log has no name; None where there is none, or it is unknown."""
 
 
 class Place(NamedTuple):
@@ -78,6 +80,8 @@ class Intervals:
     listeners: Sequence[Place]
     controllers: frozenset[Place]
     """Listeners of controllers."""
+    topics: Mapping[str, str]
+    """Names of topics by `id:` and id, as responses have both."""
     unknown: Ints
     """By listener: requests whose queue time is unknown, and which are in no other column: rows of a release that did not keep it."""
 
@@ -108,19 +112,25 @@ class Intervals:
         """Those that wait or hold a thread at some time from `begin_us` to before `end_us`."""
         return self.only((self.enqueued < end_us) & (self.released >= begin_us))
 
+    def filled(self, parts: Iterable[Intervals]) -> Intervals:
+        """Rows of parts under these names and listeners, of which the parts have no others."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        places = {each: number for number, each in enumerate(self.listeners)}
+        unknown, filled = np.zeros(len(places), np.int64), [self]
+        for part in parts:
+            named = (name._replace(topic=self.topics.get(name.topic or "", name.topic)) for name in part.names)  # fmt: skip
+            of_names = np.asarray([numbers[name] for name in named], np.int32)
+            of_places = np.asarray([places[each] for each in part.listeners], np.int32)
+            np.add.at(unknown, of_places, part.unknown)
+            filled.append(replace(part, groups=of_names[part.groups], places=of_places[part.places]))  # fmt: skip
+        columns: Any = {name: np.concatenate([getattr(part, name) for part in filled]) for name in _NUMBERS}  # fmt: skip
+        whole = replace(self, **columns, unknown=unknown)
+        return whole.only(np.argsort(whole.dequeued, kind="stable"))
+
     def only(self, chosen: NDArray[np.bool_] | Ints, unknown: Ints | None = None) -> Intervals:  # fmt: skip
         """Some rows, by a mask or their numbers, of the same names and listeners."""
-        return Intervals(
-            enqueued=self.enqueued[chosen],
-            dequeued=self.dequeued[chosen],
-            released=self.released[chosen],
-            groups=self.groups[chosen],
-            places=self.places[chosen],
-            names=self.names,
-            listeners=self.listeners,
-            controllers=self.controllers,
-            unknown=self.unknown if unknown is None else unknown,
-        )
+        columns: Any = {name: getattr(self, name)[chosen] for name in _NUMBERS}
+        return replace(self, **columns, unknown=self.unknown if unknown is None else unknown)  # fmt: skip
 
 
 def read(table: Table, files: Iterable[File]) -> Intervals:
@@ -158,38 +168,28 @@ def intervals(rows: pa.Table) -> Intervals:
         names=[Group(user or "", client_id or "", int(key), topic) for user, client_id, key, topic in names],
         listeners=listeners,
         controllers=frozenset(listeners[place] for place in np.unique(places[of_controllers]).tolist()),
+        topics=_named(rows),
         unknown=np.bincount(places[~known], minlength=len(listeners)),
     )  # fmt: skip
 
 
 def together(parts: Sequence[Intervals]) -> Intervals:
-    """All rows of parts, with one list of names and one of listeners, both sorted."""
-    names = sorted({name for part in parts for name in part.names}, key=_sorted_by)
+    """All rows of parts, with one list of names and one of listeners, both sorted; a topic whose name one of the parts has is named in all."""
+    topics = {each: name for part in parts for each, name in part.topics.items()}
+    names = {name._replace(topic=topics.get(name.topic or "", name.topic)) for part in parts for name in part.names}  # fmt: skip
     listeners = sorted({each for part in parts for each in part.listeners})
-    numbers = {name: number for number, name in enumerate(names)}
-    places = {each: number for number, each in enumerate(listeners)}
-    unknown = np.zeros(len(listeners), np.int64)
-    columns: list[tuple[NDArray[np.generic], ...]] = []
-    for part in parts:
-        of_names = np.asarray([numbers[name] for name in part.names], np.int32)
-        of_places = np.asarray([places[each] for each in part.listeners], np.int32)
-        np.add.at(unknown, of_places, part.unknown)
-        columns.append((part.enqueued, part.dequeued, part.released, of_names[part.groups], of_places[part.places]))  # fmt: skip
-    empty = (np.zeros(0, np.int64),) * 3 + (np.zeros(0, np.int32),) * 2
-    joined = [np.concatenate(column) for column in zip(empty, *columns, strict=True)]
-    order = np.argsort(joined[1], kind="stable")
-    enqueued, dequeued, released, groups, of_listeners = (column[order] for column in joined)  # fmt: skip
     return Intervals(
-        enqueued=enqueued,
-        dequeued=dequeued,
-        released=released,
-        groups=groups,
-        places=of_listeners,
-        names=names,
+        enqueued=np.zeros(0, np.int64),
+        dequeued=np.zeros(0, np.int64),
+        released=np.zeros(0, np.int64),
+        groups=np.zeros(0, np.int32),
+        places=np.zeros(0, np.int32),
+        names=sorted(names, key=_sorted_by),
         listeners=listeners,
-        controllers=reduce(frozenset.union, (part.controllers for part in parts), frozenset()),
-        unknown=unknown,
-    )  # fmt: skip
+        controllers=frozenset(each for part in parts for each in part.controllers),
+        topics=topics,
+        unknown=np.zeros(len(listeners), np.int64),
+    ).filled(parts)
 
 
 def _sorted_by(group: Group) -> tuple[str, str, int, bool, str]:
@@ -220,9 +220,20 @@ def _topics(rows: pa.Table) -> Column:
             largest = np.lexsort((-np.arange(len(sizes)), sizes, parents))
             last = np.r_[parents[largest][1:] != parents[largest][:-1], True]
             entries = entries.take(array(largest[last]))
-            topics: Column = pc.coalesce(entries.field("topic"), entries.field("id"))
+            ids = pc.binary_join_element_wise(_ID, entries.field("id"), "")
+            topics: Column = pc.coalesce(entries.field("topic"), ids)
             names[parents[largest[last]]] = topics.to_numpy(zero_copy_only=False)
     return pa.array(names, pa.string())
+
+
+def _named(rows: pa.Table) -> dict[str, str]:
+    """The names of topics, by `id:` and id, that rows have."""
+    if "topic_ids" not in rows.column_names:
+        return {}
+    found: Column = pc.list_flatten(rows["topic_ids"].combine_chunks())
+    pairs = pa.table({name: found.field(name) for name in ("id", "topic")}).drop_null()
+    different = pairs.group_by(["id", "topic"]).aggregate([]).to_pylist()
+    return {f"{_ID}{each['id']}": each["topic"] for each in different}
 
 
 def _encoded(*columns: Column) -> tuple[list[tuple[Any, ...]], Codes]:

@@ -7,6 +7,7 @@ CPU time.
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +17,17 @@ import pyarrow.compute as pc
 
 from quotascope.quotas.candidates import Candidate
 
+from ..blame.intervals import COLUMNS as BLAME_COLUMNS
+from ..blame.intervals import intervals
+from ..blame.summing import Plan, Sums, sums_of
+from ..blame.waits import MARGIN_US
 from ..errors import PipelineError
 from ..history import HISTORY
 from ..history.schema import PLACE
 from ..recommend.need import Need, needs
 from ..recommend.policy import ClusterWindows, Policy
 from ..replay import RESULTS, Mode, ReplaySettings, replay
+from ..replay.compiled import compiled_at_once
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
@@ -41,6 +47,13 @@ if TYPE_CHECKING:
 
 GROUP: Final = "quotascope_group"
 """The column by which rows are shuffled: those that may meet in a limit have one value of it."""
+_PIECES: Final = pa.schema(
+    [
+        (GROUP, pa.int64()),
+        *((name, pa.int64()) for name in ("enqueued", "dequeued", "released")),
+        *((name, pa.int32()) for name in ("groups", "places")),
+    ]
+)
 _GROUPS: Final = 200
 """Where `spark.sql.shuffle.partitions` is no number; Spark's default."""
 _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
@@ -113,6 +126,68 @@ def needs_of_clients(
 def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> pa.Table:
     found = list(needs(rows, policy, windows))
     return pa.table({"answer": [pickle.dumps(found)]})
+
+
+def waits_divided(
+    run: SparkRun,
+    requests: Table,
+    parts: Sequence[Sequence[File]],
+    plan: Plan,
+    progress: Progress | None = None,
+) -> list[Sums]:
+    """
+    Divide the waits of all requests, a pool of handler threads and a piece of time after the other (`Plan.piece_us`).
+
+    Args:
+        run: of the session.
+        requests: of the request log; workers must reach its path.
+        parts: all of its files; each worker reads those of a part.
+        plan: of these requests.
+        progress: called with the tasks that are done, and of how many.
+
+    Raises:
+        PipelineError: what keeps a worker from reading the table.
+
+    """
+    spark = run.spark
+    with shown(spark, "division of waits", progress):
+        tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
+        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES))  # fmt: skip
+        answers = collected(apply_in_arrow(rows, GROUP, partial(_divided, plan), ANSWER))  # fmt: skip
+    return [pickle.loads(row.answer) for row in answers]  # noqa: S301 - of our own workers
+
+
+def _pieces(
+    requests: Table,
+    parts: Sequence[Sequence[File]],
+    plan: Plan,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The requests of some parts, each in its own piece and in those in which waits may end that it was held meanwhile of."""
+    of_listeners = plan.pools[1].astype(np.int64)
+    for batch in batches:
+        for part in batch.column("id").to_numpy().tolist():
+            for rows in requests.batches(parts[part], BLAME_COLUMNS):
+                found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
+                first = (found.dequeued - MARGIN_US) // plan.piece_us
+                last = (found.released + plan.longest_us + MARGIN_US) // plan.piece_us
+                counts = last - first + 1
+                places = np.repeat(np.arange(len(found)), counts)
+                pieces = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts - first, counts)  # fmt: skip
+                columns = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}  # fmt: skip
+                key = pieces * len(of_listeners) + of_listeners[found.places[places]]
+                yield from pa.table({GROUP: key, **columns}, _PIECES).to_batches()
+
+
+def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
+    columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
+    found = replace(plan.head, **columns)
+    piece, pool = divmod(rows[GROUP][0].as_py(), len(plan.head.listeners))
+    begin = piece * plan.piece_us
+    ordered = found.only(np.argsort(found.dequeued, kind="stable"))
+    with compiled_at_once():
+        sums = sums_of(ordered, plan, pool, begin, begin + plan.piece_us)
+    return pa.table({"answer": [pickle.dumps(sums)]})
 
 
 def replay_frame(

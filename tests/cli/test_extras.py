@@ -50,6 +50,7 @@ COMMANDS = {
     "episodes usage": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
     "recommend usage": "pipeline",
+    "blame usage": "pipeline",
     "shadow status --exporter http://127.0.0.1:9": "",
     "shadow stream --topic kafka://b:1/t --candidates quotas.yaml --into usage": "pipeline",
     "shadow verify a --folder usage --since 2026-01-01": "pipeline",

@@ -7,14 +7,15 @@ import pytest
 
 from quotascope.metrics.protocol import ApiKey
 from quotascope.pipeline.blame.intervals import Group, Intervals, intervals, together
+from quotascope.pipeline.request_log.schema import TOPIC_ID, TRAFFIC
 
-TRAFFIC = pa.list_(pa.struct([("topic", pa.string()), ("id", pa.string()), ("bytes", pa.int64())]))  # fmt: skip
 KINDS: dict[str, pa.DataType] = {
     "completed": pa.int64(),
     **dict.fromkeys(("broker", "listener", "user", "client_id"), pa.string()),
     "api_key": pa.int16(),
     **dict.fromkeys(("thread_time_ms", "network_time_ms", "queue_time_ms", "remote_time_ms", "response_queue_time_ms"), pa.float64()),
-    "traffic": TRAFFIC,
+    "traffic": pa.list_(TRAFFIC),
+    "topic_ids": pa.list_(TOPIC_ID),
 }  # fmt: skip
 SCHEMA = pa.schema(KINDS)
 ROW = {
@@ -67,7 +68,7 @@ def test_rows_of_an_older_table_are_unknown() -> None:
         ([], None),
         ([("a", "A", 5), ("b", "B", 7), ("c", "C", 7)], "b"),
         ([("a", "A", None), ("b", "B", 1)], "b"),
-        ([(None, "QUJD", 5), ("b", "B", 1)], "QUJD"),
+        ([(None, "QUJD", 5), ("b", "B", 1)], "id:QUJD"),
     ],
 )
 def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str | None) -> None:
@@ -89,6 +90,14 @@ def test_controllers_have_handler_threads_of_their_own() -> None:
     assert found.pools[0] == ["1", "1 controller", "2"]
     assert [len(found.of_pool(name)) for name in found.pools[0]] == [2, 2, 1]
     assert len(found.of_pool("3")) == 0
+
+
+def test_an_id_is_named_by_any_part() -> None:
+    """As a Metadata response in another file does; and an id without a name stays one."""
+    traffic = [{"traffic": [{"topic": None, "id": each, "bytes": 1}]} for each in "AB"]
+    known = made({"topic_ids": [{"topic": "orders", "id": "A"}, {"topic": None, "id": "B"}]})  # fmt: skip
+    found = together([made(*traffic), known])
+    assert [name.topic for name in found.names] == [None, "id:B", "orders"]
 
 
 def test_parts_together_are_the_whole() -> None:

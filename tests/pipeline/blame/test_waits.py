@@ -1,6 +1,7 @@
 """The division of waits, against one that looks at every pair of requests, and cut anywhere."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from math import floor
 
@@ -36,6 +37,7 @@ def made(requests: list[Request]) -> Intervals:
         names=[Group(f"u{number}", "", 0, None) for number in range(4)],
         listeners=[Place("1", "A")],
         controllers=frozenset(),
+        topics={},
         unknown=np.zeros(1, np.int64),
     )
 
@@ -96,7 +98,7 @@ def test_many_groups_and_a_long_queue(way: str) -> None:
     requests = [(1_000 + 10 * n, 5_000 * n, 5_000, n % 4) for n in range(300)]
     waiting = made(requests)
     names = [Group(f"u{number}", "", 0, None) for number in range(300)]
-    many = Intervals(**{name: getattr(waiting, name) for name in Intervals.__dataclass_fields__} | {"names": names, "groups": np.arange(300, dtype=np.int32)})  # fmt: skip
+    many = replace(waiting, names=names, groups=np.arange(300, dtype=np.int32))
     with kernels(way):
         found = sums(divided(many, 1, 0, 1 << 40, SLOT_US))
     assert len(found) > 40_000

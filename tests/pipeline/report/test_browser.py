@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from tests.chromium.browser import Browser, browser
+from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.advices import advice, hit, recommendation
 from tests.pipeline.report.results import (
     HOSTILE,
@@ -21,9 +23,11 @@ from tests.pipeline.report.results import (
 )
 
 from quotascope.metrics import QuotaType
+from quotascope.pipeline.report.blame import blame_page
 from quotascope.pipeline.report.recommend_page import charted, recommend_page
 from quotascope.pipeline.report.usage import LimitGroup
 from quotascope.pipeline.report.whatif import whatif_page
+from quotascope.pipeline.runs.blame import blame
 from quotascope.quotas import kafka_configs
 
 pytestmark = pytest.mark.real
@@ -71,8 +75,15 @@ def recommended(*, hostile: bool) -> str:
     return recommend_page(made, drawn, commands.lines)
 
 
+def blamed(*, hostile: bool) -> str:
+    """The page of blame."""
+    with TemporaryDirectory() as folder:
+        rows = saturated(HOSTILE if hostile else "dana", others=30)
+        return blame_page(blame(stored(Path(folder), rows)))
+
+
 @pytest.mark.parametrize("hostile", [False, True])
-@pytest.mark.parametrize("page", [whatif, recommended])
+@pytest.mark.parametrize("page", [whatif, recommended, blamed])
 def test_page_in_a_browser(
     page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -105,7 +116,7 @@ def test_page_by_day_and_by_night(
     assert colors[FIRST[scheme]] > 500
 
 
-@pytest.mark.parametrize("page", [whatif, recommended])
+@pytest.mark.parametrize("page", [whatif, recommended, blamed])
 @pytest.mark.parametrize("hostile", [False, True])
 @pytest.mark.parametrize("width", [420, 900, 1_400])
 def test_narrow_windows(

@@ -1,0 +1,226 @@
+"""What a log's requests are before their waits are divided, and what the parts of a piece add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..replay.compiled import Codes, Ints
+from ..replay.frame import array
+from ..table.layout import Column
+from .intervals import Intervals, together
+from .waits import MARGIN_US, divided
+
+OTHERS: Final = -2
+"""In the place of a culprit in `Sums.timeline`: clients with less than a twentieth of a slot's waits each."""
+_LEAST_SHARE: Final = 0.05
+SECOND_US: Final = 1_000_000
+_SLOTS_S: Final = (1, 10, 60, 600, 3_600, 86_400)
+_MOST_SLOTS: Final = 1_500
+_PIECE_ROWS: Final = 200_000
+"""About as many requests of all pools are in a piece that a worker of Spark takes."""
+_IDLE: Final = 0.1
+"""Part of a thread: busier ones count in an estimate of threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Survey:
+    """What is known of some requests before waits are divided."""
+
+    head: Intervals
+    """Their names and listeners, without rows."""
+    rows: int
+    begin_us: int
+    """When the first was enqueued; above `end_us` where there is no request."""
+    end_us: int
+    longest_us: int
+    """The longest wait."""
+    busy: pa.Table
+    """By listener (`place`) and `second`: us for which threads were held."""
+
+    @classmethod
+    def of(cls, requests: Intervals) -> Survey:
+        """The survey of some requests."""
+        first, length = requests.dequeued, requests.released - requests.dequeued
+        rows, seconds, held = spread(first, length, SECOND_US)
+        return cls(
+            head=requests.only(np.zeros(0, np.int64)),
+            rows=len(requests),
+            begin_us=int(requests.enqueued.min(initial=1 << 62)),
+            end_us=int(requests.released.max(initial=0)),
+            longest_us=int((first - requests.enqueued).max(initial=0)),
+            busy=summed({"place": requests.places[rows], "second": seconds}, {"held": held}),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """How the waits of all requests are divided."""
+
+    head: Intervals
+    """All names and listeners, and the requests of unknown queue time."""
+    rows: int
+    begin_us: int
+    end_us: int
+    """After the last request was done with."""
+    longest_us: int
+    slot_us: int
+    """Length of the slots of the timeline, of which there are not too many."""
+    piece_us: int
+    """
+    Length of the pieces that Spark's workers divide apart, in whole slots.
+
+    At least a minute, and four times the longest wait: of what is held before a piece each one needs as much as that.
+    """
+    threads: Sequence[int]
+    """Handler threads, by pool."""
+    estimated: bool
+    """Whether they are the most that the log shows busy in a second."""
+
+    @cached_property
+    def pools(self) -> tuple[list[str], Codes]:
+        """As of `head`."""
+        return self.head.pools
+
+    @cached_property
+    def clients(self) -> tuple[list[tuple[str, str]], Codes]:
+        """As of `head`."""
+        return self.head.clients()
+
+
+def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
+    """
+    The plan for all requests of some surveys.
+
+    Args:
+        surveys: of all parts.
+        threads: `num.io.threads` of each broker; else, by pool, the most that were busy in a second, and at least one.
+
+    """
+    head = together([each.head for each in surveys])
+    pools, of_listeners = head.pools
+    busiest = [1] * len(pools)
+    if threads is None:
+        places = {place: number for number, place in enumerate(head.listeners)}
+        numbers = [np.asarray([of_listeners[places[place]] for place in each.head.listeners], np.int64) for each in surveys]  # fmt: skip
+        busy = [each.busy.append_column("pool", array(of[each.busy["place"].to_numpy()])) for each, of in zip(surveys, numbers, strict=True)]  # fmt: skip
+        by_second = _added(pa.concat_tables(busy).drop_columns(["place"]), ("pool", "second"))  # fmt: skip
+        for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
+            busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
+    rows = sum(each.rows for each in surveys)
+    begin = min((each.begin_us for each in surveys), default=0)
+    end = max((each.end_us for each in surveys), default=0) + 1
+    longest = max((each.longest_us for each in surveys), default=0)
+    slot = SECOND_US * next((each for each in _SLOTS_S if end - begin <= each * SECOND_US * _MOST_SLOTS), _SLOTS_S[-1])  # fmt: skip
+    share = (end - begin) * _PIECE_ROWS // max(1, rows)
+    least = max(60 * SECOND_US, 4 * (longest + 2 * MARGIN_US), share)
+    return Plan(
+        head=head,
+        rows=rows,
+        begin_us=begin,
+        end_us=end,
+        longest_us=longest,
+        slot_us=slot,
+        piece_us=-(-least // slot) * slot,
+        threads=[threads] * len(pools) if threads else busiest,
+        estimated=not threads,
+    )
+
+
+class Sums(NamedTuple):
+    """What parts add up to: tables of int64, each key once. Clients and groups are the plan's numbers, culprits also `NOT_LOGGED`."""
+
+    matrix: pa.Table
+    """`pool`, `victim` and `culprit` (groups): `wait_ns`"""
+    timeline: pa.Table
+    """`pool`, `slot`, `victim` and `culprit` (clients, also `OTHERS`): `wait_ns`"""
+    loads: pa.Table
+    """`pool`, `slot`, `client`: `requests` that were taken in it, `held_us` within it"""
+
+    @classmethod
+    def added(cls, parts: Iterable[Sums]) -> Sums:
+        """The sums of all parts."""
+        keys = [("pool", "victim", "culprit"), ("pool", "slot", "victim", "culprit"), ("pool", "slot", "client")]  # fmt: skip
+        tables = map(pa.concat_tables, zip(*parts, strict=True))
+        return cls(*(_added(table, key) for table, key in zip(tables, keys, strict=True)))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blame:
+    """What of a history was divided, and the sums."""
+
+    folder: str
+    plan: Plan
+    sums: Sums
+
+
+def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> Sums:  # fmt: skip
+    """
+    The sums of the waits that ended, and of the threads that were held, in a piece of time of a pool.
+
+    Args:
+        requests: with the plan's names; of the pool, all that hold a thread from the beginning of the first wait on.
+        plan: as it is.
+        pool: its number.
+        begin_us: us since 1970, the beginning of a slot.
+        end_us: its end, the beginning of a slot.
+
+    """
+    slot_us, (_, of_groups) = plan.slot_us, plan.clients
+    parts = divided(requests, plan.threads[pool], begin_us, end_us, slot_us)
+    of_culprits = np.where(parts.culprits < 0, parts.culprits, of_groups[np.maximum(parts.culprits, 0)] if len(of_groups) else 0)  # fmt: skip
+    timeline = summed({"slot": parts.slots, "victim": of_groups[parts.victims], "culprit": of_culprits}, {"wait_ns": parts.wait_ns})  # fmt: skip
+    from_, to = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)  # fmt: skip
+    rows, slots, held = spread(from_, to - from_, slot_us)
+    taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))  # fmt: skip
+    zeros = np.zeros(len(taken), np.int64)
+    loads = summed(
+        {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
+        {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]},
+    )  # fmt: skip
+    matrix = summed({"victim": parts.victims, "culprit": parts.culprits}, {"wait_ns": parts.wait_ns})  # fmt: skip
+    return Sums(*(table.add_column(0, "pool", array(np.full(len(table), pool))) for table in (matrix, _folded(timeline), loads)))  # fmt: skip
+
+
+def _folded(timeline: pa.Table) -> pa.Table:
+    """Those with little of a slot's waits as `OTHERS`."""
+    slots, victims, culprits, waits = (timeline[name].to_numpy() for name in ("slot", "victim", "culprit", "wait_ns"))  # fmt: skip
+    _, of_slots = np.unique(slots, return_inverse=True)
+    different, of_pairs = np.unique(of_slots * (1 << 32) + culprits, return_inverse=True)  # fmt: skip
+    whole, each = np.zeros(len(different), np.int64), np.zeros(len(different), np.int64)
+    np.add.at(whole, of_slots, waits)
+    np.add.at(each, of_pairs, waits)
+    small = (culprits >= 0) & (each[of_pairs] < _LEAST_SHARE * whole[of_slots])
+    return summed({"slot": slots, "victim": victims, "culprit": np.where(small, OTHERS, culprits)}, {"wait_ns": waits})  # fmt: skip
+
+
+def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, Ints]:
+    """Times over the slots that they are in: for each of both the number of the time, the slot, and us in it."""
+    rows = np.flatnonzero(length_us > 0)
+    begin, end = begin_us[rows], begin_us[rows] + length_us[rows]
+    first = begin // slot_us
+    counts = (end - 1) // slot_us - first + 1
+    places = np.repeat(np.arange(len(rows)), counts)
+    numbers = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slots = first[places] + numbers
+    within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)  # fmt: skip
+    return rows[places], slots, within
+
+
+def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
+    """Values of equal keys added up, in the order of the keys."""
+    columns = {name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}  # fmt: skip
+    return _added(pa.table(columns), tuple(keys))
+
+
+def _added(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    values = [name for name in table.column_names if name not in keys]
+    sums: Column = table.group_by(list(keys)).aggregate([(name, "sum") for name in values])  # fmt: skip
+    named = sums.select([*keys, *(f"{name}_sum" for name in values)])
+    return named.rename_columns([*keys, *values]).sort_by([(name, "ascending") for name in keys])  # type: ignore[no-any-return]  # fmt: skip

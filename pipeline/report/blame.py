@@ -1,0 +1,298 @@
+"""Who made whom wait: the matrix of victims and culprits of each broker, the sentences that matter, JSON, and the page."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any, Final
+from xml.etree.ElementTree import Element
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotascope.metrics import spelled
+from quotascope.metrics.protocol import ApiKey
+from quotascope.pages.charts import (  # fmt: skip
+    Curve,
+    Lane,
+    Span,
+    clock,
+    grid_map,
+    line_chart,
+    timeline_chart,
+)
+from quotascope.pages.markup import element, framed, table
+from quotascope.pages.words import counted, moment, seconds, shown
+
+from ..blame.intervals import Group
+from ..blame.summing import Blame
+from ..blame.waits import NOT_LOGGED
+from .words import percent
+
+SENTENCES: Final = 5
+MOST: Final = 12
+"""Victims and culprits of a heat map; all others are one more."""
+BY: Final = ("client", "api", "topic")
+_CAUSES: Final = 0.25
+"""Part of a slot's waits from which on a client is the culprit of an episode."""
+_PAUSE: Final = 2
+"""Slots without such a part that do not end an episode."""
+_LISTED: Final = "others", "not in the log"
+_NOTES: Final = (
+    "A wait is divided in proportion to the time that each request held a handler thread meanwhile. Not in the log: time of threads that no logged request held, as the rest of a request's work, delayed operations, garbage collection, gaps of the log; and the way of a request to a thread.",
+    "The log's times have 1 ms: waits below it are divided among what was near them.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """A time in which a client caused much of what others waited."""
+
+    pool: int
+    client: int
+    begin_us: int
+    end_us: int
+    held_share: float
+    """Of the pool's handler time, as a ratio."""
+    victims: int
+    """Other clients that waited for it."""
+    wait_ns: int
+    """Of all of these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Waits by culprit and victim, ns; the largest first. The last culprits are `others` and `not in the log`, the last victim `others`."""
+
+    culprits: Sequence[str]
+    victims: Sequence[str]
+    waits: Sequence[Sequence[int]]
+    """By culprit, by victim."""
+
+
+def label_of(by: str, group: Group) -> str:
+    """A group's client, API or topic."""
+    if by == "client":
+        return spelled(group.user, group.client_id)
+    if by == "topic":
+        return shown(group.topic or "no topic")
+    known = group.api_key in set(ApiKey)
+    return ApiKey(group.api_key).name.title().replace("_", "") if known else f"API {group.api_key}"  # fmt: skip
+
+
+def waited(ns: float) -> str:
+    """A wait in three digits, such as `3.1 ms`."""
+    return seconds(ns / 1e9) if ns >= 1e9 else f"{ns / 1e6:.3g} ms"  # noqa: PLR2004 - a second
+
+
+def pool_named(name: str) -> str:
+    """Of whom the handler threads are, with the name's control characters escaped."""
+    node, _, controller = name.rpartition(" controller")
+    return f"controller {shown(node)}" if not controller and node else f"broker {shown(name)}"  # fmt: skip
+
+
+def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> Matrix:
+    """The waits of a pool by one of `BY`."""
+    labels = [label_of(by, group) for group in found.plan.head.names]
+    cells: Counter[tuple[str, str]] = Counter()
+    for row in _rows(found.sums.matrix, pool):
+        culprit = row["culprit"]
+        cells[_LISTED[1] if culprit == NOT_LOGGED else f"={labels[culprit]}", f"={labels[row['victim']]}"] += row["wait_ns"]  # fmt: skip
+    axes = []
+    for axis in (0, 1):
+        totals: Counter[str] = Counter()
+        for key, ns in cells.items():
+            totals[key[axis]] += ns
+        ordered = sorted((each for each in totals if each != _LISTED[1]), key=lambda each: (-totals[each], each))  # fmt: skip
+        axes.append(ordered[:most])
+    culprits, victims = [*axes[0], *_LISTED], [*axes[1], _LISTED[0]]
+    waits = [[0] * len(victims) for _ in culprits]
+    places = [{name: number for number, name in enumerate(axis)} for axis in (culprits, victims)]  # fmt: skip
+    for (culprit, victim), ns in cells.items():
+        waits[places[0].get(culprit, len(axes[0]))][places[1].get(victim, len(axes[1]))] += ns  # fmt: skip
+    return Matrix(culprits=[name.removeprefix("=") for name in culprits], victims=[name.removeprefix("=") for name in victims], waits=waits)  # fmt: skip
+
+
+def episodes(found: Blame) -> list[Episode]:
+    """All episodes, the one with most waiting first."""
+    plan = found.plan
+    held = {(row["pool"], row["client"], row["slot"]): row["held_us"] for row in found.sums.loads.to_pylist()}  # fmt: skip
+    whole: Counter[tuple[int, int]] = Counter()
+    caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
+    for row in found.sums.timeline.to_pylist():
+        pool, slot, culprit = row["pool"], row["slot"], row["culprit"]
+        whole[pool, slot] += row["wait_ns"]
+        if culprit >= 0 and culprit != row["victim"]:
+            caused[pool, culprit, slot][row["victim"]] = row["wait_ns"]
+    chosen = sorted(key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * whole[key[0], key[2]])  # fmt: skip
+    groups: list[list[tuple[int, int, int]]] = []
+    for key in chosen:
+        last = groups[-1][-1] if groups else None
+        if last is None or key[:2] != last[:2] or key[2] > last[2] + 1 + _PAUSE:
+            groups.append([])
+        groups[-1].append(key)
+    made = []
+    for keys in groups:
+        (pool, client, first), last_slot = keys[0], keys[-1][2]
+        slots = range(first, last_slot + 1)
+        begin = max(first * plan.slot_us, plan.begin_us)
+        end = min((last_slot + 1) * plan.slot_us, plan.end_us)
+        waits: Counter[int] = Counter()
+        for slot in slots:
+            waits.update(caused.get((pool, client, slot), {}))
+        share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))  # fmt: skip
+        made.append(Episode(pool=pool, client=client, begin_us=begin, end_us=end, held_share=share, victims=len(waits), wait_ns=waits.total()))  # fmt: skip
+    return sorted(made, key=lambda each: -each.wait_ns)
+
+
+def sentence(found: Blame, each: Episode, zone: tzinfo = UTC) -> str:
+    """An episode in words."""
+    plan = found.plan
+    length = (plan.end_us - plan.begin_us) // 1_000
+    begin, end = (clock(us // 1_000, length, zone) for us in (each.begin_us, each.end_us))  # fmt: skip
+    client, pool = spelled(*plan.clients[0][each.client]), pool_named(plan.pools[0][each.pool])  # fmt: skip
+    others = counted(each.victims, "other client")
+    tail = " each" if each.victims > 1 else ""
+    return f"Between {begin} and {end} {client} held {percent(min(1.0, each.held_share))} of {pool}'s handler time; {others} waited {waited(each.wait_ns / each.victims)} longer{tail}."  # fmt: skip
+
+
+def sentences(found: Blame, zone: tzinfo = UTC) -> list[str]:
+    """Those that matter, at most `SENTENCES`."""
+    made = [sentence(found, each, zone) for each in episodes(found)[:SENTENCES]]
+    return made or ["No client caused a quarter of what others waited in any slot of time."]  # fmt: skip
+
+
+def pools_of(found: Blame) -> list[tuple[int, str]]:
+    """Pools with requests, the one with most waiting first, and a line about each."""
+    plan, (names, of_listeners) = found.plan, found.plan.pools
+    made = []
+    for pool, name in enumerate(names):
+        waits = [(row["culprit"], row["wait_ns"]) for row in _rows(found.sums.matrix, pool)]  # fmt: skip
+        loads = _rows(found.sums.loads, pool)
+        unknown = int(plan.head.unknown[of_listeners == pool].sum())
+        total, left = sum(ns for _, ns in waits), sum(ns for culprit, ns in waits if culprit < 0)  # fmt: skip
+        threads = counted(plan.threads[pool], "handler thread")
+        how = " (the most that the log shows busy in a second; --io-threads sets num.io.threads)" if plan.estimated else ""  # fmt: skip
+        held = sum(row["held_us"] for row in loads) / (plan.threads[pool] * (plan.end_us - plan.begin_us))  # fmt: skip
+        line = f"{pool_named(name)}: {counted(sum(row['requests'] for row in loads), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"  # fmt: skip
+        if unknown:
+            line += f"; the queue time of {counted(unknown, 'more request')} is unknown"
+        made.append((-total, pool, line[0].upper() + line[1:]))
+    return [(pool, line) for _, pool, line in sorted(made)]
+
+
+def _rows(sums: pa.Table, pool: int) -> list[dict[str, Any]]:
+    chosen = pc.field("pool") == pc.scalar(pool)
+    return list(sums.filter(chosen).to_pylist())
+
+
+def blame_json(found: Blame) -> str:
+    """All cells; times are us since 1970, waits ns, shares ratios. Names are as they are; a culprit of null is not in the log."""
+    plan, (pools, of_listeners), (clients, _) = found.plan, found.plan.pools, found.plan.clients  # fmt: skip
+
+    def client(number: int) -> Any:  # noqa: ANN401 - of JSON
+        return clients[number] if number >= 0 else None if number == NOT_LOGGED else "others"  # fmt: skip
+
+    document = {
+        "history": found.folder,
+        "begin_us": plan.begin_us,
+        "end_us": plan.end_us,
+        "slot_us": plan.slot_us,
+        "pools": [
+            {
+                "name": name,
+                "io_threads": plan.threads[number],
+                "io_threads_estimated": plan.estimated,
+                "requests_of_unknown_queue_time": int(plan.head.unknown[of_listeners == number].sum()),
+            }
+            for number, name in enumerate(pools)
+        ],
+        "groups": [each._asdict() for each in plan.head.names],
+        "matrix": [{**row, "pool": pools[row["pool"]], "culprit": None if row["culprit"] < 0 else row["culprit"]} for row in found.sums.matrix.to_pylist()],
+        "timeline": [{**row, "pool": pools[row["pool"]], "victim": client(row["victim"]), "culprit": client(row["culprit"])} for row in found.sums.timeline.to_pylist()],
+        "loads": [{**row, "pool": pools[row["pool"]], "client": client(row["client"])} for row in found.sums.loads.to_pylist()],
+        "episodes": [
+            {
+                "pool": pools[each.pool],
+                "client": client(each.client),
+                "begin_us": each.begin_us,
+                "end_us": each.end_us,
+                "held_share": each.held_share,
+                "victims": each.victims,
+                "wait_ns": each.wait_ns,
+            }
+            for each in episodes(found)
+        ],
+        "notes": list(_NOTES),
+    }  # fmt: skip
+    return json.dumps(document, indent=1, allow_nan=False)
+
+
+def blame_page(found: Blame, zone: tzinfo = UTC) -> str:
+    """The text of a file; names are untrusted, and nothing but text in it."""
+    return framed("Blame", _sections(found, zone))
+
+
+def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
+    plan, times = found.plan, episodes(found)
+    begin, end = (moment(us / 1_000, zone) for us in (plan.begin_us, plan.end_us))
+    yield element("h1", "Blame")
+    yield element("p", f"{shown(found.folder, 200)}, {begin} to {end}", class_="where")
+    for each in sentences(found, zone):
+        yield element("p", each, class_="headline")
+    pools = pools_of(found)
+    for pool, line in pools[:MOST]:
+        yield element("h2", pool_named(plan.pools[0][pool]).capitalize())
+        yield element("p", line)
+        yield element("h3", "Requests in the queue, on average")
+        yield _waiting(found, pool, zone)
+        if own := [each for each in times if each.pool == pool][:100]:
+            yield element("h3", "When clients made others wait")
+            yield _timeline(found, own, zone)
+        yield from _tables(found, pool)
+    if len(pools) > MOST:
+        yield element("p", f"{counted(len(pools) - MOST, 'more broker')} with less waiting: see JSON.", class_="where")  # fmt: skip
+    yield element("ul", *(element("li", each) for each in _NOTES))
+
+
+def _tables(found: Blame, pool: int) -> Iterator[Element]:
+    """The heat map of clients with its numbers, and what APIs and topics caused."""
+    matrix = matrix_of(found, pool)
+    numbers = [f"#{number}" for number in range(1, len(matrix.victims))]
+    yield element("h3", "Culprits (rows) and victims (columns)")
+    values = [ns for row in matrix.waits for ns in row]
+    yield grid_map(matrix.culprits, [*numbers, "others"], values, waited, "Waits by culprit and victim")  # fmt: skip
+    yield table(("#", "victim", "#waited"), [(number, name, waited(sum(row[place] for row in matrix.waits))) for place, (number, name) in enumerate(zip([*numbers, ""], matrix.victims, strict=True))])  # fmt: skip
+    for by in BY:
+        caused = matrix_of(found, pool, by, most=2 * MOST)
+        total = sum(map(sum, caused.waits)) or 1
+        yield element("h3", f"Caused, by {'API' if by == 'api' else by}")
+        rows = [(name, waited(sum(row)), percent(sum(row) / total)) for name, row in zip(caused.culprits, caused.waits, strict=True) if sum(row)]  # fmt: skip
+        yield table(("culprit", "#others waited", "#share"), rows)
+
+
+def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
+    plan, waits = found.plan, Counter[int]()
+    for row in _rows(found.sums.timeline, pool):
+        waits[row["slot"]] += row["wait_ns"]
+    slot_ms, slots = plan.slot_us // 1_000, sorted(waits)
+    curve = Curve(begin_ms=plan.begin_us // 1_000, end_ms=plan.end_us // 1_000, piece_ms=slot_ms, times_ms=[slot * slot_ms for slot in slots], mean=[], peak=[waits[slot] / 1e3 / plan.slot_us for slot in slots])  # fmt: skip
+    return line_chart(curve, [], _plain, zone, "Requests in the queue")[0]
+
+
+def _plain(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _timeline(found: Blame, chosen: Sequence[Episode], zone: tzinfo) -> Element:
+    """A lane for each client that caused an episode, the one with most waiting first."""
+    plan, lanes = found.plan, dict[int, list[Span]]()
+    for each in chosen:
+        began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))  # fmt: skip
+        span = Span(began=began, ended=ended, color=f"var(--c{len(lanes) % 8})" if each.client not in lanes else lanes[each.client][0].color, title=sentence(found, each, zone))  # fmt: skip
+        lanes.setdefault(each.client, []).append(span)
+    named = [Lane(label=shown(spelled(*plan.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]  # fmt: skip
+    return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, "none")

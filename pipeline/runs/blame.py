@@ -1,0 +1,78 @@
+"""The waits of a history's requests, divided among those that held the handler threads meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from ..blame.intervals import Intervals, read
+from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of
+from ..errors import PipelineError
+from ..request_log.schema import REQUESTS
+from ..table import File, Progress, Table
+from ..table.table import run_here
+from .engine import Engine, run_for
+
+if TYPE_CHECKING:
+    from ..spark.run import SparkRun
+
+
+class NoQueueTimes(PipelineError):
+    """No request of the history has a queue time."""
+
+
+def blame(
+    folder: str,
+    *,
+    threads: int | None = None,
+    engine: Engine = Engine.AUTO,
+    progress: Progress | None = None,
+) -> Blame:
+    """
+    Divide the waits of all requests of a history.
+
+    Args:
+        folder: of the history, as `quotascope ingest` has made it.
+        threads: `num.io.threads` of each broker; estimated from the log unless given.
+        engine: what does the work; the sums are the same.
+        progress: called with how much is done, and of how much.
+
+    Raises:
+        NoTable: there is no history.
+        NoQueueTimes: none of its requests has a queue time, or there is none.
+
+    """
+    table = Table.open(f"{folder.rstrip('/')}/requests", None, REQUESTS)
+    run = run_for(engine, table, "survey of files")
+    files = [[file] for file in table.files()]
+    if run is run_here:
+        whole = read(table, table.files())
+        plan = _planned([Survey.of(whole)], folder, threads)
+        pools = range(len(plan.threads))
+        parts = run(partial(_of_pool, whole, plan), pools, progress)
+    else:
+        from ..spark.shuffled import waits_divided  # noqa: PLC0415 - brings Spark in
+
+        plan = _planned(list(run(partial(_survey, table), files)), folder, threads)
+        on_spark = cast("SparkRun", run)
+        parts = waits_divided(on_spark, table, files, plan, progress)
+    return Blame(folder=folder, plan=plan, sums=Sums.added(parts))
+
+
+def _planned(surveys: Sequence[Survey], folder: str, threads: int | None) -> Plan:
+    plan = plan_of(surveys, threads)
+    if plan.rows:
+        return plan
+    raise NoQueueTimes(f"no request of {folder} has a queue time; ingest the request logs with this release into another folder")  # fmt: skip
+
+
+def _survey(table: Table, files: Sequence[File]) -> Survey:
+    return Survey.of(read(table, files))
+
+
+def _of_pool(whole: Intervals, plan: Plan, pool: int) -> Sums:
+    """All requests of a pool as one piece."""
+    slot = plan.slot_us
+    begin, end = plan.begin_us // slot * slot, -(-plan.end_us // slot) * slot
+    return sums_of(whole.of_pool(plan.pools[0][pool]), plan, pool, begin, end)
