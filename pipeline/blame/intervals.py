@@ -74,6 +74,8 @@ class Intervals:
     """Number of its group in `names`."""
     places: Codes
     """Number of its listener in `listeners`."""
+    rows: Ints
+    """Its number among the rows that it was made of, with others of its part."""
     names: Sequence[Group]
     listeners: Sequence[Place]
     controllers: frozenset[Place]
@@ -116,6 +118,7 @@ class Intervals:
             released=self.released[chosen],
             groups=self.groups[chosen],
             places=self.places[chosen],
+            rows=self.rows[chosen],
             names=self.names,
             listeners=self.listeners,
             controllers=self.controllers,
@@ -155,6 +158,7 @@ def intervals(rows: pa.Table) -> Intervals:
         released=released[order],
         groups=groups[order],
         places=places[order],
+        rows=order,
         names=[Group(user or "", client_id or "", int(key), topic) for user, client_id, key, topic in names],
         listeners=listeners,
         controllers=frozenset(listeners[place] for place in np.unique(places[of_controllers]).tolist()),
@@ -174,17 +178,22 @@ def together(parts: Sequence[Intervals]) -> Intervals:
         of_names = np.asarray([numbers[name] for name in part.names], np.int32)
         of_places = np.asarray([places[each] for each in part.listeners], np.int32)
         np.add.at(unknown, of_places, part.unknown)
-        columns.append((part.enqueued, part.dequeued, part.released, of_names[part.groups], of_places[part.places]))  # fmt: skip
-    empty = (np.zeros(0, np.int64),) * 3 + (np.zeros(0, np.int32),) * 2
+        columns.append((part.enqueued, part.dequeued, part.released, of_names[part.groups], of_places[part.places], part.rows))  # fmt: skip
+    empty = (
+        (np.zeros(0, np.int64),) * 3
+        + (np.zeros(0, np.int32),) * 2
+        + (np.zeros(0, np.int64),)
+    )
     joined = [np.concatenate(column) for column in zip(empty, *columns, strict=True)]
     order = np.argsort(joined[1], kind="stable")
-    enqueued, dequeued, released, groups, of_listeners = (column[order] for column in joined)  # fmt: skip
+    enqueued, dequeued, released, groups, of_listeners, rows = (column[order] for column in joined)  # fmt: skip
     return Intervals(
         enqueued=enqueued,
         dequeued=dequeued,
         released=released,
         groups=groups,
         places=of_listeners,
+        rows=rows,
         names=names,
         listeners=listeners,
         controllers=reduce(frozenset.union, (part.controllers for part in parts), frozenset()),

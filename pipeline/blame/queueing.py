@@ -22,6 +22,9 @@ MOST_ERROR: Final = 0.25
 """The mean wait as simulated may differ from the logged one by this part of it; else no prediction is made."""
 CLOCK_US: Final = 100.0
 """A difference of mean waits below this is no error: logged times are a millisecond apart, and waking a thread takes about as long."""
+QUIET_US: Final = 1_500
+_STRIDE: Final = 7_919
+"""A prime: neighbors draw from different places."""
 _MOST_REQUESTS: Final = 200_000
 """Requests, those that wait longest, by which the number of threads is estimated."""
 
@@ -88,63 +91,80 @@ def waits_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoggedQueue:
-    """The requests of a pool of handler threads as logged, and the queue that explains their waits."""
+    """The requests of a pool of handler threads as logged, and what their queue makes of them."""
 
     arrivals: Ints
     holds: Ints
     logged: Ints
     """Queue times of the log, us."""
     threads: int
-    simulated: Ints
-    """Waits in the queue as logged, without the time that waking a thread takes, us."""
+    dispatch: Ints
+    """
+    Queue times of requests that found the pool idle, us: what waking a thread takes; 0 alone where the log has none.
 
-    @property
-    def dispatch_us(self) -> float:
-        """Median wait of the requests that found a thread free, which is what waking one takes; 0 where no request found one."""
-        idle = self.logged[self.simulated == 0]
-        return float(np.median(idle)) if len(idle) else 0.0
+    A request is among them if no other was there since `QUIET_US` before it, as times of the log may be a millisecond out of place.
+    """
+    simulated: Ints
+    """Waits with all requests as logged, us; dispatch included."""
 
     @property
     def error(self) -> float:
-        """By which part the mean wait of the queue, dispatch included, differs from the logged one; 0 below the clock's resolution."""
-        if not len(self.logged):
-            return 0.0
-        logged = float(self.logged.mean())
-        off = float(self.simulated.mean()) + self.dispatch_us - logged
-        return 0.0 if abs(off) <= CLOCK_US else off / max(logged, 1.0)
+        """By which part the mean wait as simulated differs from the logged one; 0 where the log's clock is too coarse to show it."""
+        return relative_error(float(self.simulated.sum()), float(self.logged.sum()), len(self.logged))  # fmt: skip
 
     def predicted(self, late_us: Ints, present: NDArray[np.bool_]) -> Floats:
-        """
-        The wait of each request if some come later, or never, us; NaN for those that never come.
-
-        It is what the log has, less what the queue is shorter: what no queue explains, as waking a thread, stays as it was, and no wait
-        is below what the queue alone makes of it.
-        """
+        """The wait of each request if some come later, or never, us; NaN for those that never come."""
         waits = waits_of(self.arrivals + late_us, self.holds, self.threads, present)
-        found = np.maximum(waits, self.logged + (waits - self.simulated))
-        return np.where(present, found, np.nan)
+        return np.where(present, waits + drawn(self.dispatch, len(waits)), np.nan)
+
+
+def relative_error(simulated_us: float, logged_us: float, requests: int) -> float:
+    """By which part a sum of waits differs from the logged one; 0 below `CLOCK_US` for each request."""
+    off = simulated_us - logged_us
+    return 0.0 if abs(off) <= CLOCK_US * requests else off / max(logged_us, 1.0)
+
+
+def drawn(sample: Ints, count: int) -> Ints:
+    """So many draws of a sample, the same each time: requests keep theirs under all candidates."""
+    return sample[np.arange(count) * _STRIDE % len(sample)]
+
+
+def _dispatch(arrivals: Ints, holds: Ints, logged: Ints) -> Ints:
+    order = np.argsort(arrivals, kind="stable")
+    arrived, waits = arrivals[order], logged[order]
+    left = np.maximum.accumulate(arrived + waits + holds[order])
+    quiet = np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]
+    return waits[quiet] if quiet.any() else np.zeros(1, np.int64)
 
 
 def logged_queue(
     arrivals: Ints, holds: Ints, logged: Ints, threads: int | None = None
 ) -> LoggedQueue:
-    """The queue of a log; without `threads`, of as many as explain the logged waits best."""
+    """The queue of a log, all in us; without `threads`, of as many as explain the logged waits best."""
+    dispatch = _dispatch(arrivals, holds, logged)
     if threads is None:
-        threads = _estimated(arrivals, holds, logged)
-    simulated = waits_of(arrivals, holds, threads)
-    return LoggedQueue(arrivals=arrivals, holds=holds, logged=logged, threads=threads, simulated=simulated)  # fmt: skip
+        threads = _estimated(arrivals, holds, logged - int(np.median(dispatch)))
+    waits = waits_of(arrivals, holds, threads)
+    return LoggedQueue(
+        arrivals=arrivals,
+        holds=holds,
+        logged=logged,
+        threads=threads,
+        dispatch=dispatch,
+        simulated=waits + drawn(dispatch, len(waits)),
+    )
 
 
-def _estimated(arrivals: Ints, holds: Ints, logged: Ints) -> int:
+def _estimated(arrivals: Ints, holds: Ints, queued: Ints) -> int:
     """More threads make all waits shorter: the number with the smallest difference of mean waits."""
     order = np.argsort(arrivals, kind="stable")
     begins = range(0, len(order), _MOST_REQUESTS)
     parts = [order[begin : begin + _MOST_REQUESTS] for begin in begins]
-    busiest = max(parts, key=lambda part: int(logged[part].sum()), default=order)
+    busiest = max(parts, key=lambda part: int(queued[part].sum()), default=order)
     best, least = 1, np.inf
     for threads in range(1, MOST_THREADS + 1):
-        queue = logged_queue(arrivals[busiest], holds[busiest], logged[busiest], threads)  # fmt: skip
-        off = float((queue.simulated + queue.dispatch_us - queue.logged).mean())
+        waits = waits_of(arrivals[busiest], holds[busiest], threads)
+        off = int((waits - queued[busiest]).sum())
         if abs(off) < least:
             best, least = threads, abs(off)
         if off <= 0:

@@ -22,23 +22,25 @@ def lateness(
     history: pa.Table,
     candidates: Sequence[Candidate],
     mode: Mode,
+    rows: int,
     settings: ReplaySettings | None = None,
 ) -> Ints:
     """
-    By candidate and row: how many ms later than logged the request is sent; `NEVER` for one that is not.
+    By candidate and position: how many ms later than logged the request is sent; `NEVER` for one that is not.
 
     Closed loop: as the replay moves it. Open loop: no request moves, and of those that measure a rate above their limit the part above it
     never comes, evenly among them; a real client sends them later, or not.
 
     Args:
-        history: as `replay` takes it, with the number of each row from 0 as its `position`.
+        history: as `replay` takes it, but all of one `file`.
         candidates: as `replay` takes them.
         mode: whether arrivals react.
+        rows: all `position`s are below it.
         settings: `ReplaySettings()` unless given.
 
     """
     rules, settings = CandidateRules(candidates), settings or ReplaySettings()
-    late = np.zeros((len(candidates), len(history)), np.int64)
+    late = np.zeros((len(candidates), rows), np.int64)
     for frame, resolved in frames(needed(history), rules, settings):
         plan = plan_of(frame, rules, resolved, settings)
         if mode is Mode.CLOSED_LOOP:
