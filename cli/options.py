@@ -131,6 +131,16 @@ EngineName = Annotated[
         help="What does the work: this process, or Spark (needs pyspark). auto takes Spark under spark-submit and for large input. The results are the same.",
     ),
 ]
+IoThreads = Annotated[
+    int | None,
+    typer.Option(
+        "--io-threads",
+        min=1,
+        max=1_024,
+        metavar="N",
+        help="The brokers' num.io.threads; estimated from the log unless given.",
+    ),
+]
 TimeZone = Annotated[
     str,
     typer.Option(

@@ -11,6 +11,7 @@ from . import outputs
 from .options import (
     EngineName,
     Folder,
+    IoThreads,
     KafkaVersion,
     TimeZone,
     check_extra,
@@ -27,6 +28,8 @@ quotascope whatif usage --candidates candidates.yaml
 quotascope whatif usage --candidates candidates.yaml --mode closed --html whatif.html --csv whatif.csv
 
 quotascope whatif usage --candidates candidates.yaml --json | jq .candidates
+
+quotascope whatif usage --candidates candidates.yaml --io-threads 8 --json | jq '.candidates[] | {name, wait_saved}'
 
 spark-submit --master yarn "$(quotascope spark submit-script)" whatif hdfs:///kafka/usage --candidates candidates.yaml --html whatif.html
 """
@@ -60,6 +63,7 @@ def whatif(
             help="Show what `shadow stream` has decided under these candidates, instead of a replay.",
         ),
     ] = False,
+    io_threads: IoThreads = None,
     engine: EngineName = "auto",
     time_zone: TimeZone = "UTC",
     kafka_version: KafkaVersion = None,
@@ -91,7 +95,7 @@ def whatif(
     modes = {"open": Mode.OPEN_LOOP, "closed": Mode.CLOSED_LOOP}
     known = decided_by(folder, tried) if decided else None
     with bar("replaying") as progress:
-        found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress, kafka=kafka, decided=known)  # fmt: skip
+        found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress, kafka=kafka, decided=known, threads=io_threads)  # fmt: skip
     if results.html is not None:
         outputs.put(results.html, whatif_page(found.summary, found.usages, zone))
     if results.csv is not None:

@@ -13,6 +13,7 @@ from quotascope.metrics import spelled
 from quotascope.pages.words import seconds, shown
 from quotascope.pipeline.report.whatif import (
     COMPARED,
+    PAGE_NOTES,
     CandidateSummary,
     Figure,
     ReplaySummary,
@@ -49,7 +50,10 @@ def as_tables(summary: ReplaySummary) -> RenderableType:
             Figure.cell,
         )
     )
-    parts += [_hit(summary), Text("\n".join(summary.notes[:2]), style="dim")]
+    parts += [
+        _hit(summary),
+        Text("\n".join(summary.notes[: -len(PAGE_NOTES)]), style="dim"),
+    ]
     return Group(*parts)
 
 

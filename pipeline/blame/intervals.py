@@ -27,7 +27,7 @@ COLUMNS: Final = ("completed", "broker", "listener", "user", "client_id", "api_k
 """What is read of `REQUESTS`: followers, exempt and forwarded requests hold handler threads as all others."""
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
-_NUMBERS: Final = ("enqueued", "dequeued", "released", "groups", "places")
+_NUMBERS: Final = ("enqueued", "dequeued", "released", "groups", "places", "rows")
 _ID: Final = "id:"
 """No topic's name has a colon."""
 _LONGEST_MS: Final = 86_400_000.0
@@ -76,6 +76,8 @@ class Intervals:
     """Number of its group in `names`."""
     places: Codes
     """Number of its listener in `listeners`."""
+    rows: Ints
+    """Its number among the rows that it was made of, with others of its part."""
     names: Sequence[Group]
     listeners: Sequence[Place]
     controllers: frozenset[Place]
@@ -165,6 +167,7 @@ def intervals(rows: pa.Table) -> Intervals:
         released=released[order],
         groups=groups[order],
         places=places[order],
+        rows=order,
         names=[Group(user or "", client_id or "", int(key), topic) for user, client_id, key, topic in names],
         listeners=listeners,
         controllers=frozenset(listeners[place] for place in np.unique(places[of_controllers]).tolist()),
@@ -184,6 +187,7 @@ def together(parts: Sequence[Intervals]) -> Intervals:
         released=np.zeros(0, np.int64),
         groups=np.zeros(0, np.int32),
         places=np.zeros(0, np.int32),
+        rows=np.zeros(0, np.int64),
         names=sorted(names, key=_sorted_by),
         listeners=listeners,
         controllers=frozenset(each for part in parts for each in part.controllers),

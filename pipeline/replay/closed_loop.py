@@ -50,8 +50,18 @@ from .mutations import (
     take,
 )
 from .plan import MEASURED, ReplayPlan
-from .rate import SensorWindows, add, empty_windows, low_bits, measure, rate_throttle
+from .rate import (
+    LONG_MAX,
+    SensorWindows,
+    add,
+    empty_windows,
+    low_bits,
+    measure,
+    rate_throttle,
+)
 
+NEVER = -LONG_MAX
+"""In place of ms: a request that does not come at all."""
 _MOST_PART = 2.0**62
 
 
@@ -146,6 +156,8 @@ class Pending(NamedTuple):
     """By request: 1 if it was counted as delayed."""
     timed: Flags
     """By request: 1 if its thread time was charged, of a Fetch in parts that of the part to come."""
+    late: Ints
+    """By request: ms by which its last decision comes later than logged; `NEVER` for none."""
     heap: Heap
 
 
@@ -214,6 +226,7 @@ def _decide(loop: ClosedLoop, row: int, now_ms: int) -> None:
     book_activity(loop.ledger, loop.sizes, pair, now_ms)
     late_ms = now_ms - requests.times[row]
     loop.ledger.late[pair] = max(loop.ledger.late[pair], late_ms)
+    loop.pending.late[row] = late_ms
     verdict = _judge(loop, row, now_ms)
     if verdict.throttled_by == NO_KIND:
         kind, timed = requests.kinds[row], is_timed(requests, row)
@@ -363,8 +376,15 @@ def _book_unsent(loop: ClosedLoop, row: int, kind: int, size: int) -> None:
     loop.ledger.cells[cell + UNSENT_BYTES] += size
 
 
-def replay_closed(plan: ReplayPlan) -> Booked:
-    """Replay one candidate after the other, since the times at which an entity is active differ between them."""
+def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
+    """
+    Replay one candidate after the other, since the times at which an entity is active differ between them.
+
+    Args:
+        plan: what to replay.
+        late: takes, by candidate and request, by how many ms it comes later than logged; `NEVER` where it is not sent.
+
+    """
     requests = plan.frame.requests._replace(sizes=plan.frame.kept)
     connections = connections_of(plan)
     sizes = plan.sizes()._replace(candidates=1)
@@ -384,12 +404,16 @@ def replay_closed(plan: ReplayPlan) -> Booked:
                 left=requests.sizes.copy(),
                 held=np.zeros(len(requests.times), np.int8),
                 timed=np.zeros(len(requests.times), np.int8),
+                # Requests that the log shows as answered empty or refused are not replayed: they stay.
+                late=np.where(requests.as_logged == 1, 0, NEVER),
                 heap=new_heap(2 * len(requests.times) + 1),
             ),
             ledger=new_ledger(sizes),
             sizes=sizes,
         )
         run(replay_candidate, loop, work=plan.steps)
+        if late is not None:
+            late[candidate] = loop.pending.late
         booked.append(booked_of(loop.ledger, sizes, np.zeros(1, np.int32)))
     return joined(booked, plan.frame.pairs)
 

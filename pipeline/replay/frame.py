@@ -173,6 +173,8 @@ class Frame:
     """By request: when the controller charged it, epoch ms."""
     charged: Ints
     """By request: mutations that were charged as logged."""
+    positions: Ints
+    """By request: where it stood in its file."""
 
     @property
     def kept(self) -> Ints:
@@ -288,6 +290,7 @@ def frame_of(table: pa.Table, entities: Entities, codes: Codes, groups: Ints) ->
         throttles=ints(table, "throttle_ms"),
         mutation_times=np.where(_known(table, "mutation_timestamp"), charged_at, times),
         charged=ints(table, "mutations_charged"),
+        positions=ints(table, "position"),
     )
 
 

@@ -224,7 +224,7 @@ def replay_open(plan: ReplayPlan) -> Booked:
     ledger = new_ledger(plan.sizes())
     outcomes = decide(plan, new_state(plan))
     limits = limits_of(plan)
-    enter(plan, limits, outcomes, _measured(plan), ledger)
+    enter(plan, limits, outcomes, measured_by(plan), ledger)
     return booked_of(ledger, plan.sizes(), limits.ranks)
 
 
@@ -270,7 +270,7 @@ def limits_of(plan: ReplayPlan, ranks: Codes | None = None) -> CandidateLimits:
     )
 
 
-def _measured(plan: ReplayPlan) -> Measurements:
+def measured_by(plan: ReplayPlan) -> Measurements:
     """What each request measures, in one table of all requests for each slot."""
     frame = plan.frame
     count, slots = len(frame.requests.times), max(1, len(plan.slots))

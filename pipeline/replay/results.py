@@ -210,7 +210,7 @@ def replay(
     work = replay_open if mode is Mode.OPEN_LOOP else replay_closed
     done = 0
     parts = [RESULTS.empty_table()]
-    for frame, resolved in _frames(needed(history), rules, settings):
+    for frame, resolved in frames(needed(history), rules, settings):
         plan = plan_of(frame, rules, resolved, settings)
         booked = work(plan)
         parts.append(results_of(plan, booked))
@@ -220,7 +220,7 @@ def replay(
     return pa.concat_tables(parts)
 
 
-def _frames(
+def frames(
     table: pa.Table, rules: CandidateRules, settings: ReplaySettings
 ) -> Iterator[tuple[Frame, list[ResolvedRules]]]:
     """The rows in frames that are complete in their groups, each in the order of groups and times, with their resolved rules."""

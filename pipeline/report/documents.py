@@ -91,6 +91,7 @@ def whatif_json(summary: ReplaySummary) -> str:
                 for each in summary.candidates
             ],
             "results": list(map(measured, summary.rows)),
+            "brokers": summary.benefit.values() if summary.benefit else None,
             "notes": list(summary.notes),
         }
     )

@@ -22,6 +22,7 @@ from quotascope.pages.charts import ChartBar, bar_chart
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import counted, moment, seconds, shown
 
+from ..blame.benefit import Benefit
 from ..releases import Followed
 from ..replay import Mode
 from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
@@ -49,12 +50,17 @@ _MEANINGS: Final = {
     Mode.OPEN_LOOP: "Open loop: requests arrive as logged, whatever the throttles. Real clients slow down, so these figures are upper bounds.",
     Mode.CLOSED_LOOP: "Closed loop: a throttled connection sends its next request later, as a muted channel makes it. A delayed request counts when it arrives.",
 }
-_NOTES: Final = (
+_SAVED: Final = {
+    Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Upper bound: requests above a limit never come.",
+    Mode.CLOSED_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle, with the others' requests later.",
+}
+PAGE_NOTES: Final = (
     "Each broker enforces limits separately; a chart shows the broker with the highest peak.",
     "The area is the highest mean over 11 s, which is about what a broker compares with its limit; the line is the mean.",
     "Where a chart is empty, no request was logged: the client was idle, or the log has a gap.",
     "A client's share is the time in which it was throttled, as a part of the time in which it was active or throttled.",
 )
+"""Of charts and shares; the last of the notes, which the terminal leaves out."""
 CHARTS: Final = 12
 """Groups that are drawn: those that are throttled longest."""
 _ROW_HEADS: Final = ("entity", "=quota", "candidate", "#limit", "rule", "#requests", "#throttled", "#throttled for", "#share", "#longest", "#delayed", "#refused", "#recovery")  # fmt: skip
@@ -84,6 +90,8 @@ class CandidateSummary:
     recovery_ms: int = 0
     late_ms: int = 0
     unsent_requests: int = 0
+    wait_saved: float | None = None
+    """Part of the queue times of clients that it does not throttle; None if it is unknown (`Benefit.saved`)."""
 
     def add(self, row: Row) -> None:
         """Count one row of the candidate."""
@@ -133,18 +141,19 @@ class Figure:
     closed: bool = False
     """Whether only a closed loop measures it."""
 
-    def of(self, totals: CandidateSummary) -> float:
-        """Its value."""
-        value: float = getattr(totals, self.key)
+    def of(self, totals: CandidateSummary) -> float | None:
+        """Its value; None if it is unknown."""
+        value: float | None = getattr(totals, self.key)
         return value
 
     def cell(self, totals: CandidateSummary) -> str:
         """Its value with its unit."""
-        return self.text(self.of(totals))
+        value = self.of(totals)
+        return "unknown" if value is None else self.text(value)
 
     def difference(self, totals: CandidateSummary, base: CandidateSummary) -> float:
         """By how much it is more than under the base."""
-        return self.of(totals) - self.of(base)
+        return (self.of(totals) or 0.0) - (self.of(base) or 0.0)
 
     def difference_cell(self, totals: CandidateSummary, base: CandidateSummary) -> str:
         """The difference with sign and unit; one of shares is in percentage points."""
@@ -169,6 +178,7 @@ FIGURES: Final = (
     Figure(key="recovery_ms", head="recovery", text=_ms),
     Figure(key="late_ms", head="later by", text=_ms, closed=True),
     Figure(key="unsent_requests", head="not sent", text=_count, closed=True),
+    Figure(key="wait_saved", head="wait saved for others", text=percent),
 )
 """All figures of candidates and groups, in the order of columns."""
 COMPARED: Final = tuple(figure for figure in FIGURES if figure.compared)
@@ -231,6 +241,8 @@ class ReplaySummary:
 
     comparisons: Sequence[Comparison] = ()
     """Of all candidates but the first."""
+    benefit: Benefit | None = None
+    """What they save others; None if no queue was looked at."""
 
     @property
     def figures(self) -> Sequence[Figure]:
@@ -250,16 +262,19 @@ class ReplaySummary:
     @property
     def notes(self) -> Sequence[str]:
         """What a reader must know about these figures, one sentence or two each."""
-        return (_MEANINGS[self.mode], self.kafka.note, *_NOTES)
+        saved = (_SAVED[self.mode], *self.benefit.notes) if self.benefit else ()
+        return (_MEANINGS[self.mode], self.kafka.note, *saved, *PAGE_NOTES)
 
 
-def summary_of(
+def summary_of(  # noqa: PLR0913 - the last by name
     results: pa.Table,
     names: Sequence[str],
     source: str,
     span_ms: tuple[int, int],
     mode: Mode,
     kafka: Followed,
+    *,
+    benefit: Benefit | None = None,
 ) -> ReplaySummary:
     """
     Add up the results of a replay.
@@ -271,6 +286,7 @@ def summary_of(
         span_ms: its first and last decision.
         mode: of the replay.
         kafka: the release that throttle times follow.
+        benefit: what the candidates save others.
 
     """
     # Those that are throttled longest first; equal ones by name, whatever engine did the work.
@@ -289,6 +305,7 @@ def summary_of(
         requests[tuple(row[name] for name in _NAMES)] = row["requests"]
     for candidate in candidates.values():
         candidate.requests = sum(requests.values())
+        candidate.wait_saved = benefit.saved[candidate.name] if benefit else None
     return ReplaySummary(
         source=source,
         span_ms=span_ms,
@@ -298,6 +315,7 @@ def summary_of(
         groups=_by_group(rows),
         rows=rows,
         comparisons=list(_compared(rows, list(candidates.values()))),
+        benefit=benefit,
     )
 
 
@@ -524,7 +542,7 @@ def _by_rule(summary: ReplaySummary) -> Iterator[Element]:
         key = (row["candidate"], rate(group_of(row).kind, row["limit"]))
         by_candidate = found.setdefault(rule, {})
         by_candidate.setdefault(key, CandidateSummary(name="")).add(row)
-    figures = [figure for figure in summary.figures if figure.key != "worst_share"]
+    figures = [figure for figure in summary.figures if figure.key not in {"worst_share", "wait_saved"}]  # fmt: skip
     order = [each.name for each in summary.candidates]
     rows = [
         (*rule, shown(name), limit, *(figure.cell(totals) for figure in figures))

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from quotascope.quotas.candidates import Candidate
 
+from ..blame.benefit import benefit_of
 from ..history import History
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, Mode, ReplaySettings, replay
@@ -47,6 +48,7 @@ def what_if(  # noqa: PLR0913 - most by name
     progress: Progress | None = None,
     kafka: Followed | None = None,
     decided: pa.Table | None = None,
+    threads: int | None = None,
 ) -> WhatIf:
     """
     Replay a history under candidates.
@@ -59,7 +61,8 @@ def what_if(  # noqa: PLR0913 - most by name
         zone: time zone of the charts.
         progress: called with how much is done, and of how much.
         kafka: the release that throttle times follow; the one that the logs name unless given, else the newest.
-        decided: results that are there already (`shadow.decided_by`), instead of a replay.
+        decided: results that are there already (`shadow.decided_by`), instead of a replay; waits are unknown then.
+        threads: handler threads of each broker (`num.io.threads`); estimated from the log unless given.
 
     Raises:
         NoTable: there is no history.
@@ -69,13 +72,14 @@ def what_if(  # noqa: PLR0913 - most by name
     history = History.open(folder)
     span = span_ms(history)
     kafka = followed_by(folder, history.detail, kafka or Followed())
-    results = decided
+    results, benefit = decided, None
     if results is None:
         run = run_for(engine, history.detail, "replay of buckets")
         settings = ReplaySettings(release=kafka.release)
         results = replayed(history.detail, candidates, mode, run, progress, settings)
+        benefit = benefit_of(folder, candidates, mode, run, threads=threads, settings=settings)  # fmt: skip
     names = [candidate.name for candidate in candidates]
-    summary = summary_of(results, names, folder, span, mode, kafka)
+    summary = summary_of(results, names, folder, span, mode, kafka, benefit=benefit)
     groups = [each.group for each in summary.groups[:CHARTS]]
     drawn = usages(history, groups, span, zone)
     return WhatIf(results=results, summary=summary, usages=drawn)

@@ -34,6 +34,7 @@ def made(requests: list[Request]) -> Intervals:
         released=enqueued + waits + holdings,
         groups=groups.astype(np.int32),
         places=np.zeros(len(ordered), np.int32),
+        rows=np.arange(len(ordered)),
         names=[Group(f"u{number}", "", 0, None) for number in range(4)],
         listeners=[Place("1", "A")],
         controllers=frozenset(),

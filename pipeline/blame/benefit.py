@@ -1,0 +1,233 @@
+"""What candidates save others: the queue of each broker's handler threads, as logged and as it would have been."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from quotascope.pages.words import counted, shown
+from quotascope.quotas.candidates import Candidate
+
+from ..errors import NoTable
+from ..history.charges import COLUMNS, history_of
+from ..replay import Mode, ReplaySettings
+from ..replay.arrivals import lateness
+from ..replay.closed_loop import NEVER
+from ..replay.compiled import Floats, Ints
+from ..replay.frame import array
+from ..request_log.schema import REQUESTS
+from ..table import File, Table
+from ..table.table import Run
+from . import intervals
+from .queueing import MOST_ERROR, logged_queue, relative_error
+
+_READ: Final = tuple(dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name != "traffic"))))  # fmt: skip
+_MOST_UNKNOWN: Final = 0.01
+"""Requests without a queue time, as a part of all of a broker, above which its queue is unknown."""
+_BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601)]
+"""Borders of the bins of waits, us: each 1.2 % above the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BrokerQueue:
+    """
+    Waits of a broker's requests, added up over days; by candidate those of *others*: clients that it throttles in no request of a day.
+
+    Times are us.
+    """
+
+    broker: str
+    threads: int
+    """Handler threads, as given or as estimated; the most of any day."""
+    requests: int
+    unknown: int
+    """Requests of which the log has no queue time."""
+    logged_us: float
+    """All queue times."""
+    simulated_us: float
+    """What the queue of the threads makes of them, with the time that waking a thread takes."""
+    others_us: Floats
+    """By candidate: waits of others, simulated as logged."""
+    predicted_us: Floats
+    """By candidate: the same under it."""
+    logged_waits: Ints
+    """By candidate and bin: how many queue times of others."""
+    predicted_waits: Ints
+
+    def added(self, other: BrokerQueue) -> BrokerQueue:
+        """Both together."""
+        names = [name for name in self.__slots__ if name not in {"broker", "threads"}]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return BrokerQueue(broker=self.broker, threads=max(self.threads, other.threads), **sums)  # fmt: skip
+
+    @property
+    def error(self) -> float:
+        """By which part the mean wait as simulated differs from the logged one; 0 where the log's clock is too coarse to show it."""
+        return relative_error(self.simulated_us, self.logged_us, self.requests)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why nothing is predicted for the broker; None where something is."""
+        if self.unknown > _MOST_UNKNOWN * (self.requests + self.unknown):
+            return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
+        if abs(self.error) > MOST_ERROR:
+            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {self.error:+.0%}"  # fmt: skip
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benefit:
+    """What candidates save others, on the brokers whose queue times the queue explains."""
+
+    names: Sequence[str]
+    """Of the candidates."""
+    brokers: Sequence[BrokerQueue]
+
+    @property
+    def explained(self) -> Sequence[BrokerQueue]:
+        """Those that something is predicted for."""
+        return [each for each in self.brokers if each.refusal is None]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """How well the queues explain the log, and why something is unknown."""
+        if not any(each.requests for each in self.brokers):
+            return ("The wait is unknown: the log has no queue times; ingest it with this release.",)  # fmt: skip
+        explained = [f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {each.error:+.0%}" for each in self.explained]  # fmt: skip
+        refused = [each.refusal for each in self.brokers if each.refusal is not None]
+        found = [f"Error of the simulated queue times against the log: {', '.join(explained)}."] if explained else []  # fmt: skip
+        return (*found, *(f"Left out of the wait: {why}." for why in refused))
+
+    def values(self) -> list[dict[str, Any]]:
+        """The brokers for JSON: threads, error of the simulation, and why nothing is predicted, if so."""
+        return [
+            {
+                "broker": each.broker,
+                "io_threads": each.threads,
+                "requests": each.requests,
+                "without_queue_time": each.unknown,
+                "error": each.error if each.requests else None,
+                "refusal": each.refusal,
+            }
+            for each in self.brokers
+        ]
+
+    @property
+    def saved(self) -> Mapping[str, float | None]:
+        """By candidate: the part of the others' queue times that it saves them; None if it is unknown, or no other waits."""
+        before = sum((each.others_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
+        after = sum((each.predicted_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
+        return {
+            name: 1 - after[n] / before[n] if before[n] else None
+            for n, name in enumerate(self.names)
+        }
+
+
+def benefit_of(
+    folder: str,
+    candidates: Sequence[Candidate],
+    mode: Mode,
+    run: Run,
+    *,
+    threads: int | None = None,
+    settings: ReplaySettings | None = None,
+) -> Benefit:
+    """
+    Run the queues of all brokers as logged and under each candidate, a UTC day at a time: neither a quota nor a queue knows the day before.
+
+    Args:
+        folder: of the history.
+        candidates: as `replay` takes them.
+        mode: open loop: of a throttled client, the requests above its limit never come, which is an upper bound of what is saved; closed
+            loop: they come later.
+        run: where the work is done.
+        threads: `num.io.threads`; estimated for each broker unless given.
+        settings: of the replay.
+
+    """
+    names = [each.name for each in candidates]
+    try:
+        requests = Table.open(f"{folder}/requests")
+    except NoTable:
+        return Benefit(names=names, brokers=())
+    if "queue_time_ms" not in requests.schema.names:
+        return Benefit(names=names, brokers=())
+    requests = Table.open(f"{folder}/requests", None, REQUESTS)
+    files = sorted(requests.files(), key=lambda file: file.day)
+    days = [list(group) for _, group in groupby(files, lambda file: file.day)]
+    work = partial(_day, requests, tuple(candidates), mode, threads, settings)
+    found: dict[str, BrokerQueue] = {}
+    for queues in run(work, days):
+        for each in queues:
+            known = found.get(each.broker)
+            found[each.broker] = each if known is None else known.added(each)
+    return Benefit(names=names, brokers=[found[name] for name in sorted(found)])
+
+
+def _day(
+    requests: Table,
+    candidates: Sequence[Candidate],
+    mode: Mode,
+    threads: int | None,
+    settings: ReplaySettings | None,
+    files: Sequence[File],
+) -> list[BrokerQueue]:
+    """The queues of all brokers in the files of a day."""
+    rows = requests.read(_READ, files=files).sort_by([("file", "ascending"), ("position", "ascending")])  # fmt: skip
+    numbered = rows.set_column(rows.column_names.index("position"), "position", array(np.arange(len(rows))))  # fmt: skip
+    numbered = numbered.set_column(rows.column_names.index("file"), "file", pa.array([""] * len(rows)))  # fmt: skip
+    served = intervals.intervals(rows)
+    if not len(served):
+        late = np.zeros((len(candidates), len(rows)), np.int64)
+    else:
+        late = lateness(history_of(numbered), candidates, mode, len(rows), settings)
+    names, clients = served.clients()
+    of_rows = clients[served.groups]
+    throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]  # fmt: skip
+    found = []
+    for name in sorted({each.broker for each in served.listeners}):
+        pool = served.of_pool(name)
+        queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)  # fmt: skip
+        before = np.zeros((len(candidates), len(_BINS)), np.int64)
+        after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))
+        for n in range(len(candidates)):
+            late_ms = late[n][pool.rows]
+            others = ~throttled[n][clients[pool.groups]]
+            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER)[others]  # fmt: skip
+            sums[:, n] = queue.simulated[others].sum(), waits.sum()
+            before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
+        found.append(
+            BrokerQueue(
+                broker=name,
+                threads=queue.threads,
+                requests=len(pool),
+                unknown=int(pool.unknown.sum()),
+                logged_us=float(queue.logged.sum()),
+                simulated_us=float(queue.simulated.sum()),
+                others_us=sums[0],
+                predicted_us=sums[1],
+                logged_waits=before,
+                predicted_waits=after,
+            )
+        )
+    return found
+
+
+def _binned(waits_us: Floats | Ints) -> Ints:
+    bins = np.searchsorted(_BINS, waits_us, side="right") - 1
+    return np.bincount(np.clip(bins, 0, len(_BINS) - 1), minlength=len(_BINS))
+
+
+def percentile_us(counts: Ints, part: float) -> float | None:
+    """The wait that this part of requests does not exceed, to 1.2 %; None without a request."""
+    total = int(counts.sum())
+    if not total:
+        return None
+    place = int(np.searchsorted(np.cumsum(counts), max(1, np.ceil(total * part))))
+    return float(_BINS[min(place + 1, len(_BINS) - 1)])

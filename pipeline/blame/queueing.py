@@ -1,0 +1,172 @@
+"""
+A broker's handler threads as servers of one queue, first in, first out: how long its requests wait under other arrivals.
+
+Kafka has one queue for all listeners of a broker (`RequestChannel.requestQueue`) and `num.io.threads` handlers that take from it
+(`KafkaRequestHandlerPool`). The k-th request in order of arrival is taken by the thread that is free first, so the waits follow from arrivals
+and holding times alone (Kiefer and Wolfowitz, 1955). An instant at which all threads are free starts the queue from scratch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..replay.compiled import Flags, Floats, Ints, kernel, run
+
+MOST_THREADS: Final = 128
+"""Handler threads that are looked for where their number is not given."""
+MOST_ERROR: Final = 0.25
+"""The mean wait as simulated may differ from the logged one by this part of it; else no prediction is made."""
+CLOCK_US: Final = 100.0
+"""A difference of mean waits below this is no error: logged times are a millisecond apart, and waking a thread takes about as long."""
+QUIET_US: Final = 1_500
+_STRIDE: Final = 7_919
+"""A prime: neighbors draw from different places."""
+_MOST_REQUESTS: Final = 200_000
+"""Requests, those that wait longest, by which the number of threads is estimated."""
+
+
+class Queue(NamedTuple):
+    """Requests in order of arrival, us."""
+
+    arrivals: Ints
+    holds: Ints
+    """How long each holds a handler thread."""
+    present: Flags
+    """0 for one that never comes."""
+
+
+class Waits(NamedTuple):
+    """What the queue writes: waits in us, and by thread when it is free."""
+
+    waits: Ints
+    free: Ints
+
+
+Waits.WRITTEN = True  # type: ignore[attr-defined]
+
+
+@kernel
+def serve(queue: Queue, made: Waits) -> None:
+    """Give each request to the thread that is free first."""
+    threads = len(made.free)
+    for row in range(len(queue.arrivals)):
+        if queue.present[row] == 0:
+            continue
+        first = 0
+        for thread in range(1, threads):
+            if made.free[thread] < made.free[first]:
+                first = thread
+        begin = max(queue.arrivals[row], made.free[first])
+        made.waits[row] = begin - queue.arrivals[row]
+        made.free[first] = begin + queue.holds[row]
+
+
+def waits_of(
+    arrivals: Ints, holds: Ints, threads: int, present: NDArray[np.bool_] | None = None
+) -> Ints:
+    """
+    How long each request waits for a handler thread, us; 0 for one that never comes.
+
+    Args:
+        arrivals: us, in any order; requests of the same instant are served in the order given.
+        holds: how long each holds a thread, us.
+        threads: `num.io.threads`.
+        present: those that come; all unless given.
+
+    """
+    order = np.argsort(arrivals, kind="stable")
+    coming = np.ones(len(order), np.int8) if present is None else present.astype(np.int8)  # fmt: skip
+    queue = Queue(arrivals[order], holds[order], coming[order])
+    earliest = int(arrivals.min(initial=0))
+    made = Waits(np.zeros(len(order), np.int64), np.full(threads, earliest, np.int64))
+    run(serve, queue, made, work=len(order))
+    waits = np.empty_like(made.waits)
+    waits[order] = made.waits
+    return waits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoggedQueue:
+    """The requests of a pool of handler threads as logged, and what their queue makes of them."""
+
+    arrivals: Ints
+    holds: Ints
+    logged: Ints
+    """Queue times of the log, us."""
+    threads: int
+    dispatch: Ints
+    """
+    Queue times of requests that found the pool idle, us: what waking a thread takes; 0 alone where the log has none.
+
+    A request is among them if no other was there since `QUIET_US` before it, as times of the log may be a millisecond out of place.
+    """
+    simulated: Ints
+    """Waits with all requests as logged, us; dispatch included."""
+
+    @property
+    def error(self) -> float:
+        """By which part the mean wait as simulated differs from the logged one; 0 where the log's clock is too coarse to show it."""
+        return relative_error(float(self.simulated.sum()), float(self.logged.sum()), len(self.logged))  # fmt: skip
+
+    def predicted(self, late_us: Ints, present: NDArray[np.bool_]) -> Floats:
+        """The wait of each request if some come later, or never, us; NaN for those that never come."""
+        waits = waits_of(self.arrivals + late_us, self.holds, self.threads, present)
+        return np.where(present, waits + drawn(self.dispatch, len(waits)), np.nan)
+
+
+def relative_error(simulated_us: float, logged_us: float, requests: int) -> float:
+    """By which part a sum of waits differs from the logged one; 0 below `CLOCK_US` for each request."""
+    off = simulated_us - logged_us
+    return 0.0 if abs(off) <= CLOCK_US * requests else off / max(logged_us, 1.0)
+
+
+def drawn(sample: Ints, count: int) -> Ints:
+    """So many draws of a sample, the same each time: requests keep theirs under all candidates."""
+    return sample[np.arange(count) * _STRIDE % len(sample)]
+
+
+def _dispatch(arrivals: Ints, holds: Ints, logged: Ints) -> Ints:
+    order = np.argsort(arrivals, kind="stable")
+    arrived, waits = arrivals[order], logged[order]
+    left = np.maximum.accumulate(arrived + waits + holds[order])
+    quiet = np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]
+    return waits[quiet] if quiet.any() else np.zeros(1, np.int64)
+
+
+def logged_queue(
+    arrivals: Ints, holds: Ints, logged: Ints, threads: int | None = None
+) -> LoggedQueue:
+    """The queue of a log, all in us; without `threads`, of as many as explain the logged waits best."""
+    dispatch = _dispatch(arrivals, holds, logged)
+    if threads is None:
+        threads = _estimated(arrivals, holds, logged - int(np.median(dispatch)))
+    waits = waits_of(arrivals, holds, threads)
+    return LoggedQueue(
+        arrivals=arrivals,
+        holds=holds,
+        logged=logged,
+        threads=threads,
+        dispatch=dispatch,
+        simulated=waits + drawn(dispatch, len(waits)),
+    )
+
+
+def _estimated(arrivals: Ints, holds: Ints, queued: Ints) -> int:
+    """More threads make all waits shorter: the number with the smallest difference of mean waits."""
+    order = np.argsort(arrivals, kind="stable")
+    begins = range(0, len(order), _MOST_REQUESTS)
+    parts = [order[begin : begin + _MOST_REQUESTS] for begin in begins]
+    busiest = max(parts, key=lambda part: int(queued[part].sum()), default=order)
+    best, least = 1, np.inf
+    for threads in range(1, MOST_THREADS + 1):
+        waits = waits_of(arrivals[busiest], holds[busiest], threads)
+        off = int((waits - queued[busiest]).sum())
+        if abs(off) < least:
+            best, least = threads, abs(off)
+        if off <= 0:
+            break
+    return best

@@ -1,0 +1,109 @@
+"""What candidates save others, from tables of requests."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from quotascope.metrics import QuotaEntity
+from quotascope.pipeline.blame.benefit import Benefit, benefit_of
+from quotascope.pipeline.blame.queueing import waits_of
+from quotascope.pipeline.ingest.options import REQUESTS_LAYOUT
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.request_log.schema import REQUESTS
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.table.table import run_here
+from quotascope.quotas import Entity, QuotaSet
+from quotascope.quotas.candidates import Candidate
+
+BEGIN_MS = 1_795_392_000_000
+AGGRESSOR, VICTIM = "aggressor", "victim"
+
+
+def logged(seconds: int, dispatch_us: int = 60) -> pa.Table:
+    """A broker of one handler thread: a victim with 50 requests/s of 1 ms, an aggressor with 30 of 20 ms, which hold 60 % of the thread."""
+    source = np.random.default_rng(3)
+    at = np.sort(source.integers(0, seconds * 1_000_000, seconds * 80))
+    aggressive = source.random(len(at)) < 30 / 80
+    holds = np.where(aggressive, 20_000, 1_000)
+    waits = waits_of(at, holds, 1)
+    done_ms = BEGIN_MS + (at + waits + holds) // 1_000
+    return pa.table(
+        {
+            "timestamp": done_ms,
+            "completed": done_ms,
+            "user": np.where(aggressive, AGGRESSOR, VICTIM),
+            "connection": np.where(aggressive, "a", "v"),
+            "queue_time_ms": (waits + dispatch_us) / 1_000,
+            "thread_time_ms": holds / 1_000,
+            "position": np.arange(len(at)),
+        }
+    )
+
+
+CONSTANT: Mapping[str, Any] = {"broker": "1", "listener": "PLAIN", "client_id": "", "api_key": 3, "api_version": 4, "network_time_ms": 0.0, "remote_time_ms": 0.0, "response_queue_time_ms": 0.0, "throttle_ms": 0, "forwarded": False, "follower": False, "file": "a.log"}  # fmt: skip
+
+
+def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
+    """A folder with these rows of requests."""
+    columns = {name: rows[name] for name in rows.column_names}
+    columns |= {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()}  # fmt: skip
+    full = [columns[field.name].cast(field.type) if field.name in columns else pa.nulls(len(rows), field.type) for field in REQUESTS]  # fmt: skip
+    table = Table.create(f"{folder}/requests", REQUESTS, REQUESTS_LAYOUT)
+    table.append("all", pa.table(full, schema=REQUESTS))
+    return str(folder)
+
+
+def candidates(*limits: float) -> list[Candidate]:
+    """Without a quota, and with these request quotas of the aggressor."""
+    quotas: list[dict[Entity, dict[str, float]]] = [{}]
+    quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": each}} for each in limits]  # fmt: skip
+    return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]  # fmt: skip
+
+
+def found(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:  # fmt: skip
+    """What no quota and three ones save."""
+    return benefit_of(folder, candidates(100, 20, 1), mode, run_here, threads=threads)
+
+
+def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> None:
+    """In an open loop more than in a closed one; without a throttle nothing."""
+    folder = written(tmp_path, logged(200))
+    opened, closed = (found(folder, mode) for mode in Mode)
+    (queue,) = opened.brokers
+    assert (queue.threads, queue.refusal) == (1, None)
+    none, loose, strict, least = opened.saved.values()
+    assert none == loose == 0
+    assert strict is not None
+    assert least is not None
+    assert 0.5 < strict < least < 1
+    later = closed.saved["2"]
+    assert later is not None
+    assert 0.2 < later <= strict + 0.01
+    assert opened.notes == ("Error of the simulated queue times against the log: broker 1 (1 handler thread) +0%.",)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("constant", "threads", "why"),
+    [
+        ({"queue_time_ms": None}, None, "The wait is unknown: the log has no queue times; ingest it with this release."),
+        ({}, 9, "Left out of the wait: a queue with 9 handler threads explains the queue times of broker 1 with an error of -"),
+    ],
+)  # fmt: skip
+def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
+    tmp_path: Path, constant: dict[str, Any], threads: int | None, why: str
+) -> None:
+    """The answer is unknown, and says why; never zero."""
+    rows = logged(20)
+    kept = rows.drop_columns([name for name in constant if name in rows.column_names])
+    answer = found(written(tmp_path, kept, **constant), threads=threads)
+    assert set(answer.saved.values()) == {None}
+    assert answer.notes[0].startswith(why)
+
+
+def test_a_history_without_requests_says_nothing_about_waits(tmp_path: Path) -> None:
+    """The tables of an earlier release may lack them."""
+    assert found(str(tmp_path)).brokers == ()

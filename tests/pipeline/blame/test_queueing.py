@@ -1,0 +1,90 @@
+"""The queue of handler threads against a simulation, event by event, and what it says about logs."""
+
+import heapq
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.pipeline.replay.ways import WAYS, kernels
+
+from quotascope.pipeline.blame.queueing import logged_queue, waits_of
+
+requests = st.lists(
+    st.tuples(st.integers(0, 500), st.integers(0, 120)), min_size=1, max_size=40
+)
+
+
+def by_events(arrivals: list[int], holds: list[int], threads: int) -> list[int]:
+    """The waits, of arrivals in order, by a clock that goes from event to event."""
+    queue: deque[int] = deque()
+    waits, idle = [0] * len(arrivals), threads
+    events = [(at, 1, number) for number, at in enumerate(arrivals)]
+    heapq.heapify(events)
+    while events:
+        now, comes, number = heapq.heappop(events)
+        if comes:
+            queue.append(number)
+        else:
+            idle += 1
+        while idle and queue:
+            taken = queue.popleft()
+            idle -= 1
+            waits[taken] = now - arrivals[taken]
+            heapq.heappush(events, (now + holds[taken], 0, taken))
+    return waits
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(made=requests, threads=st.integers(1, 4), gone=st.integers(0, 39))
+def test_waits_are_those_of_threads_that_take_turns(
+    way: str, made: list[tuple[int, int]], threads: int, gone: int
+) -> None:
+    """First in, first out, no thread idle while a request waits, and the wait of each request no longer without another one."""
+    arrivals, holds = (np.array(column, np.int64) for column in zip(*made, strict=True))
+    present = np.arange(len(made)) != gone
+    with kernels(way):
+        waits = waits_of(arrivals, holds, threads)
+        fewer = waits_of(arrivals, holds, threads, present)
+        one_more = waits_of(arrivals, holds, threads + 1)
+    order = np.argsort(arrivals, kind="stable")
+    expected = by_events(arrivals[order].tolist(), holds[order].tolist(), threads)
+    assert waits[order].tolist() == expected
+    assert (np.diff((arrivals + waits)[order]) >= 0).all()
+    assert (fewer <= waits).all()
+    assert (one_more <= waits).all()
+    order = order[present[order]]
+    without = by_events(arrivals[order].tolist(), holds[order].tolist(), threads)
+    assert fewer[order].tolist() == without
+
+
+def logged(threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A busy log: arrivals, holding times, and queue times with 60 us to wake a thread."""
+    source = np.random.default_rng(7)
+    arrivals = np.cumsum(source.exponential(1_000, 5_000)).astype(np.int64)
+    holds = source.exponential(800 * threads, 5_000).astype(np.int64)
+    return arrivals, holds, waits_of(arrivals, holds, threads) + 60
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_number_of_threads_is_what_explains_the_waits(threads: int) -> None:
+    """A log shows how many handler threads there are, and with another number its waits are not explained."""
+    arrivals, holds, waits = logged(threads)
+    found = logged_queue(arrivals, holds, waits)
+    assert (found.threads, set(found.dispatch.tolist()), found.error) == (
+        threads,
+        {60},
+        0,
+    )
+    assert logged_queue(arrivals, holds, waits, threads + 1).error < -0.25
+
+
+def test_what_no_queue_explains_stays() -> None:
+    """Without the requests of another client there remain the waits for the own ones, and the time to wake a thread."""
+    arrivals, holds, waits = logged(1)
+    others = np.arange(len(arrivals)) % 2 == 0
+    found = logged_queue(arrivals, holds, waits, 1).predicted(np.zeros_like(arrivals), others)  # fmt: skip
+    alone = waits_of(arrivals[others], holds[others], 1) + 60
+    assert found[others].tolist() == alone.tolist()
+    assert np.isnan(found[~others]).all()
