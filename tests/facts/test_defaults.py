@@ -65,6 +65,7 @@ metrics/config.py __init__(samples) 2
 metrics/config.py __init__(time_window_ms) 30000
 metrics/window_config.py WindowConfig.samples 11
 metrics/window_config.py WindowConfig.window_seconds 1
+pages/charts.py grid_map(every) 1
 pages/charts.py round_seconds(most) 8
 pages/charts.py round_times(most) 8
 pages/charts.py round_values(most) 6
