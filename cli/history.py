@@ -38,7 +38,7 @@ Names = Annotated[
     typer.Option(
         "--table",
         metavar="NAME",
-        help="One of requests, quarantine, history, seconds, episodes; may be repeated; else requests, history and seconds, which a replay reads and draws.",
+        help="One of requests, quarantine, history, seconds, topics, episodes; may be repeated; else requests, history, seconds and topics.",
     ),
 ]
 

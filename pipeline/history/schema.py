@@ -5,6 +5,7 @@ History has one row per request that a quota sees. Its files are hash buckets of
 clients are never part of a path.
 """
 
+from enum import StrEnum
 from typing import Any, Final
 
 import pyarrow as pa
@@ -84,3 +85,37 @@ EPISODES: Final = pa.schema([
     _column("longest_ms", pa.int64(), "The longest throttle time, ms."),
 ])  # fmt: skip
 """Fragments of throttle episodes: those of one key that are no more than 60 s apart are one episode (`episodes.merged`)."""
+
+
+class Kind(StrEnum):
+    """What a row of `TOPICS` is about."""
+
+    RECORDS = "records"
+    """Bytes of records of a topic; a request counts under each of its topics."""
+    PROTOCOL = "protocol"
+    """What the quota charges of the same requests beside their records: headers, names, empty responses."""
+    UNKNOWN_TOPIC = "unknown topic"
+    """Bytes of requests of which the topics are unknown, as in logs that an earlier release read."""
+    UNKNOWN_SIZE = "unknown size"
+    """Requests of which the bytes are unknown, such as a throttled Fetch."""
+    NAME = "name"
+    """The name of a topic's id, once a day, of no client."""
+
+
+TOPICS: Final = pa.schema([
+    _column("user", pa.string(), "As in history."),
+    _column("client_id", pa.string(), "As in history."),
+    _column("broker", pa.string(), "As in history."),
+    _column("quota_type", pa.string(), "produce or fetch; empty for a name."),
+    _column("start", pa.int64(), "Begin of the minute, of the day for a name: ms since 1970, UTC."),
+    _column("kind", pa.string(), "records, protocol, unknown topic, unknown size or name."),
+    _column("topic", pa.string(), "Name of the topic, where the request has it.", null=True),
+    _column("topic_id", pa.string(), "Id of the topic, where the request has it.", null=True),
+    _column("requests", pa.int64(), "Requests; those of protocol, unknown topic and unknown size are all, each once."),
+    _column("bytes", pa.int64(), "Bytes; null when unknown, and for a name.", null=True),
+])  # fmt: skip
+"""
+Bytes by topic over a minute.
+
+A table may hold several rows of one key. Records, protocol and unknown topic add up to what ROLLUP has of a client, broker and quota type.
+"""

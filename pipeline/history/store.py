@@ -1,8 +1,8 @@
 """
 History on disk: committed tables in a folder, and their upkeep.
 
-`history` holds one row a request, `seconds` its sums, `episodes` its throttle episodes. `history` follows the table of requests, the others
-follow `history`: what is appended there is taken over exactly once, late requests included.
+`history` holds one row a request, `seconds` its sums, `episodes` its throttle episodes, `topics` the bytes by topic. `history` and `topics`
+follow the table of requests, the others follow `history`: what is appended there is taken over exactly once, late requests included.
 """
 
 import datetime as dt
@@ -13,16 +13,16 @@ from typing import Final, Self
 
 from ..errors import NoTable
 from ..table import Run, Table, TableLayout, retried, run_here
-from . import episodes
+from . import episodes, topics
 from .charges import COLUMNS, history_of, rollup
-from .schema import EPISODES, HISTORY, ROLLUP
+from .schema import EPISODES, HISTORY, ROLLUP, TOPICS
 
 BUCKETS: Final = 16
 """How many buckets a history has by default: as many workers can replay it at once."""
-NAMES: Final = ("requests", "quarantine", "history", "seconds", "episodes", "shadow")
+NAMES: Final = ("requests", "quarantine", "history", "seconds", "topics", "episodes", "shadow")  # fmt: skip
 """The tables of a folder, in the order in which they are made of each other."""
-DETAIL: Final = ("requests", "history", "seconds")
-"""Those that a replay reads and draws, and that lose days together: about one row a request each."""
+DETAIL: Final = ("requests", "history", "seconds", "topics")
+"""Those that a replay and `usage` read and draw, and that lose days together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class History:
     """One row a request (`HISTORY`)."""
     seconds: Table
     """Sums (`ROLLUP`); a key may have several rows, which add up."""
+    topics: Table | None = None
+    """Bytes by topic (`TOPICS`), of a history that was opened to be updated."""
     episodes: Table | None = None
     """Fragments of throttle episodes (`EPISODES`), of a history that was opened to be updated."""
 
@@ -60,6 +62,7 @@ class History:
         return cls(
             detail=Table.create(f"{folder}/history", HISTORY, detail, options),
             seconds=Table.create(f"{folder}/seconds", ROLLUP, sums, options),
+            topics=Table.create(f"{folder}/topics", TOPICS, sums, options),
             episodes=Table.create(
                 f"{folder}/episodes", EPISODES, layout(day_of="began"), options
             ),
@@ -89,6 +92,9 @@ class History:
         detail, seconds = self.detail, self.seconds
         new = retried(partial(detail.follow, requests, history_of, COLUMNS, run))
         retried(partial(seconds.follow, detail, rollup, run=run))
+        if self.topics is not None:
+            follow = self.topics.follow
+            retried(partial(follow, requests, topics.topics_of, topics.COLUMNS, run))
         if self.episodes is not None:
             follow = self.episodes.follow
             retried(

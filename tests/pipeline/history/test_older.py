@@ -16,6 +16,7 @@ from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -106,5 +107,11 @@ def test_an_older_folder_is_added_to(older: Path) -> None:
         )
         assert set(found.column_names) == {*REQUESTS.names} - {*PLACE}
         assert found.equals(unknown_in(made, LATER))
+        topics, others = (
+            Table.open(str(older / name / "topics")).read() for name in ("usage", "new")
+        )
+        assert pc.sum(topics["bytes"]) == pc.sum(others["bytes"])
+        assert "unknown topic" in topics["kind"].to_pylist()
+        assert "unknown topic" not in others["kind"].to_pylist()
         assert history_of(older / "usage").equals(history_of(older / "new"))
         store.compact(store.tables_of(str(older / "usage")).values())

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.pipeline.history.requests import START_MS, requests
 
@@ -84,9 +85,14 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
     everything = history_of(pa.concat_tables([*batches, _some(50, 20)]))
     assert history.detail.read().num_rows == 750
     expected = _sums(rollup(everything))
-    assert _sums(history.seconds.read()) == expected
-    compact(tables)
-    assert _sums(history.seconds.read()) == expected
+    assert history.topics is not None
+    charged = sum(row["amount_sum"] for row in expected if row["quota_type"] in ("produce", "fetch"))  # fmt: skip
+    for _ in range(2):
+        assert _sums(history.seconds.read()) == expected
+        topics = history.topics.read()
+        assert pc.sum(topics["bytes"]).as_py() == charged
+        assert pc.sum(topics["requests"]).as_py() == 750
+        compact((*tables, history.topics))
 
 
 def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
@@ -115,7 +121,14 @@ def folder(tmp_path: Path) -> str:
 def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
     """Rows, files, days and what a compaction would leave, of each table that is there."""
     states = {name: state_of(name, table) for name, table in tables_of(folder).items()}
-    assert list(states) == ["requests", "quarantine", "history", "seconds", "episodes"]
+    assert list(states) == [
+        "requests",
+        "quarantine",
+        "history",
+        "seconds",
+        "topics",
+        "episodes",
+    ]
     history = states["history"]
     assert (history.rows, history.files, history.smallest) == (6, 3, 2)
     assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))  # fmt: skip
