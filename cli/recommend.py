@@ -33,6 +33,8 @@ quotascope recommend usage
 
 quotascope recommend usage --share 5 --headroom 50 --for user,client-id --bootstrap-servers broker-1:9092
 
+quotascope recommend usage --protect p99=20ms --for user,client-id --io-threads 8 --html protect.html
+
 quotascope recommend usage --quotas quotas.yaml --html recommend.html --commands set-quotas.sh
 
 quotascope recommend usage --strimzi users.yaml --strimzi-cluster my-cluster --time-zone Europe/Berlin
@@ -113,6 +115,14 @@ ShortLog = Annotated[
         rich_help_panel=_LIMITS,
     ),
 ]
+Protect = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PERCENTILE=TIME",
+        help="Look for request quotas by what they save instead: the highest at which the other clients' queue time keeps this target, such as p99=20ms.",
+        rich_help_panel=_LIMITS,
+    ),
+]
 CommandsFile = Annotated[
     Path | None,
     typer.Option(
@@ -147,6 +157,8 @@ def recommend(
     controller_windows: ControllerWindows = "11x1",
     kafka_version: KafkaVersion = None,
     short_log: ShortLog = False,
+    protect: Protect = None,
+    io_threads: options.IoThreads = None,
     engine: EngineName = "auto",
     quotas: options.QuotasFrom = None,
     kafka: AdminOptions,
@@ -166,6 +178,7 @@ def recommend(
         FLOORS,
         ClusterWindows,
         Policy,
+        QueueTarget,
         RuleShape,
     )
     from quotascope.pipeline.releases import followed
@@ -194,6 +207,8 @@ def recommend(
         kinds=[_kind(each) for each in key or ()] or tuple(QuotaType),
         short_log=short_log,
         floors={**FLOORS, **dict(map(_floor, floor or ()))},
+        protect=None if protect is None else QueueTarget.of(protect),
+        io_threads=io_threads,
     )
     given = release_of(kafka_version)
     now, cluster = _now(quotas, settings)

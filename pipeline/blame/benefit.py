@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Final
@@ -93,6 +93,12 @@ class Benefit:
     def explained(self) -> Sequence[BrokerQueue]:
         """Those that something is predicted for."""
         return [each for each in self.brokers if each.refusal is None]
+
+    def only(self, number: int) -> Benefit:
+        """The same of one candidate."""
+        names = ("others_us", "predicted_us", "logged_waits", "predicted_waits")
+        brokers = [replace(each, **{name: getattr(each, name)[[number]] for name in names}) for each in self.brokers]  # fmt: skip
+        return Benefit(names=[self.names[number]], brokers=brokers)
 
     @property
     def notes(self) -> Sequence[str]:

@@ -16,6 +16,7 @@ from ..releases import Followed
 from .coverage import Coverage, Logged
 from .need import Need
 from .policy import Policy, limit_of, rounded_up, steps_of
+from .protect import Protection
 
 NOW: Final = "as configured"
 RECOMMENDED: Final = "recommended"
@@ -88,6 +89,8 @@ class Advice:
     recommended: Sequence[Recommendation]
     hits: Sequence[Hit]
     """Clients that would be throttled, the longest first."""
+    protection: Protection | None = None
+    """What the limits save others; None where they are the lowest that keep a share."""
 
     @property
     def span_ms(self) -> tuple[int, int]:
@@ -150,6 +153,29 @@ def _recommendation(needs: Sequence[Need], policy: Policy) -> Recommendation:
         hour=highest.hour,
         requests=sum(need.requests for need in needs),
     )
+
+
+def protecting(results: pa.Table, policy: Policy, found: Protection) -> list[Recommendation]:  # fmt: skip
+    """The level found for each entity that it throttles, from its replay (`quotascope.pipeline.replay.RESULTS`), in the order of names."""
+    rows: dict[QuotaEntity, list[Mapping[str, Any]]] = {}
+    for row in results.to_pylist():
+        names = {name: row[name] for name in policy.shape.names}
+        rows.setdefault(QuotaEntity(**names), []).append(row)
+    broker = max(found.waits, key=lambda wait: wait[1] or 0.0)[0].broker
+    made = [
+        Recommendation(
+            entity=entity,
+            kind=QuotaType.REQUEST,
+            limit=found.level or math.inf,
+            lowest=found.level or math.inf,
+            broker=broker,
+            hour=None,
+            requests=sum(row["requests"] for row in of_entity),
+        )
+        for entity, of_entity in rows.items()
+        if any(row["throttled_requests"] for row in of_entity)
+    ]
+    return sorted(made, key=lambda each: tuple(name or "" for name in each.names))
 
 
 def target(now: QuotaSet | None, made: Iterable[Recommendation]) -> QuotaSet:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from enum import Enum
@@ -33,6 +34,10 @@ MOST_HEADROOM: Final = 1_000.0
 HIGHEST_FLOOR: Final = 1e15
 """In any unit; a petabyte a second is more than any cluster has."""
 _DIGITS: Final = 3
+_TARGET: Final = re.compile(
+    r"p(\d{1,2}(?:\.\d{1,3})?)=(\d{1,9}(?:\.\d{1,6})?)(us|ms|s)"
+)
+_US: Final = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
 class RuleShape(Enum):
@@ -53,6 +58,36 @@ class RuleShape(Enum):
 
 class BadPolicy(PipelineError):
     """A number of the policy is out of its range."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTarget:
+    """The queue time that a part of the other clients' requests may not exceed, on each broker."""
+
+    part: float
+    """From 0 to below 1."""
+    most_us: float
+
+    @classmethod
+    def of(cls, text: str) -> QueueTarget:
+        """Read `p99=20ms`. Raises `BadPolicy`."""
+        found = _TARGET.fullmatch(text)
+        if found is None or not float(found[1]) or not float(found[2]):
+            raise BadPolicy(f"a target is a percentile and a time, such as p99=20ms, not {text[:60]!r}")  # fmt: skip
+        return cls(float(found[1]) / 100, float(found[2]) * _US[found[3]])
+
+    def __str__(self) -> str:
+        return f"p{100 * self.part:g} of {time_text(self.most_us)}"
+
+    def kept(self, waits_us: Sequence[float | None]) -> bool:
+        """Whether all of these percentiles keep it; None is one of no request, and of these alone none keeps it."""
+        known = [wait for wait in waits_us if wait is not None]
+        return bool(known) and max(known) <= self.most_us
+
+
+def time_text(time_us: float | None) -> str:
+    """A queue time, to three digits; unknown for None."""
+    return "unknown" if time_us is None else f"{time_us / 1e3:.3g} ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +115,10 @@ class Policy:
     """Whether limits may be made of less than a day of log."""
     floors: Mapping[QuotaType, float] = field(default_factory=lambda: FLOORS)
     """Limits are never lower than these, in the unit of the quota type."""
+    protect: QueueTarget | None = None
+    """What request quotas are to keep for the clients that they do not throttle, instead of the share; None for the share."""
+    io_threads: int | None = None
+    """Handler threads of each broker (`num.io.threads`); None to estimate them from the log."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 1:

@@ -138,6 +138,7 @@ def recommend_json(advice: Advice, commands: Commands) -> str:
                 "zone": str(policy.zone),
                 "floors": {kind.label: floor for kind, floor in policy.floors.items()},
             },
+            "protection": advice.protection.values() if advice.protection else None,
             "recommended": [_limit(each, advice) for each in advice.recommended],
             "changes": [
                 {

@@ -23,7 +23,7 @@ _HIT_HEADS: Final = ("entity", "=quota", "#limit", "#throttled for", "#share", "
 _NOTES: Final = (
     "Nothing was applied.",
     "Each broker enforces limits separately: a recommended limit is what the broker with the highest demand needs.",
-    "The search for the lowest limit takes requests as logged, not slowed down (open loop).",
+    "The search for limits takes requests as logged, not slowed down (open loop).",
     "The throttled clients are those of a replay of all quotas together, with Kafka's own precedence.",
 )
 
@@ -86,6 +86,9 @@ def headline(advice: Advice) -> str:
     policy = advice.policy
     limits = counted(len(advice.recommended), "limit")
     hit = counted(len(advice.hits), "client")
+    if advice.protection is not None:
+        replayed = f" The replay throttles {hit} at {limits}." if advice.hits else ""
+        return f"{advice.protection.headline}{replayed}"
     return f"{limits}, chosen to throttle an entity for at most {percent(policy.share)} of its time, plus {percent(policy.headroom)} of headroom; the replay throttles {hit}."
 
 
@@ -99,7 +102,7 @@ def caveats(advice: Advice) -> Sequence[str]:
         f"The log covers {seconds(coverage.period_ms / 1_000)} ({begin} to {end}) with requests in {coverage.hours_of_week} of the {HOURS} hours of a week; "
         f"{logged.throttled:,} of {logged.known:,} requests ({_share(logged)}) were throttled while it was written{silent}."
     )
-    found = [made_of]
+    found = [made_of, *(advice.protection.notes if advice.protection else ())]
     if coverage.short:
         found.append("That is less than a day of log: hours that are not in it may need more.")  # fmt: skip
     if advice.held_back:

@@ -8,21 +8,25 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
+from quotascope.metrics import QuotaType
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
+from ..blame.benefit import benefit_of
 from ..history import History
 from ..recommend.advice import (
     NOW,
     RECOMMENDED,
     Advice,
     hits,
+    protecting,
     recommendations,
     target,
 )
 from ..recommend.coverage import COLUMNS, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
 from ..recommend.policy import ClusterWindows, Policy, RuleShape
+from ..recommend.protect import Answer, limited_to, protect
 from ..releases import followed_by
 from ..replay import Mode, ReplaySettings
 from ..replay.frame import NEEDED
@@ -71,7 +75,18 @@ def advise(
     windows = windows or ClusterWindows()
     kafka = followed_by(folder, history, windows.followed)
     windows = replace(windows, followed=kafka)
-    made = recommendations(_needs(history, policy, windows, run, progress), policy)
+    settings = ReplaySettings(release=kafka.release)
+    protection = None
+    if policy.protect is None:
+        made = recommendations(_needs(history, policy, windows, run, progress), policy)
+    else:
+        limited = partial(limited_to, shape=policy.shape, windows=windows)
+        queues = partial(benefit_of, folder, mode=Mode.OPEN_LOOP, run=run, threads=policy.io_threads, settings=settings)  # fmt: skip
+        protection = protect(policy.protect, policy.floors[QuotaType.REQUEST], limited, queues)  # fmt: skip
+        made = []
+        if protection.answer is Answer.REACHED and protection.level is not None:
+            results = replayed(history, [limited(protection.level)], Mode.OPEN_LOOP, run, settings=settings)  # fmt: skip
+            made = protecting(results, policy, protection)
     tried = {RECOMMENDED: target(now, made)} | ({} if now is None else {NOW: now})
     candidates = [
         Candidate(
@@ -82,7 +97,6 @@ def advise(
         )
         for name, quotas in tried.items()
     ]
-    settings = ReplaySettings(release=kafka.release)
     results = replayed(history, candidates, Mode.OPEN_LOOP, run, settings=settings)
     return Advice(
         source=folder,
@@ -92,6 +106,7 @@ def advise(
         now=now,
         recommended=made,
         hits=hits(results, now_known=now is not None),
+        protection=protection,
     )
 
 

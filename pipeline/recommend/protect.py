@@ -1,0 +1,150 @@
+"""Request quotas by what they save: the highest percentage at which the other clients' queue time keeps a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.pages.words import shown
+from quotascope.quotas import Entity, QuotaSet
+from quotascope.quotas.candidates import Candidate
+
+from ..blame.benefit import Benefit, BrokerQueue, percentile_us
+from .policy import ClusterWindows, QueueTarget, RuleShape, time_text
+
+HIGHEST: Final = 3_200.0
+"""Percent of a thread: the highest level that is tried, 32 handler threads."""
+_AT_ONCE: Final = 6
+"""Levels that are tried in one reading of the log."""
+_ROUNDS: Final = 4
+"""Readings at most: each narrows the levels to a seventh, on their logarithm, the last to 0.4 %."""
+_DEFAULTS: Final = {
+    RuleShape.USER: QuotaEntity(DEFAULT),
+    RuleShape.CLIENT: QuotaEntity(None, DEFAULT),
+    RuleShape.PAIR: QuotaEntity(DEFAULT, DEFAULT),
+}
+
+
+class Answer(Enum):
+    """What a search found."""
+
+    UNKNOWN = "unknown"
+    """The simulated queues do not explain the log's queue times."""
+    HELD = "held"
+    """The log keeps the target."""
+    REACHED = "reached"
+    """The limits keep it."""
+    UNREACHABLE = "unreachable"
+    """Not even the lowest limits keep it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """The answer of a search."""
+
+    target: QueueTarget
+    answer: Answer
+    level: float | None
+    """Percent of a thread that clients are limited to; the lowest tried where the target is out of reach; None without a search."""
+    queues: Benefit
+    """Of the candidate with this level alone; with none, of the log."""
+
+    @property
+    def waits(self) -> Sequence[tuple[BrokerQueue, float | None, float | None]]:
+        """Each broker with the percentile of the others' queue times as logged and as predicted, us; None without others."""
+        part = self.target.part
+        return [
+            (each, percentile_us(each.logged_waits[0], part), percentile_us(each.predicted_waits[0], part))
+            for each in self.queues.explained
+        ]  # fmt: skip
+
+    def values(self) -> dict[str, Any]:
+        """The answer for JSON; times are ms."""
+        return {
+            "target": str(self.target),
+            "answer": self.answer.value,
+            "request_percentage": self.level,
+            "waits": [
+                {"broker": each.broker, "logged_ms": _ms(logged), "predicted_ms": _ms(predicted)}
+                for each, logged, predicted in self.waits
+            ],
+            "brokers": self.queues.values(),
+        }  # fmt: skip
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        if self.answer is Answer.UNKNOWN:
+            return f"Whether limits keep {self.target} is unknown: no simulated queue explains the log's."  # fmt: skip
+        if self.answer is Answer.HELD:
+            return f"The log keeps {self.target} on each broker: no limit is needed."
+        level = f"{self.level:g} % of a thread for each client"
+        if self.answer is Answer.UNREACHABLE:
+            return f"No request quota keeps {self.target}: not even {level}, the lowest tried."  # fmt: skip
+        return f"{self.target} is kept for the other clients by {level}, the highest limit found."  # fmt: skip
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The percentile on each broker, and how far the prediction can be trusted."""
+        name = f"p{100 * self.target.part:g}"
+        waits = [
+            f"Broker {shown(each.broker)}: {name} of the others' queue times {time_text(logged)} as logged, {time_text(predicted)} as predicted."
+            for each, logged, predicted in self.waits
+            if self.answer is not Answer.HELD
+        ]  # fmt: skip
+        meaning = ("Predictions are lower bounds: requests above a limit never come, and a limited client's own wait does not count.",)  # fmt: skip
+        return (*waits, *(meaning if self.level is not None else ()), *self.queues.notes)  # fmt: skip
+
+
+def protect(
+    target: QueueTarget,
+    floor: float,
+    limited: Callable[[float], Candidate],
+    queues_under: Callable[[Sequence[Candidate]], Benefit],
+) -> Protection:
+    """
+    Find the highest level that keeps a target, if every entity that uses more is limited to it.
+
+    Args:
+        target: of the clients that are not throttled.
+        floor: the lowest level, percent of a thread.
+        limited: the candidate with a level for all entities.
+        queues_under: the queues under candidates (`benefit_of`).
+
+    """
+    queues = queues_under([Candidate(name="as logged", quotas=QuotaSet())])
+    logged = [percentile_us(each.logged_waits[0], target.part) for each in queues.explained]  # fmt: skip
+    simulated = [percentile_us(each.predicted_waits[0], target.part) for each in queues.explained]  # fmt: skip
+    if queues.explained and target.kept(logged):
+        return Protection(target=target, answer=Answer.HELD, level=None, queues=queues)
+    if not queues.explained or target.kept(simulated):
+        return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)  # fmt: skip
+    low, high, best, levels = floor, HIGHEST, None, [floor]
+    for _ in range(_ROUNDS):
+        between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
+        levels += sorted({round(each, 2) for each in between.tolist()})
+        tried = queues_under([limited(level) for level in levels])
+        kept = [n for n in range(len(levels)) if target.kept([percentile_us(each.predicted_waits[n], target.part) for each in tried.explained])]  # fmt: skip
+        if not kept and best is None:
+            return Protection(target=target, answer=Answer.UNREACHABLE, level=floor, queues=tried.only(0))  # fmt: skip
+        if kept:
+            low = best = levels[kept[-1]]
+            queues = tried.only(kept[-1])
+        high = min((level for level in levels if level > low), default=high)
+        levels = []
+    return Protection(target=target, answer=Answer.REACHED, level=best, queues=queues)
+
+
+def limited_to(level: float, shape: RuleShape, windows: ClusterWindows) -> Candidate:
+    """A request quota for every entity of a shape, as a default."""
+    quotas: dict[Entity, dict[str, float]] = {_DEFAULTS[shape]: {QuotaType.REQUEST.quota_key: level}}  # fmt: skip
+    return Candidate(name=f"{level:g} %", quotas=QuotaSet(quotas), windows=windows.client, controller_windows=windows.controller)  # fmt: skip
+
+
+def _ms(time_us: float | None) -> float | None:
+    return None if time_us is None else time_us / 1e3

@@ -1,0 +1,67 @@
+"""Request quotas that keep a target of the other clients' queue time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.pipeline.blame.queues import AGGRESSOR, logged, written
+from typer.testing import CliRunner
+
+from quotascope.cli.main import app
+
+
+def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
+    """The answer of the command as JSON."""
+    done = CliRunner().invoke(app, ["recommend", str(folder), "--protect", target, "--short-log", "--json", *more])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [("p99=2s", "held"), ("p99=30ms", "reached"), ("p99.9=50us", "unreachable")],
+)
+def test_a_target_is_held_or_reached_or_out_of_reach(
+    tmp_path: Path, target: str, answer: str
+) -> None:
+    """What is reached limits the client that holds the thread, and no other one, and says what it costs it."""
+    found = protected(Path(written(tmp_path, logged(120))), target)
+    protection = found["protection"]
+    assert protection["answer"] == answer
+    assert [(each["user"], each["quota_type"]) for each in found["recommended"]] == ([(AGGRESSOR, "request")] if answer == "reached" else [])  # fmt: skip
+    if answer == "reached":
+        (wait,) = protection["waits"]
+        assert wait["predicted_ms"] <= 30 < wait["logged_ms"]
+        (made,), (hit,) = found["recommended"], found["hits"]
+        assert 1 < made["limit"] == protection["request_percentage"] < 60
+        assert hit["muted_ms"] > 0
+        assert found["commands"]
+
+
+def test_the_level_found_is_about_the_highest(tmp_path: Path) -> None:
+    """A laxer target allows more."""
+    folder = Path(written(tmp_path, logged(120)))
+    levels = [protected(folder, f"p95={most}ms")["protection"]["request_percentage"] for most in (10, 20, 40)]  # fmt: skip
+    assert levels == sorted(levels)
+    assert levels[0] < levels[-1]
+
+
+@pytest.mark.parametrize(("constant", "threads"), [({"queue_time_ms": None}, ()), ({}, ("--io-threads", "9"))])  # fmt: skip
+def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(
+    tmp_path: Path, constant: dict[str, Any], threads: tuple[str, ...]
+) -> None:
+    """No limit is recommended, and no wait is shown as 0."""
+    rows = logged(20)
+    folder = written(tmp_path, rows.drop_columns(list(constant)), **constant)
+    found = protected(Path(folder), "p99=20ms", *threads)
+    assert (found["protection"]["answer"], found["protection"]["waits"], found["recommended"]) == ("unknown", [], [])  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["p99", "99=20ms", "p100=1s", "p99=0ms", "p0=5ms", "p99=20", "p99=20ms\n"])  # fmt: skip
+def test_a_target_is_a_percentile_and_a_time(tmp_path: Path, text: str) -> None:
+    """What is wrong is said in one line, with an example."""
+    done = CliRunner().invoke(app, ["recommend", str(tmp_path), "--protect", text])
+    assert done.exit_code != 0
+    assert "such as p99=20ms" in str(done.exception) + done.output
