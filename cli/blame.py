@@ -11,6 +11,7 @@ from .options import (
     EngineName,
     Folder,
     Html,
+    IoThreads,
     Json,
     TimeZone,
     check_extra,
@@ -30,18 +31,6 @@ quotascope blame usage --json | jq '.episodes[0]'
 
 spark-submit --master yarn "$(quotascope spark submit-script)" blame hdfs:///kafka/usage --html blame.html
 """
-
-IoThreads = Annotated[
-    int | None,
-    typer.Option(
-        "--io-threads",
-        min=1,
-        max=10_000,
-        metavar="N",
-        help="The brokers' num.io.threads.",
-        show_default="the most that the log shows busy in a second",
-    ),
-]
 
 
 def blame(

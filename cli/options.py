@@ -136,9 +136,10 @@ IoThreads = Annotated[
     typer.Option(
         "--io-threads",
         min=1,
-        max=1_024,
+        max=10_000,
         metavar="N",
-        help="The brokers' num.io.threads; estimated from the log unless given.",
+        help="The brokers' num.io.threads.",
+        show_default="estimated from the log",
     ),
 ]
 TimeZone = Annotated[

@@ -27,7 +27,7 @@ from ..table.table import Run
 from . import intervals
 from .queueing import MOST_ERROR, logged_queue, relative_error
 
-_READ: Final = tuple(dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name != "traffic"))))  # fmt: skip
+_READ: Final = tuple(dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in {"traffic", "topic_ids"}))))  # fmt: skip
 _MOST_UNKNOWN: Final = 0.01
 """Requests without a queue time, as a part of all of a broker, above which its queue is unknown."""
 _BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601)]
