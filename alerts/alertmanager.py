@@ -98,6 +98,13 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         entity,
     )
 
+    # busy handlers are most of the capacity
+    yield _inhibition(
+        ['alertname="KafkaQuotaBrokerSaturated"'],
+        ['alertname="KafkaQuotaRequestTimeNearCapacity"'],
+        list(site.keys("broker")),
+    )
+
     # the fastest of the alerts on a budget says it all
     budget = list(site.keys("slo", "user", "client_id"))
     for faster, slower in (

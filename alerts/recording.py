@@ -274,6 +274,18 @@ def brokers(site: Site) -> Iterator[Record]:
         ),
         meaning="Used share of these threads.",
     )
+    by_pool, of_all = (
+        aggregate("min", site.keys("broker"), rate(family, "5m"))
+        for family in (
+            catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS,
+            catalog.REQUEST_HANDLER_IDLE_SECONDS,
+        )
+    )
+    yield Record(
+        name=recorded.BROKER_HANDLERS_IDLE,
+        expr=operation(by_pool, "or", of_all),
+        meaning="Share of time in which the request handlers of the busiest pool were idle.",
+    )
     yield Record(
         name=recorded.BROKER_DELAY_QUEUE,
         expr=aggregate(

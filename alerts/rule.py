@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from quotascope.metrics.catalog import REQUEST_THREADS
+
 from .links import Dashboard
 from .recorded import ENTITY_THROTTLE
 from .settings import AlertSeverity
@@ -30,6 +32,17 @@ def longest_delays(cluster_label: str) -> str:
     return (
         f"{{{{ range $number, $_ := query (printf `{query}` $labels.{cluster_label}) }}}}"
         f"{{{{ if $number }}}}, {{{{ else }}}} Longest delays: {{{{ end }}}}{one}{{{{ end }}}}"
+    )
+
+
+def most_request_time(cluster_label: str) -> str:
+    """The clients with most request time on the alert's broker, each with its threads; what to do where that is not measured."""
+    query = f"topk({WORST}, max by (user, client_id) ({REQUEST_THREADS.name}{{{cluster_label}=%q,broker=%q}} > 0))"
+    one = f"{_ENTITY.replace('LABELS', '.Labels')} {{{{ .Value | printf `%.2g` }}}} threads"
+    return (
+        f"{{{{ range $number, $_ := query (printf `{query}` $labels.{cluster_label} $labels.broker) }}}}"
+        f"{{{{ if $number }}}}, {{{{ else }}}} Most request time: {{{{ end }}}}{one}"
+        "{{ else }} Which client takes it is unknown: no request quota makes the broker measure request time.{{ end }}"
     )
 
 

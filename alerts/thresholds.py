@@ -166,6 +166,13 @@ EXEMPT_CAPACITY: Final = Threshold(
     reason="clients get less than half of the handlers' time",
     change="higher on brokers that mostly replicate",
 )
+HANDLERS_IDLE: Final = Threshold(
+    value=0.1,
+    unit="ratio",
+    meaning="share of 5 minutes in which the request handlers of a broker or controller were idle",
+    reason="every request waits for a handler",
+    change="0.3 for clients that need answers within milliseconds",
+)
 CONNECTION_THROTTLE: Final = Threshold(
     value=0.5,
     unit="s",

@@ -10,6 +10,7 @@ from quotascope.alerts.thresholds import (
     CONNECTION_THROTTLE,
     DELAY_QUEUE,
     EXEMPT_CAPACITY,
+    HANDLERS_IDLE,
     LIMITS_AGE,
     MANY_ENTITIES,
     MUTATION_THROTTLED,
@@ -89,6 +90,7 @@ REFUSED = steps(yellow=0.001, red=REJECTIONS)
 BURST = steps(yellow=PREDICTION, red=1.0)
 """The alert is about tokens below 0."""
 CAPACITY = steps(yellow=EXEMPT_CAPACITY, red=REQUEST_CAPACITY)
+IDLE = steps(lowest=RED, green=HANDLERS_IDLE)
 LISTENER_DELAY = steps(red=CONNECTION_THROTTLE)
 OLD_LIMITS = steps(red=LIMITS_AGE)
 OLD_NUMBERS = steps(red=SNAPSHOT_AGE)

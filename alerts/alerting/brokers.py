@@ -30,6 +30,7 @@ from ..rule import (
     Alert,
     AlertScope,
     longest_delays,
+    most_request_time,
 )
 from ..settings import AlertSeverity
 from ..thresholds import (
@@ -37,6 +38,7 @@ from ..thresholds import (
     DELAY_QUEUE,
     DELAY_QUEUE_GROWTH,
     EXEMPT_CAPACITY,
+    HANDLERS_IDLE,
     IP_CONNECTION_THROTTLE,
     MANY_ENTITIES,
     MANY_ENTITIES_FACTOR,
@@ -176,6 +178,21 @@ def busy(site: Site) -> Iterator[Alert]:
         description=f"Broker {{{{ $labels.broker }}}} has muted {INTEGER} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
         dashboard=Dashboard.BROKERS,
         thresholds=(DELAY_QUEUE, DELAY_QUEUE_GROWTH),
+    )
+    yield Alert(
+        name="KafkaQuotaBrokerSaturated",
+        expr=compare(
+            series(recorded.BROKER_HANDLERS_IDLE), "<", site.value(HANDLERS_IDLE)
+        ),
+        labels=("broker",),
+        severity=AlertSeverity.CRITICAL,
+        scope=AlertScope.BROKER,
+        wait="5m",
+        keep="10m",
+        summary="The request handlers of a broker are hardly ever idle.",
+        description=f"The request handlers of broker {{{{ $labels.broker }}}} are idle for {PERCENT} of their time: requests of all clients wait for them.{most_request_time(site.cluster_label)}",
+        dashboard=Dashboard.BROKERS,
+        thresholds=(HANDLERS_IDLE,),
     )
     yield Alert(
         name="KafkaQuotaRequestTimeNearCapacity",

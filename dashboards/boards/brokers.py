@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import operation
-from quotascope.alerts.recorded import BROKER_CAPACITY_USED, BROKER_REQUEST
+from quotascope.alerts.recorded import (
+    BROKER_CAPACITY_USED,
+    BROKER_HANDLERS_IDLE,
+    BROKER_REQUEST,
+)
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
 from .. import steps
-from ..expressions import ratio, total
+from ..expressions import counter_rate, ratio, total
 from ..links import runbooks
 from ..panels import Line, Row, dashboard, graph, limit, side_by_side
 from ..scope import Scope
@@ -39,6 +44,7 @@ def board(scope: Scope) -> dict[str, Any]:
         ),
         rows=(
             waiting(scope),
+            load(scope),
             request_capacity(scope),
             connections(scope),
             addresses(scope),
@@ -78,6 +84,46 @@ def waiting(scope: Scope) -> Row:
         links=runbooks(scope.site, "KafkaQuotaThrottleSpike"),
     )
     return Row(title="Clients that wait", panels=side_by_side(muted, delayed))
+
+
+def load(scope: Scope) -> Row:
+    """How busy the threads are, with and without quotas, and how long requests wait for them."""
+    if scope.recorded:
+        handlers = scope.recorded_of(BROKER_HANDLERS_IDLE, CHOSEN)
+    else:
+        by_pool, of_all = (
+            scope.by("min", counter_rate(scope, family, CHOSEN), "broker")
+            for family in (
+                catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS,
+                catalog.REQUEST_HANDLER_IDLE_SECONDS,
+            )
+        )
+        handlers = operation(by_pool, "or", of_all)
+    idle = graph(
+        scope,
+        "Idle request handlers",
+        "Share of time in which the request handlers of the busiest pool had no request. Near 0 every request waits for a handler.",
+        "percentunit",
+        Line(handlers, "broker {{broker}}"),
+        steps=steps.IDLE,
+        links=runbooks(scope.site, "KafkaQuotaBrokerSaturated"),
+    )
+    others = graph(
+        scope,
+        "Idle network and controller threads",
+        "Share of time in which network threads, and the thread of the controller's events, had nothing to do.",
+        "percentunit",
+        _of(scope, catalog.NETWORK_PROCESSOR_IDLE, "broker", end=", network"),
+        _of(scope, catalog.CONTROLLER_EVENT_IDLE, "broker", end=", controller"),
+    )
+    queue = graph(
+        scope,
+        "Wait for a request handler",
+        "The 99th percentile of the last requests, mostly of 5 minutes, by request.",
+        "s",
+        _of(scope, catalog.REQUEST_QUEUE_SECONDS, "broker", "request", matchers=('percentile="99"',)),
+    )  # fmt: skip
+    return Row(title="Load", panels=side_by_side(idle, others, queue))
 
 
 def request_capacity(scope: Scope) -> Row:
@@ -215,9 +261,15 @@ def leftovers(scope: Scope) -> Row:
     return Row(title="Leftovers", panels=side_by_side(stale), collapsed=True)
 
 
-def _of(scope: Scope, family: Family, *labels: str, end: str = "") -> Line:
+def _of(
+    scope: Scope,
+    family: Family,
+    *labels: str,
+    end: str = "",
+    matchers: Sequence[str] = (),
+) -> Line:
     """The highest for each combination of labels, the broker first among them."""
-    selected = scope.by("max", scope.of(family, CHOSEN), *labels)
+    selected = scope.by("max", scope.of(family, CHOSEN, *matchers), *labels)
     return Line(selected, f"{_name(labels)}{end}")
 
 

@@ -28,6 +28,7 @@ ShadowThrottlesMany            info     cluster       15m 10m > 10
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
 RejectionsRising               warning  cluster       10m 10m * 3; > 0.2
 DelayQueueGrowing              warning  broker        10m 15m * 1.5; > 20
+BrokerSaturated                critical broker        5m  10m < 0.1
 RequestTimeNearCapacity        warning  broker        15m 15m > 0.6
 ExemptRequestTimeHigh          warning  broker        15m 15m > 0; > 0.4
 ConnectionsThrottled           warning  broker        10m 10m > 0.5
@@ -80,6 +81,7 @@ REJECTIONS             0.2        errors/s
 REJECTIONS_FACTOR      3          times
 REQUEST_CAPACITY       0.6        ratio
 EXEMPT_CAPACITY        0.4        ratio
+HANDLERS_IDLE          0.1        ratio
 CONNECTION_THROTTLE    0.5        s
 IP_CONNECTION_THROTTLE 0          s
 REPLICATION_DAY        0.95       ratio
@@ -128,6 +130,7 @@ WINDOWS_OF_RECORDS: Final = {
     "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "[5m] offset 25m"},
     "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "[10m] offset 4h"},
     "broker:kafka_quota_request_throttled_seconds:rate5m": {"[5m]"},
+    "broker:kafka_quota_request_handler_idle:ratio5m": {"[5m]"},
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
     # the same hour a day and a week ago, the day before the last half hour, and while an alert fires, for a week, what was usual then
     "cluster:kafka_quota_request_throttled_seconds:baseline": {
@@ -165,6 +168,7 @@ SLOW: Final = {"near-limit", "replication", "trends", "baselines", "budgets"}
 ENTITY: Final = ("cluster", "quota_type", "user", "client_id")
 BUDGET: Final = ("cluster", "slo", "user", "client_id")
 CLUSTER: Final = ("cluster",)
+BROKER: Final = ("cluster", "broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +245,10 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     "KafkaQuotaRequestThrottled": {ENTITY: _NEAR},
     "KafkaQuotaThrottleBeyondClientTimeout": {
         ENTITY: _NEAR | {"KafkaQuotaProduceThrottled", "KafkaQuotaFetchThrottled"}
+    },
+    # busy handlers are most of the capacity
+    "KafkaQuotaBrokerSaturated": {
+        BROKER: frozenset({"KafkaQuotaRequestTimeNearCapacity"})
     },
     # one budget
     "KafkaQuotaBudgetBurnsFast": {

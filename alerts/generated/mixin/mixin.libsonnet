@@ -123,6 +123,9 @@ local duration(number) =
       // ratio: request time that no quota counts / threads of the broker. Reason: clients get less than half of
       // the handlers' time. Other values: higher on brokers that mostly replicate.
       EXEMPT_CAPACITY: 0.4,
+      // ratio: share of 5 minutes in which the request handlers of a broker or controller were idle. Reason:
+      // every request waits for a handler. Other values: 0.3 for clients that need answers within milliseconds.
+      HANDLERS_IDLE: 0.1,
       // s: average delay before a listener accepts a connection. Reason: twenty in a row reach the clients'
       // timeout of 10 s. Other values: lower if clients connect for each request.
       CONNECTION_THROTTLE: 0.5,
@@ -316,6 +319,14 @@ local duration(number) =
         severity: "warning",
         'for': "10m",
         keep_firing_for: "15m",
+        labels: {},
+      },
+      // The request handlers of a broker are hardly ever idle.
+      KafkaQuotaBrokerSaturated: {
+        enabled: true,
+        severity: "critical",
+        'for': "5m",
+        keep_firing_for: "10m",
         labels: {},
       },
       // The threads of a broker are almost always busy.
@@ -619,6 +630,7 @@ local duration(number) =
           { record: "broker:kafka_quota_request_threads:sum", expr: "sum by (" + label + ", broker) (max by (" + label + ", broker, user, client_id) (kafka_quota_request_threads))" },
           { record: "broker:kafka_quota_request_capacity_threads:max", expr: "max by (" + label + ", broker) (kafka_quota_request_capacity_threads)" },
           { record: "broker:kafka_quota_request_capacity_used:ratio", expr: "(\n  broker:kafka_quota_request_threads:sum\n  + on (" + label + ", broker)\n  broker:kafka_quota_exempt_request_threads:max\n)\n/ on (" + label + ", broker)\n(broker:kafka_quota_request_capacity_threads:max > 0)" },
+          { record: "broker:kafka_quota_request_handler_idle:ratio5m", expr: "min by (" + label + ", broker) (rate(kafka_quota_request_handler_pool_idle_seconds_total[5m]))\nor\nmin by (" + label + ", broker) (rate(kafka_quota_request_handler_idle_seconds_total[5m]))" },
           { record: "broker:kafka_quota_delay_queue_size:max", expr: "max by (" + label + ", quota_type, broker) (kafka_quota_delay_queue_size)" },
           { record: "broker:kafka_quota_request_throttled_seconds:rate5m", expr: "sum by (" + label + ", broker) (\n  max by (" + label + ", broker, request) (rate(kafka_quota_request_throttled_seconds_total[5m]))\n)" },
         ],
@@ -888,6 +900,18 @@ local duration(number) =
               "summary": "A broker makes more and more connections wait.",
               "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Broker {{ $labels.broker }} has muted {{ $value | printf `%.0f` }} connections because of {{ $labels.quota_type }} quotas, and half an hour ago far fewer.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaDelayQueueGrowing"),
+              [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-brokers?var-cluster={{ $labels." + label + " | urlquery }}&var-broker={{ $labels.broker | urlquery }}",
+            },
+          }),
+          alert("KafkaQuotaBrokerSaturated", {
+            expr: "broker:kafka_quota_request_handler_idle:ratio5m < " + exact(c.thresholds.HANDLERS_IDLE),
+            labels: {
+              "scope": "broker",
+            },
+            annotations: {
+              "summary": "The request handlers of a broker are hardly ever idle.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The request handlers of broker {{ $labels.broker }} are idle for {{ $value | humanizePercentage }} of their time: requests of all clients wait for them.{{ range $number, $_ := query (printf `topk(10, max by (user, client_id) (kafka_quota_request_threads{" + label + "=%q,broker=%q} > 0))` $labels." + label + " $labels.broker) }}{{ if $number }}, {{ else }} Most request time: {{ end }}{{ with .Labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and .Labels.user .Labels.client_id }} with {{ end }}{{ with .Labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or .Labels.user .Labels.client_id) }}the client without a name{{ end }} {{ .Value | printf `%.2g` }} threads{{ else }} Which client takes it is unknown: no request quota makes the broker measure request time.{{ end }}",
+              [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaBrokerSaturated"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-brokers?var-cluster={{ $labels." + label + " | urlquery }}&var-broker={{ $labels.broker | urlquery }}",
             },
           }),
@@ -8897,6 +8921,331 @@ local duration(number) =
           },
           "id": 4,
           "panels": [],
+          "title": "Load",
+          "type": "row",
+        },
+        {
+          "datasource": {
+            "type": "prometheus",
+            "uid": "${datasource}",
+          },
+          "description": "Share of time in which the request handlers of the busiest pool had no request. Near 0 every request waits for a handler.",
+          "fieldConfig": {
+            "defaults": {
+              "thresholds": {
+                "mode": "absolute",
+                "steps": std.sort([
+                  {
+                    "color": "red",
+                    "value": null,
+                  },
+                  {
+                    "color": "green",
+                    "value": c.thresholds.HANDLERS_IDLE,
+                  },
+                ], value),
+              },
+              "color": {
+                "mode": "palette-classic",
+              },
+              "custom": {
+                "axisPlacement": "auto",
+                "axisLabel": "",
+                "drawStyle": "line",
+                "lineInterpolation": "linear",
+                "barAlignment": 0,
+                "lineWidth": 1,
+                "fillOpacity": 8,
+                "gradientMode": "none",
+                "spanNulls": false,
+                "showPoints": "never",
+                "pointSize": 5,
+                "stacking": {
+                  "group": "A",
+                  "mode": "none",
+                },
+                "scaleDistribution": {
+                  "type": "linear",
+                  "log": 2,
+                },
+                "hideFrom": {
+                  "tooltip": false,
+                  "viz": false,
+                  "legend": false,
+                },
+                "thresholdsStyle": {
+                  "mode": "dashed",
+                },
+                "axisSoftMin": 0,
+              },
+              "mappings": [],
+              "unit": "percentunit",
+            },
+            "overrides": [],
+          },
+          "links": linked([
+            if c.runbook_url != null then {
+              "asDropdown": false,
+              "icon": "external link",
+              "includeVars": false,
+              "keepTime": false,
+              "tags": [],
+              "targetBlank": true,
+              "tooltip": "",
+              "type": "link",
+              "title": "Runbook: KafkaQuotaBrokerSaturated",
+              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaBrokerSaturated"),
+            },
+          ]),
+          "options": {
+            "legend": {
+              "displayMode": "list",
+              "placement": "bottom",
+              "calcs": [],
+              "showLegend": true,
+            },
+            "tooltip": {
+              "mode": "multi",
+              "sort": "desc",
+            },
+          },
+          "targets": [
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "min by (" + label + ", broker) (\n  rate(kafka_quota_request_handler_pool_idle_seconds_total{" + label + "=~\"$cluster\",broker=~`${broker:regex}`}[$__rate_interval])\n)\nor\nmin by (" + label + ", broker) (\n  rate(kafka_quota_request_handler_idle_seconds_total{" + label + "=~\"$cluster\",broker=~`${broker:regex}`}[$__rate_interval])\n)",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "A",
+              "legendFormat": "{{" + label + "}} broker {{broker}}",
+            },
+          ],
+          "title": "Idle request handlers",
+          "transformations": [],
+          "type": "timeseries",
+          "gridPos": {
+            "h": 8,
+            "w": 8,
+            "x": 0,
+            "y": 10,
+          },
+          "id": 5,
+        },
+        {
+          "datasource": {
+            "type": "prometheus",
+            "uid": "${datasource}",
+          },
+          "description": "Share of time in which network threads, and the thread of the controller's events, had nothing to do.",
+          "fieldConfig": {
+            "defaults": {
+              "thresholds": {
+                "mode": "absolute",
+                "steps": [
+                  {
+                    "color": "green",
+                    "value": null,
+                  },
+                ],
+              },
+              "color": {
+                "mode": "palette-classic",
+              },
+              "custom": {
+                "axisPlacement": "auto",
+                "axisLabel": "",
+                "drawStyle": "line",
+                "lineInterpolation": "linear",
+                "barAlignment": 0,
+                "lineWidth": 1,
+                "fillOpacity": 8,
+                "gradientMode": "none",
+                "spanNulls": false,
+                "showPoints": "never",
+                "pointSize": 5,
+                "stacking": {
+                  "group": "A",
+                  "mode": "none",
+                },
+                "scaleDistribution": {
+                  "type": "linear",
+                  "log": 2,
+                },
+                "hideFrom": {
+                  "tooltip": false,
+                  "viz": false,
+                  "legend": false,
+                },
+                "thresholdsStyle": {
+                  "mode": "off",
+                },
+                "axisSoftMin": 0,
+              },
+              "mappings": [],
+              "unit": "percentunit",
+            },
+            "overrides": [],
+          },
+          "links": [],
+          "options": {
+            "legend": {
+              "displayMode": "list",
+              "placement": "bottom",
+              "calcs": [],
+              "showLegend": true,
+            },
+            "tooltip": {
+              "mode": "multi",
+              "sort": "desc",
+            },
+          },
+          "targets": [
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "max by (" + label + ", broker) (\n  kafka_quota_network_processor_idle_ratio{" + label + "=~\"$cluster\",broker=~`${broker:regex}`}\n)",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "A",
+              "legendFormat": "{{" + label + "}} on {{broker}}, network",
+            },
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "max by (" + label + ", broker) (\n  kafka_quota_controller_event_idle_ratio{" + label + "=~\"$cluster\",broker=~`${broker:regex}`}\n)",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "B",
+              "legendFormat": "{{" + label + "}} on {{broker}}, controller",
+            },
+          ],
+          "title": "Idle network and controller threads",
+          "transformations": [],
+          "type": "timeseries",
+          "gridPos": {
+            "h": 8,
+            "w": 8,
+            "x": 8,
+            "y": 10,
+          },
+          "id": 6,
+        },
+        {
+          "datasource": {
+            "type": "prometheus",
+            "uid": "${datasource}",
+          },
+          "description": "The 99th percentile of the last requests, mostly of 5 minutes, by request.",
+          "fieldConfig": {
+            "defaults": {
+              "thresholds": {
+                "mode": "absolute",
+                "steps": [
+                  {
+                    "color": "green",
+                    "value": null,
+                  },
+                ],
+              },
+              "color": {
+                "mode": "palette-classic",
+              },
+              "custom": {
+                "axisPlacement": "auto",
+                "axisLabel": "",
+                "drawStyle": "line",
+                "lineInterpolation": "linear",
+                "barAlignment": 0,
+                "lineWidth": 1,
+                "fillOpacity": 8,
+                "gradientMode": "none",
+                "spanNulls": false,
+                "showPoints": "never",
+                "pointSize": 5,
+                "stacking": {
+                  "group": "A",
+                  "mode": "none",
+                },
+                "scaleDistribution": {
+                  "type": "linear",
+                  "log": 2,
+                },
+                "hideFrom": {
+                  "tooltip": false,
+                  "viz": false,
+                  "legend": false,
+                },
+                "thresholdsStyle": {
+                  "mode": "off",
+                },
+                "axisSoftMin": 0,
+              },
+              "mappings": [],
+              "unit": "s",
+            },
+            "overrides": [],
+          },
+          "links": [],
+          "options": {
+            "legend": {
+              "displayMode": "list",
+              "placement": "bottom",
+              "calcs": [],
+              "showLegend": true,
+            },
+            "tooltip": {
+              "mode": "multi",
+              "sort": "desc",
+            },
+          },
+          "targets": [
+            {
+              "datasource": {
+                "type": "prometheus",
+                "uid": "${datasource}",
+              },
+              "editorMode": "code",
+              "expr": "max by (" + label + ", broker, request) (\n  kafka_quota_request_queue_seconds{" + label + "=~\"$cluster\",broker=~`${broker:regex}`,percentile=\"99\"}\n)",
+              "format": "time_series",
+              "instant": false,
+              "range": true,
+              "refId": "A",
+              "legendFormat": "{{" + label + "}} {{request}} on {{broker}}",
+            },
+          ],
+          "title": "Wait for a request handler",
+          "transformations": [],
+          "type": "timeseries",
+          "gridPos": {
+            "h": 8,
+            "w": 8,
+            "x": 16,
+            "y": 10,
+          },
+          "id": 7,
+        },
+        {
+          "collapsed": false,
+          "gridPos": {
+            "h": 1,
+            "w": 24,
+            "x": 0,
+            "y": 18,
+          },
+          "id": 8,
+          "panels": [],
           "title": "Request capacity",
           "type": "row",
         },
@@ -9011,9 +9360,9 @@ local duration(number) =
             "h": 8,
             "w": 12,
             "x": 0,
-            "y": 10,
+            "y": 19,
           },
-          "id": 5,
+          "id": 9,
         },
         {
           "datasource": {
@@ -9181,9 +9530,9 @@ local duration(number) =
             "h": 8,
             "w": 12,
             "x": 12,
-            "y": 10,
+            "y": 19,
           },
-          "id": 6,
+          "id": 10,
         },
         {
           "collapsed": true,
@@ -9191,9 +9540,9 @@ local duration(number) =
             "h": 1,
             "w": 24,
             "x": 0,
-            "y": 18,
+            "y": 27,
           },
-          "id": 7,
+          "id": 11,
           "panels": [
             {
               "datasource": {
@@ -9335,9 +9684,9 @@ local duration(number) =
                 "h": 8,
                 "w": 8,
                 "x": 0,
-                "y": 19,
+                "y": 28,
               },
-              "id": 8,
+              "id": 12,
             },
             {
               "datasource": {
@@ -9479,9 +9828,9 @@ local duration(number) =
                 "h": 8,
                 "w": 8,
                 "x": 8,
-                "y": 19,
+                "y": 28,
               },
-              "id": 9,
+              "id": 13,
             },
             {
               "datasource": {
@@ -9590,9 +9939,9 @@ local duration(number) =
                 "h": 8,
                 "w": 8,
                 "x": 16,
-                "y": 19,
+                "y": 28,
               },
-              "id": 10,
+              "id": 14,
             },
           ],
           "title": "New connections",
@@ -9604,9 +9953,9 @@ local duration(number) =
             "h": 1,
             "w": 24,
             "x": 0,
-            "y": 19,
+            "y": 28,
           },
-          "id": 11,
+          "id": 15,
           "panels": [
             {
               "datasource": {
@@ -9748,9 +10097,9 @@ local duration(number) =
                 "h": 8,
                 "w": 12,
                 "x": 0,
-                "y": 20,
+                "y": 29,
               },
-              "id": 12,
+              "id": 16,
             },
             {
               "datasource": {
@@ -9855,9 +10204,9 @@ local duration(number) =
                 "h": 8,
                 "w": 12,
                 "x": 12,
-                "y": 20,
+                "y": 29,
               },
-              "id": 13,
+              "id": 17,
             },
           ],
           "title": "Connections of addresses",
@@ -9869,9 +10218,9 @@ local duration(number) =
             "h": 1,
             "w": 24,
             "x": 0,
-            "y": 20,
+            "y": 29,
           },
-          "id": 14,
+          "id": 18,
           "panels": [
             {
               "datasource": {
@@ -10026,9 +10375,9 @@ local duration(number) =
                 "h": 8,
                 "w": 24,
                 "x": 0,
-                "y": 21,
+                "y": 30,
               },
-              "id": 15,
+              "id": 19,
             },
           ],
           "title": "Replication",
@@ -10040,9 +10389,9 @@ local duration(number) =
             "h": 1,
             "w": 24,
             "x": 0,
-            "y": 21,
+            "y": 30,
           },
-          "id": 16,
+          "id": 20,
           "panels": [
             {
               "datasource": {
@@ -10184,9 +10533,9 @@ local duration(number) =
                 "h": 8,
                 "w": 12,
                 "x": 0,
-                "y": 22,
+                "y": 31,
               },
-              "id": 17,
+              "id": 21,
             },
             {
               "datasource": {
@@ -10278,9 +10627,9 @@ local duration(number) =
                 "h": 8,
                 "w": 12,
                 "x": 12,
-                "y": 22,
+                "y": 31,
               },
-              "id": 18,
+              "id": 22,
             },
           ],
           "title": "Remote storage",
@@ -10292,9 +10641,9 @@ local duration(number) =
             "h": 1,
             "w": 24,
             "x": 0,
-            "y": 22,
+            "y": 31,
           },
-          "id": 19,
+          "id": 23,
           "panels": [
             {
               "datasource": {
@@ -10386,9 +10735,9 @@ local duration(number) =
                 "h": 8,
                 "w": 24,
                 "x": 0,
-                "y": 23,
+                "y": 32,
               },
-              "id": 20,
+              "id": 24,
             },
           ],
           "title": "Leftovers",
