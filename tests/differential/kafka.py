@@ -1,16 +1,14 @@
 """Kafka's own classes in a JVM of their own, behind a pipe."""
 
-import hashlib
-import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.cluster.provision import libs, newest_libs
+from tests.provisioning import cached, fetched
 
 from quotascope.metrics import KafkaRelease
 
@@ -29,20 +27,8 @@ def compiled(libs: Path) -> Path:
     """The folder of the compiled harness, built on first use and after every change of a source or of the jars."""
     moved = SOURCES / _FOLDERS[KafkaRelease.parse(_version(libs))]
     sources = [*sorted(SOURCES.glob("*.java")), *sorted(moved.glob("*.java"))]
-    identity = hashlib.sha256(
-        str(libs).encode() + b"".join(source.read_bytes() for source in sources)
-    ).hexdigest()
-    cache = (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quotascope"
-    )
-    target = cache / f"differential-{identity[:16]}"
-    if not target.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix="partial-") as partial:
-            _javac(libs, sources, Path(partial) / "classes")
-            if not target.is_dir():
-                (Path(partial) / "classes").rename(target)
-    return target
+    target = cached("differential", str(libs), *sources)
+    return fetched(target, lambda classes: _javac(libs, sources, classes))
 
 
 def _javac(libs: Path, sources: list[Path], classes: Path) -> None:

@@ -9,7 +9,7 @@ SOURCES = Path(__file__).with_name("java")
 
 
 def jars(folder: Path, name: str = "Refused") -> str:
-    """The jars to name in `spark.jars`; that of the function lies in that folder. Raises `ProvisioningError`."""
+    """The jars to name in `spark.jars`; that of the function lies in that folder. Raises `NotFetched`."""
     import pyspark  # noqa: PLC0415 - for its jars
 
     (clients,) = libs().glob("kafka-clients-*.jar")

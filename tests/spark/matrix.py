@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 
-from tests.spark.provision import SparkMissing, provision
+from tests.provisioning import NotFetched
+from tests.spark.provision import provision
 from tests.spark.versions import OLDER
 
 LEFT_OPEN = "ignore:unclosed <socket.socket:ResourceWarning"
@@ -12,7 +13,7 @@ LEFT_OPEN = "ignore:unclosed <socket.socket:ResourceWarning"
 
 
 def run(version: str, arguments: list[str]) -> int:
-    """The exit code of pytest under that version. Raises `SparkMissing`."""
+    """The exit code of pytest under that version. Raises `NotFetched`."""
     folder = provision(version)
     path = {"PYTHONPATH": str(folder), "SPARK_HOME": str(folder / "pyspark")}
     sys.stdout.write(f"=== Spark {version}\n")
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
     """0 when the tests pass under all versions."""
     try:
         codes = [run(version, arguments) for version in OLDER]
-    except SparkMissing as error:
+    except NotFetched as error:
         sys.stderr.write(f"matrix: {error}\n")
         return 1
     return int(any(codes))

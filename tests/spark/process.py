@@ -26,7 +26,7 @@ class JobFailed(Exception):
 
 
 def variables(version: str, folder: Path, *more: Path) -> dict[str, str]:
-    """The environment of a process that is to import that version, and what is in `more`. Raises `SparkMissing`."""
+    """The environment of a process that is to import that version, and what is in `more`. Raises `NotFetched`."""
     own = {
         name: value
         for name, value in os.environ.items()

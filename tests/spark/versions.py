@@ -1,9 +1,10 @@
 """The versions of Spark that are listened to: the newest is installed with the tests, the others lie beside it."""
 
-import os
 import sysconfig
 from importlib import metadata
 from pathlib import Path
+
+from tests.provisioning import cache
 
 ROOT = Path(__file__).parents[2]
 CONNECTOR = "4.2.0"
@@ -21,12 +22,6 @@ NEWEST = _installed()
 VERSIONS = (NEWEST, *OLDER)
 RUNNING = metadata.version("pyspark")
 """The version that this process imports: the newest, or one that stands first in PYTHONPATH."""
-
-
-def cache() -> Path:
-    """The folder of what is fetched once for all clones."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "quotascope"
 
 
 def folder(version: str) -> Path:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from quotascope.clients.accounting import (
     OVERFLOW,
-    Client,
     ClientTotals,
     Side,
     ThrottleAccount,
@@ -15,13 +14,6 @@ from quotascope.clients.accounting import (
 from quotascope.clients.accounting.account import RecentLongest
 
 STEPS = st.lists(st.tuples(st.integers(0, 1_000), st.floats(0, 200)), max_size=30)
-
-
-def test_counts_start_at_zero() -> None:
-    """A client is shown before it is throttled for the first time, so that rates have a beginning."""
-    account = ThrottleAccount()
-    account.client("alice", "etl", "read")
-    assert account.totals() == (ClientTotals(Client("alice", "etl", "read")),)
 
 
 def test_throttle_times_are_summed() -> None:

@@ -23,23 +23,6 @@ def throttled(ms: int, at_ms: int = NOW_MS) -> ClientConnection:
     return connection
 
 
-def test_a_new_connection_is_ready() -> None:
-    """Nobody waits who was not told to."""
-    connection = ClientConnection()
-    assert connection.ready(0)
-    assert connection.throttle_delay_ms(0) == 0
-    assert connection.in_flight == 0
-
-
-def test_a_longer_throttle_extends_the_wait() -> None:
-    """The later end counts, whichever response it came with."""
-    connection = throttled(100)
-    assert connection.received(ApiKey.FETCH, 17, 20, NOW_MS + 10)
-    assert connection.throttle_delay_ms(NOW_MS + 10) == 90
-    assert connection.received(ApiKey.METADATA, 12, 500, NOW_MS + 20)
-    assert connection.throttle_delay_ms(NOW_MS + 20) == 500
-
-
 @given(st.lists(st.tuples(st.integers(0, 1_000), st.integers(-10, 5_000)), min_size=1))
 def test_ends_with_the_last_throttle_to_end(told: list[tuple[int, int]]) -> None:
     """However throttles follow one another, the end is the latest of all ends."""

@@ -35,13 +35,6 @@ def throttle_of(results: Mapping[str, ClientError | None], key: str) -> int:
     return result.throttle_time_ms
 
 
-def test_a_call_without_topics_is_done() -> None:
-    """Nothing is to be sent."""
-    empty = call()
-    assert empty.done
-    assert empty.pending == ()
-
-
 def test_each_topic_has_a_result_of_its_own() -> None:
     """What succeeded or failed for good is done at once, and only what was refused is sent again."""
     creation = call("a", "b", "c")
@@ -72,13 +65,6 @@ def test_an_error_without_a_reason_says_so() -> None:
     creation = call("a")
     creation.answered({"a": ApiError(37)}, 0, NOW_MS)
     assert str(creation.results["a"]) == "CREATE_TOPICS failed (error 37): no reason given"  # fmt: skip
-
-
-def test_a_topic_that_the_answer_leaves_out_fails() -> None:
-    """No topic waits for an answer that will not come."""
-    creation = call("a", "b")
-    creation.answered({"a": None}, 0, NOW_MS)
-    assert "leaves it out" in str(creation.results["b"])
 
 
 def test_a_topic_left_out_waits_for_those_tried_again() -> None:
@@ -135,21 +121,6 @@ def test_a_timeout_is_a_timeout_for_the_others() -> None:
     assert "0.1 s" in str(creation.results["b"])
 
 
-def test_a_timeout_before_any_answer() -> None:
-    """Nothing was refused, so nothing is said about quotas."""
-    creation = call("a")
-    assert creation.expire(NOW_MS + 60_001)
-    assert isinstance(creation.results["a"], AdminTimeout)
-
-
-def test_a_final_failure_is_the_result_of_what_is_unfinished() -> None:
-    """Topics that were done before keep their results."""
-    creation = call("a", "b")
-    creation.answered({"a": None, "b": REFUSED}, 10, NOW_MS)
-    creation.failed(LOST, NOW_MS, retriable=False)
-    assert creation.results == {"a": None, "b": LOST}
-
-
 def test_a_failure_that_may_pass_is_tried_again_later() -> None:
     """The wait doubles with each try, up to a second."""
     creation = call("a")
@@ -187,13 +158,6 @@ def test_a_failure_at_the_deadline_is_a_timeout() -> None:
     creation = call("a")
     creation.failed(LOST, NOW_MS + 60_000, retriable=False)
     assert isinstance(creation.results["a"], AdminTimeout)
-
-
-def test_ids_are_as_good_as_names() -> None:
-    """Topics may be deleted by id; anything that can be a key will do."""
-    deletion = MutationCall("DELETE_TOPICS", [b"\x01", b"\x02"], NOW_MS)
-    deletion.answered({b"\x01": None, b"\x02": REFUSED}, 5, NOW_MS)
-    assert deletion.pending == (b"\x02",)
 
 
 outcomes = st.sampled_from([None, EXISTS, REFUSED])

@@ -6,8 +6,6 @@ from tests.clients.throttling.options import Options
 
 from quotascope.clients import (
     AdminRequestFailed,
-    AdminTimeout,
-    AdminUnreachable,
     ClientError,
     MutationThrottled,
     TlsFailed,
@@ -17,7 +15,6 @@ from quotascope.metrics.protocol import ApiKey
 
 NOW_MS = 1_700_000_000_000
 REFUSED = ApiError(89)
-LOST = AdminUnreachable(["broker:9092"], "the connection ended")
 
 Event = ClientError | tuple[int, dict[str, ApiError | None]]
 
@@ -104,23 +101,6 @@ def test_ends_when_the_timeout_is_over() -> None:
     assert isinstance(refusal, MutationThrottled)
     assert refusal.throttle_time_ms == 90_000 - 2_001
     assert len(broker.asked) == 1
-
-
-def test_does_not_wait_without_retries() -> None:
-    """A refusal is told at once to who wants no retries."""
-    broker = Broker((1_000, {"a": REFUSED}))
-    result = broker.create("a", retry_on_quota_violation=False)["a"]
-    assert isinstance(result, MutationThrottled)
-    assert result.throttle_time_ms == 1_000
-    assert broker.now_ms == NOW_MS
-
-
-@pytest.mark.parametrize("error", [LOST, AdminTimeout("CreateTopics", 1)])
-def test_a_lost_connection_is_worth_another_try(error: ClientError) -> None:
-    """After a short pause."""
-    broker = Broker(error, error, (0, {"a": None}))
-    assert broker.create("a") == {"a": None}
-    assert [at_ms for at_ms, _, _ in broker.asked] == [0, 100, 300]
 
 
 @pytest.mark.parametrize(

@@ -4,47 +4,27 @@ Installs what a client of Spark Connect needs beside what the tests have: `pytho
 pip brings the packages of `requirements.txt` into the cache, 13 MB to download, once for each version of that file.
 """
 
-import hashlib
 import sys
 from pathlib import Path
 
-from tests.spark.provision import SparkMissing, install
-from tests.spark.versions import cache
+from tests.provisioning import cached, command, existing, fetched, pip
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
 def folder() -> Path:
     """Where the packages lie, or will lie."""
-    name = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]
-    return cache() / f"spark-connect-{name}"
+    return cached("spark-connect", REQUIREMENTS)
 
 
 def installed() -> Path:
-    """The folder to put into PYTHONPATH. Raises `SparkMissing`."""
-    target = folder()
-    if not target.is_dir():
-        raise SparkMissing(f"no client of Spark Connect ({target}): run `make spark`")
-    return target
+    """The folder to put into PYTHONPATH. Raises `NotFetched`."""
+    return existing(folder(), "client of Spark Connect", "make spark")
 
 
-def provision() -> Path:
-    """Install the packages unless they are there, and return their folder. Raises `SparkMissing`."""
-    target = folder()
-    if not target.is_dir():
-        install(target, "--requirement", str(REQUIREMENTS))
-    return target
-
-
-def main() -> int:
-    """Install, print the folder, and return the exit code."""
-    try:
-        sys.stdout.write(f"{provision()}\n")
-    except SparkMissing as error:
-        sys.stderr.write(f"provision: {error}\n")
-        return 1
-    return 0
+def _install(target: Path) -> None:
+    pip(target, "--requirement", str(REQUIREMENTS))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(lambda: fetched(folder(), _install)))

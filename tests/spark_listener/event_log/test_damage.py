@@ -82,12 +82,6 @@ def test_zstd_is_decompressed_piece_by_piece(
     assert max(map(len, pieces)) < 4_000_000
 
 
-def test_zstd_without_its_suffix(tmp_path: Path, open_log: Open) -> None:
-    """A log that somebody has renamed is known by its first bytes."""
-    path = add(tmp_path / "log", zstandard.compress(failures(1)))
-    assert Followed(open_log(path)).read() == (1, 1)
-
-
 def test_other_file(open_log: Open) -> None:
     """A file that is no event log is not searched for events."""
     with pytest.raises(NoEventLog, match="is no event log"):

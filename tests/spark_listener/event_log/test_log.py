@@ -57,23 +57,6 @@ def test_log_that_grows(tmp_path: Path, open_log: Open) -> None:
     assert followed.finished()
 
 
-def test_compressed_log_that_grows(tmp_path: Path, open_log: Open) -> None:
-    """A frame that is not complete waits for its rest; the next one follows it."""
-    path = tmp_path / "app-1.zstd.inprogress"
-    frames = [
-        zstandard.compress(written([START]) + failures(3)),
-        zstandard.compress(failures(2, first=3)),
-    ]
-    add(path, frames[0][:-20])
-    followed = Followed(open_log(path))
-    assert followed.read()[0] <= 3
-    add(path, frames[0][-20:] + frames[1][:5])
-    assert followed.read()[0] == 3
-    add(path, frames[1][5:])
-    assert followed.read()[0] == 5
-    assert followed.job.snapshot().lost_events == 0
-
-
 def test_folder_of_rolled_files(tmp_path: Path, open_log: Open) -> None:
     """Files are read in the order of their numbers, also those that are begun later."""
     folder = tmp_path / "eventlog_v2_app-1"

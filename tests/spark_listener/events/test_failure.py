@@ -151,12 +151,6 @@ def test_exceptions_of_a_stack_trace(
     assert (failure.cause, failure.chain) == (cause, chain)
 
 
-def test_strongest_evidence_of_a_chain_decides() -> None:
-    """Quota beats timeout beats other, wherever in the chain it is."""
-    failure = _failure(python_failure(QUOTA, *AGAIN, TIMEOUT))
-    assert failure.cause is FailureCause.KAFKA_QUOTA
-
-
 @pytest.mark.parametrize(
     "lines",
     [

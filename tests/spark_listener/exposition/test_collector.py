@@ -8,23 +8,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.spark_listener.exposition.jobs import BROKEN, hostile, job, scraped, value
 
 from quotascope.clients.accounting import Client, ClientTotals
-from quotascope.metrics.catalog import Family, job_families
+from quotascope.metrics.catalog import job_families
 from quotascope.spark_listener.exposition import JobCollector
-from quotascope.spark_listener.exposition.collector import SERIES, series_of
+from quotascope.spark_listener.exposition.collector import SERIES
 from quotascope.spark_listener.job import Job, JobSnapshot
 
 
 def test_every_family_of_a_job_has_a_reader() -> None:
     """The catalog and what is shown are the same families in the same order."""
     assert tuple(SERIES) == tuple(job_families())
-
-
-@pytest.mark.parametrize("family", [*job_families()], ids=lambda family: family.name)
-def test_a_busy_job_fills_every_family(family: Family) -> None:
-    """Each family has series with a value for each of its labels."""
-    series = series_of(family, [job()])
-    assert series
-    assert all(len(labels) == len(family.labels) for labels in series)
 
 
 def test_each_number_stands_in_its_own_series() -> None:
@@ -140,29 +132,6 @@ def test_text_that_utf_8_cannot_hold_is_spelled_out() -> None:
     assert any(spelled in dict(labels).values() for _, labels in scraped(hostile()))
 
 
-def test_nothing_to_show() -> None:
-    """No job, no series; a job of which nothing is known yet has its counts."""
-    empty = JobSnapshot(
-        app="new",
-        failures={},
-        retries={},
-        stage_retries=0,
-        executors_lost=0,
-        queries=(),
-        throttles=(),
-        seen_clients=(),
-        tasks_seen=False,
-        unknown_attempts=0,
-        events=0,
-        lost_events=0,
-        lag_seconds=0.0,
-        sources=(),
-        problems=(),
-    )
-    assert scraped() == {}
-    assert value(scraped(empty), "spark_listener_events_total", app="new") == 0
-
-
 TASKS = {
     f"spark_{name}_total"
     for name in ("task_failures", "task_retries", "stage_retries", "executors_lost", "kafka_unknown_attempts")
@@ -190,17 +159,6 @@ def test_what_no_source_sees_is_not_zero(
         watched.add_throttles(lambda: [("", ClientTotals(Client("", "a", "read")))])
     found = {name for name, _ in scraped(watched.snapshot())}
     assert TASKS - found == hidden
-
-
-def test_families_come_in_the_order_of_the_catalog() -> None:
-    """All of them, with type, help and unit."""
-    shown = list(JobCollector(lambda: [job()]).collect())
-    found = [(metric.type, metric.documentation, metric.unit) for metric in shown]
-    assert found == [
-        (family.type.value, family.help, family.declared_unit)
-        for family in job_families()
-    ]
-    assert {"seconds", ""} <= {unit for _, _, unit in found}
 
 
 def test_a_registry_knows_them_before_there_is_a_job() -> None:

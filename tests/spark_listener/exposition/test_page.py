@@ -40,14 +40,6 @@ def test_it_shows_the_job(page: DriverPage) -> None:
     assert "/metrics" in elsewhere.text
 
 
-def test_it_answers_many_at_once(page: DriverPage) -> None:
-    """Scrapes that overlap all get the whole page."""
-    url = f"http://127.0.0.1:{page.port}/metrics"
-    with ThreadPoolExecutor(8) as pool:
-        sizes = {len(answer.body) for answer in pool.map(web.ask, [url] * 40)}
-    assert len(sizes) == 1
-
-
 def opened(page: DriverPage, count: int) -> list[socket.socket]:
     """Connections to a page, with buffers that hold little."""
     connections = []
@@ -202,18 +194,6 @@ def _no_thread(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-@pytest.mark.slow
-def test_closed_it_leaves_nothing() -> None:
-    """Its threads end, its port is free again, and a second page can take it."""
-    page = DriverPage(JobCollector(lambda: [job()]), "127.0.0.1", 0)
-    web.ask(f"http://127.0.0.1:{page.port}/metrics")
-    page.close()
-    names = [thread.name for thread in threading.enumerate()]
-    assert "quotascope-page" not in names
-    again = DriverPage(JobCollector(lambda: [job()]), "127.0.0.1", page.port)
-    again.close()
-
-
 def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -233,12 +213,6 @@ def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(
     page.close()
     assert answer.status == 500
     assert "geheim" not in answer.text + capsys.readouterr().err
-
-
-def test_a_port_that_is_taken() -> None:
-    """Is told at once."""
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError):
-        DriverPage(JobCollector(list), "127.0.0.1", other.getsockname()[1])
 
 
 def test_all_addresses_and_ipv6() -> None:

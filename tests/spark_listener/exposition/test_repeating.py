@@ -38,16 +38,3 @@ def test_a_call_that_fails_is_repeated(caplog: pytest.LogCaptureFixture) -> None
     assert repeating.close(30)
     assert "RuntimeError" in caplog.text
     assert "geheim" not in caplog.text
-
-
-def test_closing_does_not_wait_for_the_interval() -> None:
-    """Nor longer than it may for a call that hangs."""
-    assert Repeating(lambda: None, 3_600, "test").close(30)
-    hanging = threading.Event()
-
-    def hang() -> None:
-        hanging.wait(60)
-
-    repeating = Repeating(hang, 3_600, "test")
-    assert not repeating.close(0.01)
-    hanging.set()

@@ -32,18 +32,6 @@ def start(**properties: object) -> Reporting:
     return reported({**DRIVER, **named}, lambda: [job()])
 
 
-def test_a_driver_has_a_page() -> None:
-    """Without any property, on a free port of its own address, until it is closed; closing twice is no matter."""
-    reporting = start()
-    assert reporting.url is not None
-    assert "nightly" in web.ask(reporting.url).text
-    reporting.close()
-    reporting.close()
-    with pytest.raises(AssertionError, match="no answer"):
-        web.ask(reporting.url)
-    assert reporting.problems == ()
-
-
 def test_everything_at_once(tmp_path: Path) -> None:
     """Page, entry and push show the same, with the cluster, and leave nothing behind."""
     with http_receiver() as receiver:

@@ -89,12 +89,6 @@ def test_real_failures_and_retries(version: str, case: str, source: Any) -> None
     assert snapshot.lost_events == 0
 
 
-def test_every_cause_is_there() -> None:
-    """Series begin at 0, so that a first failure is seen as growth."""
-    snapshot = Job("app").snapshot()
-    assert set(snapshot.failures) == set(snapshot.retries) == set(FailureCause)
-
-
 OTHER, LOST = FailureCause.OTHER, FailureCause.EXECUTOR_LOST
 CANCELLED = {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"}
 JOB_FAILED = {"Event": "SparkListenerJobEnd", "Job ID": 1, "Completion Time": 1, "Job Result": {"Result": "JobFailed"}}  # fmt: skip

@@ -86,19 +86,6 @@ def test_events_are_counted() -> None:
     assert (snapshot.events, snapshot.lost_events) == (42, 4)
 
 
-def test_sources() -> None:
-    """Those that are live, in the order in which they began."""
-    job = Job("app")
-    assert job.snapshot().sources == ()
-    for name in ("streaming", "event_log", "streaming"):
-        job.source(name)
-    assert job.snapshot().sources == ("event_log", "streaming")
-    job.source_ended("event_log")
-    job.lag(2.5)
-    assert job.snapshot().sources == ("streaming",)
-    assert job.snapshot().lag_seconds == 2.5
-
-
 def test_problems() -> None:
     """They are counted by part, and there are never many parts."""
     job = Job("app")
@@ -145,16 +132,6 @@ def test_note_of_an_attempt_that_reported(plugin: bool, throttled_ms: int) -> No
     ((_, totals),) = job.snapshot().throttles
     assert totals.throttled_ms == throttled_ms
     assert job.snapshot().failures[FailureCause.KAFKA_TIMEOUT_THROTTLED] == 1
-
-
-def test_note_of_another_attempt() -> None:
-    """A note that names another attempt is not counted."""
-    job = Job("app")
-    stranger = noted(TIMEOUT, task=1)
-    stranger["Task Info"]["Task ID"] = 2
-    job.handle(stranger)
-    assert job.snapshot().throttles == ()
-    assert job.snapshot().failures[FailureCause.KAFKA_TIMEOUT] == 1
 
 
 def test_throttles_are_summed() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.spark_listener.recordings import VERSIONS, ended, log_of, python_failure
-from tests.spark_listener.report.throttled import BEGAN, log
+from tests.spark_listener.report.throttled import log
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.errors import UnreadableSummary
@@ -15,40 +15,9 @@ from quotascope.spark_listener.job import Job, write_summary
 from quotascope.spark_listener.report import ReportError, read_application
 from quotascope.spark_listener.report import application as module
 from quotascope.spark_listener.report.sections import (
-    affected_stages,
     causes,
     notes,
-    throttled_attempts,
-    throttled_clients,
 )
-
-
-def test_throttled_application(tmp_path: Path) -> None:
-    """Who waited, what failed by which cause, and where, is told in the order in which it matters."""
-    application = read_application(log(tmp_path / "app-1"))
-    assert (application.app, application.app_id) == ("nightly", "app-1")
-    assert (application.began, application.ended) == (BEGAN, BEGAN + 60)
-    assert application.finished
-    assert [
-        (query, row.client.client_id, row.throttled_ms)
-        for query, row in throttled_clients(application)
-    ] == [("", "billing", 4_000), ("clicks", "clicks-reader", 1_500)]
-    assert causes(application) == [
-        (FailureCause.KAFKA_QUOTA, 1, 0),
-        (FailureCause.KAFKA_TIMEOUT_THROTTLED, 2, 1),
-        (FailureCause.EXECUTOR_LOST, 1, 0),
-    ]
-    hit = affected_stages(application)
-    assert [(stage.stage, stage.query, stage.failed_attempts) for stage in hit] == [
-        (0, "", 3),
-        (2, "clicks", 1),
-    ]
-    longest = throttled_attempts(application)
-    assert [(attempt.stage, attempt.throttled_ms) for attempt in longest] == [
-        (0, 4_000),
-        (2, 1_500),
-    ]
-    assert [batch.query for batch in application.batches] == ["clicks"] * 3
 
 
 def test_what_an_event_log_lacks(tmp_path: Path) -> None:

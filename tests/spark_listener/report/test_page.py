@@ -101,17 +101,6 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_page_of_an_application_without_trouble(tmp_path: Path) -> None:
-    """It says so."""
-    path = log(tmp_path / "app-1")
-    lines = path.read_text().splitlines()
-    path.write_text(f"{lines[0]}\n{lines[-1]}\n")
-    text = page(read_application(path))
-    assert "No attempt of a task failed." in text
-    assert "Throttle time unknown: no failed attempt noted any" in text
-    assert "Throttled 0 s" not in text
-
-
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     max_examples=examples(40),

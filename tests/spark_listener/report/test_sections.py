@@ -123,12 +123,6 @@ def test_any_count_makes_a_row(some: ClientTotals) -> None:
     assert _rows(ClientTotals(CLIENT), some) == [some]
 
 
-def test_the_longest_throttle_time_is_first() -> None:
-    """Before other counts."""
-    rows = [ClientTotals(CLIENT, throttled_ms=ms, responses=9 - ms) for ms in (1, 3, 2)]
-    assert [each.throttled_ms for each in _rows(*rows)] == [3, 2, 1]
-
-
 def _rows(*totals: ClientTotals) -> list[ClientTotals]:
     application: Any = SimpleNamespace(throttles=[("", each) for each in totals])
     return [each for _, each in throttled_clients(application)]

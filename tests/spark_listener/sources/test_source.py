@@ -42,11 +42,6 @@ def test_lateness_is_0_where_it_is_not_known(event: dict[str, Any]) -> None:
     assert lateness(event, NOW) == 0.0
 
 
-def test_event_is_read() -> None:
-    """As what it was before it was text."""
-    assert event_of('{"Event": "x", "n": [1]}') == {"Event": "x", "n": [1]}
-
-
 def test_numbers_that_are_none_are_read() -> None:
     """Spark writes NaN, which JSON does not know."""
     found = event_of('{"value": NaN}')

@@ -139,46 +139,26 @@ def test_a_note_within_an_exception_group_counts() -> None:
 
 
 def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
-    """Those throttled shortest are counted together, by side."""
+    """Those throttled shortest are counted together, by side: each count is a sum, but for the longest single wait."""
     names = [f"client-{number}-" + "\U0001f600" * 150 for number in range(100)]
     totals = tuple(
-        ClientTotals(Client("", clipped(name), "read"), number, 1, number)
+        ClientTotals(Client("", clipped(name), "read"), number, 2, number, 0, 4)
         for number, name in enumerate(names)
     )
     text = text_of(ATTEMPT, Note("", totals))
     assert len(text) <= 8_000
     note = read(text, ATTEMPT)
     assert note is not None
-    assert sum(each.throttled_ms for each in note.totals) == sum(range(100))
-    assert sum(each.responses for each in note.totals) == 100
-    assert note.totals[0].throttled_ms == 99
-    assert note.totals[-1].client == (OVERFLOW, OVERFLOW, "read")
-
-
-def test_counted_together_means_added_up() -> None:
-    """Each count is a sum, but for the longest single wait, which is a maximum."""
-    name = clipped("n" + "\U0001f600" * 150)
-    totals = tuple(
-        ClientTotals(
-            Client(name, f"{name}{number}", "read"),
-            throttled_ms=1,
-            responses=2,
-            longest_ms=number,
-            quota_retries=4,
-        )
-        for number in range(40)
-    )
-    note = read(text_of(ATTEMPT, Note("", totals)), ATTEMPT)
-    assert note is not None
-    rest = note.totals[-1]
-    together = 40 - (len(note.totals) - 1)
-    assert together > 2
+    *kept, rest = note.totals
+    assert [each.throttled_ms for each in kept] == [99 - n for n in range(len(kept))]
+    together = range(100 - len(kept))
+    assert len(together) > 2
     assert rest == ClientTotals(
         Client(OVERFLOW, OVERFLOW, "read"),
-        throttled_ms=together,
-        responses=2 * together,
-        longest_ms=39,
-        quota_retries=4 * together,
+        throttled_ms=sum(together),
+        responses=2 * len(together),
+        longest_ms=together[-1],
+        quota_retries=4 * len(together),
     )
 
 

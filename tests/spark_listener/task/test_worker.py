@@ -149,15 +149,6 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
     assert [each.throttled_ms for each in found.totals] == [3]
 
 
-def test_an_exception_that_is_swallowed_counts_once(registry: dict[int, Any]) -> None:
-    """The note goes nowhere, and the accumulator has it all."""
-    with scope_of(5) as account:
-        account.client("alice", "etl", "write").throttled(1)
-        with pytest.raises(ValueError, match="no"), scope_of(5):
-            raise ValueError("no")
-    assert sent(registry)[3][0][3] == 1
-
-
 def test_a_closed_generator_is_no_failure() -> None:
     """Spark closes those whose rows it does not want."""
 
