@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.cardinality.examples import cardinality, page, taken
-from tests.exporter.examples import usage
 from tests.exporter.exposition.oracle import lines
 
 from quotascope.exporter.snapshot import (
@@ -70,14 +69,6 @@ def crowds(draw: st.DrawFn) -> list[EntityUsage]:
     ]
 
 
-def test_within_the_cap_nothing_changes() -> None:
-    """A callback of usual size is shown as it is."""
-    joined = callbacks(tagged("a", 1.0), tagged("b", 2.0))
-    shown = cardinality(max_entities=2).apply(joined)
-    assert shown.callbacks == joined.callbacks
-    assert shown.shown is joined.shown
-
-
 def test_what_is_beyond_the_cap_is_one_entity() -> None:
     """The largest stay; every tag of the fold says so, its throttle is the longest, and all of it is counted."""
     joined = callbacks(
@@ -101,14 +92,6 @@ def test_what_is_beyond_the_cap_is_one_entity() -> None:
     assert 'quotascope_series_dropped{reason="overflow"} 4.0' in lines(
         shown, "quotascope_"
     )
-
-
-def test_the_count_is_their_own() -> None:
-    """Users and client ids take no room from what a callback tells apart, nor the other way round."""
-    crowd = (usage(user="u", usage=1.0), tagged("a", 1.0))
-    joined = callbacks(*crowd)
-    shown = cardinality(max_entities=1).apply(joined)
-    assert page(shown) == page(joined)
 
 
 @given(crowd=crowds(), most=st.integers(1, 4))

@@ -8,7 +8,6 @@ from numpy import flatnonzero
 from tests.exporter.cardinality.examples import (
     cardinality,
     fold,
-    folds,
     page,
     taken,
     users,
@@ -49,53 +48,6 @@ def test_entities_of_a_fold_stay_the_same_objects() -> None:
     first = fold(kept.apply(taken(crowd)))
     second = fold(kept.apply(taken(crowd, 15)))
     assert first.entity is second.entity
-
-
-@pytest.mark.parametrize(
-    "names", [(OVERFLOW, OVERFLOW), (OVERFLOW, ""), ("", OVERFLOW)]
-)
-def test_a_client_called_as_the_fold_is_folded(names: tuple[str, str]) -> None:
-    """Nobody can pretend to be the fold, or make two series of one name."""
-    joined = taken([usage(user=names[0], client_id=names[1], usage=2.0)])
-    for excluded in ("overflow", "drop"):
-        shown = cardinality(excluded=excluded).apply(joined)
-        assert fold(shown).usage == 2.0
-        assert len(shown.entities) == shown.folds.excluded == 1
-
-
-def test_excluded_names_can_be_dropped() -> None:
-    """Who wants no trace of them gets none, but their number."""
-    crowd = [usage(client_id=name, usage=1.0) for name in ("app", "c-1", "c-2")]
-    kept = cardinality(exclude_client_ids=["c-.*"], excluded="drop")
-    shown = kept.apply(taken(crowd))
-    assert [each.entity.client_id for each in shown.entities] == ["app"]
-    assert shown.folds.excluded == 2
-
-
-def test_included_names_only() -> None:
-    """A team's exporter shows its own users; client quotas, which have no user, are not concerned."""
-    crowd = [usage(user="team-a"), usage(user="other"), usage(user="", client_id="app")]
-    shown = cardinality(include_users=["team-.*"]).apply(taken(crowd))
-    assert users(shown) == ["", "team-a"]
-
-
-def test_idle_entities_leave_until_they_move() -> None:
-    """Kafka keeps a bean for an hour after the last request; Prometheus need not."""
-    kept = cardinality(idle_after_seconds=60)
-    for after, amount, expected in (
-        (0, 5.0, ["a"]),
-        (30, 0.0, ["a"]),
-        (59, 0.0, ["a"]),
-        (60, 0.0, []),
-        (600, 0.0, []),
-        (615, 1.0, ["a"]),
-        (630, 0.0, ["a"]),
-        (675, 0.0, []),
-    ):
-        shown = kept.apply(taken([usage(user="a", usage=amount)], after))
-        assert (after, users(shown)) == (after, expected)
-        assert shown.folds.idle == 1 - len(expected)
-        assert folds(shown) == []
 
 
 def test_details_above_a_utilization() -> None:
@@ -193,50 +145,12 @@ def test_a_clock_that_is_set_back_makes_nothing_idle() -> None:
     assert users(kept.apply(taken(idle, 60))) == []
 
 
-def test_details_begin_when_an_entity_is_shown() -> None:
-    """One that was near its limit while it was folded has nothing to hold on to."""
-    kept = cardinality(max_entities=1, detail_above=0.5)
-    throttled = usage(user="t", throttle_time_seconds=1.0)
-    kept.apply(taken([throttled, usage(limit=10.0, usage=9.0)]))
-    (shown,) = kept.apply(taken([usage(limit=10.0, usage=1.0)], 15)).entities
-    assert (shown.entity.user, shown.detailed) == ("alice", False)
-
-
-def test_maxima_that_are_not_shown_are_counted() -> None:
-    """With sampling an entity under a limit has one series more."""
-    crowd = [usage(user=name, limit=10.0, usage=1.0) for name in "ab"]
-    for maxima, series in ((False, 4), (True, 5)):
-        kept = cardinality(max_entities=1, maxima=maxima)
-        dropped = kept.apply(taken(crowd)).folds.series_dropped
-        assert (maxima, dropped["overflow"]) == (maxima, series)
-
-
 def test_nodes_that_are_gone_leave_no_folds() -> None:
     """In some clusters nodes get new ids again and again."""
     kept = cardinality(max_entities=1)
     for at in range(0, 36_000, 600):
         kept.apply(taken([usage(user=u, broker=str(at), usage=1.0) for u in "ab"], at))
     assert len(kept._overflow._stand_ins) <= 7
-
-
-def test_the_measured_are_told_from_the_stand_ins() -> None:
-    """A terminal shows everybody, folded or not."""
-    crowd = [usage(user=name, usage=1.0) for name in "abc"]
-    shown = cardinality(max_entities=1).apply(taken(crowd))
-    assert sorted(each.entity.user for each in shown.measured) == ["a", "b", "c"]
-
-
-def test_who_was_shown_before_it_got_crowded_keeps_the_place() -> None:
-    """As long as all fit nobody is looked at one by one; who it was is known all the same when they no longer do."""
-    bounds = cardinality(max_entities=3)
-    first = [
-        usage(user=name, broker=node, usage=1.0) for name in "abc" for node in "12"
-    ]
-    for at in range(2):
-        bounds.apply(taken(first, float(at)))
-    crowd = [*first, *(usage(user=name, usage=1.5) for name in "xyz")]
-    shown = bounds.apply(taken(crowd, 2.0))
-    assert set(users(shown)) == {"a", "b", "c"}
 
 
 def test_other_bounds_leave_what_they_do_not_concern() -> None:

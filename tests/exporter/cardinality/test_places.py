@@ -23,63 +23,9 @@ def shown(
     return "".join(users(bounds.apply(taken(usages, at, up))))
 
 
-def throttled(user: str) -> EntityUsage:
-    """A user who waits."""
-    return usage(user=user, throttle_time_seconds=1.0)
-
-
 def near(user: str, ratio: float = 0.75) -> EntityUsage:
     """A user close to the limit."""
     return usage(user=user, limit=100.0, usage=ratio * 100.0)
-
-
-def test_clearly_larger_moves_in_after_a_while() -> None:
-    """Who became large is shown, but not for a peak of some seconds."""
-    bounds = room(1)
-    assert shown(bounds, 0, a=2.0, b=1.0) == "a"
-    assert shown(bounds, 299, a=2.0, b=5.0) == "a"
-    assert shown(bounds, 300, a=2.0, b=5.0) == "b"
-
-
-def test_a_rank_lasts_for_a_while() -> None:
-    """Clients that are throttled in turn do not push each other out."""
-    bounds = room(1)
-    assert shown(bounds, 0, a=throttled("a"), b=1.0) == "a"
-    assert shown(bounds, 15, a=1.0, b=throttled("b")) == "a"
-    assert shown(bounds, 299, a=1.0, b=throttled("b")) == "a"
-    assert shown(bounds, 300, a=1.0, b=throttled("b")) == "b"
-
-
-def test_a_place_is_kept_while_its_broker_is_down() -> None:
-    """A failed read changes nothing for the clients of other brokers; one that stays away does."""
-    bounds = room(1)
-    there = usage(user="a", broker="2", usage=2.0)
-    assert shown(bounds, 0, "12", a=there, b=1.0, c=1.0) == "a"
-    assert shown(bounds, 15, "1", b=1.0, c=1.0) == ""
-    assert shown(bounds, 30, "12", a=there, b=1.0, c=1.0) == "a"
-    assert shown(bounds, 330, "1", b=1.0, c=1.0) == "c"
-
-
-def test_places_outlast_a_moment_in_which_all_fit() -> None:
-    """An answer without one of the nodes shows everybody who is there, and changes nothing afterwards."""
-    bounds = room(2)
-    there = [usage(user=name, broker="2", usage=4.0) for name in "ab"]
-    everybody: dict[str, float | EntityUsage] = {
-        "a": there[0],
-        "b": there[1],
-        "c": 1.0,
-        "d": 1.0,
-    }
-    assert shown(bounds, 0, "12", **everybody) == "ab"
-    assert shown(bounds, 0, "1", c=1.0, d=1.0) == "cd"
-    assert shown(bounds, 15, "12", **everybody) == "ab"
-
-
-def test_who_was_shown_when_all_were_has_a_place() -> None:
-    """One client more than there is room for makes no series disappear but its own."""
-    bounds = room(2)
-    assert shown(bounds, 0, a=1.0, b=2.0) == "ab"
-    assert shown(bounds, 15, a=1.0, b=2.0, c=9.0) == "ab"
 
 
 def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
@@ -87,25 +33,6 @@ def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
     bounds = room(1)
     assert shown(bounds, 10_000, a=2.0, b=1.0) == "a"
     assert shown(bounds, 0, a=2.0, b=5.0) == "b"
-
-
-def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
-    """Of those that a newcomer could push out some came a moment ago: it takes the next place."""
-    bounds = room(3)
-    assert shown(bounds, 0, x=5.0, y=5.0, c=3.0, z=0.1) == "cxy"
-    assert shown(bounds, 290, a=1.0, b=2.0, c=3.0, z=0.1) == "abc"
-    crowd = {"a": 1.0, "b": 2.0, "c": 3.0, "g": 100.0}
-    assert shown(bounds, 300, **crowd, n=near("n")) == "bgn"
-
-
-def test_a_place_is_kept_for_the_node_that_is_down() -> None:
-    """An entity that is gone from one node may be on another one, which has not answered for two scrapes."""
-    bounds = room(1)
-    here, there = (usage(user="a", broker=node, usage=2.0) for node in "12")
-    crowd = [here, there, *(usage(user=name, usage=1.0) for name in "bc")]
-    assert users(bounds.apply(taken(crowd, 0))) == ["a"]
-    assert shown(bounds, 15, "1", a=here, b=1.0, c=1.0) == "a"
-    assert shown(bounds, 30, "1", b=1.0, c=1.0) == ""
 
 
 def test_names_are_forgotten() -> None:
@@ -128,3 +55,12 @@ def test_one_away_is_not_taken_for_another() -> None:
         crowd = {f"{at}-{number}": 1.0 for number in range(50)}
         assert shown(bounds, at, "1", **crowd) == ""
     assert shown(bounds, 200, "12", a=there, b=1.0) == "a"
+
+
+def test_a_place_that_does_not_make_way_yet_protects_no_other() -> None:
+    """Of those that a newcomer could push out some came a moment ago: it takes the next place."""
+    bounds = room(3)
+    assert shown(bounds, 0, x=5.0, y=5.0, c=3.0, z=0.1) == "cxy"
+    assert shown(bounds, 290, a=1.0, b=2.0, c=3.0, z=0.1) == "abc"
+    crowd = {"a": 1.0, "b": 2.0, "c": 3.0, "g": 100.0}
+    assert shown(bounds, 300, **crowd, n=near("n")) == "bgn"

@@ -82,10 +82,12 @@ def crowds(draw: st.DrawFn) -> list[EntityUsage]:
 configs = st.fixed_dictionaries(
     {"max_entities": st.integers(1, 4)},
     optional={
+        "include_users": st.just(["u[0-2]", OVERFLOW]),
         "exclude_users": st.just(["u1"]),
         "include_client_ids": st.just(["u.*"]),
+        "excluded": st.just("drop"),
         "detail_above": st.just(0.5),
-        "idle_after_seconds": st.just(20.0),
+        "idle_after_seconds": st.just(30.0),
     },
 )
 
@@ -189,7 +191,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
             ):
                 each.reported_utilization = None  # as columns have it
         moments.append((at, up, there))
-        at += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 300.0)))
+        at += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 299.0, 300.0)))
     return moments
 
 
