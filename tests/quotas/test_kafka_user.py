@@ -65,24 +65,16 @@ def test_the_user_of_a_certificate_keeps_its_name() -> None:
     assert document["spec"]["authentication"] == {"type": "tls-external"}
 
 
+PERCENT = {"request_percentage": 1.0}
+BY_CLIENT, NO_NAME = "has no quotas by client-id", "no KafkaUser can have this name"
+
+
 @pytest.mark.parametrize(
     ("entity", "values", "reason"),
     [
-        (
-            QuotaEntity("a", "c"),
-            {"request_percentage": 1.0},
-            "has no quotas by client-id",
-        ),
-        (
-            QuotaEntity("a", DEFAULT),
-            {"request_percentage": 1.0},
-            "has no quotas by client-id",
-        ),
-        (
-            QuotaEntity(None, "c"),
-            {"request_percentage": 1.0},
-            "has no quotas by client-id",
-        ),
+        (QuotaEntity("a", "c"), PERCENT, BY_CLIENT),
+        (QuotaEntity("a", DEFAULT), PERCENT, BY_CLIENT),
+        (QuotaEntity(None, "c"), PERCENT, BY_CLIENT),
         (
             IpEntity(DEFAULT),
             {"connection_creation_rate": 1.0},
@@ -93,21 +85,9 @@ def test_the_user_of_a_certificate_keeps_its_name() -> None:
             {"producer_byte_rate": 7.0},
             "belongs into the Kafka resource, under spec.kafka.quotas: {type: kafka, producerByteRate: 7}",
         ),
-        (
-            QuotaEntity("Alice"),
-            {"request_percentage": 1.0},
-            "no KafkaUser can have this name",
-        ),
-        (
-            QuotaEntity("CN=a,O=b"),
-            {"request_percentage": 1.0},
-            "no KafkaUser can have this name",
-        ),
-        (
-            QuotaEntity("CN=" + "a" * 65),
-            {"request_percentage": 1.0},
-            "no KafkaUser can have this name",
-        ),
+        (QuotaEntity("Alice"), PERCENT, NO_NAME),
+        (QuotaEntity("CN=a,O=b"), PERCENT, NO_NAME),
+        (QuotaEntity("CN=" + "a" * 65), PERCENT, NO_NAME),
         (
             QuotaEntity("a"),
             {"request_percentage": 1.5},

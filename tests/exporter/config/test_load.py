@@ -196,139 +196,68 @@ def test_sources_in_short_form() -> None:
     ]
 
 
+def kafka(keys: str) -> str:
+    """A file with one broker and these keys about it."""
+    return f"kafka: {{bootstrap_servers: a:1, {keys}}}"
+
+
+def sasl(keys: str) -> str:
+    """One that logs in over TLS."""
+    return kafka(f"security_protocol: SASL_SSL, sasl: {{{keys}}}")
+
+
+def oauth(keys: str) -> str:
+    """One that logs in with a token."""
+    return sasl(f"mechanism: OAUTHBEARER, {keys}")
+
+
+def source(keys: str) -> str:
+    """A file with one source."""
+    return f"sources: [{{{keys}}}]"
+
+
+def owners(keys: str) -> str:
+    """A file with one owner."""
+    return f"owners: [{{team: a, {keys}}}]"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL}", "kafka SASL_SSL needs sasl"),
-        (
-            "kafka: {bootstrap_servers: a:1, sasl: {username: u, password: p}}",
-            "kafka sasl has no effect with PLAINTEXT: set security_protocol",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, tls: {verify: false}}",
-            "kafka tls has no effect with PLAINTEXT: set security_protocol",
-        ),
+        (kafka("security_protocol: SASL_SSL"), "kafka SASL_SSL needs sasl"),
+        (kafka("sasl: {username: u, password: p}"), "kafka sasl has no effect with PLAINTEXT: set security_protocol"),
+        (kafka("tls: {verify: false}"), "kafka tls has no effect with PLAINTEXT: set security_protocol"),
         ("kafka: {bootstrap_servers: []}", "kafka.bootstrap_servers names no broker"),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u}}",
-            "kafka.sasl needs password or password_file",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: GSSAPI, username: u}}",
-            "kafka.sasl username has no effect with GSSAPI, only with PLAIN and SCRAM-SHA-256 and SCRAM-SHA-512",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {username: u, password: p, token_file: /t}}",
-            "kafka.sasl token_file has no effect with PLAIN, only with OAUTHBEARER",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER}}",
-            "kafka.sasl needs token_url or token_file or token_command",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_file: /t, token_command: c}}",
-            "kafka.sasl token_file and token_command exclude each other",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_file: /t, scope: s}}",
-            "kafka.sasl scope needs token_url",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_url: 'https://u:p@a/t'}}",
-            "kafka.sasl.token_url is not a URL such as https://sso.corp/token; the login belongs into client_id and client_secret",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_url: 'https://a/t', client_id: c}}",
-            "kafka.sasl needs client_secret or client_secret_file",
-        ),
-        (
-            'kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_command: "a \'b"}}',
-            "kafka.sasl.token_command No closing quotation",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_command: ''}}",
-            "kafka.sasl.token_command names no command",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_SSL, sasl: {mechanism: OAUTHBEARER, token_command: [a, {hunter2: 5}]}}",
-            "kafka.sasl.token_command[1]: expected a valid string",
-        ),
-        (
-            "kafka: {bootstrap_servers: a:1, security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}}",
-            "kafka AWS_MSK_IAM needs security_protocol SASL_SSL",
-        ),
-        (
-            "sources: [{dialect: jolokia, url: 'http://a:1', headers: {'a b': x}}]",
-            "sources[0].headers.a b is not the name of an HTTP header",
-        ),
-        (
-            "sources: [{dialect: jolokia, url: 'http://a', basic_auth: {username: 'a:b', password: x}}]",
-            "sources[0].basic_auth.username must not hold a colon: it ends there in HTTP",
-        ),
-        (
-            "sources: [{dialect: jolokia, url: 'http://u:pw@a:1/'}]",
-            "sources[0].url must not hold a user or password; those of a source belong into basic_auth or headers",
-        ),
-        (
-            "sources: [{dialect: jolokia, url: 'http://a:x/'}]",
-            "sources[0].url is not a URL such as http://broker-1:8778/jolokia",
-        ),
-        (
-            "sources: [{dialect: jolokia, url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'}]",
-            "two sources are called 'a:1': give them a name",
-        ),
-        (
-            "sources: [{dialect: jolokia, url: 'https://a', tls: {key_file: /dev/null}}]",
-            "sources[0].tls.key_file: expected a file that is there, got '/dev/null'",
-        ),
-        (
-            f"sources: [{{url: 'https://a', tls: {{key_file: {__file__}}}}}]",
-            "sources[0].tls key_file needs cert_file",
-        ),
-        (
-            f"sources: [{{url: 'http://a', basic_auth: {{username: u, password: p, password_file: {__file__}}}}}]",
-            "sources[0].basic_auth password and password_file exclude each other",
-        ),
+        (sasl("username: u"), "kafka.sasl needs password or password_file"),
+        (sasl("mechanism: GSSAPI, username: u"), "kafka.sasl username has no effect with GSSAPI, only with PLAIN and SCRAM-SHA-256 and SCRAM-SHA-512"),
+        (sasl("username: u, password: p, token_file: /t"), "kafka.sasl token_file has no effect with PLAIN, only with OAUTHBEARER"),
+        (oauth(""), "kafka.sasl needs token_url or token_file or token_command"),
+        (oauth("token_file: /t, token_command: c"), "kafka.sasl token_file and token_command exclude each other"),
+        (oauth("token_file: /t, scope: s"), "kafka.sasl scope needs token_url"),
+        (oauth("token_url: 'https://u:p@a/t'"), "kafka.sasl.token_url is not a URL such as https://sso.corp/token; the login belongs into client_id and client_secret"),
+        (oauth("token_url: 'https://a/t', client_id: c"), "kafka.sasl needs client_secret or client_secret_file"),
+        (oauth('token_command: "a \'b"'), "kafka.sasl.token_command No closing quotation"),
+        (oauth("token_command: ''"), "kafka.sasl.token_command names no command"),
+        (oauth("token_command: [a, {hunter2: 5}]"), "kafka.sasl.token_command[1]: expected a valid string"),
+        (kafka("security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}"), "kafka AWS_MSK_IAM needs security_protocol SASL_SSL"),
+        (source("url: 'http://a:1', headers: {'a b': x}"), "sources[0].headers.a b is not the name of an HTTP header"),
+        (source("url: 'http://a', basic_auth: {username: 'a:b', password: x}"), "sources[0].basic_auth.username must not hold a colon: it ends there in HTTP"),
+        (source("url: 'http://u:pw@a:1/'"), "sources[0].url must not hold a user or password; those of a source belong into basic_auth or headers"),
+        (source("url: 'http://a:x/'"), "sources[0].url is not a URL such as http://broker-1:8778/jolokia"),
+        (source("url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'"), "two sources are called 'a:1': give them a name"),
+        (source("url: 'https://a', tls: {key_file: /dev/null}"), "sources[0].tls.key_file: expected a file that is there, got '/dev/null'"),
+        (source(f"url: 'https://a', tls: {{key_file: {__file__}}}"), "sources[0].tls key_file needs cert_file"),
+        (source(f"url: 'http://a', basic_auth: {{username: u, password: p, password_file: {__file__}}}"), "sources[0].basic_auth password and password_file exclude each other"),
         ("sources: jolokia", "sources: expected a list"),
-        (
-            "cardinality: {include_users: [a, '(']}",
-            "cardinality.include_users[1] '(' is no RE2 expression: missing ): (",
-        ),
+        ("cardinality: {include_users: [a, '(']}", "cardinality.include_users[1] '(' is no RE2 expression: missing ): ("),
         ("owners: [{user: alice}]", "owners[0] lacks the key 'team'"),
-        (
-            "owners: [{team: a, user: b}, {team: a, user: b, user_pattern: c}]",
-            "owners[1] user and user_pattern exclude each other",
-        ),
-        (
-            "owners: [{team: a}]",
-            "owners[0] needs one of user, user_pattern, client_id, client_id_pattern",
-        ),
-        (
-            "owners: [{team: a, client_id_pattern: '('}]",
-            "owners[0].client_id_pattern '(' is no RE2 expression: missing ): (",
-        ),
-        (
-            "owners: [{team: a, users: b}]",
-            "unknown key 'users' under owners[0]; did you mean 'user'?",
-        ),
+        (owners("user: b}, {team: a, user: b, user_pattern: c"), "owners[1] user and user_pattern exclude each other"),
+        (owners(""), "owners[0] needs one of user, user_pattern, client_id, client_id_pattern"),
+        (owners("client_id_pattern: '('"), "owners[0].client_id_pattern '(' is no RE2 expression: missing ): ("),
+        (owners("users: b"), "unknown key 'users' under owners[0]; did you mean 'user'?"),
         *(
-            (
-                f"kafka: {{bootstrap_servers: ['{server}']}}",
-                f"kafka.bootstrap_servers[0] {EXPECTED}",
-            )
-            for server in (
-                "",
-                "a",
-                ":9092",
-                "a:",
-                "a:0",
-                "a:65536",
-                "a:-1",
-                "a:1.5",
-                "a:x",
-                "a:1:",
-                "9092",
-            )
+            (f"kafka: {{bootstrap_servers: ['{server}']}}", f"kafka.bootstrap_servers[0] {EXPECTED}")
+            for server in ("", "a", ":9092", "a:", "a:0", "a:65536", "a:-1", "a:1.5", "a:x", "a:1:", "9092")
         ),
     ],
 )  # fmt: skip
