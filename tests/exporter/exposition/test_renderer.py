@@ -267,15 +267,6 @@ def test_only_what_came_is_looked_at(
     assert written == page(after, NOW)
 
 
-def test_equal_entities_in_another_order() -> None:
-    """Lines of entities that changed their places are not those of the last text."""
-    first, second = usage(usage=1.0), usage(usage=2.0)
-    renderer = Renderer()
-    for crowd in ((first, second), (second, first), (first, second)):
-        shown = snapshot(*crowd, usage(user="bob", usage=3.0))
-        assert renderer.render(shown, NOW) == page(shown, NOW)
-
-
 def test_scrapes_at_the_same_time() -> None:
     """Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot."""
     renderer = Renderer()
@@ -345,27 +336,6 @@ def test_lines_are_kept_nowhere_but_in_the_text() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 2.5 * sizes[-1]
-
-
-@pytest.mark.parametrize("both_at_first", [True, False])
-def test_names_that_look_alike_in_utf8_are_one_series(both_at_first: bool) -> None:  # noqa: FBT001 - a case
-    """Half of a surrogate pair is spelled out, which is what another name may be; the first of them is shown."""
-    half, spelled = usage(user="\ud800", usage=1.0), usage(user="\\ud800", usage=2.0)
-    others = [usage(user=f"user-{at}", usage=0.5) for at in range(3)]
-    renderer = Renderer()
-    for each in ((half, spelled) if both_at_first else (spelled,), (half, spelled)):
-        shown = snapshot(*others, *each)
-        assert renderer.render(shown, NOW) == page(shown, NOW)
-
-
-def test_failure_leaves_nothing_behind() -> None:
-    """A scrape that failed half way does not spoil the next one."""
-    renderer = Renderer()
-    renderer.render(snapshot(*many(1)), NOW)
-    with pytest.raises(ValueError, match="could not convert"):
-        renderer.render(broken(snapshot(*many(2))), NOW)
-    shown = snapshot(*many(3))
-    assert renderer.render(shown, NOW) == page(shown, NOW)
 
 
 def test_what_is_gone_is_forgotten() -> None:
