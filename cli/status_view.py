@@ -14,6 +14,7 @@ from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.diagnosis.selection import most_pressing
 from quotascope.exporter.diagnosis.units import (
     entity_name,
+    handlers_idle,
     left_out,
     limits_unknown,
     rule_or_cause,
@@ -45,6 +46,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
         _sources(snapshot.sources),
         Text(),
         Text(f"limits: {known}"),
+        Text(f"request handlers idle: {handlers_idle(snapshot)}"),
     ]
     for finding in findings:
         style = "red" if finding.severity is FindingSeverity.ERROR else "yellow"

@@ -38,6 +38,7 @@ from ..snapshot import (
     EntityUsage,
     LimitedRate,
     LimitState,
+    NodeLoad,
     NodeUsage,
     Shadow,
     Snapshot,
@@ -258,6 +259,7 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
                     for label, size in node.delay_queue_size.items()
                     if size is not None
                 },
+                load=NodeLoad(handlers_idle=node.request_handler_idle),
                 connections=ConnectionUsage(
                     ips={
                         ip: LimitedRate(rate=rate)

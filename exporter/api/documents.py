@@ -252,6 +252,8 @@ class NodeDocument:
     """By quota type, of Strimzi's quotas plugin, as configured; null when unlimited."""
     delay_queue_size: dict[str, float | None]
     """By quota type."""
+    request_handler_idle: float | None = None
+    """Share of the last minute or so, of the busiest pool of request handlers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,6 +342,7 @@ def health_document(
                     kind.label: _number(size)
                     for kind, size in node.delay_queue_size.items()
                 },
+                request_handler_idle=_number(node.load.idle),
             )
             for node in snapshot.nodes
         ],

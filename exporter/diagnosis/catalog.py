@@ -173,6 +173,9 @@ class Catalog(Enum):
     STORAGE_THROTTLED = (_WARNING, "quotas",
         "Strimzi's quotas plugin leaves {factor:.0%} of the produce limit on node {subject}: its storage check (client.quota.callback.static.storage.*) found a volume of the cluster too full, or failed.",
         "Free or add disk space; the node's log names the volume.")
+    NODE_SATURATED = (_WARNING, "quotas",
+        "The request handlers of node {subject} were idle for {idle:.0%} of the last minute, so that all requests wait. Most request time: {clients}.",
+        "Give the client with most of it a request quota; `quotascope quotas set --measure-only` lets Kafka measure request time without a limit.")
     CALLBACK_TAGS_LEFT_OUT = (_WARNING, "quotas",
         "Custom callbacks have too many tags; these are not shown: {tags}.",
         "Entities that differ only in these tags are shown as one.")

@@ -17,10 +17,13 @@ from ..untrusted import shown
 from .catalog import Catalog, Finding, FindingSeverity
 from .explain import overruling
 from .rule_usage import RuleUsage, rule_usage
-from .units import amount, type_name
+from .selection import Order, Selection, Show, in_order, matching
+from .units import amount, entity_name, measured, type_name
 
 _EXAMPLES: Final = 3
 _BYTES: Final = frozenset({QuotaType.PRODUCE, QuotaType.FETCH})
+HARDLY_IDLE: Final = 0.1
+"""The idle share of request handlers below which requests wait; that of the alert on it."""
 _MUCH_TRAFFIC: Final = 10e6
 """Bytes/s from which shares are compared: a tenth of a 1 Gbit/s network."""
 _SEVERAL_USERS: Final = 3
@@ -258,10 +261,29 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
             yield Catalog.STORAGE_THROTTLED.found(
                 node.broker, factor=node.throttle_factor
             )
+        if node.load.idle is not None and node.load.idle < HARDLY_IDLE:
+            yield Catalog.NODE_SATURATED.found(
+                node.broker,
+                idle=node.load.idle,
+                clients=_most_request_time(snapshot, node.broker),
+            )
         if node.utilization_disagreements:
             yield Catalog.UTILIZATION_DIFFERS.found(
                 node.broker, count=node.utilization_disagreements
             )
+
+
+def _most_request_time(snapshot: Snapshot, broker: str) -> str:
+    of_node = Selection(
+        order=Order.USAGE, show=Show.ALL, quota_type=QuotaType.REQUEST, broker=broker
+    )
+    found = matching(snapshot.measured, of_node)
+    clients = [
+        f"{shown(entity_name(each.entity.user, each.entity.client_id))} {measured(QuotaType.REQUEST, each.usage)}"
+        for each in in_order(found, of_node, _EXAMPLES)
+        if each.usage is not None
+    ]
+    return ", ".join(clients) or "unknown, since no request quota lets Kafka measure it"
 
 
 def _one_user(snapshot: Snapshot) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from ..snapshot import (
     ThrottleCause,
     Usages,
 )
+from ..untrusted import shown
 
 UNKNOWN_NUMBER: Final = "?"
 UNKNOWN: Final = "unknown"
@@ -246,6 +247,26 @@ def muted(snapshot: Snapshot) -> str:
     if len(reporting) == len(snapshot.nodes):
         return total
     return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"
+
+
+def handlers_idle(snapshot: Snapshot) -> str:
+    """
+    How idle the request handlers of the busiest node are.
+
+    ``unknown`` when no agent reports it, and ``4% on node 2`` or ``4% on node 2 (1 of 2 nodes report it)`` as in `muted`.
+    """
+    reported = [
+        (idle, node.broker)
+        for node in snapshot.nodes
+        if (idle := node.load.idle) is not None
+    ]
+    if not reported:
+        return UNKNOWN
+    idle, node_id = min(reported)
+    total = f"{idle:.0%} on node {shown(node_id)}"
+    if len(reported) == len(snapshot.nodes):
+        return total
+    return f"{total} ({len(reported)} of {len(snapshot.nodes)} nodes report it)"
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:

@@ -17,6 +17,7 @@ from ..diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN,
     entity_name,
+    handlers_idle,
     left_out,
     limits_unknown,
     muted,
@@ -117,6 +118,7 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
         near = UNKNOWN if unknown == len(usages) else rest
     yield "close to their limit or over", near, "?show=near"
     yield "connections muted now", muted(snapshot), ""
+    yield "request handlers idle", handlers_idle(snapshot), ""
     unused = UNKNOWN
     if snapshot.limits is not None:
         rules = rule_usage(snapshot.limits, snapshot)

@@ -30,6 +30,7 @@ from quotascope.exporter.snapshot import (
     LimitedRate,
     LimitsHealth,
     LimitState,
+    NodeLoad,
     NodeUsage,
     Snapshot,
 )
@@ -90,11 +91,13 @@ def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> 
     assert here.nodes == there.nodes
 
 
-def test_limits_of_strimzis_plugin_are_read_back() -> None:
-    """Unlimited and unknown stay two things."""
+def test_limits_of_strimzis_plugin_and_load_are_read_back() -> None:
+    """Unlimited, idle and unknown stay different things."""
     static = {QuotaType.PRODUCE: 50_000.0, QuotaType.REQUEST: inf}
-    nodes = (NodeUsage(broker="1", static_limits=static), NodeUsage(broker="2"))
-    found = read_back(snapshot(nodes=nodes))
+    load = NodeLoad(pools_idle={"broker": 0.3, "controller": 0.9})
+    first = NodeUsage(broker="1", static_limits=static, load=load)
+    found = read_back(snapshot(nodes=(first, NodeUsage(broker="2"))))
+    assert [node.load.idle for node in found.nodes] == [0.3, None]
     assert [node.static_limits for node in found.nodes] == [static, {}]
 
 

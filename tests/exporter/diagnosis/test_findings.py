@@ -24,6 +24,7 @@ from quotascope.exporter.snapshot import (
     DiscoveryHealth,
     Folds,
     LimitsHealth,
+    NodeLoad,
     NodeUsage,
     ReloadHealth,
     Snapshot,
@@ -38,6 +39,14 @@ QUIET = health("b2", dialect="strimzi", hint="widen the allowlist")
 CUSTOM = limits(nodes={"1": NodeSettings(quota_callback_class="org.acme.Quotas")})
 PLUGIN = limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.kafka.quotas.StaticQuotaCallback")})  # fmt: skip
 STATIC = {QuotaType.PRODUCE: 50_000.0, QuotaType.FETCH: inf, QuotaType.REQUEST: 200.0}
+BUSY = Columns.of(
+    usage(QuotaType.REQUEST, user, client_id, usage=threads, broker=broker)
+    for user, client_id, threads, broker in (
+        ("alice", "", 0.5, "1"),
+        ("bob", "l\nm", 6.5, "1"),
+        ("carol", "", 7.5, "2"),
+    )
+)
 TAGGED = NodeUsage(broker="2", quota_callback=True)
 
 
@@ -106,6 +115,9 @@ LATE = health("b2", late=True, read_at=NOW - 7)
         ({"callbacks": Callbacks(left_out=("k", "l\nm"))}, "callback_tags_left_out not shown: k, l m."),
         ({"nodes": node(utilization_disagreements=2)}, "utilization_differs Node 1 reports another utilization (quota-utilization) for 2 entities"),
         ({"nodes": node(utilization_disagreements=0)}, ""),
+        ({"nodes": node(load=NodeLoad(pools_idle={"broker": 0.04, "controller": 1.0})), "shown": BUSY}, 'node_saturated node 1 were idle for 4% of the last minute, so that all requests wait. Most request time: bob / "l\\nm" 6.50 thr, user alice 0.50 thr.'),
+        ({"nodes": node(load=NodeLoad(handlers_idle=0.04))}, "node_saturated idle for 4% of the last minute, so that all requests wait. Most request time: unknown, since no request quota lets Kafka measure it."),
+        ({"nodes": node(load=NodeLoad(handlers_idle=0.1))}, ""),
         ({"folds": CROWDED}, "entities_folded 17 of produce. The 10 that matter most are shown, the rest together as __overflow__."),
         ({"folds": Folds(max_entities=10), "callbacks": CROWDED_CALLBACK}, "callback_entities_folded 12 of fetch. The 10 that"),
         (reloaded(error="q.yaml: line 3"), "reload_failed the previous one stays in force: q.yaml: line 3"),

@@ -14,6 +14,7 @@ from quotascope.exporter.page.render import PageFrame
 from quotascope.exporter.snapshot import (
     Folds,
     LimitsHealth,
+    NodeLoad,
     NodeUsage,
     Shadow,
     Snapshot,
@@ -274,6 +275,18 @@ def test_delay_queues_and_sources() -> None:
     assert "broker-1jolokiaup0.250 s12" in shown.text
     states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
     assert states.values("span", "class").count("severity") == 1
+
+
+def test_the_busiest_node_is_named() -> None:
+    """By its busiest pool; where no agent reports idle handlers, that is unknown."""
+    busy = NodeUsage(broker="7", load=NodeLoad(pools_idle={"broker": 0.34}))
+    idle = NodeUsage(broker="8", load=NodeLoad(handlers_idle=0.9))
+    for nodes, expected in (
+        ((idle, busy), "34% on node 7"),
+        ((busy, NodeUsage(broker="9")), "34% on node 7 (1 of 2 nodes report it)"),
+        ((NodeUsage(broker="9"),), "unknown"),
+    ):
+        assert f"request handlers idle{expected}" in page(snapshot(nodes=nodes)).text
 
 
 def test_shadows() -> None:

@@ -60,21 +60,36 @@ def entities(found: Numbers) -> Numbers:
     }
 
 
+def load(found: Numbers) -> Numbers:
+    """What the agents' own requests move only upwards, or not at all: idle handlers, and percentiles of produce requests."""
+    return {
+        (bean, attribute): value
+        for (bean, attribute), value in found.items()
+        if bean.get("type") == "KafkaRequestHandlerPool"
+        or (bean.get("name"), bean.get("request")) == ("RequestQueueTimeMs", "Produce")
+    }
+
+
 def or_zero(value: float | None) -> float | None:
     """NaN, which equals nothing, as the zero that it means."""
     return 0.0 if value is not None and value != value else value  # noqa: PLR0124
 
 
 async def settle(
-    jolokia: Source, other: Source, concerns: Callable[[Bean], bool]
+    jolokia: Source,
+    other: Source,
+    concerns: Callable[[Bean], bool],
+    of: Callable[[Numbers], Numbers] = entities,
 ) -> None:
     """Hold each number of a source against one of Jolokia before and one after it, until each has fitted once."""
     open_questions: set[tuple[Bean, str]] | None = None
     for _ in range(ATTEMPTS):
-        before = entities(numbers(await jolokia.read()))
-        seen = entities(numbers(await other.read()))
-        after = entities(numbers(await jolokia.read()))
+        before = of(numbers(await jolokia.read()))
+        seen = of(numbers(await other.read()))
+        after = of(numbers(await jolokia.read()))
         expected = {key for key in before if concerns(key[0])}
+        if of is load:  # test_dialects.py has what each dialect lacks
+            expected &= seen.keys()
         assert seen.keys() == expected
         assert expected
         open_questions = {
@@ -142,6 +157,26 @@ async def test_an_agent_with_other_rules_is_followed(
     finally:
         await source.close()
         await jolokia.close()
+
+
+@pytest.mark.parametrize(
+    ("rules", "count"), [("", 6), (NO_RULES, 9), (None, 9)], ids=["strimzi", "default", "own"]
+)  # fmt: skip
+async def test_the_load_of_a_node_is_that_of_jolokia(
+    kafka: Cluster, agents: Agents, rules: str | None, count: int
+) -> None:
+    """Idle handlers as a ratio where there is one, as a counter everywhere, and how long produce requests waited."""
+    if rules:
+        kafka.nodes[1].use_rules(rules)
+    url = {"": agents.strimzi, None: agents.own_rules}.get(rules, agents.other_rules)
+    jolokia, other = JolokiaSource("json", HttpTarget(url=agents.jolokia)), text(url)
+    try:
+        await settle(jolokia, other, anything, load)
+        assert len(load(numbers(await other.read()))) == count
+        assert len(load(numbers(await jolokia.read()))) == 9
+    finally:
+        await jolokia.close()
+        await other.close()
 
 
 @pytest.mark.parametrize("place", ["jmx_exporter", "strimzi", "own_rules"])
