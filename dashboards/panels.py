@@ -277,7 +277,7 @@ def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def dashboard(
+def dashboard(  # noqa: PLR0913  # a dashboard has as many properties
     scope: Scope,
     which: Dashboard,
     *,
@@ -285,8 +285,9 @@ def dashboard(
     description: str,
     variables: Iterable[dict[str, Any]],
     rows: Iterable[Row],
+    marks: Iterable[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A dashboard; moments at which limits changed are marked in all of its graphs."""
+    """A dashboard; in all of its graphs moments are marked at which limits changed, and more marks (`episodes`)."""
     return {
         "uid": which.uid,
         "title": title,
@@ -308,7 +309,7 @@ def dashboard(
                 "url": "",
             }
         ],
-        "annotations": {"list": [_limit_changes(scope)]},
+        "annotations": {"list": [_limit_changes(scope), *marks]},
         "templating": {"list": list(variables)},
         "panels": _placed(rows),
         "refresh": "30s",
@@ -324,23 +325,35 @@ def dashboard(
 
 
 def _limit_changes(scope: Scope) -> dict[str, Any]:
-    """
-    Marks of the moments at which a configured limit was set, changed or removed.
-
-    Their text is one label: for a label that is missing, as the cluster's may be, Grafana writes the label's own name.
-    """
+    """Marks of the moments at which a configured limit was set, changed or removed."""
     changes = increase(LIMIT_CHANGES, RATE_INTERVAL, scope.chosen, extra=scope.cluster)
     changed = above(scope.by("max", changes, "quota_key"), 0)
-    names = ('"change"', '" "', f'"{scope.cluster}"', '"quota_key"')
+    return _marks(scope, "Limits changed", "purple", "60s", changed, "quota_key")
+
+
+def episodes(scope: Scope, throttled: str, *labels: str) -> dict[str, Any]:
+    """
+    Marks of throttle episodes, from their begin to their end: of each series above 0 of an expression, of which there have to be few.
+
+    Steps of 30 s miss no throttle, as brokers report each for at least so long.
+    """
+    return _marks(scope, "Throttled", "red", "30s", throttled, *labels)
+
+
+def _marks(
+    scope: Scope, name: str, color: str, step: str, expr: str, *labels: str
+) -> dict[str, Any]:
+    """Their text is one label: for a label that is missing, as the cluster's may be, Grafana writes the label's own name."""
+    joined = (f'"{label}"' for label in ("change", " ", scope.cluster, *labels))
     return {
         "datasource": DATASOURCE,
         "enable": True,
-        "expr": call("label_join", changed, *names),
-        "iconColor": "purple",
-        "name": "Limits changed",
-        "step": "60s",
+        "expr": call("label_join", expr, *joined),
+        "iconColor": color,
+        "name": name,
+        "step": step,
         "textFormat": "{{change}}",
-        "titleFormat": "Limits changed",
+        "titleFormat": name,
     }
 
 

@@ -20,6 +20,7 @@ from ..panels import (
     Panel,
     Row,
     dashboard,
+    episodes,
     graph,
     limit,
     side_by_side,
@@ -56,6 +57,7 @@ def board(scope: Scope) -> dict[str, Any]:
             jobs(scope),
             others(scope),
         ),
+        marks=(episodes(scope, throttled(scope, *SELECTED), *ENTITY),),
     )
 
 

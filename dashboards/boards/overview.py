@@ -30,7 +30,17 @@ from ..expressions import (
     utilization,
 )
 from ..links import runbooks, to_dashboard
-from ..panels import Line, Panel, Row, dashboard, graph, side_by_side, stat, table
+from ..panels import (
+    Line,
+    Panel,
+    Row,
+    dashboard,
+    episodes,
+    graph,
+    side_by_side,
+    stat,
+    table,
+)
 from ..scope import Scope
 from ..variables import common, owners
 
@@ -55,6 +65,11 @@ def board(scope: Scope) -> dict[str, Any]:
             who_uses_most(scope),
             over_time(scope),
             configured_rules(scope),
+        ),
+        marks=(
+            episodes(
+                scope, scope.by("count", throttled(scope), "quota_type"), "quota_type"
+            ),
         ),
     )
 

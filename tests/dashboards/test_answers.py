@@ -266,7 +266,7 @@ def test_changes_of_limits_are_marked(prometheus: Prometheus) -> None:
     """Only the limit that changed, on every dashboard: half a change a second, in four minutes. The text names the cluster."""
     asked = Asked(f"http://{prometheus.address}", NOW, 60, CHOSEN, SCRAPE_SECONDS)
     for board in BOARDS.values():
-        (mark,) = board["annotations"]["list"]
+        mark, *_ = board["annotations"]["list"]
         found = asked.now(mark["expr"])
         assert [series["metric"] for series in found] == [
             {

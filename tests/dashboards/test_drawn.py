@@ -60,6 +60,14 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
 """Panels that are empty, by dashboard. The one of Spark jobs has none that is not."""
 
 
+MARKS: Final = {"paris request_percentage", "rome request_percentage"}
+EPISODES: Final[Mapping[str, set[str]]] = {
+    "quotascope-overview": {f"{cluster} {kind}" for cluster in ("paris", "rome") for kind in ("produce", "request", "controller_mutation")},
+    ENTITY: {"paris produce alice app", "rome produce alice app"},
+}  # fmt: skip
+"""By dashboard: of two clusters, one for each quota type of a client or of all together, however many clients are throttled."""
+
+
 @pytest.fixture(scope="module")
 def views(prometheus: Prometheus) -> Mapping[str, View]:
     """What the dashboards look at."""
@@ -96,10 +104,10 @@ def test_a_dashboard_is_drawn_without_fault(
     match data:
         case "two clusters":
             assert drawn.empty() == set()
-            assert {*drawn.report["marks"]} == {
-                "paris request_percentage",
-                "rome request_percentage",
-            }
+            throttled = EPISODES.get(uid, set())
+            assert {*drawn.report["marks"]} == MARKS | throttled
+            spans = [end - begin for text, begin, end in drawn.report["regions"] if text in throttled]  # fmt: skip
+            assert any(spans) is bool(throttled)
             assert all(each["options"] for each in drawn.choices())
         case "demo":
             jobs = panels if uid == "quotascope-spark" else set()

@@ -93,6 +93,7 @@ MARK: Final = {
     "textFormat": "{{change}}",
     "titleFormat": "Limits changed",
 }
+EPISODES: Final = MARK | {"iconColor": "red", "name": "Throttled", "step": "30s", "titleFormat": "Throttled"}  # fmt: skip
 CHOICES: Final[dict[str, dict[str, Any]]] = {
     "datasource": {"query": "prometheus", "refresh": 1},
     "query": {
@@ -307,12 +308,14 @@ def test_panels_are_numbered_in_reading_order(dashboards: Dashboards) -> None:
 
 
 def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
-    """Time, refresh, the way to the others; marks of changed limits."""
-    for dashboard in dashboards.values():
+    """Time, refresh, the way to the others; marks of changed limits, and where clients are of throttle episodes."""
+    for uid, dashboard in dashboards.items():
         own = {"annotations", "description", "panels", "templating", "title", "uid"}
         assert {key: dashboard[key] for key in {*dashboard} - own} == FRAME
-        (mark,) = dashboard["annotations"]["list"]
-        assert mark == {**MARK, "expr": mark["expr"]}
+        marks = dashboard["annotations"]["list"]
+        clients = uid in {"quotascope-overview", "quotascope-entity"}
+        wanted = [MARK, EPISODES] if clients else [MARK]
+        assert marks == [look | {"expr": mark["expr"]} for look, mark in zip(wanted, marks, strict=True)]  # fmt: skip
 
 
 def test_viewers_choose_by_these_variables(dashboards: Dashboards) -> None:

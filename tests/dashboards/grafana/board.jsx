@@ -173,10 +173,15 @@ function Graph({ data, timeRange, width, height, options, fieldConfig }) {
 
 function Marks({ plot, annotations = [] }) {
   React.useLayoutEffect(() => {
-    const marks = annotations.flatMap((frame) => new D.DataFrameView(frame).map(({ time, color }) => ({ time, color })));
-    plot.addHook('draw', (u) => marks.forEach(({ time, color }) => {
+    const marks = annotations.flatMap((frame) => new D.DataFrameView(frame).map(({ time, timeEnd, color }) => ({ time, timeEnd, color })));
+    plot.addHook('draw', (u) => marks.forEach(({ time, timeEnd, color }) => {
       const x = u.valToPos(time, 'x', true);
       u.ctx.save();
+      if (timeEnd > time) {
+        Object.assign(u.ctx, { fillStyle: color, globalAlpha: 0.1 });
+        u.ctx.fillRect(x, u.bbox.top, u.valToPos(timeEnd, 'x', true) - x, u.bbox.height);
+        u.ctx.globalAlpha = 1;
+      }
       Object.assign(u.ctx, { strokeStyle: color, lineWidth: 2 });
       u.ctx.setLineDash([4, 4]);
       u.ctx.beginPath();
@@ -333,6 +338,7 @@ function reportOf(scene, { panels }) {
       { name, type, text: String(text ?? value), error: error ? String(error) : null, options: options?.map((each) => each.value) ?? [] }
     )),
     marks: layers.flatMap((data) => data.series.flatMap((frame) => new D.DataFrameView(frame).map(({ text }) => text))),
+    regions: layers.flatMap((data) => data.series.flatMap((frame) => new D.DataFrameView(frame).map(({ text, time, timeEnd }) => [text, time / 1000, (timeEnd ?? time) / 1000]))),
     refused: wanted.refused,
     // scenes keeps of a failed query of marks only that it failed
     errors: layers.filter(({ state }) => state === D.LoadingState.Error).map(() => 'the query failed'),
