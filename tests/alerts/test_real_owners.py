@@ -11,9 +11,10 @@ import pytest
 import yaml
 from tests.integration.alerting.alertmanager import alerting
 from tests.integration.alerting.hurry import hurried
-from tests.integration.alerting.pager import Message, Pager, paged
+from tests.integration.alerting.pager import Message, Pager
 from tests.integration.eventually import eventually, some
 from tests.integration.prometheus import Prometheus, running
+from tests.servers import served
 
 from quotascope.alerts.files import Extras, write
 from quotascope.cli.alerts_config import read_alerts_config
@@ -72,7 +73,7 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     rules = write(
         folder / "rules", read_alerts_config(config), Extras(alertmanager=example)
     )[:2]
-    with paged(folder) as pager:
+    with served(Pager(folder)) as pager:
         routes = yaml.safe_load(example.read_text(encoding="utf-8"))
         for receiver in routes["receivers"]:
             receiver["webhook_configs"] = [{"url": pager.url}]

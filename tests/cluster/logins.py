@@ -11,17 +11,17 @@ import os
 import socket
 import ssl
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote_plus
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from tests.servers import Handler, served
 
 from .certificates import Certificates
 from .ports import free_port
@@ -106,48 +106,29 @@ def issuer(certificates: Certificates) -> Iterator[Issuer]:
     """A running issuer; its certificate is for 127.0.0.1, by the authority of the cluster."""
     made = Issuer()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-            """Keep the output of tests clean."""
+    class Answering(Handler):
+        def do_GET(self) -> None:  # noqa: N802 - the library's name
+            self.answer(200, made.keys())
 
-        def do_GET(self) -> None:
-            self._send(200, {}, made.keys())
-
-        def do_POST(self) -> None:
-            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            body = made.granted(self.headers["Authorization"], form)
+        def do_POST(self) -> None:  # noqa: N802 - the library's name
+            body = made.granted(self.headers["Authorization"], self.body().decode())
             if made.answer is not None:
-                self._send(*made.answer)
+                status, headers, body = made.answer
+                self.answer(status, body, **headers)
             elif body is None:
                 error = {"error": "invalid_client", "error_description": "no such client"}  # fmt: skip
-                self._send(401, {}, json.dumps(error).encode())
+                self.answer(401, json.dumps(error).encode())
             else:
-                self._send(200, {}, body)
+                self.answer(200, body)
 
-        def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    servers = [_Server(("127.0.0.1", 0), Handler) for _ in range(2)]
+    servers = [_Server(("127.0.0.1", 0), Answering) for _ in range(2)]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates.server, certificates.server_key)
     servers[0].socket = context.wrap_socket(servers[0].socket, server_side=True)
     made.token_url = f"https://127.0.0.1:{servers[0].server_port}/token"
     made.keys_url = f"http://127.0.0.1:{servers[1].server_port}/keys"
-    threads = [threading.Thread(target=each.serve_forever) for each in servers]
-    for thread in threads:
-        thread.start()
-    try:
+    with served(servers[0]), served(servers[1]):
         yield made
-    finally:
-        for server, thread in zip(servers, threads, strict=True):
-            server.shutdown()
-            thread.join()
-            server.server_close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

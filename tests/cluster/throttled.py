@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +10,7 @@ from quotascope.quotas import QuotaSet, from_admin, quotas_yaml
 
 from .cluster import Cluster
 from .quotas import Quotas, Rule
-from .traffic import Traffic
+from .traffic import Traffic, together
 
 RULES: Final[tuple[Rule, ...]] = (
     ({"user": "alice"}, {"producer_byte_rate": 60_000.0}),
@@ -130,7 +129,7 @@ def _recorded(
 def _work(cluster: Cluster, topic: str, run: str) -> None:
     """All that is to be done is in the log, and no more: what a client had asked for ahead when it ended would be replayed as work."""
     traffic = Traffic(cluster)
-    _together(
+    together(
         lambda: traffic.produce_all("alice", f"writer-{run}", traffic.topic(), 900),
         lambda: traffic.read_all("carol", f"reader-{run}", topic, _RECORDS),
         lambda: traffic.request("mallory", f"prober-{run}", 60, most=350),
@@ -140,7 +139,7 @@ def _work(cluster: Cluster, topic: str, run: str) -> None:
 
 def _run(cluster: Cluster, topic: str, seconds: float) -> None:
     traffic = Traffic(cluster)
-    _together(
+    together(
         lambda: traffic.produce("alice", "app1", topic, seconds, pause=0.005),
         lambda: traffic.produce("alice", "app2", topic, seconds, pause=0.005),
         lambda: traffic.produce("svc:team a", "batch", topic, seconds, pause=0.002),
@@ -148,12 +147,6 @@ def _run(cluster: Cluster, topic: str, seconds: float) -> None:
         lambda: traffic.request("mallory", "prober", seconds),
         lambda: _mutate(traffic, "topic-admin", seconds),
     )
-
-
-def _together(*loads: Callable[[], object]) -> None:
-    with ThreadPoolExecutor(len(loads)) as pool:
-        for future in [pool.submit(load) for load in loads]:
-            future.result()
 
 
 def _mutate(traffic: Traffic, client_id: str, seconds: float) -> None:

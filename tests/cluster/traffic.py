@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import confluent_kafka
 import kafka as kafka_python
@@ -22,6 +22,7 @@ from .cluster import Cluster
 from .users import USERS
 
 _SILENT: Final[dict[str, Any]] = {"log_level": 0}
+Result = TypeVar("Result")
 ANONYMOUS: Final = "ANONYMOUS"
 """The user of the plaintext listener."""
 _PERMISSIVE: Final = 5
@@ -305,7 +306,7 @@ def _mutation(answer: Mapping[str, Any]) -> Mutation:
     return Mutation(topic["error_code"], answer["throttle_time_ms"], topic["name"])
 
 
-def together(*calls: Callable[[], Load]) -> list[Load]:
+def together(*calls: Callable[[], Result]) -> list[Result]:
     """Run several loads at the same time: `together(lambda: traffic.produce(…), lambda: traffic.fetch(…))`."""
     with ThreadPoolExecutor(len(calls)) as pool:
         return [future.result() for future in [pool.submit(call) for call in calls]]

@@ -24,7 +24,7 @@ class Child:
         self.name = Path(command[0]).name
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*_tether(), *command],
+                [*tether(), *command],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -69,6 +69,7 @@ class Child:
         return self._process.wait()
 
 
-def _tether() -> list[str]:
+def tether() -> list[str]:
+    """What makes a process end with ours, where that can be had."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []

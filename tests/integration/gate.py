@@ -1,11 +1,10 @@
 """One address for the agents of all nodes, as an ingress gives one: `/NODE_ID/…` is passed on to that node's agent."""
 
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
+from http.server import ThreadingHTTPServer
 
 from tests.cluster.node import Node
+from tests.servers import Handler
 
 from . import web
 
@@ -32,36 +31,16 @@ class Gate(ThreadingHTTPServer):
         return f"{self.address}/{node_id}/jolokia"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Gate
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the library's name
         """Ask the node, and answer what it answers."""
-        body = self.rfile.read(int(self.headers["Content-Length"]))
         _, node_id, path = self.path.split("/", 2)
         agent = self.server.nodes[int(node_id)].agents.jolokia
         try:
-            answer = web.ask(f"{agent}{path.removeprefix('jolokia/')}", body)
+            answer = web.ask(f"{agent}{path.removeprefix('jolokia/')}", self.body())
         except AssertionError:
             self.send_error(502)
             return
-        self.send_response(answer.status)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing: the test says what matters."""
-
-
-@contextmanager
-def gate(nodes: Mapping[int, Node]) -> Iterator[Gate]:
-    """A gate for the length of a `with` block."""
-    with Gate(nodes) as opened:
-        thread = threading.Thread(target=opened.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield opened
-        finally:
-            opened.shutdown()
-            thread.join()
+        self.answer(answer.status, answer.body)

@@ -1,10 +1,9 @@
 """A relay in front of the exporter that asks for the plain text format, and notes how it was asked itself."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+
+from tests.servers import Handler
 
 from . import web
 
@@ -28,10 +27,10 @@ class Relay(ThreadingHTTPServer):
         return f"127.0.0.1:{self.server_port}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Relay
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the library's name
         """Ask the target, and answer what it answers."""
         headers = {name: self.headers[name] for name in ("Accept-Encoding",)}
         answer = web.ask(
@@ -39,25 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers={**headers, "Accept": "text/plain;version=0.0.4"},
         )
         self.server.asked, self.server.answered = self.headers, answer.headers
-        self.send_response(answer.status)
-        for name in _PASSED:
-            if name in answer.headers:
-                self.send_header(name, answer.headers[name])
-        self.end_headers()
-        self.wfile.write(answer.body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing: the test says what matters."""
-
-
-@contextmanager
-def relaying(target: str) -> Iterator[Relay]:
-    """A relay for the length of a `with` block."""
-    with Relay(target) as relay:
-        thread = threading.Thread(target=relay.serve_forever)
-        thread.start()
-        try:
-            yield relay
-        finally:
-            relay.shutdown()
-            thread.join()
+        passed = {
+            name: answer.headers[name] for name in _PASSED if name in answer.headers
+        }
+        self.answer(answer.status, answer.body, **passed)

@@ -17,7 +17,8 @@ from tests.integration.exporter import (
     settings_for,
     write_config,
 )
-from tests.integration.gate import Gate, gate
+from tests.integration.gate import Gate
+from tests.servers import served
 
 from quotascope.clients import open_quota_admin
 from quotascope.exporter.config import Config
@@ -46,7 +47,7 @@ def sources(exporter: Exporter) -> Mapping[str, float]:
 @pytest.fixture(scope="module")
 def split_gate(split_kafka: Cluster) -> Iterator[Gate]:
     """One address for a broker and a controller."""
-    with gate(split_kafka.nodes) as opened:
+    with served(Gate(split_kafka.nodes)) as opened:
         yield opened
 
 
@@ -92,7 +93,7 @@ def test_broker_that_stops_stays_and_comes_back(
 ) -> None:
     """A broker that is down is still registered: it is shown as down, not forgotten, and its source lives on."""
     second = pair_kafka.nodes[2]
-    with gate(pair_kafka.nodes) as opened:
+    with served(Gate(pair_kafka.nodes)) as opened:
         settings = found_by(pair_kafka, opened.template)
         with serving(tmp_path / "serve", settings) as exporter:
             assert sources(exporter) == {opened.source(1): 1, opened.source(2): 1}

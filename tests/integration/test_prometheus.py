@@ -12,8 +12,9 @@ from tests.integration.eventually import eventually
 from tests.integration.exporter import OPENMETRICS, Exporter, settings_for
 from tests.integration.page import Page
 from tests.integration.prometheus import Prometheus, scraping
-from tests.integration.relay import Relay, relaying
+from tests.integration.relay import Relay
 from tests.integration.scene import HOSTILE, TEAM
+from tests.servers import served
 
 pytestmark = pytest.mark.real
 
@@ -41,7 +42,7 @@ def readme_query() -> str:
 @pytest.fixture(scope="session")
 def relay(exporter: Exporter) -> Iterator[Relay]:
     """The exporter's page in the plain text format."""
-    with relaying(exporter.url) as relay:
+    with served(Relay(exporter.url)) as relay:
         yield relay
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pyspark.sql import SparkSession
+from tests.integration.child import tether
 from tests.spark import sessions
 from tests.spark.provision import installed
 from tests.spark.versions import NEWEST, ROOT, RUNNING, python_path
@@ -144,9 +144,3 @@ def run_with(
     """What one job answers under one version, on local[2]."""
     with spark_process(folder, version=version) as process:
         return process.call(job, *arguments, **keywords)
-
-
-def tether() -> list[str]:
-    """What makes a process end with ours, where that can be had."""
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []

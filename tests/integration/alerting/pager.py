@@ -1,13 +1,13 @@
 """Where pages arrive, and where their links lead: a small web server."""
 
 import json
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.servers import Handler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,42 +55,18 @@ class Pager(ThreadingHTTPServer):
         ]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Pager
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the library's name
         """Take a message."""
-        self.server.take(
-            json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        )
-        self._answer(200, b"")
+        self.server.take(json.loads(self.body()))
+        self.answer(200)
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the library's name
         """Give a file."""
         path = self.server.folder / self.path.removeprefix("/files/")
         if path.is_file():
-            self._answer(200, path.read_bytes())
+            self.answer(200, path.read_bytes())
         else:
-            self._answer(404, b"")
-
-    def _answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing: the test says what matters."""
-
-
-@contextmanager
-def paged(folder: Path) -> Iterator[Pager]:
-    """A pager for the length of a `with` block."""
-    with Pager(folder) as pager:
-        thread = threading.Thread(target=pager.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield pager
-        finally:
-            pager.shutdown()
-            thread.join()
+            self.answer(404)

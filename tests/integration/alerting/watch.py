@@ -9,9 +9,10 @@ from typing import Any, Final
 import yaml
 from tests.integration.alerting.alertmanager import Alertmanager, alerting
 from tests.integration.alerting.hurry import hurried
-from tests.integration.alerting.pager import Pager, paged
+from tests.integration.alerting.pager import Pager
 from tests.integration.exporter import Exporter, run
 from tests.integration.prometheus import Prometheus, running
+from tests.servers import served
 
 CLUSTER: Final = "paris"
 """What the scrape configuration calls the cluster."""
@@ -35,7 +36,7 @@ def watching(
     """All of it for the length of a `with` block; the alerts are set by `config`."""
     written = folder / "written"
     with ExitStack() as stack:
-        pager = stack.enter_context(paged(written))
+        pager = stack.enter_context(served(Pager(written)))
         _write(written, pager, exporter, config or {})
         alertmanager = stack.enter_context(
             alerting(folder / "alertmanager", _to_pager(written, pager))

@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cluster.ports import free_port
+from tests.integration.child import tether
 from tests.spark import sessions
-from tests.spark.process import tether, variables
+from tests.spark.process import variables
 from tests.spark.versions import NEWEST
 
 MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -38,7 +40,7 @@ def connect_server(
     folder: Path, conf: Mapping[str, str] | None = None
 ) -> Iterator[ConnectServer]:
     """A server in a process of its own, with two cores and an event log in `folder`, until the block ends."""
-    port, ui = _free_port(), _free_port()
+    port, ui = free_port(), free_port()
     home = Path(sysconfig.get_path("purelib"), "pyspark")
     (folder / "logs").mkdir(parents=True)
     properties = {
@@ -72,12 +74,6 @@ def connect_server(
             yield ConnectServer(f"sc://{_HERE}:{port}", page, popen)
         finally:
             popen.kill()
-
-
-def _free_port() -> int:
-    with socket.create_server((_HERE, 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 def _wait(popen: "subprocess.Popen[bytes]", port: int, log: Path) -> None:

@@ -1,0 +1,42 @@
+"""Small web servers of tests."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeVar
+
+Server = TypeVar("Server", bound=ThreadingHTTPServer)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Says nothing of requests: the test says what matters."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def body(self) -> bytes:
+        """The body of the request."""
+        return self.rfile.read(int(self.headers["Content-Length"]))
+
+    def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        """Answer with a body; in the names of headers `_` stands for a hyphen."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def served(server: Server) -> Iterator[Server]:
+    """A server that answers for the length of a `with` block."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
