@@ -25,17 +25,6 @@ def used(ratio: float, user: str = "alice", broker: str = "1") -> EntityUsage:
     return usage(user=user, broker=broker, usage=ratio * 1000, limit=1000.0)
 
 
-def test_the_greatest_of_each_stretch_is_kept() -> None:
-    """The latest last; what was not seen is unknown, not zero."""
-    trails = Trails(steps=4, step_seconds=10.0)
-    noted(trails, 0, used(0.5))
-    noted(trails, 9, used(0.25))
-    noted(trails, 20, used(1.5))
-    assert trails.of(used(0.0)) == [None, 0.5, None, 1.5]
-    noted(trails, 45, used(0.125))
-    assert trails.of(used(0.0)) == [None, 1.5, None, 0.125]
-
-
 def test_a_clock_that_is_set_back_loses_nothing() -> None:
     """What came before stays before, and nothing waits until the old time has come again."""
     trails = Trails(steps=4, step_seconds=10.0)

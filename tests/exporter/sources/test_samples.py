@@ -1,6 +1,5 @@
 """Lines of Prometheus text: recorded, made up against the official parser, and broken."""
 
-from math import isnan
 from typing import Any
 
 import pytest
@@ -207,10 +206,3 @@ def test_bytes_that_are_no_text_are_unreadable() -> None:
     """Prometheus text is UTF-8."""
     with pytest.raises(SourceUnreadable, match="not Prometheus text"):
         page_of(b"kafka_a 1\n\xff\xfe")
-
-
-def test_nan_is_a_number() -> None:
-    """Java writes 1.0E20 and NaN."""
-    _, (tokens, throttle) = numbers_in("kafka_a 1.0E20\nkafka_b NaN\n", WANTED)
-    assert tokens == 1e20
-    assert isnan(throttle)

@@ -63,15 +63,6 @@ def test_a_name_is_parsed_when_it_is_first_seen(
     assert parser.asked == ["a", "1", "b", *asked, *again]
 
 
-def test_two_names_for_one_column_are_one_number() -> None:
-    """A layout never holds a column twice: the exposition would hold a series twice."""
-    tracker = LayoutTracker(columns)
-    for _ in range(2):
-        layout, values = tracker.place(["a", "A"], [1.0, 2.0])
-        assert len(layout.columns) == 1
-        assert list(values) == [2.0]
-
-
 def test_a_malformed_name_spoils_no_later_answer() -> None:
     """An agent that once answers nonsense is read again as soon as it answers sense."""
 
