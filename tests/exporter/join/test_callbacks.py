@@ -12,9 +12,8 @@ from tests.strategies import texts
 
 from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
-from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.mapping import USAGE, Bean, BeanColumn
-from quotascope.exporter.snapshot import Callbacks, Entity, EntityUsage, LimitState
+from quotascope.exporter.snapshot import Entity, EntityUsage, LimitState
 from quotascope.metrics import QuotaEntity, QuotaType, catalog
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
@@ -94,43 +93,6 @@ def test_a_callback_is_detected_by_the_tags_of_one_node() -> None:
         'quotascope_callback_detected{broker="1"} 0.0',
         'quotascope_callback_detected{broker="2"} 1.0',
     ]
-
-
-def test_a_callback_is_detected_by_the_configuration() -> None:
-    """One that uses Kafka's own tags."""
-    settings = NodeSettings(quota_callback_class="org.acme.Quotas")
-    snapshot = World(limits(RULES, settings=settings)).collect_one(
-        entity(PRODUCE, "alice", usage=100.0)
-    )
-    assert [node.quota_callback for node in snapshot.nodes] == [True]
-    assert only(snapshot).entity.limit is None
-
-
-def test_numbers_move_and_beans_come_and_go() -> None:
-    """A collection shows what it read, nothing of the one before."""
-    world = World()
-    world.collect_one(tagged(PRODUCE, 1.0, tenant="a"), tagged(PRODUCE, 2.0, tenant="b"))  # fmt: skip
-    snapshot = world.collect_one(tagged(PRODUCE, 3.0, tenant="b"))
-    assert [usage.usage for usage in snapshot.shown.tagged] == [3.0]
-    gone = world.collect_one(entity(PRODUCE, "alice"))
-    assert gone.callbacks == Callbacks()
-    assert not gone.nodes[0].quota_callback
-
-
-def test_too_many_tags_are_left_out_and_totals_stay_true() -> None:
-    """Entities that differ in nothing else become one."""
-    keys = [f"k{place:02}" for place in range(MOST_TAGS + 2)]
-    same = dict.fromkeys(keys, "v")
-    snapshot = World().collect_one(
-        tagged(PRODUCE, 1.0, 100.0, **same),
-        tagged(PRODUCE, 2.0, 300.0, **{**same, keys[-1]: "w"}),
-        tagged(PRODUCE, float("nan"), 200.0, **{**same, keys[-1]: "x"}),
-    )
-    callbacks = snapshot.callbacks
-    assert callbacks.labels == tuple(keys[:MOST_TAGS])
-    assert callbacks.left_out == tuple(keys[MOST_TAGS:])
-    (usage,) = snapshot.shown.tagged
-    assert (usage.usage, usage.throttle_time_seconds) == (3.0, 0.3)
 
 
 def strimzi(bound: float, factor: float | None = None, name: str = "Produce") -> Numbers:  # fmt: skip

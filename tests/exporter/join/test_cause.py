@@ -104,22 +104,6 @@ def test_cause_of_a_throttle(
     assert cause(World(known).collect_one(*parts)) is expected
 
 
-def test_no_throttle_has_no_cause() -> None:
-    """Debt alone throttles nobody yet."""
-    snapshot = World(limits(RULES)).collect_one(
-        entity(REQUEST, "bob", usage=5.0), bucket(-3.0)
-    )
-    assert {usage.cause for usage in snapshot.entities} == {None}
-
-
-@pytest.mark.parametrize("quota_type", [QuotaType.PRODUCE, QuotaType.FETCH, MUTATION])
-def test_throttles_in_other_groups_are_their_own(quota_type: QuotaType) -> None:
-    """Only group Request is ambiguous."""
-    world = World(limits({quota_type: {QuotaEntity("bob"): 1.0}}))
-    snapshot = world.collect_one(entity(quota_type, "bob", throttle_ms=9_000.0))
-    assert snapshot.entities[0].cause is OWN
-
-
 def test_debt_is_remembered_for_a_minute() -> None:
     """The average lingers as long, while the bucket fills again."""
     world = World(limits(RULES))
@@ -145,25 +129,6 @@ def test_mutations_without_a_debt_leave_it_open(rate: float | None) -> None:
     full = ON_CONTROLLER, waiting(), bucket(22.0)
     assert cause(world.collect_one(*full, after=60)) is UNKNOWN
     assert cause(world.collect_one(*full, after=1)) is OWN
-
-
-def test_a_quota_may_come_and_go() -> None:
-    """Rules are looked at as they are at each collection."""
-    request = {REQUEST: {QuotaEntity("carol"): 1.0}}
-    world = World(limits(request))
-    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is UNKNOWN
-    world.limits = limits({**request, MUTATION: {QuotaEntity("bob"): 2.0}})
-    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is MUTATED
-
-
-def test_without_any_rule_it_lingers_from_one_that_went() -> None:
-    """Whether that was one of requests or of mutations is not known any more, unless the bucket was seen in debt."""
-    world = World(limits({REQUEST: {QuotaEntity("carol"): 1.0}}))
-    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is UNKNOWN
-    world = World(limits(RULES))
-    world.collect_one(waiting(throttle_ms=20.0), bucket(-1.0))
-    world.limits = limits({REQUEST: RULES[REQUEST]})
-    assert cause(world.collect_one(waiting(throttle_ms=20.0))) is MUTATED
 
 
 def test_debt_on_a_former_controller_is_no_evidence() -> None:

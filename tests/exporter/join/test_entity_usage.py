@@ -9,7 +9,7 @@ from tests.exporter.join.world import Rules, World, entity, limits, only
 
 from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, EntityUsage, LimitsHealth
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
+from quotascope.metrics import QuotaEntity, QuotaType
 
 FETCH, MUTATION = QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION
 RULES: Rules = {kind: {QuotaEntity("a"): 50.0} for kind in QuotaType}
@@ -20,27 +20,6 @@ def test_a_bucket_that_just_lost_its_limit_has_no_tokens(tokens: float) -> None:
     """Recorded: within a second of the removal bob's 22 tokens were 1.1e19, and no limit of ours was wrong yet."""
     found = only(World(limits(RULES)).collect_one(entity(MUTATION, "a", tokens=tokens)))
     assert (found.tokens, found.burst_used) == (None, None)
-
-
-def test_tokens_without_a_limit_are_not_shown() -> None:
-    """They are those of a bucket of 1e20 on its way down or up."""
-    world = World(limits({MUTATION: {QuotaEntity("a"): 1.0}}))
-    assert only(world.collect_one(entity(MUTATION, "b", tokens=3.0))).tokens is None
-
-
-def test_an_untagged_bean_is_a_queue_and_maybe_a_client() -> None:
-    """A client without a client-id shares the bean of the delay queue."""
-    world = World(limits({FETCH: {QuotaEntity(None, DEFAULT): 10.0}}))
-    queue = {BeanColumn(Bean.of("kafka.server", {"type": "Fetch"}), "queue-size"): 2.0}
-    alone = world.collect_one(queue)
-    assert alone.entities == ()
-    assert alone.nodes[0].delay_queue_size == {FETCH: 2.0}
-    both = world.collect_one(queue, entity(FETCH, usage=5.0, throttle_ms=100.0))
-    assert (only(both).entity.user, only(both).entity.client_id) == ("", "")
-    assert only(both).usage == 5.0
-    assert only(both).throttle_time_seconds == 0.1
-    assert only(both).entity.limit is None
-    assert both.nodes[0].delay_queue_size == {FETCH: 2.0}
 
 
 @pytest.mark.parametrize("limit", [None, 0.0])
@@ -56,19 +35,6 @@ def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
     )
     usage = EntityUsage(entity=entity_, usage=1.0, tokens=1.0)
     assert (usage.utilization, usage.burst_used) == (None, None)
-
-
-@pytest.mark.parametrize("tokens", [None, 7.0])
-def test_an_earlier_snapshot_keeps_its_numbers(tokens: float | None) -> None:
-    """Both have the same entities, each its own numbers; what nobody measures is the same absence."""
-    world = World(limits(RULES))
-    first, second = (
-        world.collect_one(entity(MUTATION, "a", usage=usage, tokens=tokens)).shown
-        for usage in (25.0, 26.0)
-    )
-    assert first.layout is second.layout
-    assert (first.usages[0].usage, second.usages[0].usage) == (25.0, 26.0)
-    assert (first.tokens is second.tokens) == (tokens is None)
 
 
 def test_a_throttle_that_no_node_measures_is_not_zero() -> None:

@@ -3,7 +3,6 @@
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
-from quotascope.exporter.mapping import Bean, BeanColumn
 from quotascope.exporter.snapshot import LimitsHealth, SourceHealth, SourceRead
 from quotascope.metrics import QuotaEntity, QuotaType
 
@@ -26,37 +25,6 @@ def test_a_failed_source_leaves_the_others() -> None:
     assert len(snapshot.entities) == len(snapshot.nodes) == 1
     assert snapshot.taken_at == 1.0
     assert snapshot.limits is world.limits
-
-
-def test_a_source_that_comes_back_is_compared_with_its_last_read() -> None:
-    """A bean that was there before the outage is no new one."""
-    world = World(limits(RULES))
-    world.collect_one(entity(PRODUCE, "", "c", usage=10.0))
-    world.collect({})
-    assert world.collect_one(entity(PRODUCE, "", "c", usage=10.0)).entities == ()
-
-
-def test_a_number_that_is_none_stays_away_from_the_node() -> None:
-    """NaN in the node's own numbers is absence."""
-    bean = Bean.of("kafka.server", {"type": "Request"})
-    snapshot = World(limits(RULES)).collect_one(
-        {
-            BeanColumn(bean, "queue-size"): float("nan"),
-            BeanColumn(bean, "exempt-request-time"): float("inf"),
-        }
-    )
-    (node,) = snapshot.nodes
-    assert node.delay_queue_size == {}
-    assert node.exempt_request_threads is None
-    assert node.active_controller is None
-
-
-def test_limits_of_other_nodes_do_not_matter() -> None:
-    """A node whose settings could not be read has no capacity, but limits."""
-    world = World(limits(RULES, nodes=("9",)))
-    snapshot = world.collect_one(entity(PRODUCE, "a", usage=5.0))
-    assert snapshot.nodes[0].request_capacity_threads is None
-    assert snapshot.entities[0].utilization == 0.5
 
 
 def test_nodes_that_are_gone_are_forgotten() -> None:

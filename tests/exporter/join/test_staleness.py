@@ -6,7 +6,6 @@ import pytest
 from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only, stale
 
 from quotascope.exporter.join.staleness import active_controllers
-from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -20,16 +19,6 @@ MUTATIONS = {MUTATION: {QuotaEntity("bob"): 2.0}}
 def shown(snapshot: Snapshot) -> list[str]:
     """The users that are shown."""
     return [usage.entity.user for usage in snapshot.entities]
-
-
-def test_a_bean_of_another_shape_is_stale_from_the_first_collection() -> None:
-    """After rules for pairs came, the bean of the client alone only decays."""
-    world = World(limits(PAIRS))
-    snapshot = world.collect_one(
-        entity(PRODUCE, "", "a", usage=90.0), entity(PRODUCE, "alice", "a", usage=9.0)
-    )
-    assert only(snapshot).entity.user == "alice"
-    assert stale(snapshot) == {PRODUCE: 1}
 
 
 CLIENTS = {PRODUCE: {QuotaEntity(None, DEFAULT): 1.0}}
@@ -83,36 +72,6 @@ def test_a_bean_that_no_rule_explains_is_shown_while_it_is_in_use(
         assert (number, bool(snapshot.entities)) == (number, is_shown)
 
 
-def test_a_rate_that_rises_is_in_use() -> None:
-    """The broker knows a rule that we have not read yet: its clients are not hidden."""
-    world = World(limits(ALICE))
-    parts = entity(PRODUCE, "alice", usage=50.0)
-    world.collect_one(parts, entity(PRODUCE, "", "c", usage=10.0))
-    snapshot = world.collect_one(parts, entity(PRODUCE, "", "c", usage=12.0))
-    assert shown(snapshot) == ["", "alice"]
-    assert stale(snapshot) == {}
-
-
-def test_a_new_bean_that_is_used_is_in_use() -> None:
-    """A sensor was just made: somebody is measured by it."""
-    world = World(limits(ALICE))
-    world.collect_one(entity(PRODUCE, "alice", usage=50.0))
-    snapshot = world.collect_one(
-        entity(PRODUCE, "alice", usage=50.0), entity(PRODUCE, "", "c", usage=1.0)
-    )
-    assert shown(snapshot) == ["", "alice"]
-
-
-def test_a_type_without_rules_has_stale_beans_only() -> None:
-    """After the last rule went, nothing is recorded any more."""
-    snapshot = World(limits({})).collect_one(
-        entity(PRODUCE, "", "c", usage=1.0),
-        entity(REQUEST, "", "c", usage=1.0, throttle_ms=800.0),
-    )
-    assert not snapshot.entities
-    assert stale(snapshot) == {PRODUCE: 1, REQUEST: 1}
-
-
 def test_a_forwarded_throttle_is_shown_without_request_quotas() -> None:
     """Where there are mutation quotas, group Request holds their throttles."""
     snapshot = World(limits(MUTATIONS)).collect_one(
@@ -122,16 +81,6 @@ def test_a_forwarded_throttle_is_shown_without_request_quotas() -> None:
     )
     assert only(snapshot).entity.client_id == "admin"
     assert stale(snapshot) == {REQUEST: 2}
-
-
-def test_a_custom_callback_leaves_nothing_to_judge() -> None:
-    """With client.quota.callback.class the eight levels mean nothing."""
-    settings = NodeSettings(quota_callback_class="io.example.Callback")
-    snapshot = World(limits(ALICE, settings=settings)).collect_one(
-        entity(PRODUCE, "alice", usage=1.0), entity(PRODUCE, "", "c", usage=1.0)
-    )
-    assert len(snapshot.entities) == 2
-    assert all(usage.entity.resolution is None for usage in snapshot.entities)
 
 
 @pytest.mark.parametrize(
