@@ -331,7 +331,8 @@ def _between_mutations(whole: Frame, cuts: Ints, before: Ints, hold_ms: int) -> 
 def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
     names = "groups", "networks", "completed", "throttles", "mutation_times", "charged"
     chosen: dict[str, Any] = {name: getattr(frame, name)[due] for name in names}
-    requests = RequestColumns(*(column[due] for column in frame.requests))
+    columns: Any = (column[due] for column in frame.requests)
+    requests = RequestColumns(*columns)
     return replace(frame, requests=requests, **chosen)
 
 
