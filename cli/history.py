@@ -79,7 +79,8 @@ def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
     rows = sum(state.rows for state in _states(folder))
     run = run_of(chosen(Engine(engine), rows, MOST_LOCAL_ROWS))
     tables = store.tables_of(folder)
-    typer.echo(f"{store.compact(tables.values(), run):,} files merged")
+    merged = sum(table.compact(run=run) for table in tables.values())
+    typer.echo(f"{merged:,} files merged")
 
 
 @history.command(epilog=EXAMPLES)
@@ -117,7 +118,7 @@ def drop(
         )
     tables = store.tables_of(folder)
     chosen = [tables[name] for name in names if name in tables]
-    gone = store.drop_before(chosen, first)
+    gone = sum(each.drop_before(first) for each in chosen)
     typer.echo(
         f"{gone:,} rows before {first} dropped; `quotascope history clean` frees their space"
     )
@@ -141,7 +142,8 @@ def clean(
     check_extra()
     from quotascope.pipeline.history import store
 
-    gone = store.clean(store.tables_of(folder).values(), older_than)
+    tables = store.tables_of(folder).values()
+    gone = sum(len(table.clean(older_than)) for table in tables)
     typer.echo(f"{gone:,} files deleted")
 
 

@@ -10,14 +10,13 @@ their partitions (KIP-599).
 from hashlib import blake2b
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from ..table.layout import Column
+from ..table.layout import Column, numbers_of
 from .schema import HISTORY, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (
@@ -119,7 +118,7 @@ def history_of(requests: pa.Table) -> pa.Table:
         "broker": pc.fill_null(given("broker"), ""),
         "timestamp": given("timestamp"),
         "completed": given("completed"),
-        "connection": _connections(given("connection")),
+        "connection": numbers_of(given("connection"), _connection),
         "api_key": given("api_key"),
         "api_version": given("api_version"),
         "produce_bytes": given("produce_bytes"),
@@ -137,14 +136,9 @@ def history_of(requests: pa.Table) -> pa.Table:
     return pa.table(columns, schema=HISTORY)
 
 
-def _connections(names: Column) -> Column:
-    def number(name: str) -> int:
-        digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return int.from_bytes(digest, "little", signed=True)
-
-    encoded = pc.fill_null(names, "").combine_chunks().dictionary_encode()
-    known = np.asarray([number(name) for name in encoded.dictionary.to_pylist()], "<i8")
-    return pa.array(known[encoded.indices.to_numpy(zero_copy_only=False)])
+def _connection(name: str) -> int:
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def rollup(history: pa.Table) -> pa.Table:

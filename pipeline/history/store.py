@@ -6,7 +6,7 @@ follow the table of requests, the others follow `history`: what is appended ther
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Self
@@ -162,18 +162,3 @@ def state_of(name: str, table: Table) -> TableState:
         first_day=date(min(days)) if days else None,
         last_day=date(max(days)) if days else None,
     )
-
-
-def compact(tables: Iterable[Table], run: Run = run_here) -> int:
-    """Merge the small files of tables; return how many were replaced. Raises what `Table.compact` raises."""
-    return sum(table.compact(run=run) for table in tables)
-
-
-def drop_before(tables: Iterable[Table], day: dt.date) -> int:
-    """Take the days before this one (UTC) out of tables; return how many rows went. Raises what `Table.drop_before` raises."""
-    return sum(table.drop_before(day) for table in tables)
-
-
-def clean(tables: Iterable[Table], older_than_hours: int) -> int:
-    """Delete files that no table lists any more, or never did; return how many went."""
-    return sum(len(table.clean(older_than_hours)) for table in tables)

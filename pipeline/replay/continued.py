@@ -82,16 +82,25 @@ class Rows:
         for name, column in self.columns.items():
             arrays[name][numbers[held]] = column[places[held]]
 
+    def at(self, keys: Iterable[_Key]) -> Ints:
+        """The places of keys; a new one has zeros."""
+        known = self.places
+        places = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+        for name, column in self.columns.items():
+            if len(column) < len(known):
+                more = len(known) - len(column)
+                self.columns[name] = np.pad(column, ((0, more), (0, 0)))
+        return places
+
     def hold(
         self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]
     ) -> None:
         """Hold the rows of some numbers."""
-        known = self.places
-        places = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+        places = self.at(keys)
         for name, rows in arrays.items():
-            column = self.columns.get(name, rows[:0])
-            more = np.zeros((len(known) - len(column), rows.shape[1]), rows.dtype)
-            self.columns[name] = np.concatenate([column, more])
+            if name not in self.columns:
+                shape = len(self.places), rows.shape[1]
+                self.columns[name] = np.zeros(shape, rows.dtype)
             self.columns[name][places] = rows[numbers]
 
     def forget(self, kept: NDArray[np.bool_]) -> None:
@@ -100,17 +109,6 @@ class Rows:
             keys = [key for key, keeps in zip(self.places, kept, strict=True) if keeps]
             self.places = {key: place for place, key in enumerate(keys)}
             self.columns = {name: column[kept] for name, column in self.columns.items()}
-
-
-class _Reached(NamedTuple):
-    """How far a broker is; epoch ms."""
-
-    newest: int = 0
-    """Its newest request."""
-    came: int = 0
-    """When a request of it came last."""
-    until: int = 0
-    """Until when its requests are decided."""
 
 
 @dataclass(slots=True)
@@ -123,9 +121,12 @@ class Carried:
     """Those that are decided, and whose network time is charged when their response has left."""
     ranks: Codes | None = None
     """The order of the candidates by their limits, as it was in the first part."""
-    brokers: dict[str, _Reached] = field(default_factory=dict)
     rows: defaultdict[str, Rows] = field(default_factory=lambda: defaultdict(Rows))
-    """Of `buckets`, `pairs`, the `connections` that some candidate mutes, and `sensors` by slot (`plan.ReplayPlan.slots`)."""
+    """
+    Of `buckets`, `pairs`, the `connections` that some candidate mutes, `sensors` by slot (`plan.ReplayPlan.slots`), and `brokers`.
+
+    Of a broker `times`, in epoch ms: its newest request, when a request of it came last, and until when its requests are decided.
+    """
 
     def saved(self) -> pa.Table:
         """All of it in a row of lists."""
@@ -133,8 +134,6 @@ class Carried:
             "requests": self.requests.to_struct_array().combine_chunks(),
             "owed": self.owed.to_struct_array().combine_chunks(),
             "ranks": array([] if self.ranks is None else self.ranks),
-            "brokers": array(list(self.brokers)),
-            "reached": array(np.array(list(self.brokers.values()), np.int64).ravel()),
         }
         for name, rows in self.rows.items():
             for number, part in enumerate(zip(*rows.places, strict=True)):
@@ -159,11 +158,6 @@ class Carried:
         )
         ranks = np.array(lists.pop("ranks"), np.int32)
         carried.ranks = ranks if len(ranks) else None
-        times = lists.pop("reached").to_numpy().reshape(-1, 3).tolist()
-        names = lists.pop("brokers").to_pylist()
-        carried.brokers = dict(
-            zip(names, (_Reached(*each) for each in times), strict=True)
-        )
         keys = defaultdict[str, list[Any]](list)
         for title, values in lists.items():
             name, _, of = title.rpartition(" ")
@@ -179,7 +173,9 @@ class Carried:
 
     def until(self, brokers: Iterable[str]) -> Ints:
         """Until when the requests of each broker are decided."""
-        return np.array([self.brokers[name].until for name in brokers], np.int64)
+        held = self.rows["brokers"]
+        until: Ints = held.columns["times"][held.at((name,) for name in brokers), 2]
+        return until
 
 
 @dataclass(slots=True, kw_only=True)
@@ -268,23 +264,23 @@ def proceed(
 
 def _in_time(carried: Carried, rows: pa.Table, now_ms: int) -> tuple[pa.Table, int]:
     """The rows, none before what its broker has reached; and how many were."""
+    held = carried.rows["brokers"]
+    held.columns.setdefault("times", np.zeros((0, 3), np.int64))
     if not len(rows):
         return rows, 0
-    names = rows["broker"].cast(pa.string()).combine_chunks().dictionary_encode()
-    known: list[Any] = names.dictionary.to_pylist()
-    reached = [carried.brokers.get(name, _Reached()) for name in known]
-    of_rows, times = names.indices.to_numpy(), rows["timestamp"].to_numpy()
-    least = np.array([each.until for each in reached], np.int64)[of_rows]
-    late = int((times < least).sum())
+    names = rows["broker"].combine_chunks().dictionary_encode()
+    places = held.at((name,) for name in names.dictionary.to_pylist())
+    places = places[names.indices.to_numpy()]
+    newest, came, until = held.columns["times"].T
+    late = int((rows["timestamp"].to_numpy() < until[places]).sum())
     if late:
+        least = array(until[places])
         for name in ("timestamp", "completed", "mutation_timestamp"):
-            later = pc.max_element_wise(rows[name], pa.array(least), skip_nulls=False)
+            later = pc.max_element_wise(rows[name], least, skip_nulls=False)
             place = rows.column_names.index(name)
             rows = rows.set_column(place, _WAITING.field(name), later)
-    newest = np.zeros(len(known), np.int64)
-    np.maximum.at(newest, of_rows, rows["timestamp"].to_numpy())
-    for name, each, last in zip(known, reached, newest.tolist(), strict=True):
-        carried.brokers[name] = _Reached(max(each.newest, last), now_ms, each.until)
+    np.maximum.at(newest, places, rows["timestamp"].to_numpy())
+    came[places] = now_ms
     return rows, late
 
 
@@ -295,23 +291,19 @@ def _cuts(carried: Carried, whole: Frame, now_ms: int, hold_ms: int) -> Ints:
     Brokers that are not behind the newest by more than `hold_ms` are cut at one time, and where no mutation lies between its charge by the
     controller and its decision: the bucket is one for all.
     """
-    brokers = carried.brokers
-    newest = max((each.newest for each in brokers.values()), default=0)
-    silent = {name for name, each in brokers.items() if now_ms - each.came >= hold_ms}
-    near = {name for name, each in brokers.items() if each.newest >= newest - hold_ms}
-    common = min((brokers[name].newest for name in near - silent), default=newest)
-    if hold_ms == 0 or len(silent) == len(brokers):
-        common, hold_ms = newest + 1, 0
-    names: list[Any] = whole.brokers.to_pylist()
-    before = carried.until(names)
-    wanted = [
-        common if name in near | silent else brokers[name].newest for name in names
-    ]
-    cuts = np.maximum(before, np.array(wanted, np.int64) - hold_ms)
+    held = carried.rows["brokers"]
+    at = held.at((name,) for name in whole.brokers.to_pylist())
+    newest, came, until = held.columns["times"].T
+    last = newest.max(initial=0)
+    silent, near = now_ms - came >= hold_ms, newest >= last - hold_ms
+    common = newest[near & ~silent].min(initial=last)
+    if hold_ms == 0 or silent.all():
+        common, hold_ms = last + 1, 0
+    wanted = np.where(near | silent, common, newest) - hold_ms
+    cuts: Ints = np.maximum(until, wanted)[at]
     if hold_ms:
-        cuts = _between_mutations(whole, cuts, before, hold_ms)
-    for name, cut in zip(names, cuts.tolist(), strict=True):
-        brokers[name] = brokers[name]._replace(until=cut)
+        cuts = _between_mutations(whole, cuts, until[at], hold_ms)
+    until[at] = cuts
     return cuts
 
 
@@ -337,17 +329,11 @@ def _between_mutations(whole: Frame, cuts: Ints, before: Ints, hold_ms: int) -> 
 
 
 def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
-    columns: Any = (np.ascontiguousarray(column[due]) for column in frame.requests)
-    return replace(
-        frame,
-        requests=RequestColumns(*columns),
-        groups=frame.groups[due],
-        networks=frame.networks[due],
-        completed=frame.completed[due],
-        throttles=frame.throttles[due],
-        mutation_times=frame.mutation_times[due],
-        charged=frame.charged[due],
-    )
+    names = "groups", "networks", "completed", "throttles", "mutation_times", "charged"
+    chosen: dict[str, Any] = {name: getattr(frame, name)[due] for name in names}
+    columns: Any = (column[due] for column in frame.requests)
+    requests = RequestColumns(*columns)
+    return replace(frame, requests=requests, **chosen)
 
 
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
@@ -362,7 +348,7 @@ def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
     held.fill(state, every, keys)
     outcomes = decide(plan, (numbers, buckets, spreads))
     held.hold(state, every, keys)
-    last = max(each.until for each in carried.brokers.values())
+    last = carried.rows["brokers"].columns["times"][:, 2].max()
     charged = held.columns["charged"].max(axis=1) >= last - 2 * IDLE_MS
     held.forget(charged | held.columns["windows"].any(axis=1))
     return outcomes

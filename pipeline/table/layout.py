@@ -1,6 +1,6 @@
 """Where the rows of a table lie: its layout and files, the bucket and the day of a row."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, TypeAlias
@@ -68,8 +68,13 @@ def bucket_of(name: str, buckets: int) -> int:
 
 def buckets_of(names: Column, buckets: int) -> Numbers:
     """Return the bucket of each name; null is taken for the empty name."""
+    return numbers_of(names, lambda name: bucket_of(name, buckets))
+
+
+def numbers_of(names: Column, number: Callable[[str], int]) -> Numbers:
+    """Return the number of each name, which is computed once for a name; null is taken for the empty name."""
     encoded = pc.fill_null(names, "").combine_chunks().dictionary_encode()
-    known = [bucket_of(name, buckets) for name in encoded.dictionary.to_pylist()]
+    known = [number(name) for name in encoded.dictionary.to_pylist()]
     places: Numbers = encoded.indices.to_numpy(zero_copy_only=False)
     return np.asarray(known, np.int64)[places]
 

@@ -263,20 +263,6 @@ def commit(
     refresh(storage, log)
 
 
-def clean(storage: Storage, log: DeltaTable, older_than_hours: int) -> list[str]:
-    """Delete files that no commit lists, or none any more, and that are older; return their paths."""
-    try:
-        paths = log.vacuum(
-            retention_hours=older_than_hours,
-            dry_run=False,
-            enforce_retention_duration=False,
-            full=True,
-        )
-    except (OSError, DeltaError) as error:
-        raise unreachable(storage, "its folder", error) from error
-    return sorted(set(paths))
-
-
 def _not_committed(storage: Storage, error: Exception) -> TableError:
     """What the library means by an error, of which it has one for commits."""
     why = plain(error)

@@ -10,11 +10,12 @@ from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from ..errors import LostCommit, NotWritten, OtherSchema, TableError
 from . import log
 from .layout import DAYS, File, TableLayout, buckets_of, by_partition
-from .storage import Storage, gathered, names_of
+from .storage import Storage, gathered, names_of, unreachable
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -450,7 +451,16 @@ class Table:
             UnreachableTable: the folder could not be read.
 
         """
-        return log.clean(self.storage, self._current(), older_than_hours)
+        try:
+            paths = self._current().vacuum(
+                retention_hours=older_than_hours,
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=True,
+            )
+        except (OSError, DeltaError) as error:
+            raise unreachable(self.storage, "its folder", error) from error
+        return sorted(set(paths))
 
     @contextmanager
     def discarded_unless_committed(self, files: Sequence[File]) -> Iterator[None]:

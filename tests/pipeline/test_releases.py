@@ -35,7 +35,8 @@ def test_releases_are_kept_with_the_table(tmp_path: Path) -> None:
     for lines in ([answer(9, 33), answer(11, 30)], [answer(8, 33), answer(9, 33), answer(10, 29)], [line()]):  # fmt: skip
         log.write_bytes(b"\n".join(lines))
         ingest_logs([str(log)], str(folder), IngestOptions())
-    store.compact(store.tables_of(str(folder)).values())
+    for table in store.tables_of(str(folder)).values():
+        table.compact()
     assert since(folder, NINE - 1_000) == [(4, 4), (4, 3), (4, 2)]
     assert since(folder, NINE + HOUR) == [(4, 3)]
     assert since(folder, NINE + 5 * HOUR) == [(4, 3)]

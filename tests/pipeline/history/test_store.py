@@ -11,14 +11,7 @@ from tests.pipeline.history.requests import START_MS, requests
 
 from quotascope.pipeline.errors import NoTable, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
-from quotascope.pipeline.history.store import (
-    DETAIL,
-    clean,
-    compact,
-    drop_before,
-    state_of,
-    tables_of,
-)
+from quotascope.pipeline.history.store import DETAIL, state_of, tables_of
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table, TableLayout
@@ -81,7 +74,7 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
         if number == 1:
             source.append("late", _some(50, 20))
             assert history.update(source) == 50
-            assert compact(tables) > 0
+            assert sum(table.compact() for table in tables) > 0
     everything = history_of(pa.concat_tables([*batches, _some(50, 20)]))
     assert history.detail.read().num_rows == 750
     expected = _sums(rollup(everything))
@@ -92,7 +85,8 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
         topics = history.topics.read()
         assert pc.sum(topics["bytes"]).as_py() == charged
         assert pc.sum(topics["requests"]).as_py() == 750
-        compact((*tables, history.topics))
+        for table in (*tables, history.topics):
+            table.compact()
 
 
 def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
@@ -139,16 +133,16 @@ def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
 def test_files_are_merged_dropped_and_deleted(folder: str) -> None:
     """A compaction merges every table's files, retention drops a day of the named ones, and a cleaning deletes what is left of them."""
     tables = tables_of(folder)
-    assert compact(tables.values()) == 3 * 2
+    assert sum(each.compact() for each in tables.values()) == 3 * 2
     later = FIRST + dt.timedelta(days=1)
-    assert drop_before([tables["requests"], tables["history"]], later) == 2 + 2
+    assert sum(tables[name].drop_before(later) for name in DETAIL[:2]) == 2 + 2
     assert state_of("history", tables["history"]).rows == 4
     assert state_of("seconds", tables["seconds"]).first_day == FIRST
-    assert drop_before([tables[name] for name in DETAIL], later) == 1
+    assert sum(tables[name].drop_before(later) for name in DETAIL) == 1
     assert state_of("seconds", tables["seconds"]).first_day == later
     assert History.open(folder).update(tables["requests"]) == 0
-    assert clean(tables.values(), 24) == 0
-    assert clean(tables.values(), 0) == 3 * 2 + 3
+    assert sum(len(each.clean(24)) for each in tables.values()) == 0
+    assert sum(len(each.clean(0)) for each in tables.values()) == 3 * 2 + 3
     assert state_of("history", tables["history"]).files == 1
 
 
