@@ -227,6 +227,12 @@ USAGE: Final = {
         catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
     ),
 }
+PERCENTILES: Final = {
+    Meaning.REQUEST_QUEUE_P50: "50",
+    Meaning.REQUEST_QUEUE_P95: "95",
+    Meaning.REQUEST_QUEUE_P99: "99",
+}
+"""The label ``percentile``."""
 _FAMILIES: Final = {
     Meaning.THROTTLE_TIME: catalog.THROTTLE_TIME_SECONDS,
     Meaning.TOKENS: catalog.CONTROLLER_MUTATION_TOKENS,
@@ -257,9 +263,7 @@ _FAMILIES: Final = {
     Meaning.NETWORK_IDLE: catalog.NETWORK_PROCESSOR_IDLE,
     Meaning.CONTROLLER_IDLE: catalog.CONTROLLER_EVENT_IDLE,
     Meaning.REQUEST_QUEUE_SIZE: catalog.REQUEST_QUEUE_SIZE,
-    Meaning.REQUEST_QUEUE_P50: catalog.REQUEST_QUEUE_SECONDS,
-    Meaning.REQUEST_QUEUE_P95: catalog.REQUEST_QUEUE_SECONDS,
-    Meaning.REQUEST_QUEUE_P99: catalog.REQUEST_QUEUE_SECONDS,
+    **dict.fromkeys(PERCENTILES, catalog.REQUEST_QUEUE_SECONDS),
 }
 """The families that show attributes, but for usage."""
 DIVISORS: Final = {
@@ -273,9 +277,7 @@ DIVISORS: Final = {
     Meaning.REMOTE_STORAGE_THROTTLE: MILLISECONDS,
     Meaning.HANDLER_IDLE_TIME: NANOSECONDS,
     Meaning.POOL_IDLE_TIME: NANOSECONDS,
-    Meaning.REQUEST_QUEUE_P50: MILLISECONDS,
-    Meaning.REQUEST_QUEUE_P95: MILLISECONDS,
-    Meaning.REQUEST_QUEUE_P99: MILLISECONDS,
+    **dict.fromkeys(PERCENTILES, MILLISECONDS),
 }
 """Kafka's unit divided by this is ours, where they differ; the sums of means and counts are made later."""
 THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
@@ -416,26 +418,6 @@ def _strimzi_quotas() -> Iterator[Attribute]:
     )
 
 
-PERCENTILES: Final = {
-    Meaning.REQUEST_QUEUE_P50: "50",
-    Meaning.REQUEST_QUEUE_P95: "95",
-    Meaning.REQUEST_QUEUE_P99: "99",
-}
-"""The label ``percentile``."""
-LOAD_MEANINGS: Final = {
-    Meaning.HANDLER_IDLE,
-    Meaning.HANDLER_IDLE_TIME,
-    Meaning.POOL_IDLE,
-    Meaning.POOL_IDLE_TIME,
-    Meaning.NETWORK_IDLE,
-    Meaning.CONTROLLER_IDLE,
-    Meaning.REQUEST_QUEUE_SIZE,
-    Meaning.REQUEST_THROTTLE_COUNT,
-    *PERCENTILES,
-}
-"""Of the load of a node; without the count of responses, a percentile of 0 may be that of a request that never came."""
-
-
 def _load() -> Iterator[Attribute]:
     """
     ``KafkaRequestHandlerPool`` (one bean by pool since KIP-1207), ``SocketServer``, ``RequestChannel``, ``RequestMetrics`` and ``QuorumControllerMetrics`` (KIP-1190).
@@ -474,6 +456,9 @@ def _load() -> Iterator[Attribute]:
             optional=True,
         )
 
+
+LOAD_MEANINGS: Final = {each.meaning for each in _load()} | {Meaning.REQUEST_THROTTLE_COUNT}  # fmt: skip
+"""Of the load of a node; without the count of responses, a percentile of 0 may be that of a request that never came."""
 
 ATTRIBUTES: Final = (
     *_client_quotas(),
