@@ -184,7 +184,7 @@ def topics_of(usage: ClientUsage) -> Iterator[tuple[str, str, float]]:
     rows = [(shown(name, 250), held) for name, held in topics[:MOST]]
     if left := topics[MOST:]:
         rows.append((counted(len(left), "other topic"), sum(held for _, held in left)))
-    rows += [("protocol", usage.protocol), ("unknown topics", usage.unknown)]
+    rows += [("protocol overhead", usage.protocol), ("unknown topics", usage.unknown)]
     for name, held in rows if usage.kind in OF_BYTES else ():
         if held:
             yield name, f"{amount(held)}B", held / usage.amount

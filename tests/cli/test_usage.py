@@ -102,7 +102,7 @@ def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     _, out, _ = run("usage", folder, "--by-topic")
     words = [" ".join(line.split()) for line in out.splitlines()]
     at = words.index("alice / app produce 1.1 kB 18 % 0.0122 B/s 2")
-    assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol 100 B 9.1 %"]  # fmt: skip
+    assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]  # fmt: skip
     assert "bob / app fetch ≥ 600 B unknown ≥ 0.00667 B/s 1 + 1 unknown" in words
     assert "dave / app fetch unknown unknown unknown 0 + 1 unknown" in words
     assert words[words.index("erin / app produce 5 kB 82 % 0.0556 B/s 1") + 1] == "unknown topics 5 kB 100 %"  # fmt: skip
