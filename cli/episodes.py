@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from . import options
-from .options import TimeZone, check_extra, grouped, time_of, zone_of
+from .options import TimeZone, check_extra, grouped, span_of, zone_of
 from .settings import AdminOptions, RunningExporter
 
 if TYPE_CHECKING:
@@ -39,20 +39,8 @@ def episodes(
     *,
     user: Annotated[str | None, options.USER] = None,
     client_id: options.ClientId = None,
-    begin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Begin of the time to show, as ISO 8601.",
-            show_default="as far back as is known",
-        ),
-    ] = None,
-    end: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="End of that time.", show_default="the last known"
-        ),
-    ] = None,
+    begin: options.Begin = None,
+    end: options.End = None,
     time_zone: TimeZone = "UTC",
     quotas: options.QuotasFrom = None,
     running: RunningExporter,
@@ -65,11 +53,9 @@ def episodes(
     The request log names no rules: they are found by the quotas of that time, from a file or the cluster. An exporter knows episodes since it started.
     """
     zone, exporter = zone_of(time_zone), running.target()
-    span = time_of(begin, "--begin", zone), time_of(end, "--end", zone)
+    span = span_of(begin, end, zone)
     if (folder is None) == (exporter is None):
         raise typer.BadParameter("give one of them", param_hint="FOLDER, --exporter")
-    if span[0] is not None and span[1] is not None and span[0] >= span[1]:
-        raise typer.BadParameter("has to be later than --begin", param_hint="--end")
     if exporter is not None:
         found = asyncio.run(_of_exporter(exporter, user, client_id, *span))
     else:

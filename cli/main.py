@@ -24,6 +24,7 @@ from . import (
     serve,
     status,
     top,
+    usage,
     whatif,
 )
 from .alerts import alerts
@@ -91,6 +92,7 @@ app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=episodes.EXAMPLES)(episodes.episodes)
 app.command(epilog=ingest.EXAMPLES)(ingest.ingest)
 app.command(epilog=request_topic.EXAMPLES)(request_topic.request_topic)
+app.command(epilog=usage.EXAMPLES)(usage.usage)
 app.command(epilog=whatif.EXAMPLES)(whatif.whatif)
 app.command(epilog=recommend.EXAMPLES)(recommend.recommend)
 app.command(epilog=blame.EXAMPLES)(blame.blame)

@@ -150,6 +150,20 @@ TimeZone = Annotated[
         help="Time zone of hours and weekdays, such as Europe/Berlin.",
     ),
 ]
+Begin = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Begin of the time to show, as ISO 8601.",
+        show_default="as far back as is known",
+    ),
+]
+End = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="End of that time.", show_default="the last known"
+    ),
+]
 KafkaVersion = Annotated[
     str | None,
     typer.Option(
@@ -215,6 +229,16 @@ def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
     except ValueError:
         raise typer.BadParameter(f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z", param_hint=name) from None  # fmt: skip
     return (given if given.tzinfo else given.replace(tzinfo=zone)).timestamp()
+
+
+def span_of(
+    begin: str | None, end: str | None, zone: tzinfo
+) -> tuple[float | None, float | None]:
+    """Both as `time_of`; raises ``typer.BadParameter`` where nothing is between them."""
+    first, last = time_of(begin, "--begin", zone), time_of(end, "--end", zone)
+    if first is not None and last is not None and first >= last:
+        raise typer.BadParameter("has to be later than --begin", param_hint="--end")
+    return first, last
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -48,6 +48,7 @@ COMMANDS = {
     "rules jmx-exporter": "",
     "ingest app-1 --into usage": "pipeline",
     "episodes usage": "pipeline",
+    "usage usage": "pipeline",
     "whatif usage --candidates quotas.yaml": "pipeline",
     "recommend usage": "pipeline",
     "blame usage": "pipeline",

@@ -26,6 +26,7 @@ from quotascope.metrics import QuotaType
 from quotascope.pipeline.report.blame import blame_page
 from quotascope.pipeline.report.recommend_page import charted, recommend_page
 from quotascope.pipeline.report.usage import LimitGroup
+from quotascope.pipeline.report.usage_page import ClientUsage, Usage, usage_page
 from quotascope.pipeline.report.whatif import whatif_page
 from quotascope.pipeline.runs.blame import blame
 from quotascope.quotas import kafka_configs
@@ -82,8 +83,19 @@ def blamed(*, hostile: bool) -> str:
         return blame_page(blame(stored(Path(folder), rows)))
 
 
+def used(*, hostile: bool) -> str:
+    """The page of usage."""
+    name = HOSTILE if hostile else "orders"
+    topics = Counter({name: 7_000, **{f"{name}{n}": 100 - n for n in range(20)}})
+    clients = [
+        ClientUsage(name, name, kind, amount=10_000, requests=30, unsized=n, topics=topics, protocol=100)
+        for n, kind in enumerate(QuotaType)
+    ]  # fmt: skip
+    return usage_page(Usage(name, 0, 60_000, clients))
+
+
 @pytest.mark.parametrize("hostile", [False, True])
-@pytest.mark.parametrize("page", [whatif, recommended, blamed])
+@pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
 def test_page_in_a_browser(
     page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -116,7 +128,7 @@ def test_page_by_day_and_by_night(
     assert colors[FIRST[scheme]] > 500
 
 
-@pytest.mark.parametrize("page", [whatif, recommended, blamed])
+@pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
 @pytest.mark.parametrize("hostile", [False, True])
 @pytest.mark.parametrize("width", [420, 900, 1_400])
 def test_narrow_windows(

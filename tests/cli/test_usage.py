@@ -1,0 +1,133 @@
+"""`quotascope usage`: who used what and for which topics, in numbers, words, JSON and on the page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Run
+from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.log_lines import CAPTURE
+from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
+
+from quotascope.pipeline.history import History
+from quotascope.pipeline.ingest import IngestTables
+
+HOSTILE = "<script>alert('hit')</script>\n\x1b[2J\u202e&amp;" + "x" * 300
+HOUR = 3_600_000
+
+
+def moved(user: str, key: int, *topics: tuple[str | None, str | None, int], more: int = 0, at: int = 0, **changed: Any) -> dict[str, Any]:  # fmt: skip
+    """A Produce or Fetch of topics, with so many bytes of protocol."""
+    size = sum(held for _, _, held in topics) + more
+    row = {
+        "user": user,
+        "api_key": key,
+        "timestamp": START_MS + at,
+        "completed": START_MS + at,
+        "produce_bytes": size if key == 0 else None,
+        "fetch_bytes": size if key == 1 else None,
+        "traffic": [{"topic": name, "id": number, "bytes": held} for name, number, held in topics],
+    }  # fmt: skip
+    return row | changed
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A history with topics by name, by id with a name logged long before and none, and with what an earlier release did not keep."""
+    day = -24 * HOUR
+    rows = [
+        {"user": "carol", "timestamp": START_MS + day, "completed": START_MS + day, "topic_ids": [{"topic": "orders", "id": "i1"}]},
+        moved("alice", 0, ("orders", None, 700), ("logs", None, 200), more=100),
+        moved("alice", 0, ("orders", None, 100), at=HOUR),
+        moved("bob", 1, (None, "i1", 500), (None, "i2", 50), more=50),
+        moved("bob", 1, throttle_ms=40, fetch_bytes=None, traffic=None),
+        moved("dave", 1, throttle_ms=40, fetch_bytes=None, traffic=None),
+        moved("erin", 0, traffic=None, produce_bytes=5_000),
+        moved(HOSTILE, 0, (HOSTILE, None, 1), client_id=HOSTILE),
+    ]  # fmt: skip
+    source = IngestTables.create(str(tmp_path)).requests
+    source.append("0", requests(*rows))
+    History.create(str(tmp_path)).update(source)
+    return tmp_path
+
+
+def asked(run: Run, *arguments: object) -> dict[tuple[str, str], dict[str, Any]]:
+    """What is used, by user and quota type."""
+    code, out, _ = run("usage", *arguments, "--json")
+    assert code == 0
+    return {(each["user"], each["quota_type"]): each for each in json.loads(out)["clients"]}  # fmt: skip
+
+
+def test_numbers(run: Run, folder: Path) -> None:
+    """Bytes by topic, what is not records, and what is unknown, which is not zero."""
+    found = asked(run, folder)
+    known = {
+        key: (each["amount"], each["requests"], each["requests_of_unknown_size"], each["topics"], each["protocol"], each["unknown_topics"])
+        for key, each in found.items()
+        if key[1] != "request"
+    }  # fmt: skip
+    assert known == {
+        ("alice", "produce"): (1_100, 2, 0, {"orders": 800, "logs": 200}, 100, 0),
+        ("bob", "fetch"): (600, 1, 1, {"orders": 500, "id:i2": 50}, 50, 0),
+        ("dave", "fetch"): (None, 0, 1, {}, 0, 0),
+        ("erin", "produce"): (5_000, 1, 0, {}, 0, 5_000),
+        (HOSTILE, "produce"): (1, 1, 0, {HOSTILE: 1}, 0, 0),
+    }
+    assert found["carol", "request"]["amount"] == 750
+
+
+@pytest.mark.parametrize(
+    ("chosen", "amounts"),
+    [
+        (["--user", "alice"], {("alice", "produce"): 1_100}),
+        (["--client-id", HOSTILE], {(HOSTILE, "produce"): 1}),
+        (["--user", "alice", "--begin", "2023-11-14T22:30:00Z"], {("alice", "produce"): 100}),
+        (["--user", "bob", "--end", "2023-11-15T00:00:00", "--time-zone", "Europe/Berlin"], {("bob", "fetch"): 600}),
+        (["--user", "bob", "--end", "2023-11-14T20:00:00"], {}),
+        (["--user", "mallory"], {}),
+    ],
+)  # fmt: skip
+def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: dict[tuple[str, str], int]) -> None:  # fmt: skip
+    """Of a user, a client id, a period; names of topics are those of any time."""
+    found = asked(run, folder, *chosen)
+    assert {key: each["amount"] for key, each in found.items() if key[1] != "request"} == amounts  # fmt: skip
+    if ("bob", "fetch") in found:
+        assert "orders" in found["bob", "fetch"]["topics"]
+
+
+def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Topics below their client; the unknown is no number; a period without requests is a sentence."""
+    monkeypatch.setenv("COLUMNS", "110")
+    _, out, _ = run("usage", folder, "--by-topic")
+    words = [" ".join(line.split()) for line in out.splitlines()]
+    at = words.index("alice / app produce 1.1 kB 18 % 0.0122 B/s 2")
+    assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]  # fmt: skip
+    assert "bob / app fetch ≥ 600 B unknown ≥ 0.00667 B/s 1 + 1 unknown" in words
+    assert "dave / app fetch unknown unknown unknown 0 + 1 unknown" in words
+    assert words[words.index("erin / app produce 5 kB 82 % 0.0556 B/s 1") + 1] == "unknown topics 5 kB 100 %"  # fmt: skip
+    assert "\x1b[2J" not in out
+    _, out, _ = run("usage", folder, "--top", 1)
+    assert "8 more: --top, --json or --html" in out
+    _, out, _ = run("usage", folder, "--user", "mallory")
+    assert "The history has no request of these clients in this period." in out
+
+
+def test_page(run: Run, folder: Path) -> None:
+    """Names are text; what is unknown is said."""
+    page = folder / "usage.html"
+    assert run("usage", folder, "--html", page)[0] == 0
+    found = Reader(page.read_text())
+    assert found.kinds <= PLAIN
+    assert found.attributes <= HARMLESS | {"viewbox", "fill", "preserveaspectratio"}
+    for text in ("bob / app: fetch", "id:|i2", "unknown topics", "≥ 600 B", "<script>alert('hit')</script>\\n\\x1b[2J\\u202e&amp;"):  # fmt: skip
+        assert text in found.text
+
+
+def test_a_real_log(run: Run, tmp_path: Path) -> None:
+    """Of a broker's log all topics are known: t1, by name in Produce and by id in Fetch."""
+    assert run("ingest", CAPTURE, "--into", tmp_path / "usage")[0] == 0
+    found = asked(run, tmp_path / "usage")
+    moved = [each for each in found.values() if "topics" in each]
+    assert {(name, each["unknown_topics"]) for each in moved for name in each["topics"]} == {("t1", 0)}  # fmt: skip
+    assert found["carol", "fetch"]["requests_of_unknown_size"] == 13
