@@ -37,7 +37,7 @@ MOST: Final = 12
 """Victims and culprits of a heat map; all others are one more."""
 BY: Final = ("client", "api", "topic")
 _CAUSES: Final = 0.25
-"""Part of a slot's waits from which on a client is the culprit of an episode."""
+"""Part of what others wait in a slot from which on a client is the culprit of an episode."""
 _PAUSE: Final = 2
 """Slots without such a part that do not end an episode."""
 _LISTED: Final = "others", "not in the log"
@@ -117,17 +117,19 @@ def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> 
 
 
 def episodes(found: Blame) -> list[Episode]:
-    """All episodes, the one with most waiting first."""
+    """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
     plan = found.plan
     held = {(row["pool"], row["client"], row["slot"]): row["held_us"] for row in found.sums.loads.to_pylist()}  # fmt: skip
     whole: Counter[tuple[int, int]] = Counter()
+    own: Counter[tuple[int, int, int]] = Counter()
     caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
     for row in found.sums.timeline.to_pylist():
-        pool, slot, culprit = row["pool"], row["slot"], row["culprit"]
+        pool, slot, culprit, victim = (row[name] for name in ("pool", "slot", "culprit", "victim"))  # fmt: skip
         whole[pool, slot] += row["wait_ns"]
-        if culprit >= 0 and culprit != row["victim"]:
-            caused[pool, culprit, slot][row["victim"]] = row["wait_ns"]
-    chosen = sorted(key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * whole[key[0], key[2]])  # fmt: skip
+        own[pool, victim, slot] += row["wait_ns"]
+        if culprit >= 0 and culprit != victim:
+            caused[pool, culprit, slot][victim] = row["wait_ns"]
+    chosen = sorted(key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * (whole[key[0], key[2]] - own[key]))  # fmt: skip
     groups: list[list[tuple[int, int, int]]] = []
     for key in chosen:
         last = groups[-1][-1] if groups else None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
@@ -62,6 +62,7 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]  # fmt: skip
 
 
+@settings(max_examples=25)
 @given(piece_s=st.integers(1, 40), longest=st.sampled_from([0, 3_000_000]))
 def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> None:
     """Each with the requests that its waits need, as Spark's workers have them."""
