@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,8 @@ def requests(broker: int, count: int, begin_ms: float) -> tuple[pa.Table, float]
     before = np.cumsum(held) - held
     taken = np.maximum.accumulate(arrived - before) + before
     clients = random.zipf(1.3, count) % CLIENTS
-    columns = {
+    topics: Any = pa.array([[{"topic": f"topic-{n}", "id": None, "bytes": 100}] for n in range(TOPICS)])  # fmt: skip
+    columns: dict[str, Any] = {
         "timestamp": (taken + held).astype(np.int64),
         "completed": (taken + held).astype(np.int64),
         "broker": pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [str(broker)]).cast(pa.string()),
@@ -52,7 +54,7 @@ def requests(broker: int, count: int, begin_ms: float) -> tuple[pa.Table, float]
         "queue_time_ms": (taken - arrived).round(3),
         "thread_time_ms": held,
         **dict.fromkeys(("remote_time_ms", "response_queue_time_ms", "network_time_ms"), np.zeros(count)),
-        "traffic": pa.array([[{"topic": f"topic-{n}", "id": None, "bytes": 100}] for n in range(TOPICS)]).take(pa.array(clients % TOPICS)),
+        "traffic": topics.take(pa.array(clients % TOPICS)),
     }  # fmt: skip
     rows = [pa.array(columns[each.name]).cast(each.type) if each.name in columns else pa.nulls(count, each.type) for each in REQUESTS]  # fmt: skip
     return pa.Table.from_arrays(rows, schema=REQUESTS), float(arrived[-1])
