@@ -38,6 +38,8 @@ MOST: Final = 12
 BY: Final = ("client", "api", "topic")
 _CAUSES: Final = 0.25
 """Part of what others wait in a slot from which on a client is the culprit of an episode."""
+_LEAST: Final = 0.01
+"""Part of the waiting of the largest episode that one has at least."""
 _PAUSE: Final = 2
 """Slots without such a part that do not end an episode."""
 _LISTED: Final = "others", "not in the log"
@@ -147,7 +149,8 @@ def episodes(found: Blame) -> list[Episode]:
             waits.update(caused.get((pool, client, slot), {}))
         share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))  # fmt: skip
         made.append(Episode(pool=pool, client=client, begin_us=begin, end_us=end, held_share=share, victims=len(waits), wait_ns=waits.total()))  # fmt: skip
-    return sorted(made, key=lambda each: -each.wait_ns)
+    most = max((each.wait_ns for each in made), default=0)
+    return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)  # fmt: skip
 
 
 def sentence(found: Blame, each: Episode, zone: tzinfo = UTC) -> str:
@@ -273,7 +276,7 @@ def _tables(found: Blame, pool: int) -> Iterator[Element]:
         total = sum(map(sum, caused.waits)) or 1
         yield element("h3", f"Caused, by {'API' if by == 'api' else by}")
         rows = [(name, waited(sum(row)), percent(sum(row) / total)) for name, row in zip(caused.culprits, caused.waits, strict=True) if sum(row)]  # fmt: skip
-        yield table(("culprit", "#others waited", "#share"), rows)
+        yield table(("culprit", "#caused", "#share"), rows)
 
 
 def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
