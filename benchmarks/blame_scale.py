@@ -5,6 +5,7 @@ The rows are those of four brokers with one handler thread each, busy for 80 % o
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -61,7 +62,7 @@ def requests(broker: int, count: int, begin_ms: float) -> tuple[pa.Table, float]
 
 
 def written(folder: Path, millions: int) -> Table:
-    """A table of so many rows, in files of a quarter of a million; the one that is there, if it has as many."""
+    """A table of so many rows, a quarter of a million a commit; the one that is there, if it has as many."""
     table = IngestTables.create(str(folder)).requests
     if sum(file.rows for file in table.files()) == millions * AT_ONCE:
         return table
@@ -105,6 +106,7 @@ def main() -> int:
     given = parser.parse_args()
     plain = {"local": sorted_here, "spark": sorted_by_spark}
     if "spark" in given.engines:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         SparkSession.builder.config("spark.driver.memory", "3g").config("spark.sql.shuffle.partitions", "8").getOrCreate()  # fmt: skip
     for millions in given.millions:
         with tempfile.TemporaryDirectory() as passing:
