@@ -26,6 +26,7 @@ from quotascope.pipeline.runs.blame import NoQueueTimes, blame
 from quotascope.pipeline.table import Table
 
 from .logs import row, saturated, stored
+from .test_waits import between
 
 
 def test_the_sentence_that_matters(tmp_path: Path) -> None:
@@ -70,7 +71,7 @@ def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> Non
     plan = plan_of([Survey.of(whole)], 2)
     margin, piece = plan.longest_us + MARGIN_US + longest, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))
-    parts = [sums_of(whole.between(begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece) for begin in range(first, last + 1, piece)]  # fmt: skip
+    parts = [sums_of(between(whole, begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece) for begin in range(first, last + 1, piece)]  # fmt: skip
     once = sums_of(whole, plan, 0, first, last + piece)
     assert all(each.equals(other) for each, other in zip(Sums.added(parts), Sums.added([once]), strict=True))  # fmt: skip
 
