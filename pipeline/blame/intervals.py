@@ -110,10 +110,6 @@ class Intervals:
         chosen = of_listeners[self.places] == number
         return self.only(chosen, unknown=np.where(of_listeners == number, self.unknown, 0))  # fmt: skip
 
-    def between(self, begin_us: int, end_us: int) -> Intervals:
-        """Those that wait or hold a thread at some time from `begin_us` to before `end_us`."""
-        return self.only((self.enqueued < end_us) & (self.released >= begin_us))
-
     def filled(self, parts: Iterable[Intervals]) -> Intervals:
         """Rows of parts under these names and listeners, of which the parts have no others."""
         numbers = {name: number for number, name in enumerate(self.names)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import array
-from ..table.layout import Column
 from .intervals import Intervals, together
 from .waits import MARGIN_US, divided
 
@@ -25,6 +24,8 @@ _SLOTS_S: Final = (1, 10, 60, 600, 3_600, 86_400)
 _MOST_SLOTS: Final = 1_500
 _PIECE_ROWS: Final = 200_000
 """About as many requests of all pools are in a piece that a worker of Spark takes."""
+_DENSE: Final = 8
+"""Places for each value that sums may take, if most of them would be empty."""
 _IDLE: Final = 0.1
 """Part of a thread: busier ones count in an estimate of threads."""
 
@@ -214,13 +215,28 @@ def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, I
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
-    """Values of equal keys added up, in the order of the keys."""
+    """Values of equal keys added up, in the order of the keys; all are columns of int64."""
     columns = {name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}  # fmt: skip
-    return _added(pa.table(columns), tuple(keys))
+    size = len(columns[next(iter(keys))])
+    lows = [int(columns[name].min(initial=0)) for name in keys]
+    widths = [int(columns[name].max(initial=0)) - low + 1 for name, low in zip(keys, lows, strict=True)]  # fmt: skip
+    mixed = np.zeros(size, np.int64)
+    for name, low, width in zip(keys, lows, widths, strict=True):
+        mixed = mixed * width + columns[name] - low
+    if prod(widths) <= _DENSE * size:  # no sorting: ten times as fast
+        places, numbers = mixed, np.flatnonzero(np.bincount(mixed))
+    else:
+        numbers, places = np.unique(mixed, return_inverse=True)
+    sums: dict[str, Ints] = {}
+    for name in values:
+        added = np.zeros(int(places.max(initial=-1)) + 1, np.int64)
+        np.add.at(added, places, columns[name])
+        sums[name] = added[numbers] if places is mixed else added
+    found = np.unravel_index(numbers, widths)
+    return pa.table({**{name: part + low for name, part, low in zip(keys, found, lows, strict=True)}, **sums})  # fmt: skip
 
 
 def _added(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    values = [name for name in table.column_names if name not in keys]
-    sums: Column = table.group_by(list(keys)).aggregate([(name, "sum") for name in values])  # fmt: skip
-    named = sums.select([*keys, *(f"{name}_sum" for name in values)])
-    return named.rename_columns([*keys, *values]).sort_by([(name, "ascending") for name in keys])  # type: ignore[no-any-return]  # fmt: skip
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    values = {name: column for name, column in columns.items() if name not in keys}
+    return summed({name: columns[name] for name in keys}, values)

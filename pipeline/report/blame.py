@@ -10,8 +10,8 @@ from datetime import UTC, tzinfo
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from quotascope.metrics import spelled
 from quotascope.metrics.protocol import ApiKey
@@ -28,8 +28,9 @@ from quotascope.pages.markup import element, framed, table
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from ..blame.intervals import Group
-from ..blame.summing import Blame
+from ..blame.summing import Blame, summed
 from ..blame.waits import NOT_LOGGED
+from ..replay.compiled import Ints
 from .words import percent
 
 SENTENCES: Final = 5
@@ -37,7 +38,9 @@ MOST: Final = 12
 """Victims and culprits of a heat map; all others are one more."""
 BY: Final = ("client", "api", "topic")
 _CAUSES: Final = 0.25
-"""Part of a slot's waits from which on a client is the culprit of an episode."""
+"""Part of what others wait in a slot from which on a client is the culprit of an episode."""
+_LEAST: Final = 0.01
+"""Part of the waiting of the largest episode that one has at least."""
 _PAUSE: Final = 2
 """Slots without such a part that do not end an episode."""
 _LISTED: Final = "others", "not in the log"
@@ -96,11 +99,14 @@ def pool_named(name: str) -> str:
 
 def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> Matrix:
     """The waits of a pool by one of `BY`."""
-    labels = [label_of(by, group) for group in found.plan.head.names]
-    cells: Counter[tuple[str, str]] = Counter()
-    for row in _rows(found.sums.matrix, pool):
-        culprit = row["culprit"]
-        cells[_LISTED[1] if culprit == NOT_LOGGED else f"={labels[culprit]}", f"={labels[row['victim']]}"] += row["wait_ns"]  # fmt: skip
+    names = [f"={label_of(by, group)}" for group in found.plan.head.names]
+    labels = [*sorted(set(names)), _LISTED[1]]
+    numbers = np.asarray([*map({name: number for number, name in enumerate(labels)}.__getitem__, names), len(labels) - 1])  # fmt: skip
+    parts = _of(
+        found.sums.matrix, pool
+    )  # of the numbers of groups the last, -1, is `NOT_LOGGED`
+    sums = summed({"culprit": numbers[parts["culprit"]], "victim": numbers[parts["victim"]]}, {"wait_ns": parts["wait_ns"]})  # fmt: skip
+    cells = {(labels[culprit], labels[victim]): ns for culprit, victim, ns in _tuples(sums)}  # fmt: skip
     axes = []
     for axis in (0, 1):
         totals: Counter[str] = Counter()
@@ -117,17 +123,18 @@ def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> 
 
 
 def episodes(found: Blame) -> list[Episode]:
-    """All episodes, the one with most waiting first."""
+    """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
     plan = found.plan
-    held = {(row["pool"], row["client"], row["slot"]): row["held_us"] for row in found.sums.loads.to_pylist()}  # fmt: skip
+    held = {(pool, client, slot): us for pool, slot, client, _, us in _tuples(found.sums.loads)}  # fmt: skip
     whole: Counter[tuple[int, int]] = Counter()
+    own: Counter[tuple[int, int, int]] = Counter()
     caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
-    for row in found.sums.timeline.to_pylist():
-        pool, slot, culprit = row["pool"], row["slot"], row["culprit"]
-        whole[pool, slot] += row["wait_ns"]
-        if culprit >= 0 and culprit != row["victim"]:
-            caused[pool, culprit, slot][row["victim"]] = row["wait_ns"]
-    chosen = sorted(key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * whole[key[0], key[2]])  # fmt: skip
+    for pool, slot, victim, culprit, ns in _tuples(found.sums.timeline):
+        whole[pool, slot] += ns
+        own[pool, victim, slot] += ns
+        if culprit >= 0 and culprit != victim:
+            caused[pool, culprit, slot][victim] = ns
+    chosen = sorted(key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * (whole[key[0], key[2]] - own[key]))  # fmt: skip
     groups: list[list[tuple[int, int, int]]] = []
     for key in chosen:
         last = groups[-1][-1] if groups else None
@@ -145,7 +152,8 @@ def episodes(found: Blame) -> list[Episode]:
             waits.update(caused.get((pool, client, slot), {}))
         share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))  # fmt: skip
         made.append(Episode(pool=pool, client=client, begin_us=begin, end_us=end, held_share=share, victims=len(waits), wait_ns=waits.total()))  # fmt: skip
-    return sorted(made, key=lambda each: -each.wait_ns)
+    most = max((each.wait_ns for each in made), default=0)
+    return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)  # fmt: skip
 
 
 def sentence(found: Blame, each: Episode, zone: tzinfo = UTC) -> str:
@@ -170,23 +178,28 @@ def pools_of(found: Blame) -> list[tuple[int, str]]:
     plan, (names, of_listeners) = found.plan, found.plan.pools
     made = []
     for pool, name in enumerate(names):
-        waits = [(row["culprit"], row["wait_ns"]) for row in _rows(found.sums.matrix, pool)]  # fmt: skip
-        loads = _rows(found.sums.loads, pool)
+        waits, loads = _of(found.sums.matrix, pool), _of(found.sums.loads, pool)
         unknown = int(plan.head.unknown[of_listeners == pool].sum())
-        total, left = sum(ns for _, ns in waits), sum(ns for culprit, ns in waits if culprit < 0)  # fmt: skip
+        total = int(waits["wait_ns"].sum())
+        left = int(waits["wait_ns"][waits["culprit"] == NOT_LOGGED].sum())
         threads = counted(plan.threads[pool], "handler thread")
         how = " (the most that the log shows busy in a second; --io-threads sets num.io.threads)" if plan.estimated else ""  # fmt: skip
-        held = sum(row["held_us"] for row in loads) / (plan.threads[pool] * (plan.end_us - plan.begin_us))  # fmt: skip
-        line = f"{pool_named(name)}: {counted(sum(row['requests'] for row in loads), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"  # fmt: skip
+        held = int(loads["held_us"].sum()) / (plan.threads[pool] * (plan.end_us - plan.begin_us))  # fmt: skip
+        line = f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"  # fmt: skip
         if unknown:
             line += f"; the queue time of {counted(unknown, 'more request')} is unknown"
         made.append((-total, pool, line[0].upper() + line[1:]))
     return [(pool, line) for _, pool, line in sorted(made)]
 
 
-def _rows(sums: pa.Table, pool: int) -> list[dict[str, Any]]:
-    chosen = pc.field("pool") == pc.scalar(pool)
-    return list(sums.filter(chosen).to_pylist())
+def _of(sums: pa.Table, pool: int) -> dict[str, Ints]:
+    """The columns of a pool."""
+    chosen = np.flatnonzero(sums["pool"].to_numpy() == pool)
+    return {name: sums[name].to_numpy()[chosen] for name in sums.column_names}
+
+
+def _tuples(sums: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(sums[name].to_numpy().tolist() for name in sums.column_names), strict=True)  # fmt: skip
 
 
 def blame_json(found: Blame) -> str:
@@ -271,13 +284,14 @@ def _tables(found: Blame, pool: int) -> Iterator[Element]:
         total = sum(map(sum, caused.waits)) or 1
         yield element("h3", f"Caused, by {'API' if by == 'api' else by}")
         rows = [(name, waited(sum(row)), percent(sum(row) / total)) for name, row in zip(caused.culprits, caused.waits, strict=True) if sum(row)]  # fmt: skip
-        yield table(("culprit", "#others waited", "#share"), rows)
+        yield table(("culprit", "#caused", "#share"), rows)
 
 
 def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
-    plan, waits = found.plan, Counter[int]()
-    for row in _rows(found.sums.timeline, pool):
-        waits[row["slot"]] += row["wait_ns"]
+    plan, parts = found.plan, _of(found.sums.timeline, pool)
+    waits = dict(
+        _tuples(summed({"slot": parts["slot"]}, {"wait_ns": parts["wait_ns"]}))
+    )
     slot_ms, slots = plan.slot_us // 1_000, sorted(waits)
     curve = Curve(begin_ms=plan.begin_us // 1_000, end_ms=plan.end_us // 1_000, piece_ms=slot_ms, times_ms=[slot * slot_ms for slot in slots], mean=[], peak=[waits[slot] / 1e3 / plan.slot_us for slot in slots])  # fmt: skip
     return line_chart(curve, [], _plain, zone, "Requests in the queue")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from ..blame.intervals import Intervals, read
@@ -44,8 +45,7 @@ def blame(
 
     """
     table = Table.open(f"{folder.rstrip('/')}/requests", None, REQUESTS)
-    run = run_for(engine, table, "survey of files")
-    files = [[file] for file in table.files()]
+    run = run_for(engine, table, "survey of buckets")
     if run is run_here:
         whole = read(table, table.files())
         plan = _planned([Survey.of(whole)], folder, threads)
@@ -54,9 +54,11 @@ def blame(
     else:
         from ..spark.shuffled import waits_divided  # noqa: PLC0415 - brings Spark in
 
-        plan = _planned(list(run(partial(_survey, table), files)), folder, threads)
+        buckets = list(table.buckets().values())
+        surveys = chain.from_iterable(run(partial(_surveys, table), buckets))
+        plan = _planned(list(surveys), folder, threads)
         on_spark = cast("SparkRun", run)
-        parts = waits_divided(on_spark, table, files, plan, progress)
+        parts = waits_divided(on_spark, table, buckets, plan, progress)
     return Blame(folder=folder, plan=plan, sums=Sums.added(parts))
 
 
@@ -67,8 +69,8 @@ def _planned(surveys: Sequence[Survey], folder: str, threads: int | None) -> Pla
     raise NoQueueTimes(f"no request of {folder} has a queue time; ingest the request logs with this release into another folder")  # fmt: skip
 
 
-def _survey(table: Table, files: Sequence[File]) -> Survey:
-    return Survey.of(read(table, files))
+def _surveys(table: Table, files: Sequence[File]) -> list[Survey]:
+    return [Survey.of(read(table, [file])) for file in files]
 
 
 def _of_pool(whole: Intervals, plan: Plan, pool: int) -> Sums:

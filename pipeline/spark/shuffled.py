@@ -181,7 +181,7 @@ def _pieces(
 
 def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
     columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
-    found = replace(plan.head, **columns)
+    found = replace(plan.head, **columns, rows=np.arange(len(rows)))
     piece, pool = divmod(rows[GROUP][0].as_py(), len(plan.head.listeners))
     begin = piece * plan.piece_us
     ordered = found.only(np.argsort(found.dequeued, kind="stable"))

@@ -45,12 +45,12 @@ def stored(folder: Path, *batches: list[dict[str, Any]]) -> str:
 
 
 def saturated(user: str = "dana", others: int = 10, seconds: int = 60) -> list[dict[str, Any]]:  # fmt: skip
-    """From the 20th second to the 40th a notebook of one user holds the one thread for 70 ms of each 100, and all others wait 60 ms for it."""
+    """From the 20th second to the 40th a notebook of one user holds the one thread for 70 ms of each 100, of which it has a queue; all others wait 60 ms for it."""
     rows = []
     for tenth in range(seconds * 10):
         at = tenth * 100.0
         if 200 <= tenth < 400:
-            rows.append(row(at, 0.5, 70, user, client_id="notebook", traffic=[{"topic": "raw", "id": None, "bytes": 9}]))  # fmt: skip
+            rows.append(row(at, 900.0, 70, user, client_id="notebook", traffic=[{"topic": "raw", "id": None, "bytes": 9}]))  # fmt: skip
             rows.append(row(at + 70, 60.0, 2, f"app-{tenth % others}", api_key=1))
         else:
             rows.append(row(at, 0.1, 2, f"app-{tenth % others}", api_key=1))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
@@ -26,6 +26,7 @@ from quotascope.pipeline.runs.blame import NoQueueTimes, blame
 from quotascope.pipeline.table import Table
 
 from .logs import row, saturated, stored
+from .test_waits import between
 
 
 def test_the_sentence_that_matters(tmp_path: Path) -> None:
@@ -62,6 +63,7 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]  # fmt: skip
 
 
+@settings(max_examples=25)
 @given(piece_s=st.integers(1, 40), longest=st.sampled_from([0, 3_000_000]))
 def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> None:
     """Each with the requests that its waits need, as Spark's workers have them."""
@@ -69,7 +71,7 @@ def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> Non
     plan = plan_of([Survey.of(whole)], 2)
     margin, piece = plan.longest_us + MARGIN_US + longest, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))
-    parts = [sums_of(whole.between(begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece) for begin in range(first, last + 1, piece)]  # fmt: skip
+    parts = [sums_of(between(whole, begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece) for begin in range(first, last + 1, piece)]  # fmt: skip
     once = sums_of(whole, plan, 0, first, last + piece)
     assert all(each.equals(other) for each, other in zip(Sums.added(parts), Sums.added([once]), strict=True))  # fmt: skip
 

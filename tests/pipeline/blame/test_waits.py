@@ -43,6 +43,11 @@ def made(requests: list[Request]) -> Intervals:
     )
 
 
+def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
+    """Those that wait or hold a thread meanwhile."""
+    return whole.only((whole.enqueued < end_us) & (whole.released >= begin_us))
+
+
 def sums(*parts: Parts) -> Sums:
     """Added up."""
     found: Sums = Counter()
@@ -89,7 +94,7 @@ def test_cut_anywhere(requests: list[Request], cuts: list[int], extra: int) -> N
     longest = max((wait for _, wait, _, _ in requests), default=0)
     bounds = [0, *sorted(cuts), END_US]
     with kernels("compiled"):
-        pieces = [divided(whole.between(begin - longest - MARGIN_US - extra, end + MARGIN_US + extra), 2, begin, end, SLOT_US) for begin, end in pairwise(bounds)]  # fmt: skip
+        pieces = [divided(between(whole, begin - longest - MARGIN_US - extra, end + MARGIN_US + extra), 2, begin, end, SLOT_US) for begin, end in pairwise(bounds)]  # fmt: skip
         assert sums(*pieces) == sums(divided(whole, 2, 0, END_US, SLOT_US))
 
 

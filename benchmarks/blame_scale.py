@@ -1,0 +1,127 @@
+"""
+Time of blame by rows, beside a plain read and sort of the same rows: `python -m benchmarks.blame_scale --millions 1 5 20`.
+
+The rows are those of four brokers with one handler thread each, busy for 80 % of the time: 200 clients wait in one queue, first in first out.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from quotascope.pipeline.blame.intervals import COLUMNS
+from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.request_log.schema import REQUESTS
+from quotascope.pipeline.runs.blame import blame
+from quotascope.pipeline.runs.engine import Engine
+from quotascope.pipeline.spark.run import session
+from quotascope.pipeline.table import Table
+
+_SAY = Console(highlight=False, soft_wrap=True).print
+BROKERS, CLIENTS, TOPICS = 4, 200, 20
+BEGIN_MS = 1_795_392_000_000
+HELD_MS, BUSY = 0.4, 0.8
+AT_ONCE = 1_000_000
+
+
+def requests(broker: int, count: int, begin_ms: float) -> tuple[pa.Table, float]:
+    """Requests of a broker from a time on, and when the last has arrived, ms."""
+    random = np.random.default_rng([broker, round(begin_ms)])
+    arrived = begin_ms + np.cumsum(random.exponential(HELD_MS / BUSY, count))
+    held = random.exponential(HELD_MS, count).round(3)
+    before = np.cumsum(held) - held
+    taken = np.maximum.accumulate(arrived - before) + before
+    clients = random.zipf(1.3, count) % CLIENTS
+    topics: Any = pa.array([[{"topic": f"topic-{n}", "id": None, "bytes": 100}] for n in range(TOPICS)])  # fmt: skip
+    columns: dict[str, Any] = {
+        "timestamp": (taken + held).astype(np.int64),
+        "completed": (taken + held).astype(np.int64),
+        "broker": pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), [str(broker)]).cast(pa.string()),
+        "listener": pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), ["PLAINTEXT"]).cast(pa.string()),
+        "user": pa.DictionaryArray.from_arrays((clients % 50).astype(np.int32), [f"user-{n}" for n in range(50)]).cast(pa.string()),
+        "client_id": pa.DictionaryArray.from_arrays(clients.astype(np.int32), [f"client-{n}" for n in range(CLIENTS)]).cast(pa.string()),
+        "api_key": random.integers(0, 4, count).astype(np.int16),
+        "queue_time_ms": (taken - arrived).round(3),
+        "thread_time_ms": held,
+        **dict.fromkeys(("remote_time_ms", "response_queue_time_ms", "network_time_ms"), np.zeros(count)),
+        "traffic": topics.take(pa.array(clients % TOPICS)),
+    }  # fmt: skip
+    rows = [pa.array(columns[each.name]).cast(each.type) if each.name in columns else pa.nulls(count, each.type) for each in REQUESTS]  # fmt: skip
+    return pa.Table.from_arrays(rows, schema=REQUESTS), float(arrived[-1])
+
+
+def written(folder: Path, millions: int) -> Table:
+    """A table of so many rows, a quarter of a million a commit; the one that is there, if it has as many."""
+    table = IngestTables.create(str(folder)).requests
+    if sum(file.rows for file in table.files()) == millions * AT_ONCE:
+        return table
+    begin = [float(BEGIN_MS)] * BROKERS
+    for number in range(millions):
+        for broker in range(BROKERS):
+            rows, begin[broker] = requests(broker, AT_ONCE // BROKERS, begin[broker])
+            table.append(f"{number}-{broker}", rows)
+    return table
+
+
+def sorted_here(table: Table) -> None:
+    """The same columns, read and sorted in this process."""
+    table.read(COLUMNS).sort_by([("broker", "ascending"), ("completed", "ascending")])
+
+
+def sorted_by_spark(table: Table) -> None:
+    """The same by Spark, and thrown away."""
+    files = [f"{table.storage.uri}/{file.path}" for file in table.files()]
+    frame = session().read.parquet(*files).select(*COLUMNS)
+    frame.sort("broker", "completed").write.format("noop").mode("overwrite").save()
+
+
+def timed(times: int, work: Callable[[], object]) -> list[float]:
+    """Seconds of each, sorted."""
+    found = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - begin)
+    return sorted(found)
+
+
+def main() -> int:
+    """Print a line for each size and engine."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--millions", type=int, nargs="+", default=[1, 5, 20])
+    parser.add_argument("--engines", nargs="+", default=["local", "spark"])
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--keep", type=Path, help="a folder for the tables")
+    given = parser.parse_args()
+    plain = {"local": sorted_here, "spark": sorted_by_spark}
+    if "spark" in given.engines:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        SparkSession.builder.config("spark.driver.memory", "3g").config("spark.sql.shuffle.partitions", "8").getOrCreate()  # fmt: skip
+    for millions in given.millions:
+        with tempfile.TemporaryDirectory() as passing:
+            folder = str((given.keep or Path(passing)) / f"{millions}")
+            table = written(Path(folder), millions)
+            for engine in given.engines:
+                work = partial(blame, folder, threads=1, engine=Engine(engine))
+                timed(
+                    1, partial(plain[engine], table)
+                )  # files are in memory, and kernels are compiled
+                base, ours = (timed(given.times, each) for each in (partial(plain[engine], table), work))  # fmt: skip
+                shown = [f"{each[0]:.1f} / {median(each):.1f} / {each[-1]:.1f} s" for each in (base, ours)]  # fmt: skip
+                _SAY(f"{millions} M, {engine}: read and sort {shown[0]}, blame {shown[1]}, ratio {median(ours) / median(base):.2f}, {median(ours) / millions:.2f} s a million")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
