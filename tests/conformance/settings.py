@@ -63,7 +63,7 @@ _SAMPLED: dict[str, type[WindowedSum | Avg | Max | Min | SampleCount]] = {
     "Min": Min,
     "SampleCount": SampleCount,
 }
-_PLAIN: dict[str, type[SimpleRate | CumulativeSum | CumulativeCount | Value]] = {
+PLAIN: dict[str, type[SimpleRate | CumulativeSum | CumulativeCount | Value]] = {
     "SimpleRate": SimpleRate,
     "CumulativeSum": CumulativeSum,
     "CumulativeCount": CumulativeCount,
@@ -106,7 +106,7 @@ def statistic(fields: Fields) -> Stat:
         return _percentiles(fields)
     if name == "Frequencies":
         return _frequencies(fields)
-    return _PLAIN[name]() if name in _PLAIN else _sampled(name)
+    return PLAIN[name]() if name in PLAIN else sampled(name)
 
 
 def part_name(of: object) -> str:
@@ -143,10 +143,11 @@ def _unit(fields: Fields) -> TimeUnit:
 
 
 def _inner(fields: Fields) -> SampledStat:
-    return _sampled(fields.text("inner", "WindowedSum"))
+    return sampled(fields.text("inner", "WindowedSum"))
 
 
-def _sampled(name: str) -> SampledStat:
+def sampled(name: str) -> SampledStat:
+    """The statistic over windows of this name. Raises `Malformed`."""
     if name not in _SAMPLED:
         raise Malformed(f"unknown statistic {name!r:.60}")
     return _SAMPLED[name]()

@@ -2,29 +2,20 @@
 
 from dataclasses import dataclass
 
+from tests.conformance.settings import PLAIN, sampled
 from tests.differential.choice import Choice
 from tests.differential.shapes import Settings
 from tests.differential.wire import Argument, Word
 
 from quotascope.metrics import (
-    Avg,
-    CumulativeCount,
-    CumulativeSum,
-    Max,
     Meter,
     MetricConfig,
     MetricName,
-    Min,
     Quota,
     Rate,
-    SampledStat,
-    SimpleRate,
     Stat,
     TimeUnit,
     TokenBucket,
-    Value,
-    WindowedCount,
-    WindowedSum,
 )
 
 SAMPLED = ("WindowedSum", "WindowedCount", "Avg", "Max", "Min")
@@ -45,19 +36,6 @@ _MS = {
     TimeUnit.MINUTES: 60_000,
     TimeUnit.HOURS: 3_600_000,
     TimeUnit.DAYS: 86_400_000,
-}
-_SAMPLED: dict[str, type[WindowedSum | WindowedCount | Avg | Max | Min]] = {
-    "WindowedSum": WindowedSum,
-    "WindowedCount": WindowedCount,
-    "Avg": Avg,
-    "Max": Max,
-    "Min": Min,
-}
-_OTHERS: dict[str, type[SimpleRate | CumulativeSum | CumulativeCount | Value]] = {
-    "SimpleRate": SimpleRate,
-    "CumulativeSum": CumulativeSum,
-    "CumulativeCount": CumulativeCount,
-    "Value": Value,
 }
 
 
@@ -80,12 +58,12 @@ class Kind:
         """Our statistic of this kind."""
         if self.name == "Rate":
             own_window_ms = self.own_window * _MS[self.unit] if self.own_window else 0
-            return Rate(_sampled(self.inner), self.unit, own_window_ms)
+            return Rate(sampled(self.inner), self.unit, own_window_ms)
         if self.name == "TokenBucket":
             return TokenBucket(self.unit)
-        if self.name in _OTHERS:
-            return _OTHERS[self.name]()
-        return _sampled(self.name)
+        if self.name in PLAIN:
+            return PLAIN[self.name]()
+        return sampled(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +79,7 @@ class MeterKind:
 
     def make(self, rate: MetricName, total: MetricName) -> Meter:
         """Our meter of this kind."""
-        return Meter(rate, total, _sampled(self.inner), self.unit)
+        return Meter(rate, total, sampled(self.inner), self.unit)
 
 
 def kind(choice: Choice) -> Kind:
@@ -126,7 +104,3 @@ def config(settings: Settings) -> MetricConfig:
     return MetricConfig(
         settings.samples, settings.window_ms, settings.event_window, quota
     )
-
-
-def _sampled(name: str) -> SampledStat:
-    return _SAMPLED[name]()

@@ -176,6 +176,17 @@ class TestChangingQuotas:
         assert before[1].config is configs[1]
         assert (engine.bound("alice", ""), engine.bound("bob", "")) == (20.0, 10.0)
 
+    def test_a_default_touches_all_that_change(self, engine: Engine) -> None:
+        """A default rule reaches every metric it decides for, and leaves the others alone."""
+        manager = engine.manager
+        manager.update_quota(QuotaEntity("alice"), 10)
+        own = manager.sensors_for(ALICE, "c", 0).quota.metrics()[0].config
+        manager.sensors_for(BOB, "c", 0)
+        assert engine.bound("bob", "") == UNLIMITED
+        manager.update_quota(QuotaEntity(DEFAULT), 30)
+        assert (engine.bound("alice", ""), engine.bound("bob", "")) == (10.0, 30.0)
+        assert manager.sensors_for(ALICE, "c", 0).quota.metrics()[0].config is own
+
     def test_a_given_tag_is_used_as_it_is(self, engine: Engine) -> None:
         """A principal made from its tag keeps it in the metric and still meets its rule."""
         manager = engine.manager

@@ -22,7 +22,6 @@ from quotascope.metrics import (
     MetricName,
     Percentile,
     Percentiles,
-    Registry,
 )
 
 REALS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9)
@@ -168,14 +167,6 @@ class TestPercentiles(StatContract):
         assert percentiles.value(TEN_SECONDS, EPOCH_MS, 1 / 3) == 2.0
         assert percentiles.value(TEN_SECONDS, EPOCH_MS, 1 / 3 - 1e-9) == 2.0
 
-    def test_is_registered_as_its_percentiles(self) -> None:
-        """One sensor records, each percentile is a metric."""
-        registry = Registry(MetricConfig(10, 1_000))
-        sensor = registry.sensor("s", EPOCH_MS)
-        sensor.add_compound(make())
-        sensor.record(42.0, EPOCH_MS)
-        assert [metric.value(EPOCH_MS) for metric in sensor.metrics()] == [42.0] * 3
-
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=60), st.integers(0, 99))
 def test_agrees_with_sorting(values: list[int], percent: int) -> None:
@@ -235,13 +226,6 @@ class TestFrequencies(StatContract):
         share = frequencies.stats()[0].measurable
         assert share.peek(TEN_SECONDS, EPOCH_MS + 10_000) == 0.0
         assert share.peek(TEN_SECONDS, EPOCH_MS) == 1.0
-
-    def test_sums_windows(self) -> None:
-        """The share is over all windows together."""
-        frequencies = make_frequencies()
-        for second, value in enumerate((1.0, 1.0, 4.0)):
-            frequencies.record(TEN_SECONDS, value, EPOCH_MS + second * 1_000)
-        assert read_frequencies(frequencies, EPOCH_MS + 2_000)["f1"] == 2 / 3
 
 
 def test_one_boolean_is_enough() -> None:

@@ -203,11 +203,6 @@ def test_is_closed_with_the_managers(managers: QuotaManagers, groups: Groups) ->
     assert groups.told == ["closed"]
 
 
-def test_without_a_callback_the_cluster_does_not_matter() -> None:
-    """Rules do not depend on it."""
-    assert not QuotaManagers(Registry(), EPOCH_MS).update_cluster_metadata(3.0)
-
-
 def test_most_of_it_need_not_be_written() -> None:
     """Tags and limits must be; the rest has nothing to do unless the callback says otherwise."""
     callback = QuotaCallback()

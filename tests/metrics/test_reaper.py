@@ -94,13 +94,6 @@ def test_only_muted_channels_are_unmuted(events: list[MuteEvent]) -> None:
 MS = 1_000_000
 
 
-def test_due_at_the_deadline() -> None:
-    """A channel is due when nothing is left, not before."""
-    channel = ThrottledChannel(20, ThrottleCallback(), 0)
-    assert not channel.is_due(20 * MS - 1)
-    assert channel.is_due(20 * MS)
-
-
 def channel(ms: int, now_ns: int = 0) -> ThrottledChannel:
     """A throttle nobody listens to."""
     return ThrottledChannel(ms, ThrottleCallback(), now_ns)

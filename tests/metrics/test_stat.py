@@ -16,12 +16,6 @@ def test_the_base_classes_do_nothing_by_themselves() -> None:
         CompoundStat().stats()
 
 
-def test_measured_asks_its_function() -> None:
-    """A function of config and time is a measurable; peeking asks it too."""
-    measured = Measured(lambda config, now_ms: float(config.samples * now_ms))
-    assert measured.measure(TEN_SECONDS, 7) == measured.peek(TEN_SECONDS, 7) == 70.0
-
-
 def test_a_quota_decides_unless_the_statistic_knows_better() -> None:
     """Most statistics leave the decision to the bound."""
     measured = Measured(lambda _config, _now_ms: 0.0)

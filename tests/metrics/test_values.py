@@ -149,14 +149,6 @@ def test_refuses_windows_of_no_length(
         config(samples=samples, window_seconds=seconds)
 
 
-def test_defaults_of_a_manager_are_kafkas() -> None:
-    """The same windows, the newest release, and none of the departures."""
-    config = ManagerConfig()
-    assert (config.samples, config.window_ms) == (11, 1000)
-    assert config.release == NEWEST_RELEASE
-    assert config.charge_validate_only
-
-
 @pytest.mark.parametrize(
     ("text", "release"),
     [

@@ -51,13 +51,6 @@ def test_a_clock_set_back_keeps_the_window_open() -> None:
     assert len(stat.view(TEN_SECONDS, EPOCH_MS)) == 1
 
 
-def test_oldest_start_creates_the_first_window() -> None:
-    """A statistic that is asked for its oldest window has one from then on."""
-    stat = WindowedSum()
-    assert stat.oldest_start_ms(EPOCH_MS + 7) == EPOCH_MS + 7
-    assert stat.oldest_start_ms(EPOCH_MS + 9) == EPOCH_MS + 7
-
-
 @given(config=configs, trace=traces())
 def test_the_ring_never_grows_beyond_one_more_than_samples(
     config: MetricConfig, trace: list[Event]
