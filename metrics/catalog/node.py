@@ -77,7 +77,7 @@ REQUEST_HANDLER_IDLE = gauge(
 )
 
 REQUEST_HANDLER_IDLE_SECONDS = counter(
-    "kafka_quota_request_handler_idle_seconds_total",
+    "kafka_quota_request_handler_idle_time_seconds_total",
     "Time that request handlers waited for requests since the node started, the average of all threads.",
     ("broker",),
     "seconds",
@@ -93,8 +93,8 @@ REQUEST_HANDLER_POOL_IDLE = gauge(
 )
 
 REQUEST_HANDLER_POOL_IDLE_SECONDS = counter(
-    "kafka_quota_request_handler_pool_idle_seconds_total",
-    "As kafka_quota_request_handler_idle_seconds_total for the pool of the broker or of the controller; absent before KIP-1207.",
+    "kafka_quota_request_handler_pool_idle_time_seconds_total",
+    "As kafka_quota_request_handler_idle_time_seconds_total for the pool of the broker or of the controller; absent before KIP-1207.",
     ("broker", "pool"),
     "seconds",
     "kafka.server:type=KafkaRequestHandlerPool,name=(Broker|Controller)RequestHandlerAvgIdlePercent Count / 1e9",

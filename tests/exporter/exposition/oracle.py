@@ -250,7 +250,7 @@ def _of_node(node: NodeUsage) -> Iterator[Row]:
     load = node.load
     for name, value in {
         "request_handler_idle_ratio": load.handlers_idle,
-        "request_handler_idle_seconds_total": load.handlers_idle_seconds,
+        "request_handler_idle_time_seconds_total": load.handlers_idle_seconds,
         "network_processor_idle_ratio": load.network_idle,
         "controller_event_idle_ratio": load.controller_idle,
         "request_queue_size": load.request_queue_size,
@@ -258,7 +258,7 @@ def _of_node(node: NodeUsage) -> Iterator[Row]:
         yield f"kafka_quota_{name}", here, value
     for name, pools in {
         "ratio": load.pools_idle,
-        "seconds_total": load.pools_idle_seconds,
+        "time_seconds_total": load.pools_idle_seconds,
     }.items():
         for pool, value in sorted(pools.items()):
             of = {**here, "pool": pool}
