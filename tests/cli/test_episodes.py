@@ -169,7 +169,7 @@ def exporter() -> Iterator[str]:
         episodes.note(last)
 
     class Api(Handler):
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 - its name there
             query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
             asked = replace(read_episode_query(query), size=1)
             self.answer(200, encoded(episodes_document(last, episodes, asked)))
