@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -15,6 +14,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.pipeline.history.requests import START_MS, requests
+from tests.servers import Handler, served
 
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
@@ -168,22 +168,14 @@ def exporter() -> Iterator[str]:
         last = replace(snapshot(*shown, sources=(health(up=at != 60),)), taken_at=NOW + at)  # fmt: skip
         episodes.note(last)
 
-    class Api(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Api(Handler):
+        def do_GET(self) -> None:  # noqa: N802 - its name there
             query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
-            answer = encoded(episodes_document(last, episodes, replace(read_episode_query(query), size=1)))  # fmt: skip
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            asked = replace(read_episode_query(query), size=1)
+            self.answer(200, encoded(episodes_document(last, episodes, asked)))
 
-        def log_message(self, *_: object) -> None:
-            """Be quiet."""
-
-    with HTTPServer(("127.0.0.1", 0), Api) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Api)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:

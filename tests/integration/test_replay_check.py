@@ -1,8 +1,13 @@
 """Real brokers of two releases, real clients that run into their quotas, and the replay of what the brokers logged."""
 
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
@@ -14,6 +19,8 @@ from tests.cluster.throttled import (
     record_beyond_a_month,
     record_work,
 )
+from tests.integration.eventually import eventually
+from tests.integration.exporter import Exporter, serving, settings_for
 from tools.replay_check import Check, check, log_of, rules_of_text
 
 from quotascope.metrics import INT_MAX, KafkaRelease, QuotaType
@@ -22,9 +29,10 @@ from quotascope.pipeline.ingest.options import IngestOptions
 from quotascope.pipeline.releases import followed
 from quotascope.pipeline.replay import Mode, ReplaySettings, replay
 from quotascope.pipeline.request_log.mutations import MutationLedger
+from quotascope.pipeline.runs.episodes import find_episodes
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.whatif import what_if
-from quotascope.quotas import QuotaSet, from_admin
+from quotascope.quotas import QuotaSet, from_admin, read_quotas
 from quotascope.quotas.candidates import Candidate
 
 pytestmark = pytest.mark.real
@@ -50,8 +58,29 @@ def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def recorded(newest_kafka: Cluster) -> Recording:
+def watching(
+    newest_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Exporter]:
+    """An exporter of the newest that is scraped each second."""
+    folder = tmp_path_factory.mktemp("exporter") / "serve"
+    settings = settings_for(newest_kafka.brokers, newest_kafka.admin)
+    with serving(folder, settings) as exporter, ThreadPoolExecutor(1) as pool:
+        end = Event()
+
+        def scrape() -> None:
+            while not end.wait(1):
+                exporter.page()
+
+        scrapes = pool.submit(scrape)
+        yield exporter
+        end.set()
+        scrapes.result()
+
+
+@pytest.fixture(scope="module")
+def recorded(newest_kafka: Cluster, watching: Exporter) -> Recording:
     """What the newest logs first, so that its JVM is no longer young afterwards."""
+    assert watching.url
     return record(newest_kafka, seconds=12)
 
 
@@ -88,6 +117,33 @@ def test_a_fresh_log_of_4_3_1_is_predicted(older_kafka: Cluster) -> None:
 def test_a_fresh_log_of_4_4_0_is_predicted(recorded: Recording) -> None:
     """So it is with the newest release."""
     _assert_predicted(recorded)
+
+
+def test_an_episode_is_the_same_in_the_exporter_and_in_the_log(
+    recorded: Recording, watching: Exporter, tmp_path: Path
+) -> None:
+    """Its begin within a few collections, its end within the minute for which a broker reports a throttle, and by the same rule."""
+    (tmp_path / "requests.log").write_bytes(recorded.log)
+    (tmp_path / "quotas.yaml").write_text(recorded.rules_yaml(), encoding="utf-8")
+    ingest_logs([str(tmp_path / "requests.log")], str(tmp_path / "usage"), IngestOptions())  # fmt: skip
+    quotas = read_quotas(tmp_path / "quotas.yaml")
+    found = find_episodes(str(tmp_path / "usage"), ("alice", "app1"), quotas=quotas)
+    (logged,) = [each for each in found["episodes"] if each["quota_type"] == "produce"]
+    entity = {"user": "alice", "client_id": "app1", "quota_type": "produce"}
+
+    def row_of_it() -> dict[str, Any]:
+        path = "/api/v1/episodes?user=alice&client_id=app1&type=produce"
+        answer = json.loads(watching.get(path).text)["episodes"]
+        rows = [each for each in answer if each["client_id"] == "app1"]
+        assert len(rows) == 1
+        return dict(rows[0])
+
+    row = eventually(row_of_it)
+    assert -1 < row["began_at"] - logged["began_at"] < 30
+    assert -30 < row["seen_at"] - logged["ended_at"] < 90
+    assert f"produce {row['rule']['name']}" in logged["rules"]
+    (line,) = watching.log("throttle episode began", **entity)
+    assert datetime.fromisoformat(line["began"]).timestamp() == pytest.approx(row["began_at"], abs=0.01)  # fmt: skip
 
 
 @pytest.mark.parametrize("minor", [3, 4])

@@ -76,6 +76,7 @@ async def test_before_the_first_collection(served: Served) -> None:
     ("name", "key"),
     [
         ("entities", "entities"),
+        ("episodes", "episodes"),
         ("rules", "rules"),
         ("explain", "quotas"),
         ("health", "findings"),
