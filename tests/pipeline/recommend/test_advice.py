@@ -111,6 +111,13 @@ def test_only_what_differs_is_a_change() -> None:
     assert made.target[ALICE] == {"producer_byte_rate": 119_000.0, "request_percentage": 50.0}  # fmt: skip
 
 
+def test_everything_is_new_where_nobody_asked() -> None:
+    """Without the configured quotas each limit is a change."""
+    made = advice([recommendation("alice"), recommendation("bob")])
+    assert [change.old for change in made.changes] == [None, None]
+    assert made.now_of(made.recommended[0]) is None
+
+
 def test_hits_are_those_of_the_recommended_limits() -> None:
     """Beside them, for how long the configured ones throttled the same client."""
     rows = [

@@ -33,6 +33,7 @@ from quotascope.pipeline.recommend.policy import (
     RuleShape,
     limit_of,
     rounded_up,
+    steps_of,
 )
 from quotascope.pipeline.recommend.sensors import debt_sensor
 
@@ -173,6 +174,11 @@ def test_kinds_that_are_not_wanted_are_left_out() -> None:
     assert len(needed(rows)) == 3
 
 
+def test_empty_history_needs_nothing() -> None:
+    """No request, no need."""
+    assert list(needs(history([]), Policy(), ClusterWindows())) == []
+
+
 def test_debt_is_rounded_up() -> None:
     """The search must not take a throttle for none: a debt of 1/3 s is 334 ms, of none 0."""
     times, permissive = np.array([0, 0], np.int64), np.array([False, False])
@@ -202,6 +208,13 @@ def test_rounding_goes_up_and_not_far(steps: int) -> None:
     rounded = rounded_up(steps)
     assert steps <= rounded < steps * 1.01 + 1
     assert len(str(rounded).rstrip("0")) <= 3
+
+
+def test_steps_and_limits_are_two_sides() -> None:
+    """A limit of so many steps has so many steps."""
+    for kind in QuotaType:
+        for steps in (1, 29, 105, 123_457):
+            assert steps_of(kind, limit_of(kind, steps)) == steps
 
 
 def seasons(*times: int, numbered: list[int] | None = None) -> Seasons:

@@ -10,6 +10,7 @@ from tests.pipeline.replay.clients import Simulation
 from tests.pipeline.replay.histories import (
     CREATE_TOPICS,
     FETCH,
+    METADATA,
     PRODUCE,
     Request,
     candidate,
@@ -153,6 +154,16 @@ def test_refused_mutation_is_charged_its_time_once() -> None:
     assert found["request"]["throttled_requests"] == 0
 
 
+def test_fetch_above_all_windows_comes_in_parts() -> None:
+    """A Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever."""
+    fetch = Request(api_key=FETCH, cost=5_000_000, request_us=1_000)
+    row = closed([fetch], {ALICE: {"consumer_byte_rate": 100_000.0}})["fetch"]
+    assert row["unsent_requests"] == 0
+    # Five parts of 1 MB; each but the first is refused until the one before is out of all windows: 2 x 10 s.
+    assert row["throttled_requests"] == 8
+    assert row["late_ms"] == 80_004
+
+
 def test_replay_ends() -> None:
     """What would take longer than the drain is given up, and counted as not sent."""
     fetch = Request(api_key=FETCH, cost=5_000_000)
@@ -162,6 +173,18 @@ def test_replay_ends() -> None:
     )["fetch"]
     assert row["unsent_requests"] == 2
     assert 9_900_000 < row["unsent_bytes"] < 10_000_000
+
+
+def test_refused_mutation_is_retried() -> None:
+    """A refused mutation comes again when the bucket is out of debt, as the Admin client does; it counts each time."""
+    create = Request(after_ms=5, api_key=CREATE_TOPICS, cost=30)
+    row = closed([create] * 3, {ALICE: {"controller_mutation_rate": 2.0}})[
+        "controller_mutation"
+    ]
+    # a burst of 22: the first overdraws by 8, the others wait until 0 and overdraw by 30 each
+    assert row["rejected_requests"] >= 2
+    assert row["rejected_mutations"] == 30 * row["rejected_requests"]
+    assert row["late_ms"] > 18_000
 
 
 def test_requests_that_the_log_shows_twice_are_sent_once() -> None:
@@ -190,3 +213,13 @@ def test_granted_part_of_a_refused_mutation_is_sent(way: str) -> None:
     assert row["amount"] == 100
     assert (row["rejected_requests"], row["rejected_mutations"]) == (1, 10)
     assert 59_000 <= row["late_ms"] < 59_100
+
+
+def test_requests_that_charge_no_own_quota_wait_as_well() -> None:
+    """A throttle by the request quota holds back whatever comes next on the connection."""
+    busy = Request(after_ms=1, api_key=METADATA, request_us=900_000)
+    row = closed([busy] * 4, {ALICE: {"request_percentage": 5.0}})["request"]
+    assert row["throttled_requests"] >= 3
+    assert row["longest_throttle_ms"] == 1_000
+    assert row["delayed_bytes"] == 0
+    assert row["late_ms"] > 1_900

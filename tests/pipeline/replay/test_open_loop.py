@@ -29,7 +29,7 @@ from tests.pipeline.replay.histories import (
 from tests.pipeline.replay.ways import WAYS, kernels
 from tests.strategies import examples
 
-from quotascope.metrics import KafkaRelease, QuotaEntity, WindowConfig
+from quotascope.metrics import DEFAULT, KafkaRelease, QuotaEntity, WindowConfig
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history.schema import HISTORY, ORDER, PLACE
 from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
@@ -192,6 +192,16 @@ def test_throttled_fetch_delays_its_own_bytes() -> None:
     assert (row["delayed_requests"], row["delayed_bytes"]) == (2, 4_000_000)
 
 
+def test_the_longer_throttle_counts() -> None:
+    """A request that two quotas throttle belongs to the one that asks for more, on a tie to the request quota."""
+    made = [Request(api_key=PRODUCE, cost=3_000_000, request_us=5_000_000)]
+    quotas = {"producer_byte_rate": 100_000.0, "request_percentage": 1.0}
+    found = by_type(made, {ALICE: quotas})
+    assert found["produce"]["throttled_requests"] == 1
+    assert found["request"]["throttled_requests"] == 0
+    assert found["request"]["amount"] == 500.0
+
+
 def test_recovery_is_that_of_the_longest_burst() -> None:
     """A burst ends with a request that charges the same quota and is not throttled, not with one of another quota; the longest counts."""
     big = Request(after_ms=100_000, api_key=PRODUCE, cost=1_500_000)
@@ -271,6 +281,28 @@ def test_missing_columns() -> None:
     table = history([Request()]).drop_columns(["refused", "connection"])
     with pytest.raises(PipelineError, match="lacks the columns connection, refused"):
         replay(table, CROWD)
+
+
+def test_clients_of_a_rule_share_its_limit() -> None:
+    """A rule for a user is one sensor for all its clients, one for a client id one for all its users."""
+    half = Request(api_key=PRODUCE, cost=600_000)
+    made = [half, replace(half, client_id="b"), replace(half, user="bob")]
+    by_user = candidate({ALICE: {"producer_byte_rate": 100_000.0}}, name="user")
+    by_client = candidate(
+        {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 100_000.0}}, name="client"
+    )
+    found = replay(history(made), [by_user, by_client]).to_pylist()
+    throttled = {
+        (row["candidate"], row["user"], row["client_id"]): row["throttled_ms"]
+        for row in found
+    }
+    assert throttled == {
+        ("user", "alice", "app"): 0,
+        ("user", "alice", "b"): 2_000,
+        ("client", "alice", "app"): 0,
+        ("client", "alice", "b"): 0,
+        ("client", "bob", "app"): 2_000,
+    }
 
 
 def test_windows_are_those_of_the_candidate() -> None:
