@@ -94,6 +94,10 @@ class Benefit:
         """Those that something is predicted for."""
         return [each for each in self.brokers if each.refusal is None]
 
+    def predicted(self, number: int, part: float) -> list[float | None]:
+        """By broker: the predicted wait of a candidate that this part of the others' requests does not exceed, us."""
+        return [percentile_us(each.predicted_waits[number], part) for each in self.explained]  # fmt: skip
+
     def only(self, number: int) -> Benefit:
         """The same of one candidate."""
         names = ("others_us", "predicted_us", "logged_waits", "predicted_waits")
@@ -193,6 +197,8 @@ def _day(
         late = np.zeros((len(candidates), len(rows)), np.int64)
     else:
         late = lateness(history_of(numbered), candidates, mode, len(rows), settings)
+    encoded = rows["connection"].combine_chunks().dictionary_encode().indices
+    connections = encoded.fill_null(-1).to_numpy().astype(np.int64)
     names, clients = served.clients()
     of_rows = clients[served.groups]
     throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]  # fmt: skip
@@ -205,7 +211,8 @@ def _day(
         for n in range(len(candidates)):
             late_ms = late[n][pool.rows]
             others = ~throttled[n][clients[pool.groups]]
-            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER)[others]  # fmt: skip
+            reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None  # fmt: skip
+            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]  # fmt: skip
             sums[:, n] = queue.simulated[others].sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(
