@@ -25,6 +25,7 @@ from quotascope.pages.charts import (  # fmt: skip
     timeline_chart,
 )
 from quotascope.pages.markup import element, framed, table
+from quotascope.pages.style import SERIES
 from quotascope.pages.words import counted, moment, seconds, shown
 
 from ..blame.intervals import Group
@@ -99,27 +100,34 @@ def pool_named(name: str) -> str:
 
 def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> Matrix:
     """The waits of a pool by one of `BY`."""
-    names = [f"={label_of(by, group)}" for group in found.plan.head.names]
-    labels = [*sorted(set(names)), _LISTED[1]]
-    numbers = np.asarray([*map({name: number for number, name in enumerate(labels)}.__getitem__, names), len(labels) - 1])  # fmt: skip
-    parts = _of(
-        found.sums.matrix, pool
-    )  # of the numbers of groups the last, -1, is `NOT_LOGGED`
-    sums = summed({"culprit": numbers[parts["culprit"]], "victim": numbers[parts["victim"]]}, {"wait_ns": parts["wait_ns"]})  # fmt: skip
-    cells = {(labels[culprit], labels[victim]): ns for culprit, victim, ns in _tuples(sums)}  # fmt: skip
-    axes = []
-    for axis in (0, 1):
-        totals: Counter[str] = Counter()
-        for key, ns in cells.items():
-            totals[key[axis]] += ns
-        ordered = sorted((each for each in totals if each != _LISTED[1]), key=lambda each: (-totals[each], each))  # fmt: skip
-        axes.append(ordered[:most])
-    culprits, victims = [*axes[0], *_LISTED], [*axes[1], _LISTED[0]]
-    waits = [[0] * len(victims) for _ in culprits]
-    places = [{name: number for number, name in enumerate(axis)} for axis in (culprits, victims)]  # fmt: skip
-    for (culprit, victim), ns in cells.items():
-        waits[places[0].get(culprit, len(axes[0]))][places[1].get(victim, len(axes[1]))] += ns  # fmt: skip
-    return Matrix(culprits=[name.removeprefix("=") for name in culprits], victims=[name.removeprefix("=") for name in victims], waits=waits)  # fmt: skip
+    named = [label_of(by, group) for group in found.plan.head.names]
+    labels = sorted(set(named))
+    places = {label: number for number, label in enumerate(labels)}
+    # of the numbers of groups the last, -1, is `NOT_LOGGED`
+    numbers = np.asarray([*(places[label] for label in named), len(labels)])
+    parts = _of(found.sums.matrix, pool)
+    culprits, victims, ns = numbers[parts["culprit"]], numbers[parts["victim"]], parts["wait_ns"]  # fmt: skip
+    rows, of_rows = _largest(culprits, ns, len(labels), most)
+    columns, of_columns = _largest(victims, ns, len(labels), most)
+    of_rows[-1] = len(rows) + 1
+    waits = np.zeros((len(rows) + 2, len(columns) + 1), np.int64)
+    np.add.at(waits, (of_rows[culprits], of_columns[victims]), ns)
+    return Matrix(
+        culprits=[*(labels[number] for number in rows), *_LISTED],
+        victims=[*(labels[number] for number in columns), _LISTED[0]],
+        waits=waits.tolist(),
+    )
+
+
+def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints]:
+    """The numbers with most ns, and by number its place among these, for all others the one after the last."""
+    totals = np.zeros(count + 1, np.int64)
+    np.add.at(totals, numbers, ns)
+    order = np.argsort(-totals[:count], kind="stable")
+    chosen = order[totals[order] > 0][:most]
+    places = np.full(count + 1, len(chosen))
+    places[chosen] = np.arange(len(chosen))
+    return chosen, places
 
 
 def episodes(found: Blame) -> list[Episode]:
@@ -305,8 +313,9 @@ def _timeline(found: Blame, chosen: Sequence[Episode], zone: tzinfo) -> Element:
     """A lane for each client that caused an episode, the one with most waiting first."""
     plan, lanes = found.plan, dict[int, list[Span]]()
     for each in chosen:
+        spans = lanes.setdefault(each.client, [])
+        color = f"var(--c{list(lanes).index(each.client) % SERIES})"
         began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))  # fmt: skip
-        span = Span(began=began, ended=ended, color=f"var(--c{len(lanes) % 8})" if each.client not in lanes else lanes[each.client][0].color, title=sentence(found, each, zone))  # fmt: skip
-        lanes.setdefault(each.client, []).append(span)
+        spans.append(Span(began=began, ended=ended, color=color, title=sentence(found, each, zone)))  # fmt: skip
     named = [Lane(label=shown(spelled(*plan.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]  # fmt: skip
     return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, "none")

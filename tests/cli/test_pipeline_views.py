@@ -1,4 +1,4 @@
-"""What `quotascope whatif` and `quotascope recommend` show in the terminal."""
+"""What `quotascope whatif`, `recommend` and `blame` show in the terminal."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.cli.conftest import Run
+from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.rows import make_folder, mutated, produced
 from tests.pipeline.report.results import HOSTILE
 
@@ -66,6 +67,24 @@ def test_whatif_fits_a_terminal(
     assert "3 of 3" in out
     assert "3 clients, 7 candidates" in out
     assert "-: unlimited" not in out
+    assert "\x1b[2J" not in out
+    assert "\u202e" not in out
+
+
+@pytest.mark.parametrize("by", ["client", "api", "topic"])
+def test_blame_fits_a_terminal(
+    by: str, tmp_path: Path, printed: Callable[..., str]
+) -> None:
+    """A culprit with a terrible name in rows, victims in columns, and what is left in a row of its own; brokers beyond ten are counted."""
+    brokers = [{**each, "broker": f"b{number}"} for number in range(12) for each in saturated("erin", seconds=1)]  # fmt: skip
+    folder = stored(tmp_path, [*saturated(HOSTILE), *brokers])
+    out = printed("blame", folder, "--by", by, "--io-threads", 1)
+    assert max(map(len, out.splitlines())) <= 80
+    words = " ".join(out.split())
+    assert "held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each." in words  # fmt: skip
+    assert {"client": "alert('hit')", "api": "Produce", "topic": "raw"}[by] in out
+    assert "not in the log" in out
+    assert "and 3 more brokers" in out
     assert "\x1b[2J" not in out
     assert "\u202e" not in out
 
