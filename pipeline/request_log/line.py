@@ -43,10 +43,6 @@ FIELDS: Final = (
 """The columns that follow from the line alone, in the order of a row."""
 IDENTITY: Final = 16
 """Bytes of an identity: of the hash of the completion and of the line's JSON, which holds connection, correlation id and times in µs."""
-LONGEST_WORK_MS: Final = 86_400_000
-"""Longest that a request is worked on, or its response waits to be sent: a day."""
-LONGEST_WAIT_MS: Final = (1 << 31) - 1
-"""Longest that a request waits for others: the protocol's timeouts are int32, and some clients set `max.poll.interval.ms` to its maximum."""
 FIRST_MS: Final = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * 1000
 LAST_MS: Final = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * 1000
 """Times from `FIRST_MS` to before this are read."""
@@ -87,7 +83,8 @@ class LineReader:
         text = line[start : line.rfind(b"}") + 1]
         found = decoded(text)
         try:
-            _check(completed, found)
+            if not FIRST_MS <= completed < LAST_MS:
+                raise Unreadable(Reason.UNKNOWN_SHAPE, "the time is not in the years 2000 to 2199")  # fmt: skip
             return self._values(completed, found, text)
         except UnknownVersion as error:
             raise Unreadable(Reason.UNKNOWN_VERSION, str(error)) from error
@@ -270,21 +267,6 @@ _CONTENT_OF: Final[dict[int, Any]] = {
     **dict.fromkeys(DESCRIBES, _describe),
     **dict.fromkeys(TOPICS_OF, _topics),
 }
-
-
-def _check(completed: int, line: LogLine[Any, Any]) -> None:
-    """Raise `Unreadable` for a time or a duration that no broker writes."""
-    if not FIRST_MS <= completed < LAST_MS:
-        raise Unreadable(Reason.UNKNOWN_SHAPE, "the time is not in the years 2000 to 2199")  # fmt: skip
-    if not (
-        0 <= line.local_time_ms <= LONGEST_WORK_MS
-        and 0 <= line.response_queue_time_ms <= LONGEST_WORK_MS
-        and 0 <= line.send_time_ms <= LONGEST_WORK_MS
-        and 0 <= (line.request_queue_time_ms or 0) <= LONGEST_WORK_MS
-    ):
-        raise Unreadable(Reason.UNKNOWN_SHAPE, "a duration is below 0 or above a day")
-    if not 0 <= line.remote_time_ms <= LONGEST_WAIT_MS:
-        raise Unreadable(Reason.UNKNOWN_SHAPE, "`remoteTimeMs` is below 0 or more than an int32")  # fmt: skip
 
 
 def _since_1970(text: bytes, zone: tzinfo | None) -> int:

@@ -22,6 +22,10 @@ TopicRow: TypeAlias = dict[str, Any]
 Name: TypeAlias = str | UnsetType | None
 """Null, or not in this version."""
 _Size: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << 31)]
+_Work: TypeAlias = Annotated[float, Meta(ge=0, le=86_400_000)]
+"""Ms that a request is worked on, or that it or its response is in a queue: a day at most."""
+_Wait: TypeAlias = Annotated[float, Meta(ge=0, le=(1 << 31) - 1)]
+"""Ms for others: the protocol's timeouts are int32, and some clients set `max.poll.interval.ms` to its maximum."""
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 
@@ -156,12 +160,12 @@ class LogLine(
     connection: str
     principal: str
     listener: str
-    local_time_ms: float
-    remote_time_ms: float
-    response_queue_time_ms: float
-    send_time_ms: float
+    local_time_ms: _Work
+    remote_time_ms: _Wait
+    response_queue_time_ms: _Work
+    send_time_ms: _Work
     throttle_time_ms: int
-    request_queue_time_ms: float | None = None
+    request_queue_time_ms: _Work | None = None
     is_forwarded: bool = False
 
 
