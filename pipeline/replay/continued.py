@@ -39,12 +39,12 @@ from .frame import (
 from .ledger import (
     ACTIVE_END,
     ACTIVE_MS,
+    BURST_START,
     FIELDS,
     LATEST_MUTE,
     MUTE_END,
     MUTED_MS,
     PAIR_FIELDS,
-    RESULT_FIELDS,
     ReplayLedger,
     booked_of,
     new_ledger,
@@ -59,6 +59,8 @@ HOLD_MS: Final = 10_000
 """How long the newest requests of a broker wait for earlier ones."""
 _UNCLEAR_MS: Final = 24 * IDLE_MS
 """After how long without a request an entity is forgotten that was throttled at last."""
+_OF_CELLS: Final = [MUTED_MS, MUTE_END, BURST_START]
+"""What a part leaves to the next one of the cells of a pair: of a mute only what is beyond the pair's activity."""
 _Key: TypeAlias = tuple[Any, ...]
 """What a row is of; the last part is its broker, but for the buckets of mutations."""
 _Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -174,8 +176,9 @@ class Carried:
     def until(self, brokers: Iterable[str]) -> Ints:
         """Until when the requests of each broker are decided."""
         held = self.rows["brokers"]
-        until: Ints = held.columns["times"][held.at((name,) for name in brokers), 2]
-        return until
+        times = held.columns["times"][:, 2].tolist()
+        until = {name: time for (name,), time in zip(held.places, times, strict=True)}
+        return np.array([until[name] for name in brokers], np.int64)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -435,8 +438,11 @@ def _entered(
         name = names[frame.pair_entities[pair]]
         of_pairs[pair] = (*name, brokers[frame.pair_brokers[pair]])
     keys = list(of_pairs.values())
-    pairs = _by_row(frame.pairs, ledger, "cells", "pairs", "bursts")
+    pairs = _by_row(frame.pairs, ledger, "pairs", "bursts")
+    cells = ledger.cells.reshape(frame.pairs, -1, FIELDS)
+    pairs["cells"] = cells[..., _OF_CELLS].reshape(frame.pairs, -1)
     carried.rows["pairs"].fill(pairs, present, keys)
+    cells[..., _OF_CELLS] = pairs["cells"].reshape(*cells.shape[:2], len(_OF_CELLS))
     connections, first = np.unique(frame.requests.connections, return_index=True)
     hashes, at = hashes[first], frame.requests.pairs[first]
     mutes = _by_row(
@@ -456,6 +462,7 @@ def _entered(
     until = carried.until(key[-1] for key in muted.places)
     muted.forget(muted.columns["latest"].max(axis=1, initial=0) > until)
     results = _closed(plan, ledger, limits.ranks)
+    pairs["cells"] = cells[..., _OF_CELLS].reshape(frame.pairs, -1)
     carried.rows["pairs"].hold(pairs, present, keys)
     _forget_resting(carried)
     return results
@@ -467,7 +474,6 @@ def _closed(plan: ReplayPlan, ledger: ReplayLedger, ranks: Codes) -> pa.Table:
     results = results_of(plan, booked_of(closed, plan.sizes(), ranks), of_active=True)
     cells = ledger.cells.reshape(-1, FIELDS)
     shut = closed.cells.reshape(-1, FIELDS)
-    cells[:, :RESULT_FIELDS] = 0
     cells[:, MUTED_MS] = cells[:, MUTE_END] - shut[:, MUTE_END]
     ledger.pairs.reshape(-1, PAIR_FIELDS)[:, ACTIVE_MS] = 0
     return results
@@ -477,7 +483,7 @@ def _forget_resting(carried: Carried) -> None:
     """Drop entities that came to rest."""
     pairs = carried.rows["pairs"]
     columns, count = pairs.columns, len(pairs.places)
-    beyond = columns["cells"].reshape(count, -1, FIELDS)[..., MUTED_MS]
+    beyond = columns["cells"].reshape(count, -1, len(_OF_CELLS))[..., 0]
     clear = ~columns["bursts"].any(axis=1) & ~beyond.any(axis=1)
     rest_ms = carried.until(key[-1] for key in pairs.places)
     rest_ms -= columns["pairs"][:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)

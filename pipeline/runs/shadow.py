@@ -199,8 +199,8 @@ class ShadowStream:
     def _loaded(self, number: int, epoch: int) -> Carried:
         path = self._state_path(number, epoch)
         try:
-            with self._state.filesystem.open_input_file(path) as source:
-                return Carried.loaded(pa.ipc.open_file(source).read_all())
+            with self._state.filesystem.open_input_stream(path, "zstd") as source:
+                return Carried.loaded(pa.ipc.open_stream(source).read_all())
         except (OSError, pa.ArrowException, LookupError, ValueError) as error:
             remedy = (
                 "restore it, or remove the folder and the table `shadow` to begin again"
@@ -211,13 +211,12 @@ class ShadowStream:
 
     def _save(self, number: int, epoch: int, saved: pa.Table) -> None:
         path = self._state_path(number, epoch)
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
         try:
             if self._state.is_local:
                 self._state.filesystem.create_dir(self.rules, recursive=True)
             with (
-                self._state.filesystem.open_output_stream(path) as sink,
-                pa.ipc.new_file(sink, saved.schema, options=options) as writer,
+                self._state.filesystem.open_output_stream(path, "zstd") as sink,
+                pa.ipc.new_stream(sink, saved.schema) as writer,
             ):
                 writer.write_table(saved)
         except OSError as error:
