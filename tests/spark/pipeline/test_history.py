@@ -33,7 +33,9 @@ def _rows(number: int) -> pa.Table:
     rows: list[dict[str, Any]] = [
         {
             "user": f"user {each % 11}",
+            "api_key": 0,
             "produce_bytes": each,
+            "traffic": [{"topic": f"t{each % 3}", "id": None, "bytes": each}],
             "timestamp": START_MS + each * 777 - number * 5_000,
             "completed": START_MS + each * 777 + 3,
         }
@@ -62,6 +64,10 @@ def _is_kept(folder: Path, done: list[int]) -> None:
     here.update(_source(folder))
     kept = History.open(str(folder / "spark"))
     assert _sums(kept.seconds) == _sums(here.seconds)
+    topics = [Table.open(str(folder / name / "topics")).read().group_by(["user", "kind", "topic", "start"]).aggregate([("bytes", "sum"), ("requests", "sum")]) for name in ("spark", "here")]  # fmt: skip
+    by: Any = [(name, "ascending") for name in ("user", "kind", "topic", "start")]
+    assert len(topics[0])
+    assert topics[0].sort_by(by) == topics[1].sort_by(by)
     order: Any = [(name, "ascending") for name in (*ORDER, "produce_bytes")]
     assert kept.detail.read().sort_by(order) == here.detail.read().sort_by(order)
 
