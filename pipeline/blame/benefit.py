@@ -94,6 +94,10 @@ class Benefit:
         """Those that something is predicted for."""
         return [each for each in self.brokers if each.refusal is None]
 
+    def predicted(self, number: int, part: float) -> list[float | None]:
+        """By broker: the predicted wait of a candidate that this part of the others' requests does not exceed, us."""
+        return [percentile_us(each.predicted_waits[number], part) for each in self.explained]  # fmt: skip
+
     def only(self, number: int) -> Benefit:
         """The same of one candidate."""
         names = ("others_us", "predicted_us", "logged_waits", "predicted_waits")

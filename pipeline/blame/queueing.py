@@ -23,6 +23,7 @@ MOST_ERROR: Final = 0.25
 CLOCK_US: Final = 100.0
 """A difference of mean waits below this is no error: logged times are a millisecond apart, and waking a thread takes about as long."""
 QUIET_US: Final = 1_500
+MOST_DISPATCH: Final = 10
 _STRIDE: Final = 7_919
 """A prime: neighbors draw from different places."""
 _MOST_REQUESTS: Final = 200_000
@@ -102,7 +103,8 @@ class LoggedQueue:
     """
     Queue times of requests that found the pool idle, us: what waking a thread takes; 0 alone where the log has none.
 
-    A request is among them if no other was there since `QUIET_US` before it, as times of the log may be a millisecond out of place.
+    A request is among them if no other was there since `QUIET_US` before it, as times of the log may be a millisecond out of place. Those
+    that waited `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as garbage collection.
     """
     simulated: Ints
     """Waits with all requests as logged, us; dispatch included."""
@@ -133,8 +135,11 @@ def _dispatch(arrivals: Ints, holds: Ints, logged: Ints) -> Ints:
     order = np.argsort(arrivals, kind="stable")
     arrived, waits = arrivals[order], logged[order]
     left = np.maximum.accumulate(arrived + waits + holds[order])
-    quiet = np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]
-    return waits[quiet] if quiet.any() else np.zeros(1, np.int64)
+    quiet = waits[np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]]
+    if not len(quiet):
+        return np.zeros(1, np.int64)
+    usual: Ints = quiet[quiet <= MOST_DISPATCH * np.median(quiet)]
+    return usual
 
 
 def logged_queue(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from enum import Enum
@@ -78,11 +78,6 @@ class QueueTarget:
 
     def __str__(self) -> str:
         return f"p{100 * self.part:g} of {time_text(self.most_us)}"
-
-    def kept(self, waits_us: Sequence[float | None]) -> bool:
-        """Whether all of these percentiles keep it; None is one of no request, and of these alone none keeps it."""
-        known = [wait for wait in waits_us if wait is not None]
-        return bool(known) and max(known) <= self.most_us
 
 
 def time_text(time_us: float | None) -> str:

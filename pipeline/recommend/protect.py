@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -21,8 +21,8 @@ HIGHEST: Final = 3_200.0
 """Percent of a thread: the highest level that is tried, 32 handler threads."""
 _AT_ONCE: Final = 6
 """Levels that are tried in one reading of the log."""
-_ROUNDS: Final = 4
-"""Readings at most: each narrows the levels to a seventh, on their logarithm, the last to 0.4 %."""
+_ROUNDS: Final = 3
+"""Readings at most: each narrows the levels to a seventh, on their logarithm, the last to 2 %."""
 _DEFAULTS: Final = {
     RuleShape.USER: QuotaEntity(DEFAULT),
     RuleShape.CLIENT: QuotaEntity(None, DEFAULT),
@@ -50,7 +50,7 @@ class Protection:
     target: QueueTarget
     answer: Answer
     level: float | None
-    """Percent of a thread that clients are limited to; the lowest tried where the target is out of reach; None without a search."""
+    """Percent of a thread that clients are limited to; the nearest where the target is out of reach; None without a search."""
     queues: Benefit
     """Of the candidate with this level alone; with none, of the log."""
 
@@ -59,8 +59,8 @@ class Protection:
         """Each broker with the percentile of the others' queue times as logged and as predicted, us; None without others."""
         part = self.target.part
         return [
-            (each, percentile_us(each.logged_waits[0], part), percentile_us(each.predicted_waits[0], part))
-            for each in self.queues.explained
+            (each, percentile_us(each.logged_waits[0], part), predicted)
+            for each, predicted in zip(self.queues.explained, self.queues.predicted(0, part), strict=True)
         ]  # fmt: skip
 
     def values(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Protection:
             return f"The log keeps {self.target} on each broker: no limit is needed."
         level = f"{self.level:g} % of a thread for each client"
         if self.answer is Answer.UNREACHABLE:
-            return f"No request quota keeps {self.target}: not even {level}, the lowest tried."  # fmt: skip
+            return f"No request quota that was tried keeps {self.target} for the other clients; the nearest is {level}."  # fmt: skip
         return f"{self.target} is kept for the other clients by {level}, the highest limit found."  # fmt: skip
 
     @property
@@ -97,7 +97,7 @@ class Protection:
             for each, logged, predicted in self.waits
             if self.answer is not Answer.HELD
         ]  # fmt: skip
-        meaning = ("Predictions are lower bounds: requests above a limit never come, and a limited client's own wait does not count.",)  # fmt: skip
+        meaning = ("Closed loop: a limited client sends later, in bursts as brokers let it; its own wait does not count.",)  # fmt: skip
         return (*waits, *(meaning if self.level is not None else ()), *self.queues.notes)  # fmt: skip
 
 
@@ -118,26 +118,32 @@ def protect(
 
     """
     queues = queues_under([Candidate(name="as logged", quotas=QuotaSet())])
-    logged = [percentile_us(each.logged_waits[0], target.part) for each in queues.explained]  # fmt: skip
-    simulated = [percentile_us(each.predicted_waits[0], target.part) for each in queues.explained]  # fmt: skip
-    if queues.explained and target.kept(logged):
+    logged = (percentile_us(each.logged_waits[0], target.part) for each in queues.explained)  # fmt: skip
+    if queues.explained and _worst(logged) <= target.most_us:
         return Protection(target=target, answer=Answer.HELD, level=None, queues=queues)
-    if not queues.explained or target.kept(simulated):
+    if not queues.explained or _worst(queues.predicted(0, target.part)) <= target.most_us:  # fmt: skip
         return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)  # fmt: skip
     low, high, best, levels = floor, HIGHEST, None, [floor]
     for _ in range(_ROUNDS):
         between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
         levels += sorted({round(each, 2) for each in between.tolist()})
         tried = queues_under([limited(level) for level in levels])
-        kept = [n for n in range(len(levels)) if target.kept([percentile_us(each.predicted_waits[n], target.part) for each in tried.explained])]  # fmt: skip
+        waits = [_worst(tried.predicted(n, target.part)) for n in range(len(levels))]
+        kept = [n for n, wait in enumerate(waits) if wait <= target.most_us]
         if not kept and best is None:
-            return Protection(target=target, answer=Answer.UNREACHABLE, level=floor, queues=tried.only(0))  # fmt: skip
+            least = int(np.argmin(waits))
+            return Protection(target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried.only(least))  # fmt: skip
         if kept:
             low = best = levels[kept[-1]]
             queues = tried.only(kept[-1])
         high = min((level for level in levels if level > low), default=high)
         levels = []
     return Protection(target=target, answer=Answer.REACHED, level=best, queues=queues)
+
+
+def _worst(waits_us: Iterable[float | None]) -> float:
+    """The longest of brokers' percentiles; infinite where no broker has other clients."""
+    return max((wait for wait in waits_us if wait is not None), default=np.inf)
 
 
 def limited_to(level: float, shape: RuleShape, windows: ClusterWindows) -> Candidate:

@@ -23,7 +23,7 @@ _HIT_HEADS: Final = ("entity", "=quota", "#limit", "#throttled for", "#share", "
 _NOTES: Final = (
     "Nothing was applied.",
     "Each broker enforces limits separately: a recommended limit is what the broker with the highest demand needs.",
-    "The search for limits takes requests as logged, not slowed down (open loop).",
+    "The search for the lowest limit takes requests as logged, not slowed down (open loop).",
     "The throttled clients are those of a replay of all quotas together, with Kafka's own precedence.",
 )
 

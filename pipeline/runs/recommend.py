@@ -81,7 +81,7 @@ def advise(
         made = recommendations(_needs(history, policy, windows, run, progress), policy)
     else:
         limited = partial(limited_to, shape=policy.shape, windows=windows)
-        queues = partial(benefit_of, folder, mode=Mode.OPEN_LOOP, run=run, threads=policy.io_threads, settings=settings)  # fmt: skip
+        queues = partial(benefit_of, folder, mode=Mode.CLOSED_LOOP, run=run, threads=policy.io_threads, settings=settings)  # fmt: skip
         protection = protect(policy.protect, policy.floors[QuotaType.REQUEST], limited, queues)  # fmt: skip
         made = []
         if protection.answer is Answer.REACHED and protection.level is not None:

@@ -19,33 +19,28 @@ def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("target", "answer"),
-    [("p99=2s", "held"), ("p99=30ms", "reached"), ("p99.9=50us", "unreachable")],
-)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A victim and an aggressor, for 40 seconds."""
+    return Path(written(tmp_path_factory.mktemp("usage"), logged(40)))
+
+
+@pytest.mark.parametrize(("target", "answer"), [("p99=2s", "held"), ("p90=20ms", "reached"), ("p99.9=50us", "unreachable")])  # fmt: skip
 def test_a_target_is_held_or_reached_or_out_of_reach(
-    tmp_path: Path, target: str, answer: str
+    folder: Path, target: str, answer: str
 ) -> None:
     """What is reached limits the client that holds the thread, and no other one, and says what it costs it."""
-    found = protected(Path(written(tmp_path, logged(120))), target)
+    found = protected(folder, target)
     protection = found["protection"]
     assert protection["answer"] == answer
     assert [(each["user"], each["quota_type"]) for each in found["recommended"]] == ([(AGGRESSOR, "request")] if answer == "reached" else [])  # fmt: skip
     if answer == "reached":
         (wait,) = protection["waits"]
-        assert wait["predicted_ms"] <= 30 < wait["logged_ms"]
+        assert wait["predicted_ms"] <= 20 < wait["logged_ms"]
         (made,), (hit,) = found["recommended"], found["hits"]
-        assert 1 < made["limit"] == protection["request_percentage"] < 60
+        assert 5 < made["limit"] == protection["request_percentage"] < 60
         assert hit["muted_ms"] > 0
         assert found["commands"]
-
-
-def test_the_level_found_is_about_the_highest(tmp_path: Path) -> None:
-    """A laxer target allows more."""
-    folder = Path(written(tmp_path, logged(120)))
-    levels = [protected(folder, f"p95={most}ms")["protection"]["request_percentage"] for most in (10, 20, 40)]  # fmt: skip
-    assert levels == sorted(levels)
-    assert levels[0] < levels[-1]
 
 
 @pytest.mark.parametrize(("constant", "threads"), [({"queue_time_ms": None}, ()), ({}, ("--io-threads", "9"))])  # fmt: skip
