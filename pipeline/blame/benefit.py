@@ -197,6 +197,8 @@ def _day(
         late = np.zeros((len(candidates), len(rows)), np.int64)
     else:
         late = lateness(history_of(numbered), candidates, mode, len(rows), settings)
+    encoded = rows["connection"].combine_chunks().dictionary_encode().indices
+    connections = encoded.fill_null(-1).to_numpy().astype(np.int64)
     names, clients = served.clients()
     of_rows = clients[served.groups]
     throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]  # fmt: skip
@@ -209,7 +211,8 @@ def _day(
         for n in range(len(candidates)):
             late_ms = late[n][pool.rows]
             others = ~throttled[n][clients[pool.groups]]
-            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER)[others]  # fmt: skip
+            reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None  # fmt: skip
+            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]  # fmt: skip
             sums[:, n] = queue.simulated[others].sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(

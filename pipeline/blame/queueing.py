@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..replay.closed_loop import Heap, new_heap, pop, push
 from ..replay.compiled import Flags, Floats, Ints, kernel, run
 
 MOST_THREADS: Final = 128
@@ -37,7 +38,13 @@ class Queue(NamedTuple):
     holds: Ints
     """How long each holds a handler thread."""
     present: Flags
-    """0 for one that never comes."""
+    """0 for one that never comes, or comes as the follower of another one."""
+    followers: Ints
+    """The next request of its connection, which its client sends once this one is answered; negative for none."""
+    pauses: Ints
+    """By follower: how long after that."""
+    heap: Heap
+    """Followers that have been sent."""
 
 
 class Waits(NamedTuple):
@@ -53,21 +60,37 @@ Waits.WRITTEN = True  # type: ignore[attr-defined]
 @kernel
 def serve(queue: Queue, made: Waits) -> None:
     """Give each request to the thread that is free first."""
-    threads = len(made.free)
-    for row in range(len(queue.arrivals)):
-        if queue.present[row] == 0:
-            continue
+    row, rows, threads = 0, len(queue.arrivals), len(made.free)
+    while True:
+        while row < rows and queue.present[row] == 0:
+            row += 1
+        sent = queue.heap.size[0] > 0
+        if sent and (row >= rows or queue.heap.times[0] < queue.arrivals[row]):
+            now, number = pop(queue.heap)
+        elif row < rows:
+            now, number = queue.arrivals[row], row
+            row += 1
+        else:
+            break
         first = 0
         for thread in range(1, threads):
             if made.free[thread] < made.free[first]:
                 first = thread
-        begin = max(queue.arrivals[row], made.free[first])
-        made.waits[row] = begin - queue.arrivals[row]
-        made.free[first] = begin + queue.holds[row]
+        begin = max(now, made.free[first])
+        made.waits[number] = begin - now
+        end = begin + queue.holds[number]
+        made.free[first] = end
+        following = queue.followers[number]
+        if following >= 0:
+            push(queue.heap, end + queue.pauses[following], following)
 
 
 def waits_of(
-    arrivals: Ints, holds: Ints, threads: int, present: NDArray[np.bool_] | None = None
+    arrivals: Ints,
+    holds: Ints,
+    threads: int,
+    present: NDArray[np.bool_] | None = None,
+    chains: tuple[Ints, Ints] | None = None,
 ) -> Ints:
     """
     How long each request waits for a handler thread, us; 0 for one that never comes.
@@ -77,11 +100,22 @@ def waits_of(
         holds: how long each holds a thread, us.
         threads: `num.io.threads`.
         present: those that come; all unless given.
+        chains: by request its connection, negative for one that comes at its time whatever the queue; and how long after the previous one of
+            its connection has left it comes, us. None where all come at their time.
 
     """
     order = np.argsort(arrivals, kind="stable")
-    coming = np.ones(len(order), np.int8) if present is None else present.astype(np.int8)  # fmt: skip
-    queue = Queue(arrivals[order], holds[order], coming[order])
+    coming = np.ones(len(order), np.bool_) if present is None else present[order]
+    followers, pauses = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)  # fmt: skip
+    if chains is not None:
+        connections, pauses = (column[order] for column in chains)
+        chained = np.flatnonzero(coming & (connections >= 0))
+        chained = chained[np.argsort(connections[chained], kind="stable")]
+        same = connections[chained[1:]] == connections[chained[:-1]]
+        followers[chained[:-1][same]] = chained[1:][same]
+        coming[chained[1:][same]] = False
+    heap = new_heap(int((followers >= 0).sum()) + 1)
+    queue = Queue(arrivals[order], holds[order], coming.astype(np.int8), followers, pauses, heap)  # fmt: skip
     earliest = int(arrivals.min(initial=0))
     made = Waits(np.zeros(len(order), np.int64), np.full(threads, earliest, np.int64))
     run(serve, queue, made, work=len(order))
@@ -109,14 +143,26 @@ class LoggedQueue:
     simulated: Ints
     """Waits with all requests as logged, us; dispatch included."""
 
-    @property
-    def error(self) -> float:
-        """By which part the mean wait as simulated differs from the logged one; 0 where the log's clock is too coarse to show it."""
-        return relative_error(float(self.simulated.sum()), float(self.logged.sum()), len(self.logged))  # fmt: skip
+    def predicted(self, late_us: Ints, present: NDArray[np.bool_], connections: Ints | None = None) -> Floats:  # fmt: skip
+        """
+        The wait of each request if some come later, or never, us; NaN for those that never come.
 
-    def predicted(self, late_us: Ints, present: NDArray[np.bool_]) -> Floats:
-        """The wait of each request if some come later, or never, us; NaN for those that never come."""
-        waits = waits_of(self.arrivals + late_us, self.holds, self.threads, present)
+        Args:
+            late_us: by how much they come later.
+            present: those that come.
+            connections: by request, negative where it comes at that time whatever the queue; else its client sends it as long after the
+                last one of the connection has left the thread as logged, and as much later as `late_us` grows. None where all come at that time.
+
+        """
+        chains = None
+        if connections is not None:
+            order = np.lexsort((self.arrivals, connections))
+            left = (self.arrivals + self.logged + self.holds)[order]
+            pauses = np.zeros(len(order), np.int64)
+            pauses[order[1:]] = np.maximum(0, self.arrivals[order[1:]] - left[:-1])
+            pauses[order[1:]] += np.maximum(0, np.diff(late_us[order]))
+            chains = connections, pauses
+        waits = waits_of(self.arrivals + late_us, self.holds, self.threads, present, chains)  # fmt: skip
         return np.where(present, waits + drawn(self.dispatch, len(waits)), np.nan)
 
 

@@ -51,7 +51,7 @@ _MEANINGS: Final = {
     Mode.CLOSED_LOOP: "Closed loop: a throttled connection sends its next request later, as a muted channel makes it. A delayed request counts when it arrives.",
 }
 _SAVED: Final = {
-    Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Upper bound: requests above a limit never come.",
+    Mode.OPEN_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle. Usually an upper bound: requests above a limit never come.",
     Mode.CLOSED_LOOP: "Wait saved for others: the part of the queue times of clients that a candidate does not throttle, with the others' requests later.",
 }
 PAGE_NOTES: Final = (
