@@ -213,7 +213,9 @@ def _day(
             others = ~throttled[n][clients[pool.groups]]
             reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None  # fmt: skip
             waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]  # fmt: skip
-            sums[:, n] = queue.simulated[others].sum(), waits.sum()
+            # What following a connection alone does to the queue is no saving.
+            as_logged = queue.predicted(0 * late_ms, np.ones(len(pool), np.bool_), reacting)  # fmt: skip
+            sums[:, n] = as_logged[others].sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(
             BrokerQueue(

@@ -82,7 +82,9 @@ class QueueTarget:
 
 def time_text(time_us: float | None) -> str:
     """A queue time, to three digits; unknown for None."""
-    return "unknown" if time_us is None else f"{time_us / 1e3:.3g} ms"
+    if time_us is None:
+        return "unknown"
+    return f"{time_us / 1e3:.3g} ms" if time_us < _US["s"] else f"{time_us / 1e6:.4g} s"  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

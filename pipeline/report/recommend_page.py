@@ -20,10 +20,12 @@ CHARTS: Final = 12
 _COLORS: Final = {RECOMMENDED: 0, NOW: 1}
 _HEADS: Final = ("entity", "=quota", "#now", "#recommended", "#lowest", "=peak hour", "broker", "#requests", "#throttled while logged")  # fmt: skip
 _HIT_HEADS: Final = ("entity", "=quota", "#limit", "#throttled for", "#share", "#longest", "#throttled now")  # fmt: skip
-_NOTES: Final = (
-    "Nothing was applied.",
+_OF_SHARES: Final = (
     "Each broker enforces limits separately: a recommended limit is what the broker with the highest demand needs.",
     "The search for the lowest limit takes requests as logged, not slowed down (open loop).",
+)
+_NOTES: Final = (
+    "Nothing was applied.",
     "The throttled clients are those of a replay of all quotas together, with Kafka's own precedence.",
 )
 
@@ -125,7 +127,14 @@ def notes(advice: Advice) -> Sequence[str]:
     missing = (
         "The configured quotas are unknown here, so that every limit counts as new."
     )
-    return (*_NOTES, advice.kafka.note, *([missing] if advice.now is None else ()))
+    searched = _OF_SHARES if advice.protection is None else ()
+    return (
+        _NOTES[0],
+        *searched,
+        *_NOTES[1:],
+        advice.kafka.note,
+        *([missing] if advice.now is None else ()),
+    )
 
 
 def configured(advice: Advice, made: Recommendation) -> str:

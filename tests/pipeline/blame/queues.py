@@ -30,7 +30,11 @@ def logged(seconds: int, dispatch_us: int = 60) -> pa.Table:
             "timestamp": done_ms,
             "completed": done_ms,
             "user": np.where(aggressive, AGGRESSOR, VICTIM),
-            "connection": np.where(aggressive, "a", "v"),
+            "connection": np.where(
+                aggressive,
+                np.char.add("a", (np.arange(len(at)) % 16).astype(str)),
+                np.char.add("v", (np.arange(len(at)) % 16).astype(str)),
+            ),
             "queue_time_ms": (waits + dispatch_us) / 1_000,
             "thread_time_ms": holds / 1_000,
             "position": np.arange(len(at)),
