@@ -139,7 +139,7 @@ class Benefit:
         before = sum((each.others_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
         after = sum((each.predicted_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
         return {
-            name: 1 - after[n] / before[n] if before[n] else None
+            name: float(1 - after[n] / before[n]) if before[n] else None
             for n, name in enumerate(self.names)
         }
 
