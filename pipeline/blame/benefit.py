@@ -25,7 +25,7 @@ from ..request_log.schema import REQUESTS
 from ..table import File, Table
 from ..table.table import Run
 from . import intervals
-from .queueing import MOST_ERROR, logged_queue, relative_error
+from .queueing import CLOCK_US, MOST_ERROR, logged_queue
 
 _READ: Final = tuple(dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in {"traffic", "topic_ids"}))))  # fmt: skip
 _MOST_UNKNOWN: Final = 0.01
@@ -69,7 +69,12 @@ class BrokerQueue:
     @property
     def error(self) -> float:
         """By which part the mean wait as simulated differs from the logged one; 0 where the log's clock is too coarse to show it."""
-        return relative_error(self.simulated_us, self.logged_us, self.requests)
+        off = self.simulated_us - self.logged_us
+        return (
+            0.0
+            if abs(off) <= CLOCK_US * self.requests
+            else off / max(self.logged_us, 1.0)
+        )
 
     @property
     def refusal(self) -> str | None:
@@ -134,7 +139,7 @@ class Benefit:
         before = sum((each.others_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
         after = sum((each.predicted_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
         return {
-            name: 1 - after[n] / before[n] if before[n] else None
+            name: float(1 - after[n] / before[n]) if before[n] else None
             for n, name in enumerate(self.names)
         }
 

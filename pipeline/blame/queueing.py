@@ -166,12 +166,6 @@ class LoggedQueue:
         return np.where(present, waits + drawn(self.dispatch, len(waits)), np.nan)
 
 
-def relative_error(simulated_us: float, logged_us: float, requests: int) -> float:
-    """By which part a sum of waits differs from the logged one; 0 below `CLOCK_US` for each request."""
-    off = simulated_us - logged_us
-    return 0.0 if abs(off) <= CLOCK_US * requests else off / max(logged_us, 1.0)
-
-
 def drawn(sample: Ints, count: int) -> Ints:
     """So many draws of a sample, the same each time: requests keep theirs under all candidates."""
     return sample[np.arange(count) * _STRIDE % len(sample)]
