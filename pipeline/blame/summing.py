@@ -218,8 +218,8 @@ def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
     """Values of equal keys added up, in the order of the keys; all are columns of int64."""
     columns = {name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}  # fmt: skip
     size = len(columns[next(iter(keys))])
-    lows = [int(columns[name].min(initial=0)) for name in keys]
-    widths = [int(columns[name].max(initial=0)) - low + 1 for name, low in zip(keys, lows, strict=True)]  # fmt: skip
+    lows = [int(columns[name].min()) if size else 0 for name in keys]
+    widths = [int(columns[name].max()) - low + 1 if size else 1 for name, low in zip(keys, lows, strict=True)]  # fmt: skip
     mixed = np.zeros(size, np.int64)
     for name, low, width in zip(keys, lows, widths, strict=True):
         mixed = mixed * width + columns[name] - low

@@ -1,6 +1,7 @@
 """Blame of a history: sums by pool, slot and client, however it is cut, and what people read of it."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,14 @@ from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.pipeline.blame.intervals import read
-from quotascope.pipeline.blame.summing import Sums, Survey, plan_of, spread, sums_of
+from quotascope.pipeline.blame.summing import (
+    Sums,
+    Survey,
+    plan_of,
+    spread,
+    summed,
+    sums_of,
+)
 from quotascope.pipeline.blame.waits import MARGIN_US
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.report.blame import (  # fmt: skip
@@ -92,6 +100,17 @@ def test_times_over_slots(times: list[tuple[int, int]], slot: int) -> None:
     rows, slots, within = spread(begin, length, slot)
     found = sorted((row, at) for row, each, us in zip(rows.tolist(), slots.tolist(), within.tolist(), strict=True) for at in [each] * us)  # fmt: skip
     assert found == sorted((number, us // slot) for number, (at, us_long) in enumerate(times) for us in range(at, at + us_long))  # fmt: skip
+
+
+@given(rows=st.lists(st.tuples(st.integers(-2, 9), st.sampled_from([0, 1 << 20, 1 << 40]), st.integers(0, 9)), max_size=30), far=st.sampled_from([0, 1 << 31, -(1 << 40)]))  # fmt: skip
+def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
+    """In the order of the keys, wherever these lie."""
+    first, second, values = np.asarray(rows, np.int64).reshape(-1, 3).T
+    found = summed({"a": first + far, "b": second}, {"v": values})
+    expected: Counter[tuple[int, int]] = Counter()
+    for a, b, value in rows:
+        expected[a + far, b] += value
+    assert [(row["a"], row["b"], row["v"]) for row in found.to_pylist()] == [(*key, expected[key]) for key in sorted(expected)]  # fmt: skip
 
 
 def test_nothing_to_divide(tmp_path: Path) -> None:
