@@ -68,7 +68,7 @@ Cells.WRITTEN = True  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Parts:
+class DividedWaits:
     """Waits by slot, victim and culprit; each combination is there once. All columns have one length."""
 
     slots: Ints
@@ -80,7 +80,7 @@ class Parts:
     wait_ns: Ints
 
 
-def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> Parts:  # fmt: skip
+def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> DividedWaits:  # fmt: skip
     """
     Divide the waits that ended from `begin_us` to before `end_us`.
 
@@ -113,7 +113,7 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     filled = np.flatnonzero(cells.keys >= 0)
     left, culprits = np.divmod(cells.keys[filled], width)
     slots, victims = np.divmod(left, width)
-    return Parts(
+    return DividedWaits(
         slots=slots + first,
         victims=victims,
         culprits=np.where(culprits == groups, NOT_LOGGED, culprits),

@@ -52,7 +52,7 @@ _NOTES: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Episode:
+class BusyTime:
     """A time in which a client caused much of what others waited."""
 
     pool: int
@@ -130,7 +130,7 @@ def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints
     return chosen, places
 
 
-def episodes(found: Blame) -> list[Episode]:
+def episodes(found: Blame) -> list[BusyTime]:
     """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
     plan = found.plan
     held = {(pool, client, slot): us for pool, slot, client, _, us in _tuples(found.sums.loads)}  # fmt: skip
@@ -159,12 +159,12 @@ def episodes(found: Blame) -> list[Episode]:
         for slot in slots:
             waits.update(caused.get((pool, client, slot), {}))
         share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))  # fmt: skip
-        made.append(Episode(pool=pool, client=client, begin_us=begin, end_us=end, held_share=share, victims=len(waits), wait_ns=waits.total()))  # fmt: skip
+        made.append(BusyTime(pool=pool, client=client, begin_us=begin, end_us=end, held_share=share, victims=len(waits), wait_ns=waits.total()))  # fmt: skip
     most = max((each.wait_ns for each in made), default=0)
     return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)  # fmt: skip
 
 
-def sentence(found: Blame, each: Episode, zone: tzinfo = UTC) -> str:
+def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
     """An episode in words."""
     plan = found.plan
     length = (plan.end_us - plan.begin_us) // 1_000
@@ -309,7 +309,7 @@ def _plain(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _timeline(found: Blame, chosen: Sequence[Episode], zone: tzinfo) -> Element:
+def _timeline(found: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Element:
     """A lane for each client that caused an episode, the one with most waiting first."""
     plan, lanes = found.plan, dict[int, list[Span]]()
     for each in chosen:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quotascope.pipeline.blame.intervals import Group, Intervals, Place
-from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, Parts, divided
+from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, DividedWaits, divided
 
 from ..replay.ways import WAYS, kernels
 
@@ -48,7 +48,7 @@ def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
     return whole.only((whole.enqueued < end_us) & (whole.released >= begin_us))
 
 
-def sums(*parts: Parts) -> Sums:
+def sums(*parts: DividedWaits) -> Sums:
     """Added up."""
     found: Sums = Counter()
     for part in parts:
