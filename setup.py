@@ -83,9 +83,7 @@ def _extensions() -> list[Extension]:
     if not room.exists():
         shutil.copytree("metrics", room)
     paths = [f"{room.as_posix()}/{name}.py" for name in COMPILED]
-    extensions: list[Extension] = mypycify(
-        paths, group_name="quotascope", target_dir="build/mypyc"
-    )
+    extensions: list[Extension] = mypycify(paths, group_name="quotascope", target_dir="build/mypyc")
     if os.name == "posix":  # lets functions of different modules be merged
         for extension in extensions:
             extension.extra_compile_args.append("-fvisibility=hidden")

@@ -17,7 +17,9 @@ from .settings import AlertSeverity
 _OURS: Final = 'alertname=~"KafkaQuota.+"'
 _PAGES: Final = 'alertname=~"KafkaQuotaThrottleSpike|KafkaQuotaManyClientsThrottled"'
 _THROTTLED: Final = 'alertname=~"KafkaQuota(Produce|Fetch|Request)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
-_ONE_BY_ONE: Final = 'alertname=~"KafkaQuota(Produce|Fetch|Request|Mutation)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
+_ONE_BY_ONE: Final = (
+    'alertname=~"KafkaQuota(Produce|Fetch|Request|Mutation)Throttled|KafkaQuotaThrottleBeyondClientTimeout"'
+)
 _BY_LIMIT: Final = 'alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted|KafkaQuotaHeavyClientWithoutLimit|KafkaQuotaSystemUserThrottledByDefault"'
 
 
@@ -27,9 +29,7 @@ def alertmanager_example(site: Site) -> dict[str, Any]:
     if site.default_owner is not None:
         named.append(site.default_owner)
     teams = list(dict.fromkeys(named))
-    of_teams = [
-        {"matchers": [f"owner={quoted(team)}"], "receiver": team} for team in teams
-    ]
+    of_teams = [{"matchers": [f"owner={quoted(team)}"], "receiver": team} for team in teams]
     ours = {
         "matchers": [_OURS],
         "receiver": "chat",
@@ -59,12 +59,7 @@ def alertmanager_example(site: Site) -> dict[str, Any]:
     return {
         "route": {"receiver": "unrouted", "routes": [ours]},
         "inhibit_rules": [*_inhibitions(site)],
-        "receivers": [
-            {"name": name}
-            for name in dict.fromkeys(
-                ("unrouted", "on-call", "tickets", "chat", *teams)
-            )
-        ],
+        "receivers": [{"name": name} for name in dict.fromkeys(("unrouted", "on-call", "tickets", "chat", *teams))],
     }
 
 
@@ -140,9 +135,7 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
     )
 
 
-def _inhibition(
-    source: Sequence[str], target: Sequence[str], equal: Sequence[str]
-) -> dict[str, Any]:
+def _inhibition(source: Sequence[str], target: Sequence[str], equal: Sequence[str]) -> dict[str, Any]:
     return {
         "source_matchers": list(source),
         "target_matchers": list(target),

@@ -73,9 +73,7 @@ def _as_set(site: Site, rule: Record | Alert) -> Record | Alert:
     return replace(rule, severity=found.severity, wait=found.wait, keep=found.keep)
 
 
-def _group(
-    name: str, rules: Iterable[Record | Alert], interval: str | None = None
-) -> RuleGroup:
+def _group(name: str, rules: Iterable[Record | Alert], interval: str | None = None) -> RuleGroup:
     return RuleGroup(name=name, rules=tuple(rules), interval=interval)
 
 

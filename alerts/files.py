@@ -20,7 +20,9 @@ from .runbook import runbooks
 from .settings import owner_label
 
 _RULES_NOTE: Final = "Written by `quotascope alerts write`; changes here are lost."
-_ALERTMANAGER_NOTE: Final = "An example written by `quotascope alerts write`: copy what you need, and put your own receivers in."
+_ALERTMANAGER_NOTE: Final = (
+    "An example written by `quotascope alerts write`: copy what you need, and put your own receivers in."
+)
 _MISPLACED: Final = {
     "quotascope-prometheusrule.yaml": _RULES_NOTE,
     "alertmanager-example.yaml": _ALERTMANAGER_NOTE,
@@ -43,9 +45,7 @@ class Extras:
 def rule_files(site: Site) -> dict[str, str]:
     """The files for ``rule_files`` of Prometheus, by name; these are committed for the default site."""
     return {
-        "quotascope-recording.yaml": _yaml(
-            _RULES_NOTE, _rules(site, recording_groups(site))
-        ),
+        "quotascope-recording.yaml": _yaml(_RULES_NOTE, _rules(site, recording_groups(site))),
         "quotascope-alerts.yaml": _yaml(_RULES_NOTE, _rules(site, alert_groups(site))),
     }
 
@@ -82,9 +82,7 @@ def write(folder: Path, site: Site, extras: Extras | None = None) -> list[Path]:
     try:
         put_all(texts, make_folders=True)
     except OSError as error:
-        raise CannotWrite(
-            f"{error.filename} cannot be written: {error.strerror}"
-        ) from error
+        raise CannotWrite(f"{error.filename} cannot be written: {error.strerror}") from error
     return list(texts)
 
 
@@ -94,11 +92,7 @@ def misplaced(folder: Path) -> list[Path]:
 
     They are left alone, for they may be in use: a PrometheusRule in a repository that is deployed, an Alertmanager's configuration.
     """
-    return [
-        folder / name
-        for name, note in _MISPLACED.items()
-        if _begins_with(folder / name, f"# {note}")
-    ]
+    return [folder / name for name, note in _MISPLACED.items() if _begins_with(folder / name, f"# {note}")]
 
 
 def _begins_with(file: Path, line: str) -> bool:
@@ -137,9 +131,7 @@ def _rules(site: Site, groups: Iterable[RuleGroup]) -> dict[str, Any]:
                 "name": group.name,
                 **({} if group.interval is None else {"interval": group.interval}),
                 "rules": [
-                    {"record": rule.name, "expr": rule.expr}
-                    if isinstance(rule, Record)
-                    else decorate(site, rule)
+                    {"record": rule.name, "expr": rule.expr} if isinstance(rule, Record) else decorate(site, rule)
                     for rule in group.rules
                 ],
             }

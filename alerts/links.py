@@ -103,17 +103,14 @@ class Site:
         """Refuse what cannot work."""
         check_label(self.cluster_label)
         every = [self.labels, *(each.labels for each in self.alerts.values())]
-        if any(self.cluster_label in labels for labels in every) or (
-            self.has_owners and self.cluster_label == "owner"
-        ):
+        if any(self.cluster_label in labels for labels in every) or (self.has_owners and self.cluster_label == "owner"):
             raise InvalidSite(
                 f"{self.cluster_label!r} cannot be the label of clusters: labels or owners of the configuration set it"
             )
         if self.grafana_url is not None:
             check_address(self.grafana_url, "a Grafana")
         if self.runbook_url is not None and (
-            ALERT not in self.runbook_url
-            or not _ADDRESS.fullmatch(self.runbook_url.replace(ALERT, "x"))
+            ALERT not in self.runbook_url or not _ADDRESS.fullmatch(self.runbook_url.replace(ALERT, "x"))
         ):
             raise InvalidSite(
                 f"{self.runbook_url!r} is not an address of runbooks: it needs https:// or http://, and {ALERT}"
@@ -124,21 +121,15 @@ class Site:
 def check_label(name: str) -> None:
     """Raise ``InvalidSite`` for text that cannot be a label beside those of our series and alerts."""
     if not _LABEL.fullmatch(name) or name.startswith("__"):
-        raise InvalidSite(
-            f"{name!r} cannot be a label: letters, digits and underscores only"
-        )
+        raise InvalidSite(f"{name!r} cannot be a label: letters, digits and underscores only")
     if name in TAKEN:
-        raise InvalidSite(
-            f"{name!r} cannot be a label of its own: it means something else in these rules"
-        )
+        raise InvalidSite(f"{name!r} cannot be a label of its own: it means something else in these rules")
 
 
 def check_address(url: str, of: str) -> None:
     """Raise ``InvalidSite`` for text that is not the address of a web server; ``of`` names the server."""
     if not _ADDRESS.fullmatch(url):
-        raise InvalidSite(
-            f"{url!r} is not the address of {of}: it begins with https:// or http://"
-        )
+        raise InvalidSite(f"{url!r} is not the address of {of}: it begins with https:// or http://")
 
 
 def served_runbooks(exporter_url: str) -> str:
@@ -147,9 +138,7 @@ def served_runbooks(exporter_url: str) -> str:
     return f"{exporter_url.rstrip('/')}/runbooks/{ALERT}"
 
 
-def dashboard_url(
-    site: Site, dashboard: Dashboard, labels: Iterable[str]
-) -> str | None:
+def dashboard_url(site: Site, dashboard: Dashboard, labels: Iterable[str]) -> str | None:
     """
     The address of a dashboard, with those variables set that are among an alert's labels; None where the site names no Grafana.
 
@@ -161,14 +150,9 @@ def dashboard_url(
     if site.grafana_url is None:
         return None
     known = frozenset(labels)
-    named = [
-        (variable, site.cluster_label if variable == "cluster" else variable)
-        for variable in dashboard.variables
-    ]
+    named = [(variable, site.cluster_label if variable == "cluster" else variable) for variable in dashboard.variables]
     query = "&".join(
-        f"var-{variable}={{{{ $labels.{label} | urlquery }}}}"
-        for variable, label in named
-        if label in known
+        f"var-{variable}={{{{ $labels.{label} | urlquery }}}}" for variable, label in named if label in known
     )
     address = f"{site.grafana_url.rstrip('/')}/d/{dashboard.uid}"
     return f"{address}?{query}" if query else address

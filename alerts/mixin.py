@@ -92,10 +92,7 @@ class _Marks:
             system_users=users,
             runbook_url=f"{_RUNBOOK}{ALERT}",
             grafana_url=_GRAFANA,
-            thresholds={
-                one: _Marked.of(site.value(one), self, f"c.thresholds.{name}")
-                for name, one in thresholds()
-            },
+            thresholds={one: _Marked.of(site.value(one), self, f"c.thresholds.{name}") for name, one in thresholds()},
             labels={},
             alerts={alert.name: _settings(alert, "99m") for alert in alerts(site)},
         )
@@ -123,10 +120,7 @@ class _Marks:
         if isinstance(value, _Marked):
             return value.expression
         if isinstance(value, Mapping):
-            fields = [
-                f"{_key(self.text(key), each)}: {self.jsonnet(each, indent + 2)},"
-                for key, each in value.items()
-            ]
+            fields = [f"{_key(self.text(key), each)}: {self.jsonnet(each, indent + 2)}," for key, each in value.items()]
             return _block("{", fields, "}", indent)
         if isinstance(value, list | tuple):
             items = [_item(each, self.jsonnet(each, indent + 2)) for each in value]
@@ -225,9 +219,7 @@ def _owner(site: Site, marks: _Marks) -> str:
 
 
 def _settings(alert: Alert, wait: str, *, enabled: bool = True) -> AlertSettings:
-    return AlertSettings(
-        enabled=enabled, severity=alert.severity, wait=wait, keep=alert.keep
-    )
+    return AlertSettings(enabled=enabled, severity=alert.severity, wait=wait, keep=alert.keep)
 
 
 def _exprs(marked: Site, wait: str, without: str = "") -> dict[str, str]:
@@ -277,10 +269,7 @@ def _item(value: object, text: str) -> str:
 
 def _steps(value: list[Any] | tuple[Any, ...]) -> bool:
     """Whether these are colors with thresholds, which stand in the order of their values."""
-    return any(
-        isinstance(each, Mapping) and isinstance(each.get("value"), _Marked)
-        for each in value
-    )
+    return any(isinstance(each, Mapping) and isinstance(each.get("value"), _Marked) for each in value)
 
 
 def _config(site: Site, named: set[str]) -> Iterator[str]:
@@ -291,18 +280,14 @@ def _config(site: Site, named: set[str]) -> Iterator[str]:
             yield f"{' ' * indent}// {line}"
 
     every = [alert for alert in alerts(site) if alert.name in named]
-    yield from said(
-        4, "Label that separates the clusters of one Prometheus; it need not exist."
-    )
+    yield from said(4, "Label that separates the clusters of one Prometheus; it need not exist.")
     yield f"    cluster_label: {_json(site.cluster_label)},"
     yield from said(
         4,
         "Address of the runbooks, with {alert} for the alert's name, such as https://quotascope.corp/runbooks/{alert} of an exporter; null: no links.",
     )
     yield f"    runbook_url: {_json(site.runbook_url)},"
-    yield from said(
-        4, "Address of the Grafana that has the dashboards; null: no links."
-    )
+    yield from said(4, "Address of the Grafana that has the dashboards; null: no links.")
     yield f"    grafana_url: {_json(site.grafana_url)},"
     yield from said(
         4,

@@ -141,9 +141,7 @@ broker.
 
 def alerts_page() -> str:
     """The whole page."""
-    return "\n".join(
-        [_HEAD, *_alerts(), "", *_gaps(), "", *_thresholds(), "", *_records(), ""]
-    )
+    return "\n".join([_HEAD, *_alerts(), "", *_gaps(), "", *_thresholds(), "", *_records(), ""])
 
 
 def _alerts() -> Iterator[str]:

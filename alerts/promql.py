@@ -21,9 +21,7 @@ _SHORT: Final = 100
 _OPERATORS: Final = ("!=", "=~", "!~", "=")
 
 
-def select(
-    family: Family, *matchers: str, window: str = "", offset: str = "", extra: str = ""
-) -> str:
+def select(family: Family, *matchers: str, window: str = "", offset: str = "", extra: str = "") -> str:
     """
     The series of a family.
 
@@ -94,9 +92,7 @@ def increase(family: Family, window: str, *matchers: str, extra: str = "") -> st
     return _of_counter("increase", family, window, matchers, extra)
 
 
-def _of_counter(
-    function: str, family: Family, window: str, matchers: Iterable[str], extra: str
-) -> str:
+def _of_counter(function: str, family: Family, window: str, matchers: Iterable[str], extra: str) -> str:
     if family.type is not FamilyType.COUNTER:
         raise InvalidExpression(f"{function}() of {family.name}, which is a gauge")
     return call(function, select(family, *matchers, window=window, extra=extra))
@@ -163,8 +159,7 @@ def highest(labels: Sequence[str], **expressions: str) -> str:
     )
     """
     labeled = [
-        call("label_replace", expression, '"of"', f'"{which}"', '""', '""')
-        for which, expression in expressions.items()
+        call("label_replace", expression, '"of"', f'"{which}"', '""', '""') for which, expression in expressions.items()
     ]
     return aggregate("max", labels, "\nor\n".join(labeled))
 

@@ -61,15 +61,11 @@ BROKER_THROTTLED_RATE: Final = "broker:kafka_quota_request_throttled_seconds:rat
 CLUSTER_DELAY_QUEUE: Final = "cluster:kafka_quota_delay_queue_size:sum"
 """Muted connections by quota_type."""
 CLUSTER_THROTTLED_RATE: Final = "cluster:kafka_quota_request_throttled_seconds:rate5m"
-CLUSTER_THROTTLED_BASELINE: Final = (
-    "cluster:kafka_quota_request_throttled_seconds:baseline"
-)
+CLUSTER_THROTTLED_BASELINE: Final = "cluster:kafka_quota_request_throttled_seconds:baseline"
 """The usual throttle time: the highest of the day before, the same hour yesterday and a week ago."""
 CLUSTER_THROTTLED_ENTITIES: Final = "cluster:kafka_quota_throttled_entities:count"
 """Entities throttled for longer than the threshold on average, 0 when there are none."""
-CLUSTER_THROTTLED_ENTITIES_BASELINE: Final = (
-    "cluster:kafka_quota_throttled_entities:baseline"
-)
+CLUSTER_THROTTLED_ENTITIES_BASELINE: Final = "cluster:kafka_quota_throttled_entities:baseline"
 CLUSTER_REJECTIONS: Final = "cluster:kafka_quota_throttling_errors:rate5m"
 """Refusals per second by request."""
 CLUSTER_REJECTIONS_BASELINE: Final = "cluster:kafka_quota_throttling_errors:baseline"

@@ -106,8 +106,7 @@ def owners(site: Site) -> Iterator[Record]:
 def _owned(site: Site, matchers: Sequence[str], team: str | None) -> str:
     # not every agent reports both
     throttle, utilization = (
-        select(family, *matchers)
-        for family in (catalog.THROTTLE_TIME_SECONDS, catalog.UTILIZATION)
+        select(family, *matchers) for family in (catalog.THROTTLE_TIME_SECONDS, catalog.UTILIZATION)
     )
     either_of = operation(throttle, "or", utilization)
     each = aggregate("group", site.keys(*ENTITY_LABELS), either_of)
@@ -174,9 +173,7 @@ def trends(site: Site) -> Iterator[Record]:
     history = series(recorded.ENTITY_UTILIZATION_RECENT, window=TREND_WINDOW)
     # an average of half an hour is that of a quarter ago
     in_three_hours = call("predict_linear", history, "3.25 * 3600")
-    long_before = series(
-        recorded.ENTITY_UTILIZATION_RECENT, window="10m", offset=TREND_NEEDS
-    )
+    long_before = series(recorded.ENTITY_UTILIZATION_RECENT, window="10m", offset=TREND_NEEDS)
     known_for_long = call("present_over_time", long_before)
     yield Record(
         name=recorded.ENTITY_UTILIZATION_RECENT,
@@ -238,14 +235,10 @@ def brokers(site: Site) -> Iterator[Record]:
     """Request time, delay queues and throttle time of every broker."""
     yield Record(
         name=recorded.BROKER_EXEMPT,
-        expr=aggregate(
-            "max", site.keys("broker"), select(catalog.EXEMPT_REQUEST_THREADS)
-        ),
+        expr=aggregate("max", site.keys("broker"), select(catalog.EXEMPT_REQUEST_THREADS)),
         meaning="Request time that no quota counts, in threads.",
     )
-    once = aggregate(
-        "max", site.keys("broker", "user", "client_id"), select(catalog.REQUEST_THREADS)
-    )
+    once = aggregate("max", site.keys("broker", "user", "client_id"), select(catalog.REQUEST_THREADS))
     yield Record(
         name=recorded.BROKER_REQUEST,
         expr=aggregate("sum", site.keys("broker"), once),
@@ -253,9 +246,7 @@ def brokers(site: Site) -> Iterator[Record]:
     )
     yield Record(
         name=recorded.BROKER_CAPACITY,
-        expr=aggregate(
-            "max", site.keys("broker"), select(catalog.REQUEST_CAPACITY_THREADS)
-        ),
+        expr=aggregate("max", site.keys("broker"), select(catalog.REQUEST_CAPACITY_THREADS)),
         meaning="Threads that can serve requests.",
     )
     used = operation(
@@ -288,9 +279,7 @@ def brokers(site: Site) -> Iterator[Record]:
     )
     yield Record(
         name=recorded.BROKER_DELAY_QUEUE,
-        expr=aggregate(
-            "max", site.keys("quota_type", "broker"), select(catalog.DELAY_QUEUE_SIZE)
-        ),
+        expr=aggregate("max", site.keys("quota_type", "broker"), select(catalog.DELAY_QUEUE_SIZE)),
         meaning="Muted connections, by `quota_type`.",
     )
     once = aggregate(
@@ -321,9 +310,7 @@ def clusters(site: Site) -> Iterator[Record]:
     # an entity that is throttled by two quotas counts once
     entities = aggregate("group", site.keys(*ENTITY_LABELS), throttled)
     counted = aggregate("count", site.keys(), entities)
-    none = operation(
-        "0", "*", aggregate("group", site.keys(), series(catalog.BUILD_INFO.name))
-    )
+    none = operation("0", "*", aggregate("group", site.keys(), series(catalog.BUILD_INFO.name)))
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES,
         expr=operation(
@@ -343,9 +330,7 @@ def clusters(site: Site) -> Iterator[Record]:
         meaning="Muted connections, by `quota_type`.",
     )
     labels = site.keys("request")
-    once = aggregate(
-        "max", site.keys("broker", "request"), rate(catalog.THROTTLING_ERRORS, "5m")
-    )
+    once = aggregate("max", site.keys("broker", "request"), rate(catalog.THROTTLING_ERRORS, "5m"))
     yield Record(
         name=recorded.CLUSTER_REJECTIONS,
         expr=aggregate("sum", labels, once),

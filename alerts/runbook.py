@@ -41,9 +41,7 @@ def runbooks(site: Site | None = None) -> Iterator[tuple[str, str]]:
 
 def numbers(site: Site, alert: str) -> dict[str, str]:
     """What a runbook may name: thresholds by name, and the times of the alert, as they are shown."""
-    shown = {
-        name: f"{site.value(each):.15g} {each.unit}" for name, each in thresholds()
-    }
+    shown = {name: f"{site.value(each):.15g} {each.unit}" for name, each in thresholds()}
     times = next(each for each in alerts(site) if each.name == alert)
     return shown | {"for": times.wait, "keep_firing_for": times.keep or "0s"}
 

@@ -37,15 +37,11 @@ def duration_seconds(text: str) -> int:
     """
     found = _DURATION.fullmatch(text) if text else None
     if found is None:
-        raise InvalidSite(
-            f"{text!r} is not a duration of Prometheus such as 90s, 5m or 1h30m"
-        )
+        raise InvalidSite(f"{text!r} is not a duration of Prometheus such as 90s, 5m or 1h30m")
     parts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
     seconds = sum(int(number) * unit for number, unit in parts)
     if seconds >= _LONGEST:
-        raise InvalidSite(
-            f"{text!r} is not a duration of Prometheus: it is longer than 292 years"
-        )
+        raise InvalidSite(f"{text!r} is not a duration of Prometheus: it is longer than 292 years")
     return seconds
 
 
@@ -56,9 +52,7 @@ def duration_text(seconds: int) -> str:
     >>> duration_text(840), duration_text(90)
     ('14m', '90s')
     """
-    unit = next(
-        u for u, length in _UNITS.items() if u in "hms" and not seconds % length
-    )
+    unit = next(u for u, length in _UNITS.items() if u in "hms" and not seconds % length)
     return f"{seconds // _UNITS[unit]}{unit}"
 
 
@@ -107,10 +101,7 @@ class Clients:
         >>> Clients(user='a"b', client_id_pattern="app-.*").matchers()
         ('user="a\\"b"', 'client_id=~"(?s:app-.*)"')
         """
-        return tuple(
-            f"{label}{operator}{quoted(text)}"
-            for label, operator, text in self._given()
-        )
+        return tuple(f"{label}{operator}{quoted(text)}" for label, operator, text in self._given())
 
     def condition(self) -> str:
         r"""
@@ -133,21 +124,14 @@ class Clients:
 
     def _given(self) -> list[tuple[str, str, str]]:
         # a name may have several lines, which a dot matches in Prometheus 3, but not in Prometheus 2 and in templates
-        patterns = [
-            text and f"(?s:{text})"
-            for text in (self.user_pattern, self.client_id_pattern)
-        ]
+        patterns = [text and f"(?s:{text})" for text in (self.user_pattern, self.client_id_pattern)]
         every = (
             ("user", "=", self.user),
             ("user", "=~", patterns[0]),
             ("client_id", "=", self.client_id),
             ("client_id", "=~", patterns[1]),
         )
-        return [
-            (label, operator, text)
-            for label, operator, text in every
-            if text is not None
-        ]
+        return [(label, operator, text) for label, operator, text in every if text is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,10 +181,7 @@ def owner_label(owners: Iterable[Owner], default: str | None) -> str:
     >>> owner_label([Owner(team="payments", clients=Clients(user="alice"))], None)
     '{{ if eq $labels.user "alice" }}{{ "payments" }}{{ end }}'
     """
-    cases = [
-        f"if {owner.clients.condition()} }}}}{{{{ {go_text(owner.team)} }}}}"
-        for owner in owners
-    ]
+    cases = [f"if {owner.clients.condition()} }}}}{{{{ {go_text(owner.team)} }}}}" for owner in owners]
     if default is not None:
         last = f"{{{{ {go_text(default)} }}}}"
         if not cases:
@@ -219,7 +200,5 @@ def check_pattern(pattern: str) -> str:
         with warnings.catch_warnings(action="ignore"):  # of [[:alpha:]]
             re.compile(pattern)
     except re.error as error:
-        raise InvalidSite(
-            f"{pattern!r} is not a regular expression: {error}"
-        ) from error
+        raise InvalidSite(f"{pattern!r} is not a regular expression: {error}") from error
     return pattern

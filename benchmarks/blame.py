@@ -44,31 +44,37 @@ class Load:
 @contextmanager
 def broker(threads: int, folder: Path) -> Iterator[Cluster]:
     """A broker of the newest release with so many handler threads, and its request log at `cluster.nodes[1].request_log`."""
-    plugin = Plugin(newest=True, logs_requests=True, settings={"num.io.threads": str(threads)})  # fmt: skip
+    plugin = Plugin(newest=True, logs_requests=True, settings={"num.io.threads": str(threads)})
     with running(Layout.COMBINED, folder, plugin=plugin) as cluster:
-        with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:  # fmt: skip
-            admin.create_topics({LOAD: {"num_partitions": 1, "replication_factor": 1}, WIDE: {"num_partitions": PARTITIONS, "replication_factor": 1}}, wait_for_metadata=True)  # fmt: skip
-        producer = confluent_kafka.Producer({"bootstrap.servers": cluster.admin, "log_level": 0})  # fmt: skip
+        with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
+            admin.create_topics(
+                {
+                    LOAD: {"num_partitions": 1, "replication_factor": 1},
+                    WIDE: {"num_partitions": PARTITIONS, "replication_factor": 1},
+                },
+                wait_for_metadata=True,
+            )
+        producer = confluent_kafka.Producer({"bootstrap.servers": cluster.admin, "log_level": 0})
         for partition in range(PARTITIONS):
             producer.produce(WIDE, bytes(1_000), partition=partition)
         producer.flush(30)
         yield cluster
 
 
-def loaded(cluster: Cluster, aggressors: Sequence[str], seconds: float, victim: str = "small_produces") -> Load:  # fmt: skip
+def loaded(cluster: Cluster, aggressors: Sequence[str], seconds: float, victim: str = "small_produces") -> Load:
     """Let the victim send for so long, and the aggressors (keys of `CONNECTIONS`) as well."""
     begin_ms = time.time_ns() // 1_000_000
     command = [sys.executable, "-m", "tests.cluster.flood"]
     place = [cluster.admin, str(seconds)]
-    started = {VICTIM: [*command, victim, VICTIM, *place, "--connections", "16", "--rate", str(RATE)]}  # fmt: skip
+    started = {VICTIM: [*command, victim, VICTIM, *place, "--connections", "16", "--rate", str(RATE)]}
     for kind in aggressors:
-        started[kind] = [*command, kind, kind, *place, "--connections", str(CONNECTIONS[kind])]  # fmt: skip
-    floods = {name: subprocess.Popen(each, stdout=subprocess.PIPE) for name, each in started.items()}  # fmt: skip
-    sent = {name: json.loads(flood.communicate(timeout=seconds + 60)[0])["sent"] for name, flood in floods.items()}  # fmt: skip
+        started[kind] = [*command, kind, kind, *place, "--connections", str(CONNECTIONS[kind])]
+    floods = {name: subprocess.Popen(each, stdout=subprocess.PIPE) for name, each in started.items()}
+    sent = {name: json.loads(flood.communicate(timeout=seconds + 60)[0])["sent"] for name, flood in floods.items()}
     return Load(begin_ms=begin_ms, end_ms=time.time_ns() // 1_000_000, sent=sent)
 
 
-def culprits_of(log: Path, folder: Path, threads: int | None) -> tuple[Blame, dict[str, float]]:  # fmt: skip
+def culprits_of(log: Path, folder: Path, threads: int | None) -> tuple[Blame, dict[str, float]]:
     """Ingest a request log; return who is blamed, and by client id the s for which the victim waited because of it."""
     call(["ingest", str(log), "--broker", "1", "--into", str(folder)])
     found = blame(str(folder), threads=threads)
@@ -77,7 +83,7 @@ def culprits_of(log: Path, folder: Path, threads: int | None) -> tuple[Blame, di
     for row in found.sums.matrix.to_pylist():
         if clients[of_groups[row["victim"]]][1] == VICTIM:
             culprit = row["culprit"]
-            waits["not in the log" if culprit < 0 else clients[of_groups[culprit]][1]] += row["wait_ns"]  # fmt: skip
+            waits["not in the log" if culprit < 0 else clients[of_groups[culprit]][1]] += row["wait_ns"]
     return found, {name: ns / 1e9 for name, ns in waits.most_common()}
 
 
@@ -87,9 +93,9 @@ def call(arguments: list[str]) -> None:
         app(arguments, standalone_mode=False)
 
 
-def rounds(threads: int, runs: Sequence[Sequence[str]], seconds: float) -> Iterator[tuple[Sequence[str], Path]]:  # fmt: skip
+def rounds(threads: int, runs: Sequence[Sequence[str]], seconds: float) -> Iterator[tuple[Sequence[str], Path]]:
     """For each run its aggressors, and a log of its requests alone: all on one broker, each with a log of its own."""
-    with TemporaryDirectory() as folder, broker(threads, Path(folder) / "kafka") as cluster:  # fmt: skip
+    with TemporaryDirectory() as folder, broker(threads, Path(folder) / "kafka") as cluster:
         log = cluster.nodes[1].request_log
         for number, aggressors in enumerate(runs):
             time.sleep(1)
@@ -108,7 +114,13 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=15)
     given = parser.parse_args()
-    kinds = [("large_produces",), ("small_fetches",), ("metadata",), ("large_produces", "metadata"), ("small_fetches", "large_produces")]  # fmt: skip
+    kinds = [
+        ("large_produces",),
+        ("small_fetches",),
+        ("metadata",),
+        ("large_produces", "metadata"),
+        ("small_fetches", "large_produces"),
+    ]
     wrong = 0
     for threads in (1, 2):
         count = given.runs // 2
@@ -120,8 +132,11 @@ def main() -> int:
             named = [name for name in waits if name != "not in the log"]
             right = set(named[: len(aggressors)]) == set(aggressors)
             wrong += not right
-            shown = ", ".join(f"{name} {s:.2f} s" for name, s in list(waits.items())[:4])  # fmt: skip
-            print(f"threads {threads} (estimated {found.plan.threads[0]}), {' + '.join(aggressors)}: {'right' if right else 'WRONG'}; {shown}", flush=True)  # noqa: T201  # fmt: skip
+            shown = ", ".join(f"{name} {s:.2f} s" for name, s in list(waits.items())[:4])
+            print(  # noqa: T201
+                f"threads {threads} (estimated {found.plan.threads[0]}), {' + '.join(aggressors)}: {'right' if right else 'WRONG'}; {shown}",
+                flush=True,
+            )
     print(f"{given.runs - wrong} of {given.runs} right")  # noqa: T201
     return int(wrong > 0)
 

@@ -43,7 +43,7 @@ def requests(broker: int, count: int, begin_ms: float) -> tuple[pa.Table, float]
     before = np.cumsum(held) - held
     taken = np.maximum.accumulate(arrived - before) + before
     clients = random.zipf(1.3, count) % CLIENTS
-    topics: Any = pa.array([[{"topic": f"topic-{n}", "id": None, "bytes": 100}] for n in range(TOPICS)])  # fmt: skip
+    topics: Any = pa.array([[{"topic": f"topic-{n}", "id": None, "bytes": 100}] for n in range(TOPICS)])
     columns: dict[str, Any] = {
         "timestamp": (taken + held).astype(np.int64),
         "completed": (taken + held).astype(np.int64),
@@ -57,7 +57,10 @@ def requests(broker: int, count: int, begin_ms: float) -> tuple[pa.Table, float]
         **dict.fromkeys(("remote_time_ms", "response_queue_time_ms", "network_time_ms"), np.zeros(count)),
         "traffic": topics.take(pa.array(clients % TOPICS)),
     }  # fmt: skip
-    rows = [pa.array(columns[each.name]).cast(each.type) if each.name in columns else pa.nulls(count, each.type) for each in REQUESTS]  # fmt: skip
+    rows = [
+        pa.array(columns[each.name]).cast(each.type) if each.name in columns else pa.nulls(count, each.type)
+        for each in REQUESTS
+    ]
     return pa.Table.from_arrays(rows, schema=REQUESTS), float(arrived[-1])
 
 
@@ -107,19 +110,21 @@ def main() -> int:
     plain = {"local": sorted_here, "spark": sorted_by_spark}
     if "spark" in given.engines:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        SparkSession.builder.config("spark.driver.memory", "3g").config("spark.sql.shuffle.partitions", "8").getOrCreate()  # fmt: skip
+        SparkSession.builder.config("spark.driver.memory", "3g").config(
+            "spark.sql.shuffle.partitions", "8"
+        ).getOrCreate()
     for millions in given.millions:
         with tempfile.TemporaryDirectory() as passing:
             folder = str((given.keep or Path(passing)) / f"{millions}")
             table = written(Path(folder), millions)
             for engine in given.engines:
                 work = partial(blame, folder, threads=1, engine=Engine(engine))
-                timed(
-                    1, partial(plain[engine], table)
-                )  # files are in memory, and kernels are compiled
-                base, ours = (timed(given.times, each) for each in (partial(plain[engine], table), work))  # fmt: skip
-                shown = [f"{each[0]:.1f} / {median(each):.1f} / {each[-1]:.1f} s" for each in (base, ours)]  # fmt: skip
-                _SAY(f"{millions} M, {engine}: read and sort {shown[0]}, blame {shown[1]}, ratio {median(ours) / median(base):.2f}, {median(ours) / millions:.2f} s a million")  # fmt: skip
+                timed(1, partial(plain[engine], table))  # files are in memory, and kernels are compiled
+                base, ours = (timed(given.times, each) for each in (partial(plain[engine], table), work))
+                shown = [f"{each[0]:.1f} / {median(each):.1f} / {each[-1]:.1f} s" for each in (base, ours)]
+                _SAY(
+                    f"{millions} M, {engine}: read and sort {shown[0]}, blame {shown[1]}, ratio {median(ours) / median(base):.2f}, {median(ours) / millions:.2f} s a million"
+                )
     return 0
 
 

@@ -96,9 +96,7 @@ class Broker:
     def __init__(self, folder: Path, rules: Path) -> None:
         certificates = make_certificates(folder)
         plan = Plan(node_id=1, broker=True, controller=True)
-        config = properties(
-            plan, [plan], folder / "data", certificates, authorizer=False
-        )
+        config = properties(plan, [plan], folder / "data", certificates, authorizer=False)
         self.agents = RivalAgents(certificates, rules=rules)
         self.address = plan.address("ADMIN")
         self._node = Node(1, folder / "node", config, self.agents)
@@ -122,9 +120,7 @@ class Broker:
             self._node.kill()
 
     def _set_quotas(self) -> None:
-        connection = Connection(
-            bootstrap_servers=(self.address,), protocol=SecurityProtocol.PLAINTEXT
-        )
+        connection = Connection(bootstrap_servers=(self.address,), protocol=SecurityProtocol.PLAINTEXT)
         with closing(Quotas(connection)) as quotas:
             quotas.set(({"user": None, "client-id": None}, QUOTAS))
 
@@ -135,9 +131,7 @@ class Broker:
             answers = link.makefile("rb")
             for start in range(0, len(client_ids), AT_ONCE):
                 some = client_ids[start : start + AT_ONCE]
-                requests = [
-                    _request(api, name) for name in some for api in (PRODUCE, FETCH)
-                ]
+                requests = [_request(api, name) for name in some for api in (PRODUCE, FETCH)]
                 link.sendall(b"".join(requests))
                 for _ in requests:
                     (size,) = struct.unpack(">i", answers.read(4))

@@ -21,9 +21,7 @@ class Callbacks:
         jvm = context._jvm  # noqa: SLF001 - as above
         self._bus = context._jsc.sc().listenerBus()  # noqa: SLF001 - as above
         methods = jvm.java.lang.Class.forName(INTERFACE).getMethods()
-        body: dict[str, Any] = dict.fromkeys(
-            (each.getName() for each in methods), _ignore
-        )
+        body: dict[str, Any] = dict.fromkeys((each.getName() for each in methods), _ignore)
         body["onTaskEnd"] = self._on_task_end
         body["equals"] = _is_same  # the bus asks when it removes a listener
         body["Java"] = type("Java", (), {"implements": [INTERFACE]})

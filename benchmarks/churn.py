@@ -77,9 +77,7 @@ class Broker:
         keys = [(name, *which) for name in self._ids for which in ATTRIBUTES]
         layout, values = self._columns.place(keys, array("d", self._numbers()))
         return SourceRead(
-            health=SourceHealth(
-                name=self._node_id, dialect="made up", up=True, duration_seconds=0.1
-            ),
+            health=SourceHealth(name=self._node_id, dialect="made up", up=True, duration_seconds=0.1),
             table=BeanTable(node_id=self._node_id, layout=layout, values=values),
         )
 
@@ -132,9 +130,7 @@ def _column(key: Key) -> BeanColumn:
 
 def _tenant(key: Key) -> BeanColumn:
     name, kind, attribute = key
-    return BeanColumn(
-        Bean.of("kafka.server", {"type": kind, "tenant": name}), attribute
-    )
+    return BeanColumn(Bean.of("kafka.server", {"type": kind, "tenant": name}), attribute)
 
 
 def _limits() -> Limits:
@@ -165,9 +161,7 @@ def resident_mib() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def run(
-    total: int, live: int, new: int, column: ColumnOf
-) -> Iterator[tuple[int, float, int, Snapshot, int]]:
+def run(total: int, live: int, new: int, column: ColumnOf) -> Iterator[tuple[int, float, int, Snapshot, int]]:
     """Ids so far, resident MiB, blocks of Python's allocator, snapshot and bytes of the page, ten times."""
     broker, exporter, names = Broker("1", live, column), Exporter(), _names()
     scrapes = total // new

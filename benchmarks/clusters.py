@@ -30,19 +30,11 @@ LIMITS: Final = {
 }
 """As they are configured: bytes/s, bytes/s, percent."""
 USERS: Final = 997
-RULES: Final = {
-    kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): LIMITS[kind]}) for kind in TYPES
-}
-CONFIGURED: Final = Limits(
-    rules=RULES, nodes={"1": NodeSettings()}, active_controller="1", read_at=0.0
-)
+RULES: Final = {kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): LIMITS[kind]}) for kind in TYPES}
+CONFIGURED: Final = Limits(rules=RULES, nodes={"1": NodeSettings()}, active_controller="1", read_at=0.0)
 TAKEN_AT: Final = 1_795_251_780.0
-_HEALTH: Final = SourceHealth(
-    name="broker-1", dialect="jolokia", up=True, duration_seconds=0.1
-)
-_ATTRIBUTES: Final = dict.fromkeys(TYPES, "byte-rate") | {
-    QuotaType.REQUEST: "request-time"
-}
+_HEALTH: Final = SourceHealth(name="broker-1", dialect="jolokia", up=True, duration_seconds=0.1)
+_ATTRIBUTES: Final = dict.fromkeys(TYPES, "byte-rate") | {QuotaType.REQUEST: "request-time"}
 Key = tuple[QuotaType, str, str, str]
 """Quota type, user, client id, attribute."""
 

@@ -98,9 +98,7 @@ class Truth:
         values.append(value)
 
 
-def conditions(
-    truth: Truth, day: Mapping[str, float]
-) -> Iterator[tuple[Name, list[bool]]]:
+def conditions(truth: Truth, day: Mapping[str, float]) -> Iterator[tuple[Name, list[bool]]]:
     """Each alert that the evening could fire, and in which seconds its condition holds."""
     spike, _, refusals, *_ = day.values()
     yield ("KafkaQuotaThrottleSpike",), [
@@ -109,10 +107,7 @@ def conditions(
     ]  # fmt: skip
     yield (
         ("KafkaQuotaRejectionsRising", "CreateTopics"),
-        [
-            rate > REJECTIONS.value and rate > REJECTIONS_FACTOR.value * refusals
-            for rate in _rates(truth.refused, 1)
-        ],
+        [rate > REJECTIONS.value and rate > REJECTIONS_FACTOR.value * refusals for rate in _rates(truth.refused, 1)],
     )
     seconds = range(truth.seconds)
     for (group, *who), delays in truth.delays.items():
@@ -130,9 +125,7 @@ def conditions(
         holds = []
         for at in seconds:
             window = used[max(0, at - 1800) : at + 1]
-            mean = (sum(window) + earlier * max(0, 1800 - len(window))) / max(
-                1800, len(window)
-            )
+            mean = (sum(window) + earlier * max(0, 1800 - len(window))) / max(1800, len(window))
             quiet = not any(delays[max(0, at - 1800) : at + 1])
             holds.append(mean > NEAR_LIMIT.value and quiet)
         yield ("KafkaQuotaNearLimit", group.lower(), *who), holds
@@ -174,17 +167,13 @@ def spans(firing: Sequence[bool]) -> list[tuple[int, int]]:
     return found
 
 
-async def play(
-    minutes: float, folder: Path, day: Mapping[str, float]
-) -> dict[str, object]:
+async def play(minutes: float, folder: Path, day: Mapping[str, float]) -> dict[str, object]:
     """Run the evening after such a day, and compare."""
     clock = SteadyClock()
     simulation = Simulation(clock())
     truth, fired = Truth(simulation), defaultdict[Name, set[int]](set)
     async with AsyncExitStack() as stack:
-        urls = [
-            await stack.enter_async_context(each) for each in _pair(simulation, clock)
-        ]
+        urls = [await stack.enter_async_context(each) for each in _pair(simulation, clock)]
         targets = [exporter.url.removeprefix("http://") for exporter in urls]
         fill(folder, earlier(day, time.time()))
         prometheus = Prometheus(folder, configuration(folder, targets, LOOK_SECONDS))
@@ -198,17 +187,10 @@ async def play(
             if second and second % LOOK_SECONDS == 0:
                 for name in await asyncio.to_thread(_firing, prometheus):
                     fired[name].add(second)
-                (folder / "fired.json").write_text(
-                    json.dumps({" ".join(k): sorted(v) for k, v in fired.items()})
-                )
+                (folder / "fired.json").write_text(json.dumps({" ".join(k): sorted(v) for k, v in fired.items()}))
         up = prometheus.query("up")
         groups = prometheus.get("rules")["groups"]
-        bad = [
-            rule["name"]
-            for group in groups
-            for rule in group["rules"]
-            if rule["health"] != "ok"
-        ]
+        bad = [rule["name"] for group in groups for rule in group["rules"] if rule["health"] != "ok"]
     health = {"targets up": sum(value for _, value in up), "rules not ok": bad}
     return health | report(truth, fired, day)
 
@@ -233,9 +215,7 @@ def _firing(prometheus: Prometheus) -> list[Name]:
     ]
 
 
-def report(
-    truth: Truth, fired: Mapping[Name, set[int]], day: Mapping[str, float]
-) -> dict[str, object]:
+def report(truth: Truth, fired: Mapping[Name, set[int]], day: Mapping[str, float]) -> dict[str, object]:
     """What fired, what should have, and in how many looks they differ by more than the tolerance."""
     rules = {alert.name: alert for alert in alerts(Site())}
     rows, wrong, looks = [], 0, 0
@@ -247,9 +227,7 @@ def report(
     }
     for name in sorted({*fired, *(name for name, each in should.items() if any(each))}):
         firing = should.get(name, [False] * truth.seconds)
-        seen = [
-            at in fired.get(name, ()) for at in range(0, truth.seconds, LOOK_SECONDS)
-        ]
+        seen = [at in fired.get(name, ()) for at in range(0, truth.seconds, LOOK_SECONDS)]
         for at, shown in zip(range(0, truth.seconds, LOOK_SECONDS), seen, strict=True):
             around = firing[max(0, at - TOLERANCE_SECONDS) : at + TOLERANCE_SECONDS + 1]
             wrong += shown not in around

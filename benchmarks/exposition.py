@@ -68,13 +68,13 @@ def compare(series: int, name: str, rounds: int) -> Times:
     for number in track(range(rounds + WARM_UP), name, console=Console(stderr=True)):
         cluster.step(*CHANGES[name][:2])
         reads = cluster.reads()
-        joining, joined = timed(lambda: join.snapshot(reads, CONFIGURED, LimitsHealth(), TAKEN_AT))  # noqa: B023  # fmt: skip
+        joining, joined = timed(lambda: join.snapshot(reads, CONFIGURED, LimitsHealth(), TAKEN_AT))  # noqa: B023
         writing, text = timed(lambda: renderer.render(joined, NOW))  # noqa: B023
         theirs, expected = timed(lambda: exposition(joined, NOW))  # noqa: B023
         assert text == expected
         ratio = (joining + theirs) / (joining + writing)
         if number >= WARM_UP:
-            for what, value in zip(times, (joining, writing, theirs, ratio), strict=True):  # fmt: skip
+            for what, value in zip(times, (joining, writing, theirs, ratio), strict=True):
                 times[what].append(value)
     return times
 
@@ -82,14 +82,14 @@ def compare(series: int, name: str, rounds: int) -> Times:
 def capped(series: int, rounds: int) -> Times:
     """What the cap costs, beside the text of all entities and of those that it leaves."""
     cluster, join = Cluster(series), Join()
-    cap, whole, rest = Cardinality(CardinalityConfig(max_entities=CAP)), Renderer(), Renderer()  # fmt: skip
+    cap, whole, rest = Cardinality(CardinalityConfig(max_entities=CAP)), Renderer(), Renderer()
     names = f"cap of {CAP:,}", "text of all", "text of those shown"
     times: Times = {name: [] for name in names}
     for number in range(rounds + WARM_UP):
         cluster.step(0.1, 0.0)
         joined = join.snapshot(cluster.reads(), CONFIGURED, LimitsHealth(), TAKEN_AT)
         capping, shown = timed(lambda: cap.apply(joined))  # noqa: B023
-        both = [timed(lambda: each[0].render(each[1], NOW))[0] for each in ((whole, joined), (rest, shown))]  # noqa: B023  # fmt: skip
+        both = [timed(lambda: each[0].render(each[1], NOW))[0] for each in ((whole, joined), (rest, shown))]  # noqa: B023
         if number >= WARM_UP:
             for name, value in zip(names, (capping, *both), strict=True):
                 times[name].append(value)
@@ -169,13 +169,13 @@ def spread(values: Sequence[float], scale: float = 1e3) -> str:
 def comparison(series: int, results: dict[str, Times]) -> Table:
     """Return the comparisons as people read them."""
     shown = Table(title=f"{series:,} series: CPU ms, min / median / max")
-    for heading in ("between two scrapes", "join", "text", "generate_latest", "times faster", "goal"):  # fmt: skip
+    for heading in ("between two scrapes", "join", "text", "generate_latest", "times faster", "goal"):
         shown.add_column(heading)
     for name, times in results.items():
         goal = CHANGES[name][2]
         color = "green" if statistics.median(times["ratio"]) >= goal else "red"
         each = [spread(times[what]) for what in ("join", "text", "prometheus_client")]
-        shown.add_row(name, *each, f"[{color}]{spread(times['ratio'], 1)}[/]", f"{goal}")  # fmt: skip
+        shown.add_row(name, *each, f"[{color}]{spread(times['ratio'], 1)}[/]", f"{goal}")
     return shown
 
 

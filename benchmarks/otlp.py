@@ -102,18 +102,12 @@ class Plain:
     def __init__(self, url: str, *, gzip: bool, limit: int | None) -> None:
         coding = Compression.Gzip if gzip else Compression.NoCompression
         self._exporter = Counting(endpoint=url, compression=coding, timeout=120)
-        self._reader = PeriodicExportingMetricReader(
-            self._exporter, export_interval_millis=math.inf
-        )
+        self._reader = PeriodicExportingMetricReader(self._exporter, export_interval_millis=math.inf)
         views = [SdkView(instrument_name="*", aggregation_cardinality_limit=limit)]
-        provider = MeterProvider(
-            [self._reader], resource=RESOURCE, views=views if limit else ()
-        )
+        provider = MeterProvider([self._reader], resource=RESOURCE, views=views if limit else ())
         meter = provider.get_meter("quotascope")
         for family in families():
-            meter.create_observable_gauge(
-                otel_name(family), [self._callback(family)], ucum(family), family.help
-            )
+            meter.create_observable_gauge(otel_name(family), [self._callback(family)], ucum(family), family.help)
         self._view: Exposed | None = None
 
     def push(self, snapshot: Snapshot) -> int:
@@ -122,9 +116,7 @@ class Plain:
         self._reader.collect()
         return self._exporter.points
 
-    def _callback(
-        self, family: Family
-    ) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    def _callback(self, family: Family) -> Callable[[CallbackOptions], Iterable[Observation]]:
         def observe(_: CallbackOptions) -> Iterable[Observation]:
             if self._view is None:
                 return

@@ -34,9 +34,7 @@ def utilizations() -> list[float]:
     return found
 
 
-def greatest_seen(
-    values: list[float], every_s: float, chance: random.Random
-) -> Iterator[float]:
+def greatest_seen(values: list[float], every_s: float, chance: random.Random) -> Iterator[float]:
     """The greatest value that reads at this pace see of each burst."""
     step = int(every_s * 1000 / _STEP_MS)
     for _ in range(_BURSTS):
@@ -53,16 +51,12 @@ def main() -> None:
     values = utilizations()
     chance = random.Random(1)  # noqa: S311 - phases, not secrets
     tell(f"greatest utilization of a burst: {max(values):.2f}")
-    tell(
-        "a read every | bursts seen at all | seen at 0.8 or above | median of what is seen"
-    )
+    tell("a read every | bursts seen at all | seen at 0.8 or above | median of what is seen")
     for every_s in (60.0, 30.0, 15.0, 10.0, 5.0, 1.0):
         seen = sorted(greatest_seen(values, every_s, chance))
         at_all = sum(value > 0 for value in seen) / len(seen)
         high = sum(value >= 0.8 for value in seen) / len(seen)  # noqa: PLR2004 - a usual alert
-        tell(
-            f"{every_s:10.0f} s | {at_all:18.0%} | {high:20.0%} | {seen[len(seen) // 2]:.2f}"
-        )
+        tell(f"{every_s:10.0f} s | {at_all:18.0%} | {high:20.0%} | {seen[len(seen) // 2]:.2f}")
 
 
 if __name__ == "__main__":

@@ -107,10 +107,7 @@ def threads(sensors: Sequence[Sensor]) -> Loop:
 def entities(*, check: bool) -> Loop:
     """Record batches over many sensors, one after the other."""
     registry, clock = Registry(), _Clock()
-    sensors = [
-        sensor(registry, f"s{number}", bucket=True, bound=NEVER)
-        for number in range(ENTITIES)
-    ]
+    sensors = [sensor(registry, f"s{number}", bucket=True, bound=NEVER) for number in range(ENTITIES)]
     records_of = [sensors[entity].record for entity in chosen()]
 
     def loop(records: int) -> None:
@@ -126,10 +123,7 @@ def entities(*, check: bool) -> Loop:
 def batches(*, check: bool) -> Loop:
     """Record the same as arrays."""
     registry, clock = Registry(), _Clock()
-    sensors = [
-        sensor(registry, f"s{number}", bucket=True, bound=NEVER)
-        for number in range(ENTITIES)
-    ]
+    sensors = [sensor(registry, f"s{number}", bucket=True, bound=NEVER) for number in range(ENTITIES)]
     whose, values = np.array(chosen()), np.ones(BATCH)
 
     def loop(records: int) -> None:
@@ -180,9 +174,7 @@ SCENARIOS = (
         goal=1.2,
     ),
     Scenario(name="rate + bucket", make=_one(bucket=True, check=False), goal=1.2),
-    Scenario(
-        name="rate + bucket, checked", make=_one(bucket=True, check=True), goal=1.2
-    ),
+    Scenario(name="rate + bucket, checked", make=_one(bucket=True, check=True), goal=1.2),
     Scenario(name="rate, violated", make=violating, goal=1.2),
     Scenario(
         name="rate, violated, returned",
@@ -190,17 +182,13 @@ SCENARIOS = (
         make=breaching,
         goal=1.2,
     ),
-    Scenario(
-        name="two threads, one sensor", make=lambda: threads([_sensor(bucket=True)])
-    ),
+    Scenario(name="two threads, one sensor", make=lambda: threads([_sensor(bucket=True)])),
     Scenario(
         name="two threads, two sensors",
         make=lambda: threads([_sensor(bucket=True), _sensor(bucket=True)]),
     ),
     Scenario(name="2,000 entities", make=lambda: entities(check=False), goal=1.2),
-    Scenario(
-        name="2,000 entities, checked", make=lambda: entities(check=True), goal=1.2
-    ),
+    Scenario(name="2,000 entities, checked", make=lambda: entities(check=True), goal=1.2),
     Scenario(
         name="2,000 entities, batch",
         kafka="2,000 entities",

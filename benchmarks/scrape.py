@@ -101,9 +101,7 @@ def scrape(rival: Rival, broker: Broker) -> Scrape:
     names = (b"kafka_server_quota", b"kafka_quota_")
     series = sum(line.startswith(names) for line in text.splitlines())
     assert series > CLIENTS, f"{rival.url} shows {series} quota series"
-    return Scrape(
-        seconds, after[0] - before[0], after[1] - before[1], len(text), series
-    )
+    return Scrape(seconds, after[0] - before[0], after[1] - before[1], len(text), series)
 
 
 @contextmanager
@@ -120,9 +118,7 @@ def quotascope(broker: Broker, folder: Path) -> Iterator[Rival]:
     environment = {**os.environ, "QUOTASCOPE_COLLECTION__MAX_AGE_SECONDS": "0"}
     program = Path(sys.executable).with_name("quotascope")
     with (folder / "exporter.log").open("wb") as log:
-        process = subprocess.Popen(
-            [program, "serve", *words], stderr=log, env=environment
-        )
+        process = subprocess.Popen([program, "serve", *words], stderr=log, env=environment)
     try:
         wait_until_ready(f"http://127.0.0.1:{port}/-/ready")
         yield Rival(f"http://127.0.0.1:{port}/metrics", process.pid)
@@ -214,9 +210,7 @@ def main() -> int:
     """Print the table and perhaps write it as JSON."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument(
-        "--rules", type=Path, default=RULES, help="rules of jmx_exporter"
-    )
+    parser.add_argument("--rules", type=Path, default=RULES, help="rules of jmx_exporter")
     parser.add_argument("--json", type=Path, help="file to write the results to")
     options = parser.parse_args()
     rivals, idle = run(options.rounds, options.rules)

@@ -95,16 +95,22 @@ CLIENTS = (
 
 def produce(client: Client, partition: int) -> bytes:
     """Produce, version 3."""
-    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=client.size + 1_000)  # fmt: skip
+    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=client.size + 1_000)
     builder.append(timestamp=None, key=None, value=bytes(client.size))
     builder.close()
     records = bytes(builder.buffer())
-    return struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, partition, len(records)) + records  # fmt: skip
+    return (
+        struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, partition, len(records)) + records
+    )
 
 
 def fetch(client: Client, partition: int) -> bytes:
     """Fetch, version 4."""
-    return struct.pack(">iiiibi", -1, 0, 1, client.size, 0, 1) + _text(DATA) + struct.pack(">iiqi", 1, partition, 0, client.size)  # fmt: skip
+    return (
+        struct.pack(">iiiibi", -1, 0, 1, client.size, 0, 1)
+        + _text(DATA)
+        + struct.pack(">iiqi", 1, partition, 0, client.size)
+    )
 
 
 def request(client: Client, partition: int) -> bytes:
@@ -119,7 +125,9 @@ def _text(text: str) -> bytes:
 
 def topics(client: Client, number: int) -> bytes:
     """CreateTopics, version 7, that only validates: charged as any other."""
-    topic = CreateTopicsRequest.CreatableTopic(name=f"new-{number}", num_partitions=client.size, replication_factor=1, assignments=[], configs=[])  # fmt: skip
+    topic = CreateTopicsRequest.CreatableTopic(
+        name=f"new-{number}", num_partitions=client.size, replication_factor=1, assignments=[], configs=[]
+    )
     asked = CreateTopicsRequest(topics=[topic], timeout_ms=5_000, validate_only=True)
     body: bytes = asked.encode(version=7)
     return bytes(body)
@@ -142,7 +150,7 @@ class Sender:
 
     def __init__(self, client: Client, address: str, partition: int) -> None:
         host, _, port = address.rpartition(":")
-        self._client, self._place, self._partition = client, (host, int(port)), partition  # fmt: skip
+        self._client, self._place, self._partition = client, (host, int(port)), partition
         self._free: list[tuple[float, socket.socket]] = []
         self.sent = self.throttled_ms = 0
         self.refused = 0
@@ -152,7 +160,7 @@ class Sender:
         """Send from `begin` on until `end`, of the monotonic clock."""
         key, version, make = BODIES[self._client.kind]
         head = struct.pack(">hhi", key, version, 1) + _text(self._client.name)
-        body = head + (b"\0" if key == _TOPICS else b"") + make(self._client, self._partition)  # fmt: skip
+        body = head + (b"\0" if key == _TOPICS else b"") + make(self._client, self._partition)
         number = 0
         while True:
             turn, of_burst = divmod(number, self._client.burst)
@@ -203,31 +211,35 @@ def half(cluster: Cluster, seconds: float) -> tuple[int, int]:
         for number, node in enumerate((1, 2))
         if client.kind != "topics" or number
     ]
-    threads = [threading.Thread(target=each.run, args=(begin, begin + seconds)) for each in senders]  # fmt: skip
+    threads = [threading.Thread(target=each.run, args=(begin, begin + seconds)) for each in senders]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     late = max(sender.latest_s for sender in senders)
-    _SAY(f"  sent {sum(each.sent for each in senders):,} requests, the latest by {late:.2f} s; throttles in answers {sum(each.throttled_ms for each in senders) / 1_000:.1f} s")  # fmt: skip
+    _SAY(
+        f"  sent {sum(each.sent for each in senders):,} requests, the latest by {late:.2f} s; throttles in answers {sum(each.throttled_ms for each in senders) / 1_000:.1f} s"
+    )
     return began_ms, time.time_ns() // 1_000_000
 
 
 def _admin(cluster: Cluster, node: int) -> str:
     properties = cluster.nodes[node]._properties["listeners"]  # noqa: SLF001 - tests know no other way
-    return next(each.partition("://")[2] for each in properties.split(",") if each.startswith("ADMIN://"))  # fmt: skip
+    return next(each.partition("://")[2] for each in properties.split(",") if each.startswith("ADMIN://"))
 
 
 @contextmanager
 def shipping(cluster: Cluster) -> Iterator[None]:
     """Send the lines of the brokers' request logs to the topic, each broker's into the partition of its number."""
     stop = threading.Event()
-    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.admin, "client.id": "shipper", "linger.ms": 500, "log_level": 0})  # fmt: skip
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": cluster.admin, "client.id": "shipper", "linger.ms": 500, "log_level": 0}
+    )
 
     def ship() -> None:
         rest = dict.fromkeys((1, 2), b"")
         with ExitStack() as stack:
-            logs = {number: stack.enter_context(cluster.nodes[number].request_log.open("rb")) for number in rest}  # fmt: skip
+            logs = {number: stack.enter_context(cluster.nodes[number].request_log.open("rb")) for number in rest}
             over = False
             while not over:
                 over = stop.wait(0.5)
@@ -268,13 +280,13 @@ class Stream:
         self._runs += 1
         self._stack = ExitStack()
         conf = {"spark.jars": ",".join(str(jar) for jar in jars())}
-        driver = spark_process(self._folder / f"driver-{self._runs}", version=CONNECTOR, conf=conf)  # fmt: skip
+        driver = spark_process(self._folder / f"driver-{self._runs}", version=CONNECTOR, conf=conf)
         self.driver = self._stack.enter_context(driver)
         self.driver.send(["benchmarks.shadow:stream", [self._options], {}])
 
     def kill(self) -> None:
         """Kill Python and the JVM."""
-        children = Path(f"/proc/{self.driver.pid}/task/{self.driver.pid}/children").read_text()  # fmt: skip
+        children = Path(f"/proc/{self.driver.pid}/task/{self.driver.pid}/children").read_text()
         for pid in [*map(int, children.split()), self.driver.pid]:
             os.kill(pid, signal.SIGKILL)
         with suppress(Exception):
@@ -312,7 +324,10 @@ class Samples:
 
 def decided_until(port: int) -> float:
     """What the driver says, epoch s; 0 when it says nothing."""
-    with suppress(OSError, ValueError), urllib.request.urlopen(f"http://localhost:{port}/metrics", timeout=10) as answer:  # fmt: skip
+    with (
+        suppress(OSError, ValueError),
+        urllib.request.urlopen(f"http://localhost:{port}/metrics", timeout=10) as answer,
+    ):
         for line in answer.read().decode().splitlines():
             if line.startswith("quotascope_shadow_decided_timestamp_seconds "):
                 return float(line.split()[1])
@@ -327,22 +342,36 @@ def wait_until_decided(port: int, until_ms: int) -> None:
     _SAY(f"  decided until {decided_until(port):.0f}, needed {until_ms / 1_000:.0f}")
 
 
-def compare(usage: Path, candidates: Path, first: tuple[int, int], second: tuple[int, int], samples: Samples) -> dict[str, Any]:  # fmt: skip
+def compare(
+    usage: Path, candidates: Path, first: tuple[int, int], second: tuple[int, int], samples: Samples
+) -> dict[str, Any]:
     """Predicted and logged, by client."""
     rows = Table.open(str(usage / "shadow"), None, SHADOW).read()
     predicted: Any = results_since(rows, first[0] - 1_000, first[1] + 5_000)
     history: Any = History.open(str(usage)).detail.read()
     times = history["timestamp"]
-    halves = [history.filter(pc.and_(pc.greater_equal(times, pa.scalar(begin - 1_000)), pc.less_equal(times, pa.scalar(end + 5_000)))) for begin, end in (first, second)]  # fmt: skip
+    halves = [
+        history.filter(
+            pc.and_(pc.greater_equal(times, pa.scalar(begin - 1_000)), pc.less_equal(times, pa.scalar(end + 5_000)))
+        )
+        for begin, end in (first, second)
+    ]
     replayed = replay(halves[0], read_candidates(candidates), settings=ReplaySettings())
-    sums = {table: {(row["client_id"], row["quota_type"]): tuple(row[name] for name in COUNTED) for row in rows.to_pylist()} for table, rows in (("stream", predicted), ("whatif", replayed))}  # fmt: skip
-    found: dict[str, Any] = {"equals whatif": sums["stream"] == sums["whatif"], "clients": {}}  # fmt: skip
+    sums = {
+        table: {(row["client_id"], row["quota_type"]): tuple(row[name] for name in COUNTED) for row in rows.to_pylist()}
+        for table, rows in (("stream", predicted), ("whatif", replayed))
+    }
+    found: dict[str, Any] = {"equals whatif": sums["stream"] == sums["whatif"], "clients": {}}
     for client in CLIENTS:
-        of = predicted.filter(
-            pc.equal(predicted["client_id"], pa.scalar(client.name))
-        ).to_pylist()
-        logged, before = (part.filter(pc.equal(part["client_id"], pa.scalar(client.name))).to_pylist() for part in reversed(halves))  # fmt: skip
-        sampled = {broker: sum(seen) / len(seen) * sum(row["broker"] == broker for row in before) for (name, broker), seen in samples.seen.items() if name == client.name}  # fmt: skip
+        of = predicted.filter(pc.equal(predicted["client_id"], pa.scalar(client.name))).to_pylist()
+        logged, before = (
+            part.filter(pc.equal(part["client_id"], pa.scalar(client.name))).to_pylist() for part in reversed(halves)
+        )
+        sampled = {
+            broker: sum(seen) / len(seen) * sum(row["broker"] == broker for row in before)
+            for (name, broker), seen in samples.seen.items()
+            if name == client.name
+        }
         found["clients"][client.name] = {
             "exporter": sum(sampled.values()) if sampled else None,
             "requests": [len(before), len(logged)],
@@ -367,15 +396,34 @@ def main() -> int:
     seconds = given.minutes * 60
     with ExitStack() as stack:
         folder = given.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        cluster = stack.enter_context(running(Layout.PAIR, folder / "kafka", plugin=Plugin(newest=True, logs_requests=True)))  # fmt: skip
+        cluster = stack.enter_context(
+            running(Layout.PAIR, folder / "kafka", plugin=Plugin(newest=True, logs_requests=True))
+        )
         _topics(cluster)
         quotas = stack.enter_context(closing(Quotas(cluster.connection())))
-        rules = [({"user": "ANONYMOUS", "client-id": client.name}, {KEYS[client.kind]: client.limit}) for client in CLIENTS]  # fmt: skip
+        rules = [
+            ({"user": "ANONYMOUS", "client-id": client.name}, {KEYS[client.kind]: client.limit}) for client in CLIENTS
+        ]
         quotas.set(*((entity, dict.fromkeys(keys, ENDLESS)) for entity, keys in rules))
         candidates = folder / "candidates.yaml"
-        candidates.write_text("quotas:\n" + "".join(f"  - {json.dumps(entity | keys)}\n" for entity, keys in rules))  # fmt: skip
+        candidates.write_text("quotas:\n" + "".join(f"  - {json.dumps(entity | keys)}\n" for entity, keys in rules))
         usage = folder / "usage"
-        options = ["--topic", f"kafka://{cluster.admin}/{LOG}", "--candidates", str(candidates), "--into", str(usage), "--broker-pattern", "-([0-9]+)$", "--every", "5s", "--hold", "5s", "--port", str(given.port)]  # fmt: skip
+        options = [
+            "--topic",
+            f"kafka://{cluster.admin}/{LOG}",
+            "--candidates",
+            str(candidates),
+            "--into",
+            str(usage),
+            "--broker-pattern",
+            "-([0-9]+)$",
+            "--every",
+            "5s",
+            "--hold",
+            "5s",
+            "--port",
+            str(given.port),
+        ]
         stack.enter_context(shipping(cluster))
         shadow = Stream(folder, options)
         shadow.start()
@@ -407,17 +455,17 @@ def main() -> int:
         wait_until_decided(given.port, second[1])
         shadow.kill()
         found = compare(usage, candidates, first, second, samples)
-        found["written"] = sum(cluster.nodes[number].request_log.read_bytes().count(b"\n") for number in (1, 2))  # fmt: skip
+        found["written"] = sum(cluster.nodes[number].request_log.read_bytes().count(b"\n") for number in (1, 2))
     _SAY(json.dumps(found, indent=1))
     return 0
 
 
 def _topics(cluster: Cluster) -> None:
-    with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:  # fmt: skip
+    with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
         made = {name: {"assignments": {0: [1], 1: [2]}} for name in (LOAD, DATA)}
         made[LOG] = {"num_partitions": 3, "replication_factor": 1}  # type: ignore[dict-item]
         admin.create_topics(made, wait_for_metadata=True)
-    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.admin, "batch.size": 30_000, "log_level": 0})  # fmt: skip
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.admin, "batch.size": 30_000, "log_level": 0})
     for partition in (0, 1):
         for _ in range(1_000):
             producer.produce(DATA, bytes(1_000), partition=partition)

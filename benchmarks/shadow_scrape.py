@@ -47,7 +47,9 @@ def candidates() -> Iterator[Candidate]:
     yield Candidate(name="half", quotas=half, added=half)
     users = all_of(DEFAULT, None, 10.0)
     yield Candidate(name="by user", quotas=users, based=True)
-    few = QuotaSet({entity: values for number in range(100) for entity, values in all_of(f"user-{number}", DEFAULT, 0.25).items()})  # fmt: skip
+    few = QuotaSet(
+        {entity: values for number in range(100) for entity, values in all_of(f"user-{number}", DEFAULT, 0.25).items()}
+    )
     yield Candidate(name="a hundred users", quotas=few, added=few)
 
 
@@ -83,7 +85,7 @@ class Side:
 
 def compare(change: tuple[float, float], rounds: int) -> dict[str, list[float]]:
     """CPU seconds of a scrape without and with shadows, and the share that these add, round by round."""
-    cluster, without, beside = Cluster(5 * ENTITIES), Side(Shadows()), Side(Shadows(candidates()))  # fmt: skip
+    cluster, without, beside = Cluster(5 * ENTITIES), Side(Shadows()), Side(Shadows(candidates()))
     times: dict[str, list[float]] = {"without": [], "with": [], "added": []}
     for number in range(rounds + WARM_UP):
         cluster.step(*change)
@@ -94,7 +96,7 @@ def compare(change: tuple[float, float], rounds: int) -> dict[str, list[float]]:
         for side, place in sides if number % 2 else sides[::-1]:
             spent[place], _ = timed(lambda: side.scrape(answer, reads))  # noqa: B023
         if number >= WARM_UP:
-            for name, value in zip(times, (*spent, spent[1] / spent[0] - 1), strict=True):  # fmt: skip
+            for name, value in zip(times, (*spent, spent[1] / spent[0] - 1), strict=True):
                 times[name].append(value)
     return times
 
@@ -107,7 +109,9 @@ def main() -> None:
     for name, change in CHANGES.items():
         times = compare(change, rounds)
         met = "met" if statistics.median(times["added"]) < GOAL else "missed"
-        print(f"{name}: without {spread(times['without'])} ms, with {spread(times['with'])} ms, added {spread(times['added'], 100)} % (goal {GOAL:.0%}: {met})")  # noqa: T201  # fmt: skip
+        print(  # noqa: T201
+            f"{name}: without {spread(times['without'])} ms, with {spread(times['with'])} ms, added {spread(times['added'], 100)} % (goal {GOAL:.0%}: {met})"
+        )
 
 
 if __name__ == "__main__":

@@ -44,12 +44,14 @@ def main() -> int:
         os.environ |= sessions.environment(folder)
         spark: Any = sessions.start(folder / "spark", sessions.LOCAL)
         run, usage = SparkRun(spark), str(folder / "usage")
-        written = write_logs(folder / "logs", given.lines * given.batches, Crowd(entities=given.entities), parts=BROKERS * given.batches)  # fmt: skip
+        written = write_logs(
+            folder / "logs", given.lines * given.batches, Crowd(entities=given.entities), parts=BROKERS * given.batches
+        )
         history = History.create(usage)
         shadow = ShadowStream(usage, history, candidates(given.shadows), hold_ms=500)
         tables = IngestTables.create(usage)
         for batch in range(given.batches):
-            files = [str(each) for each in written.files[batch * BROKERS : (batch + 1) * BROKERS]]  # fmt: skip
+            files = [str(each) for each in written.files[batch * BROKERS : (batch + 1) * BROKERS]]
 
             def read(files: list[str] = files) -> int:
                 kept = ingest(spark, files, usage, OPTIONS).kept
@@ -79,7 +81,7 @@ def _measured(work: Callable[[], int]) -> tuple[float, float]:
 
 
 def _three(figures: tuple[float, ...], digits: int) -> str:
-    return "/".join(f"{each:,.{digits}f}" for each in (min(figures), median(figures), max(figures)))  # fmt: skip
+    return "/".join(f"{each:,.{digits}f}" for each in (min(figures), median(figures), max(figures)))
 
 
 if __name__ == "__main__":

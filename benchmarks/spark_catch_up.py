@@ -54,14 +54,14 @@ def watched(
     folder: str,
 ) -> dict[str, Any]:
     """In the driver: what the listener shows each second, and when each query that `ends` has read that many rows."""
-    with attach(spark, http_enabled=False, summary_file=f"{folder}/summary.json") as listener:  # fmt: skip
+    with attach(spark, http_enabled=False, summary_file=f"{folder}/summary.json") as listener:
         queries = {}
         for user, options in sources.items():
             rows = spark.readStream.format("kafka").options(**options).load()
             if user == SLOW:
                 rows = rows.selectExpr("java_method('java.lang.Thread', 'sleep', 20L)")
             writer = rows.writeStream.format("noop").queryName(user)
-            queries[user] = writer.option("checkpointLocation", f"{folder}/{user}").start()  # fmt: skip
+            queries[user] = writer.option("checkpointLocation", f"{folder}/{user}").start()
         samples: dict[str, list[Sample]] = {user: [] for user in sources}
         over: dict[str, float] = {}
         while ends.keys() - over.keys():
@@ -98,7 +98,7 @@ def filled(kafka: Cluster, rows: int) -> str:
 @contextmanager
 def producing(kafka: Cluster) -> Iterator[confluent_kafka.Producer]:
     """A producer without a quota, whose batches are ten records."""
-    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin, "batch.num.messages": 10})  # fmt: skip
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin, "batch.num.messages": 10})
     yield producer
     assert producer.flush(120) == 0
 
@@ -129,16 +129,18 @@ def results(minutes: float, folder: Path) -> dict[str, Any]:
         with closing(Quotas(kafka.connection())) as quotas:
             for user in (*BACKLOGS, FED):
                 quotas.set(({"user": user}, {"consumer_byte_rate": LIMIT}))
-        ends = {user: int((60 * minutes * each + 60) * ROWS) for user, each in BACKLOGS.items()}  # fmt: skip
+        ends = {user: int((60 * minutes * each + 60) * ROWS) for user, each in BACKLOGS.items()}
         longest = max(ends.values())
-        topics = {user: filled(kafka, ends.get(user, 2_000 if user == FED else longest)) for user in (*BACKLOGS, FED, SLOW)}  # fmt: skip
+        topics = {
+            user: filled(kafka, ends.get(user, 2_000 if user == FED else longest)) for user in (*BACKLOGS, FED, SLOW)
+        }
         sources = {user: source(kafka, user, topic) for user, topic in topics.items()}
         feeding = threading.Thread(target=feed, args=(kafka, topics[FED], over))
-        with spark_process(folder / "spark", version=CONNECTOR, master="local[8]", conf=conf) as driver:  # fmt: skip
+        with spark_process(folder / "spark", version=CONNECTOR, master="local[8]", conf=conf) as driver:
             feeding.start()
             try:
                 # by name: this module is `__main__` here, and another one there
-                driver.send(["benchmarks.spark_catch_up:watched", [sources, ends, str(folder)], {}])  # fmt: skip
+                driver.send(["benchmarks.spark_catch_up:watched", [sources, ends, str(folder)], {}])
                 found: dict[str, Any] = driver.receive()
             finally:
                 over.set()
@@ -160,12 +162,12 @@ def source(kafka: Cluster, user: str, topic: str) -> dict[str, str]:
 
 def table(found: dict[str, Any], minutes: float) -> Table:
     """Predicted and measured seconds, when so many minutes of backlog were left."""
-    shown = Table("backlog", "predicted s", "measured s", "error %", "largest error % until 2 minutes before")  # fmt: skip
+    shown = Table("backlog", "predicted s", "measured s", "error %", "largest error % until 2 minutes before")
     for user, each in BACKLOGS.items():
         over = found["over"][user]
         samples = [(over - at, seconds) for at, seconds in found["samples"][user]]
         left, seconds = min(samples, key=lambda one: abs(one[0] - 60 * minutes * each))
-        errors = [abs(guess / rest - 1) for rest, guess in samples if rest >= 120 * minutes]  # fmt: skip
+        errors = [abs(guess / rest - 1) for rest, guess in samples if rest >= 120 * minutes]
         shown.add_row(
             f"{each * minutes:g} min",
             f"{seconds:.0f}",
@@ -174,14 +176,14 @@ def table(found: dict[str, Any], minutes: float) -> Table:
             f"{100 * max(errors, default=math.nan):.1f}",
         )
     fed = [seconds for _, seconds in found["samples"][FED]]
-    shown.add_row("grows", f"{fed[-1]:.0f}", "never", "", f"{sum(map(math.isfinite, fed))} of {len(fed)} finite")  # fmt: skip
+    shown.add_row("grows", f"{fed[-1]:.0f}", "never", "", f"{sum(map(math.isfinite, fed))} of {len(fed)} finite")
     return shown
 
 
 def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
-    parser.add_argument("--minutes", type=float, default=1.0, help="what a minute of backlog lasts")  # fmt: skip
+    parser.add_argument("--minutes", type=float, default=1.0, help="what a minute of backlog lasts")
     parser.add_argument("--json", type=Path, help="file to write the samples to")
     options = parser.parse_args()
     console = Console(width=150)

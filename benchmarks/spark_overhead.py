@@ -164,10 +164,7 @@ def working(*, busy: bool) -> Iterator[None]:
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of the median, by resampling."""
     chance = random.Random(7)  # noqa: S311 - no secrets here
-    medians = sorted(
-        statistics.median(chance.choices(ratios, k=len(ratios)))
-        for _ in range(RESAMPLES)
-    )
+    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
     return medians[int(RESAMPLES * 0.025)], medians[int(RESAMPLES * 0.975)]
 
 
@@ -212,17 +209,13 @@ def main() -> int:
     """Print the table and perhaps write it as JSON."""
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument(
-        "--busy", action="store_true", help="keep the driver busy in Python, too"
-    )
+    parser.add_argument("--busy", action="store_true", help="keep the driver busy in Python, too")
     parser.add_argument("--json", type=Path, help="file to write the results to")
     options = parser.parse_args()
     sides = compare(options.rounds, busy=options.busy)
     Console(width=150).print(table(sides))
     if options.json:
-        runs = {
-            name: [asdict(each) for each in side.runs] for name, side in sides.items()
-        }
+        runs = {name: [asdict(each) for each in side.runs] for name, side in sides.items()}
         options.json.write_text(json.dumps(runs, indent=2) + "\n", encoding="utf-8")
     return 0
 

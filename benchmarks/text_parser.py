@@ -38,10 +38,7 @@ Read = Callable[[bytes], int]
 
 def page(lines: int, quotas: int, moment: int) -> bytes:
     """A page of so many lines, so many of them quotas, whose numbers are those of one moment."""
-    text = [
-        QUOTAS[line % len(QUOTAS)].format(line // len(QUOTAS), line * 1.37 + moment)
-        for line in range(quotas)
-    ]
+    text = [QUOTAS[line % len(QUOTAS)].format(line // len(QUOTAS), line * 1.37 + moment) for line in range(quotas)]
     text += [OTHERS[line % len(OTHERS)].format(line) for line in range(lines - quotas)]
     return "\n".join((*text, "")).encode()
 
@@ -104,9 +101,7 @@ def main() -> None:
         print(f"{LINES} lines, {quotas} of them quotas")  # noqa: T201
         for kind, (theirs, ours) in compare(quotas, rounds).items():
             ratios = [left / right for left, right in zip(theirs, ours, strict=True)]
-            per_line = [
-                [time * 1e9 / LINES for time in times] for times in (theirs, ours)
-            ]
+            per_line = [[time * 1e9 / LINES for time in times] for times in (theirs, ours)]
             goal = f" (goal {GOAL:g})" if quotas < LINES else ""
             print(f"  {kind}: {spread(ratios, 1)} times faster{goal}")  # noqa: T201
             print(f"    prometheus_client {spread(per_line[0], 0)} ns per line")  # noqa: T201

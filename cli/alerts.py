@@ -131,9 +131,7 @@ def write(
     from quotascope.alerts.files import write as write_all
 
     ours = installation.site(grafana_url=grafana_url, system_users=system_users)
-    extras = Extras(
-        alertmanager=alertmanager, prometheus_rule=prometheus_rule, runbooks=runbooks
-    )
+    extras = Extras(alertmanager=alertmanager, prometheus_rule=prometheus_rule, runbooks=runbooks)
     written = write_all(folder, ours, extras)
     single = [path for path in written if path.suffix != ".md"]
     for path in single:

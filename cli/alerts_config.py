@@ -73,9 +73,7 @@ def _text(value: object) -> object:
 
 
 Number = Annotated[float, BeforeValidator(_number), Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[
-    float, BeforeValidator(_number), Field(ge=0, le=1, allow_inf_nan=False)
-]
+Share = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1, allow_inf_nan=False)]
 Duration = Annotated[str, BeforeValidator(_text), _valid(duration_seconds)]
 LabelName = Annotated[str, _valid(check_label)]
 LabelValue = Annotated[
@@ -101,9 +99,7 @@ class PromiseConfig(Section):
         description="Share of 30 days in which no broker throttles the entity, in percent. Below 93, KafkaQuotaBudgetBurnsFast cannot fire: 14.4 times the budget is more than all of the time.",
         examples=[99.0],
     )
-    tolerated_seconds: Number = Field(
-        default=0.0, description="A longer throttle time counts as throttled."
-    )
+    tolerated_seconds: Number = Field(default=0.0, description="A longer throttle time counts as throttled.")
 
 
 class ObjectiveConfig(ClientsConfig, PromiseConfig):  # the name comes first
@@ -123,11 +119,7 @@ def _thresholds_section() -> type[Section]:
 
 
 def _described(threshold: Threshold, every: list[Alert]) -> str:
-    users = [
-        alert.name.removeprefix("KafkaQuota")
-        for alert in every
-        if threshold in alert.thresholds
-    ]
+    users = [alert.name.removeprefix("KafkaQuota") for alert in every if threshold in alert.thresholds]
     return f"{threshold.unit}: {threshold.meaning}. Reason: {threshold.reason}. Other values: {threshold.change}. Alerts: {', '.join(users)}."
 
 
@@ -176,25 +168,19 @@ class AlertsConfig(Section):
         description="Address of the exporter, for links to the runbooks that it serves. Instead of runbook_url.",
         examples=["https://quotascope.corp"],
     )
-    runbook_url: Annotated[str | None, _valid(lambda url: Site(runbook_url=url))] = (
-        Field(
-            default=None,
-            description="Address of the runbooks; {alert} stands for the alert's name.",
-            examples=["https://wiki.corp/kafka/{alert}"],
-        )
+    runbook_url: Annotated[str | None, _valid(lambda url: Site(runbook_url=url))] = Field(
+        default=None,
+        description="Address of the runbooks; {alert} stands for the alert's name.",
+        examples=["https://wiki.corp/kafka/{alert}"],
     )
-    grafana_url: Annotated[str | None, _valid(lambda url: Site(grafana_url=url))] = (
-        Field(
-            default=None,
-            description="Address of the Grafana that has the dashboards.",
-            examples=["https://grafana.corp"],
-        )
+    grafana_url: Annotated[str | None, _valid(lambda url: Site(grafana_url=url))] = Field(
+        default=None,
+        description="Address of the Grafana that has the dashboards.",
+        examples=["https://grafana.corp"],
     )
-    system_users: Annotated[str, _valid(lambda pattern: Site(system_users=pattern))] = (
-        Field(
-            default=Site().system_users,
-            description="Users and client-ids of the platform's own programs, which a default quota should not throttle.",
-        )
+    system_users: Annotated[str, _valid(lambda pattern: Site(system_users=pattern))] = Field(
+        default=Site().system_users,
+        description="Users and client-ids of the platform's own programs, which a default quota should not throttle.",
     )
     labels: Labels = Field(
         default_factory=dict,
@@ -235,18 +221,14 @@ class AlertsConfig(Section):
     @classmethod
     def _beside_the_cluster(cls, value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - labels or alerts
         name = info.data.get("cluster_label")
-        every = (
-            [value] if isinstance(value, dict) else [each.labels for _, each in value]
-        )
+        every = [value] if isinstance(value, dict) else [each.labels for _, each in value]
         if any(name in labels for labels in every):
             raise ValueError(f"must not replace {name!r}, the label of clusters")
         return value
 
     @field_validator("objectives")
     @classmethod
-    def _different(
-        cls, all_of_them: tuple[ObjectiveConfig, ...]
-    ) -> tuple[ObjectiveConfig, ...]:
+    def _different(cls, all_of_them: tuple[ObjectiveConfig, ...]) -> tuple[ObjectiveConfig, ...]:
         names = [each.name for each in all_of_them]
         for name in names:
             if names.count(name) > 1:
@@ -267,9 +249,7 @@ class AlertsConfig(Section):
             thresholds=values,
             alerts=dict(self._settings()),
             labels=self.labels,
-            owners=tuple(
-                Owner(team=each.team, clients=_clients(each)) for each in self.owners
-            ),
+            owners=tuple(Owner(team=each.team, clients=_clients(each)) for each in self.owners),
             default_owner=self.default_owner,
             objectives=tuple(
                 Objective(

@@ -61,7 +61,7 @@ def blame(
     outputs.check(html)
     zone = zone_of(time_zone)
     with bar("dividing waits") as progress:
-        found = blamed(folder, threads=io_threads, engine=Engine(engine), progress=progress)  # fmt: skip
+        found = blamed(folder, threads=io_threads, engine=Engine(engine), progress=progress)
     outputs.put(html, blame_page(found, zone) if html else "")
     if json:
         outputs.put(outputs.STDOUT, blame_json(found))

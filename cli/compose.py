@@ -31,13 +31,13 @@ from quotascope.exporter.snapshot import OwnHealth
 
 _Look = Callable[[], Coroutine[object, object, None]]
 
-_NO_SOURCE = "no source: give --source or --discover, or a file with `sources` or `discovery` (see `quotascope config example`)"
+_NO_SOURCE = (
+    "no source: give --source or --discover, or a file with `sources` or `discovery` (see `quotascope config example`)"
+)
 _NO_KAFKA = "no Kafka: give --bootstrap-servers, or a file with `kafka` (see `quotascope config example`)"
 
 
-def build_exporter(
-    config: Config, read: Callable[[], Config] | None = None
-) -> tuple[Exporter, Reloader]:
+def build_exporter(config: Config, read: Callable[[], Config] | None = None) -> tuple[Exporter, Reloader]:
     """
     The exporter, not started yet, and what swaps it to the configuration that ``read`` returns then: the same when None.
 
@@ -87,22 +87,14 @@ def _impatient(config: Config) -> Config:
     most = 0.8 * config.collection.timeout_seconds
 
     def within(each: Any) -> Any:  # noqa: ANN401 - a source, or the settings of those that are found
-        return each.model_copy(
-            update={"timeout_seconds": min(each.timeout_seconds, most)}
-        )
+        return each.model_copy(update={"timeout_seconds": min(each.timeout_seconds, most)})
 
-    discovery = config.discovery.model_copy(
-        update={"source": within(config.discovery.source)}
-    )
-    return config.model_copy(
-        update={"sources": tuple(map(within, config.sources)), "discovery": discovery}
-    )
+    discovery = config.discovery.model_copy(update={"source": within(config.discovery.source)})
+    return config.model_copy(update={"sources": tuple(map(within, config.sources)), "discovery": discovery})
 
 
 @asynccontextmanager
-async def build_collection(
-    config: Config, *, watch: bool = False
-) -> AsyncIterator[Collection]:
+async def build_collection(config: Config, *, watch: bool = False) -> AsyncIterator[Collection]:
     """
     A collection after limits were read and nodes discovered: once, or repeatedly with ``watch``.
 
@@ -129,9 +121,7 @@ async def build_collection(
         roster,
         refresh,
         cardinality=cardinality,
-        own=lambda: OwnHealth(
-            discoveries=() if discovery is None else (*discovery.health.values(),)
-        ),
+        own=lambda: OwnHealth(discoveries=() if discovery is None else (*discovery.health.values(),)),
         # a source is waited for half of it; a single look has no later one in which the answer could be
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
         shadows=Shadows(candidates, config.shadow.max_entities, cardinality.allows),

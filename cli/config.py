@@ -25,9 +25,7 @@ config = typer.Typer(
     epilog="Examples:\n\nquotascope config check /etc/quotascope.yaml\n\nquotascope config example | quotascope config check - --json"
 )
 def check(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="YAML file; - is standard input.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file; - is standard input.")],
     *,
     json: options.Json = False,
 ) -> None:
@@ -67,11 +65,7 @@ def _checked(file: Path) -> Config:
     try:
         build_exporter(settings)
     except ConfigError as error:
-        subject = (
-            named(file)
-            if error.subject == "configuration"
-            else f"{named(file)}: {error.subject}"
-        )
+        subject = named(file) if error.subject == "configuration" else f"{named(file)}: {error.subject}"
         raise ConfigError(subject, error.problems) from None
     return settings
 

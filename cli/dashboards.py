@@ -46,9 +46,7 @@ Examples:
 @dashboards.command(epilog=_WRITE)
 @grouped
 def write(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder for the files; it is created.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the files; it is created.")],
     *,
     installation: SiteOptions,
     recorded: Recorded = False,

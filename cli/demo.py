@@ -22,9 +22,7 @@ def demo(
     port: Annotated[int, options.PORT] = 0,
     duration: Annotated[
         int | None,
-        typer.Option(
-            metavar="SECONDS", min=0, help="End after this time; else with Ctrl-C."
-        ),
+        typer.Option(metavar="SECONDS", min=0, help="End after this time; else with Ctrl-C."),
     ] = None,
 ) -> None:
     """

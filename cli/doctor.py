@@ -44,9 +44,7 @@ def doctor(
             help="How often Prometheus scrapes the exporter, such as 15s; compared with the brokers' windows.",
         ),
     ] = None,
-    timeout: Annotated[
-        str, typer.Option(metavar="TIME", help="Longest time of each check.")
-    ] = "30s",
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest time of each check.")] = "30s",
     json: options.Json = False,
 ) -> None:
     """Try everything in a configuration once: agents, Kafka, permissions, clocks, certificates; and print what to do."""
@@ -72,9 +70,7 @@ def doctor(
     raise typer.Exit(_CODES[worst(findings)])
 
 
-async def examined(
-    config: Config, seconds: float, scraped_every_seconds: float | None
-) -> Sequence[Finding]:
+async def examined(config: Config, seconds: float, scraped_every_seconds: float | None) -> Sequence[Finding]:
     """The findings of all checks, each of which may take this long; a terminal shows which have not ended yet."""
     from quotascope.exporter.diagnosis.doctor import Evidence, checks_of, examine
     from quotascope.exporter.logs import configure_logs

@@ -30,10 +30,7 @@ _SUMMARY: Final = {
 
 def configuration_findings(error: ConfigError) -> list[Finding]:
     """The problems of a configuration that cannot be used."""
-    return [
-        Catalog.CONFIG_INVALID.found(error.subject, problem=problem)
-        for problem in error.problems
-    ]
+    return [Catalog.CONFIG_INVALID.found(error.subject, problem=problem) for problem in error.problems]
 
 
 def as_json(findings: Sequence[Finding]) -> dict[str, object]:

@@ -144,7 +144,7 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> Table:
         table.add_column(header, justify="right")
     for each in rows[-_MOST:]:
         count, rules = each["throttled_requests"], each["rules"]
-        lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))  # fmt: skip
+        lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
             f"{seconds(each['ended_at'] - each['began_at'])}{', goes on' if each['ongoing'] else ''}",

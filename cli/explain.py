@@ -100,9 +100,7 @@ async def exporter_limits(target: HttpTarget) -> tuple[Limits, Sequence[NodeUsag
         return snapshot.limits, snapshot.nodes
     reasons = (each.text for each in findings if each.check in {"kafka", "exporter"})
     reason = next(reasons, "it does not know the configured quotas")
-    raise LimitsError(
-        f"{target.url}: {reason} Give --bootstrap-servers to read them from Kafka."
-    )
+    raise LimitsError(f"{target.url}: {reason} Give --bootstrap-servers to read them from Kafka.")
 
 
 def warn_of_callbacks(limits: Limits | None) -> dict[str, str]:

@@ -17,9 +17,7 @@ from quotascope.exporter.diagnosis.explained import (
 )
 
 
-def as_table(
-    user: str, client_id: str | None, explanations: Sequence[Explanation]
-) -> RenderableType:
+def as_table(user: str, client_id: str | None, explanations: Sequence[Explanation]) -> RenderableType:
     """The eight levels as rows, the quota types as columns, and a sentence for each type."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("rule", overflow="fold")

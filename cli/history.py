@@ -113,15 +113,11 @@ def drop(
     names = table or store.DETAIL
     unknown = [name for name in names if name not in store.NAMES]
     if unknown:
-        raise typer.BadParameter(
-            f"{unknown[0]!r} is none of {', '.join(store.NAMES)}", param_hint="--table"
-        )
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(store.NAMES)}", param_hint="--table")
     tables = store.tables_of(folder)
     chosen = [tables[name] for name in names if name in tables]
     gone = sum(each.drop_before(first) for each in chosen)
-    typer.echo(
-        f"{gone:,} rows before {first} dropped; `quotascope history clean` frees their space"
-    )
+    typer.echo(f"{gone:,} rows before {first} dropped; `quotascope history clean` frees their space")
 
 
 @history.command(epilog=EXAMPLES)

@@ -127,9 +127,7 @@ Every = Annotated[
 ]
 Once = Annotated[
     bool,
-    typer.Option(
-        "--once", help="Read what there is, then end.", rich_help_panel=_TOPIC
-    ),
+    typer.Option("--once", help="Read what there is, then end.", rich_help_panel=_TOPIC),
 ]
 SourceOptions = Annotated[
     list[str] | None,
@@ -184,7 +182,10 @@ def ingest(
     )
     if any(each.startswith(_KAFKA) for each in logs):
         if len(logs) > 1:
-            raise typer.BadParameter("a topic is read by a command of its own, several of a cluster as kafka://SERVERS/TOPIC,TOPIC", param_hint="LOGS")  # fmt: skip
+            raise typer.BadParameter(
+                "a topic is read by a command of its own, several of a cluster as kafka://SERVERS/TOPIC,TOPIC",
+                param_hint="LOGS",
+            )
         if once and every:
             raise typer.BadParameter(
                 "--once reads what there is and ends, --every reads again and again: give one of them",
@@ -203,16 +204,16 @@ def ingest(
             done=lambda number, report: print_report(report, number, json=json),
         )  # fmt: skip
         return
-    given = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}  # fmt: skip
+    given = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}
     for name, value in given.items():
         if value:
-            raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)  # fmt: skip
+            raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)
     with bar("reading") as progress:
-        report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)  # fmt: skip
+        report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)
     print_report(report, json=json)
     if report.nothing_readable:
         seems = seen_in(logs, names, follow_links=follow_links)
-        typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)  # fmt: skip
+        typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)
     if report.broken or report.nothing_readable:
         raise typer.Exit(1)
 
@@ -228,13 +229,7 @@ def source_of(options: list[str] | None) -> dict[str, str]:
 def topic_of(uri: str, given_by: str) -> tuple[str, str]:
     """The servers and the topic of kafka://SERVERS/TOPIC. Raises BadParameter when it is none."""
     servers, _, topic = uri.removeprefix(_KAFKA).partition("/")
-    if (
-        not uri.startswith(_KAFKA)
-        or not servers
-        or not topic
-        or "/" in topic
-        or "@" in uri
-    ):
+    if not uri.startswith(_KAFKA) or not servers or not topic or "/" in topic or "@" in uri:
         raise typer.BadParameter(
             "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users and passwords belong into a JAAS file",
             param_hint=given_by,
@@ -242,9 +237,7 @@ def topic_of(uri: str, given_by: str) -> tuple[str, str]:
     return servers, topic
 
 
-def print_report(
-    report: IngestReport, batch: int | None = None, *, json: bool = False
-) -> None:
+def print_report(report: IngestReport, batch: int | None = None, *, json: bool = False) -> None:
     """What became of the lines on standard output, a batch as one line of JSON; on standard error what could not be read."""
     from quotascope.exporter.untrusted import one_line
 
@@ -272,11 +265,9 @@ def print_report(
         for reason, count in report.reasons.most_common():
             typer.echo(f"  quarantined: {count:,} {one_line(reason)}")
     for file, why in list(report.left_out.items())[:_MOST_LEFT_OUT]:
-        typer.echo(
-            f"quotascope: {one_line(file)} was not read: {one_line(why)}", err=True
-        )
+        typer.echo(f"quotascope: {one_line(file)} was not read: {one_line(why)}", err=True)
     if len(report.left_out) > _MOST_LEFT_OUT:
-        typer.echo(f"quotascope: {len(report.left_out):,} files and folders were not read", err=True)  # fmt: skip
+        typer.echo(f"quotascope: {len(report.left_out):,} files and folders were not read", err=True)
     for file, why in report.broken.items():
         typer.echo(f"quotascope: {one_line(file)}: {one_line(why)}", err=True)
     sys.stdout.flush()

@@ -140,8 +140,8 @@ def main() -> None:
     try:
         app(prog_name="quotascope")
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):  # fmt: skip
-            _fail(f"{error.name} is missing: pip install --force-reinstall quotascope")  # fmt: skip
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("quotascope"):
+            _fail(f"{error.name} is missing: pip install --force-reinstall quotascope")
         if _expected(error):
             _fail(str(error))
         if "QUOTASCOPE_TRACEBACK" in os.environ:

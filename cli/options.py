@@ -86,14 +86,10 @@ QuotasFrom = Annotated[
         help="Take the quotas of this YAML file (- for standard input), as `quotas export` writes it, instead of the cluster's.",
     ),
 ]
-Top = Annotated[
-    int, typer.Option(min=0, metavar="N", help="How many entities to show.")
-]
+Top = Annotated[int, typer.Option(min=0, metavar="N", help="How many entities to show.")]
 Every = Annotated[
     str,
-    typer.Option(
-        "--every", metavar="TIME", help="How often to read again, such as 5s or 1m."
-    ),
+    typer.Option("--every", metavar="TIME", help="How often to read again, such as 5s or 1m."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Html = Annotated[
@@ -160,9 +156,7 @@ Begin = Annotated[
 ]
 End = Annotated[
     str | None,
-    typer.Option(
-        metavar="TIME", help="End of that time.", show_default="the last known"
-    ),
+    typer.Option(metavar="TIME", help="End of that time.", show_default="the last known"),
 ]
 KafkaVersion = Annotated[
     str | None,
@@ -183,9 +177,7 @@ def check_extra() -> None:
 
     missing = [name for name in _PIPELINE if find_spec(name) is None]
     if missing:
-        raise MissingExtra(
-            f"this needs {', '.join(missing)}: pip install 'quotascope[pipeline]'"
-        )
+        raise MissingExtra(f"this needs {', '.join(missing)}: pip install 'quotascope[pipeline]'")
 
 
 def release_of(text: str | None) -> KafkaRelease | None:
@@ -213,9 +205,7 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise typer.BadParameter(
-            f"{name[:60]!r} is no time zone; try Europe/Berlin"
-        ) from None
+        raise typer.BadParameter(f"{name[:60]!r} is no time zone; try Europe/Berlin") from None
 
 
 def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
@@ -227,13 +217,11 @@ def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z", param_hint=name) from None  # fmt: skip
+        raise typer.BadParameter(f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z", param_hint=name) from None
     return (given if given.tzinfo else given.replace(tzinfo=zone)).timestamp()
 
 
-def span_of(
-    begin: str | None, end: str | None, zone: tzinfo
-) -> tuple[float | None, float | None]:
+def span_of(begin: str | None, end: str | None, zone: tzinfo) -> tuple[float | None, float | None]:
     """Both as `time_of`; raises ``typer.BadParameter`` where nothing is between them."""
     first, last = time_of(begin, "--begin", zone), time_of(end, "--end", zone)
     if first is not None and last is not None and first >= last:
@@ -249,9 +237,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """
     declared = signature(command, eval_str=True)
     groups = {
-        name: parameter.annotation
-        for name, parameter in declared.parameters.items()
-        if _is_group(parameter.annotation)
+        name: parameter.annotation for name, parameter in declared.parameters.items() if _is_group(parameter.annotation)
     }
 
     @wraps(command)
@@ -274,18 +260,13 @@ def _options(group: type) -> Iterator[Parameter]:
         if _is_group(hint):
             yield from _options(hint)
         else:
-            yield Parameter(
-                name, Parameter.KEYWORD_ONLY, default=default, annotation=hint
-            )
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def _filled(group: type, given: dict[str, object]) -> object:
     """The group with what was given for its options, which is taken out."""
     return group(
-        **{
-            name: _filled(hint, given) if _is_group(hint) else given.pop(name)
-            for name, hint, _ in _fields(group)
-        }
+        **{name: _filled(hint, given) if _is_group(hint) else given.pop(name) for name, hint, _ in _fields(group)}
     )
 
 

@@ -112,8 +112,5 @@ def reported() -> Iterator[None]:
 
 def _harmless(text: str) -> str:
     return "".join(
-        char
-        if char.isprintable() or char == "\n"
-        else char.encode("unicode_escape").decode()
-        for char in text
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text
     )

@@ -61,9 +61,7 @@ async def play(config: Config, duration_seconds: int | None) -> None:
     """
     clock = SteadyClock()
     simulation = Simulation(clock())
-    source = EmbeddedSource(
-        "demo", simulation.registry, _NODE_ID, clock, simulation.broker.beans
-    )
+    source = EmbeddedSource("demo", simulation.registry, _NODE_ID, clock, simulation.broker.beans)
     limits = EmbeddedLimits(simulation.quotas, _NODE_ID, clock, _CAPACITY_THREADS)
     until = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -87,9 +85,7 @@ async def play(config: Config, duration_seconds: int | None) -> None:
 
 
 @asynccontextmanager
-async def _at_work(
-    simulation: Simulation, clock: Clock, until: asyncio.Event
-) -> AsyncIterator[None]:
+async def _at_work(simulation: Simulation, clock: Clock, until: asyncio.Event) -> AsyncIterator[None]:
     """Runs the clients meanwhile; a failure of theirs is a defect, and ends the demo."""
     clients = asyncio.create_task(run(simulation, clock))
     clients.add_done_callback(lambda _task: until.set())
@@ -183,9 +179,7 @@ def summary(snapshot: Snapshot, left_out: int) -> str:
 
 def farewell(snapshot: Snapshot, elapsed_seconds: float) -> str:
     """The end in one line."""
-    throttled = sum(
-        usage.throttled_requests_total or 0.0 for usage in snapshot.measured
-    )
+    throttled = sum(usage.throttled_requests_total or 0.0 for usage in snapshot.measured)
     return (
         f"The demo ended after {elapsed_seconds:.0f} s. Requests throttled: {throttled:.0f};"
         f" partitions refused: {_refused(snapshot):.0f}."
@@ -213,30 +207,20 @@ def _requests(usage: EntityUsage) -> Text:
 
 
 _WHO = usage_table.UsageColumn(header="entity", cell=usage_table.who, share=22)
-_QUOTA = usage_table.UsageColumn(
-    header="quota", cell=usage_table.quota, width=usage_table.QUOTA
-)
+_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=usage_table.QUOTA)
 _QUOTA_WHOLE = replace(_QUOTA, width=usage_table.QUOTA_WHOLE)
-_AMOUNT = usage_table.UsageColumn(
-    header="usage / limit", cell=usage_table.usage_and_limit, width=19, right=True
-)
-_PERCENT = usage_table.UsageColumn(
-    header="used", cell=usage_table.used, width=4, right=True
-)
+_AMOUNT = usage_table.UsageColumn(header="usage / limit", cell=usage_table.usage_and_limit, width=19, right=True)
+_PERCENT = usage_table.UsageColumn(header="used", cell=usage_table.used, width=4, right=True)
 _BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=3)
 _RULE = usage_table.UsageColumn(header="rule", cell=_rule, share=23)
-_DELAY = usage_table.UsageColumn(
-    header="delay", cell=usage_table.delay, width=6, right=True
-)
+_DELAY = usage_table.UsageColumn(header="delay", cell=usage_table.delay, width=6, right=True)
 _WAITED = usage_table.UsageColumn(
     header="waited",
     cell=lambda usage: Text(seconds(usage.throttled_seconds_total)),
     width=6,
     right=True,
 )
-_REQUESTS = usage_table.UsageColumn(
-    header="requests", cell=_requests, width=8, right=True
-)
+_REQUESTS = usage_table.UsageColumn(header="requests", cell=_requests, width=8, right=True)
 
 _NARROW = (_WHO, _PERCENT, _WAITED)
 _SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)

@@ -43,9 +43,7 @@ _LIMITS = "What limits have to keep"
 
 For = Annotated[
     Literal["user", "client-id", "user,client-id"],
-    typer.Option(
-        "--for", help="Entities that the rules are to name.", rich_help_panel=_LIMITS
-    ),
+    typer.Option("--for", help="Entities that the rules are to name.", rich_help_panel=_LIMITS),
 ]
 Share = Annotated[
     float,
@@ -218,7 +216,7 @@ def recommend(
         followed=followed(given, cluster=cluster),
     )
     with bar("searching") as progress:
-        advice = advise(folder, policy, now=now, windows=measured, engine=Engine(engine), progress=progress)  # fmt: skip
+        advice = advise(folder, policy, now=now, windows=measured, engine=Engine(engine), progress=progress)
     servers = settings.kafka.bootstrap_servers if settings.kafka else ["localhost:9092"]
     found = kafka_configs(advice.changes, bootstrap_servers=",".join(servers))
     if results.html is not None:
@@ -239,9 +237,7 @@ def recommend(
         show(Console(), advice, found)
 
 
-def _now(
-    configured: Path | None, settings: Config
-) -> tuple[QuotaSet | None, KafkaRelease | None]:
+def _now(configured: Path | None, settings: Config) -> tuple[QuotaSet | None, KafkaRelease | None]:
     """The quotas of the file, else of the cluster with its release; None where neither is given."""
     from quotascope.quotas import QuotaSet, read_quotas
 
@@ -261,7 +257,7 @@ def _floor(text: str) -> tuple[QuotaType, float]:
     try:
         return kind, float(value)
     except ValueError:
-        raise typer.BadParameter(f"--floor takes KEY=LIMIT, not {text[:60]!r}") from None  # fmt: skip
+        raise typer.BadParameter(f"--floor takes KEY=LIMIT, not {text[:60]!r}") from None
 
 
 def _kind(key: str) -> QuotaType:

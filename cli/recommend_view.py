@@ -95,7 +95,5 @@ def _table(title: str) -> Table:
 
 def _with_rest(table: Table, rows: int, most: int) -> Table:
     if rows > most:
-        table.caption = (
-            f"and {rows - most:,} more: see all with --html, --csv or --json"
-        )
+        table.caption = f"and {rows - most:,} more: see all with --html, --csv or --json"
     return table

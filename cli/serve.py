@@ -215,9 +215,7 @@ def serve(*, read: SourceOptions, serving: Serving) -> None:
     asyncio.run(run_until_signal(*build_exporter(settings, read_again)))
 
 
-async def run_until_signal(
-    exporter: Exporter, reloader: Reloader | None = None
-) -> None:
+async def run_until_signal(exporter: Exporter, reloader: Reloader | None = None) -> None:
     """
     Run until SIGTERM or SIGINT; requests under way are answered first. A second signal ends at once.
 
@@ -243,9 +241,7 @@ async def run_until_signal(
 
 
 @asynccontextmanager
-async def _reloading(
-    exporter: Exporter, reloader: Reloader | None
-) -> AsyncIterator[None]:
+async def _reloading(exporter: Exporter, reloader: Reloader | None) -> AsyncIterator[None]:
     """Reload when that is wanted, until the end begins."""
     if reloader is None:
         yield

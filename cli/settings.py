@@ -417,22 +417,16 @@ class SiteOptions:
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
             if runbook_url is not None:
-                raise InvalidSite(
-                    "--exporter-url and --runbook-url are both addresses of runbooks: give one of them"
-                )
+                raise InvalidSite("--exporter-url and --runbook-url are both addresses of runbooks: give one of them")
             runbook_url = served_runbooks(self.exporter_url)
         given = {"cluster_label": self.cluster_label, "runbook_url": runbook_url}
-        named: dict[str, Any] = {
-            name: text for name, text in (given | more).items() if text is not None
-        }
+        named: dict[str, Any] = {name: text for name, text in (given | more).items() if text is not None}
         return replace(base, **named)
 
 
 def report_missing_links(site: Site, *, to_dashboards: bool) -> None:
     """Print on standard error which links are left out, and which options make them."""
     if site.runbook_url is None:
-        typer.echo(
-            "no links to runbooks: --exporter-url or --runbook-url makes them", err=True
-        )
+        typer.echo("no links to runbooks: --exporter-url or --runbook-url makes them", err=True)
     if to_dashboards and site.grafana_url is None:
         typer.echo("no links to dashboards: --grafana-url makes them", err=True)

@@ -116,9 +116,7 @@ def _counts(shadows: Sequence[Shadow]) -> Table:
         reasons = Counter[str]()
         for (of, _, reason), count in each.unevaluated.items():
             reasons[str(reason)] += count if of is kind else 0
-        unknown = [
-            f"{count} {reason}" for reason, count in sorted(reasons.items()) if count
-        ]
+        unknown = [f"{count} {reason}" for reason, count in sorted(reasons.items()) if count]
         throttled = sum(each.throttled[place] for place in places)
         evaluated = sum(each.evaluated[place] for place in places)
         known = Text(str(throttled), "red" if throttled else "green")

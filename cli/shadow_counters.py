@@ -45,9 +45,7 @@ class ShadowCounters:
         for row in sorted(counted, key=lambda row: (row["step"], _entity(row))):
             self._count(row)
 
-    def add(
-        self, counted: Iterable[Mapping[str, Any]], late: int = 0, until_ms: int = 0
-    ) -> None:
+    def add(self, counted: Iterable[Mapping[str, Any]], late: int = 0, until_ms: int = 0) -> None:
         """Count what a step decided, and until when it did, epoch ms."""
         with self._lock:
             self._late += late

@@ -81,9 +81,7 @@ def stream(
     servers, name = ingest.topic_of(topic, "--topic")
     source = {"kafka.bootstrap.servers": servers, "subscribe": name}
     source |= ingest.source_of(option)
-    given = IngestOptions(
-        broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics
-    )
+    given = IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics)
     rules, hold_s = read_candidates(candidates), seconds_of(hold, "--hold")
     every_ms = round(1_000 * seconds_of(every or "10s", "--every"))
     history = History.create(into, buckets)

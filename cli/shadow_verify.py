@@ -30,13 +30,9 @@ _NOTHING: Final = 2
 
 
 def verify(
-    shadow: Annotated[
-        str, typer.Argument(metavar="SHADOW", help="Name of the candidate.")
-    ],
+    shadow: Annotated[str, typer.Argument(metavar="SHADOW", help="Name of the candidate.")],
     *,
-    since: Annotated[
-        str, typer.Option(metavar="TIME", help="When its limits were set, as ISO 8601.")
-    ],
+    since: Annotated[str, typer.Option(metavar="TIME", help="When its limits were set, as ISO 8601.")],
     folder: Annotated[
         str | None,
         typer.Option(

@@ -71,9 +71,7 @@ Svg = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Write the timeline as an SVG image."),
 ]
-Written = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")
-]
+Written = Annotated[Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")]
 
 
 @spark.command(epilog=_REPORT)

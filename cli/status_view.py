@@ -62,9 +62,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
     return Group(*parts)
 
 
-def as_json(
-    snapshot: Snapshot, findings: Sequence[Finding], top: int
-) -> dict[str, object]:
+def as_json(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> dict[str, object]:
     """The same for programs: the documents of the exporter's JSON API."""
     measured = snapshot.measured
     pressing = most_pressing(measured, top)

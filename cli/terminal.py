@@ -47,7 +47,7 @@ def bar(name: str) -> Iterator[Progress]:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:  # fmt: skip
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task(name, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
@@ -60,6 +60,4 @@ def waiting() -> Iterator[Callable[[Sequence[str]], None]]:
         yield lambda _: None
         return
     with console.status("waiting") as status:
-        yield lambda names: status.update(
-            f"waiting for {', '.join(names) or 'nothing'}"
-        )
+        yield lambda names: status.update(f"waiting for {', '.join(names) or 'nothing'}")

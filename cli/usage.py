@@ -69,7 +69,7 @@ def _table(found: Usage, top: int, *, by_topic: bool) -> RenderableType:
     from rich.text import Text
 
     from quotascope.metrics import QuotaType, spelled
-    from quotascope.pipeline.report.usage_page import (  # fmt: skip
+    from quotascope.pipeline.report.usage_page import (
         HEADS,
         NOTHING,
         clients_of,
@@ -88,7 +88,7 @@ def _table(found: Usage, top: int, *, by_topic: bool) -> RenderableType:
             name = spelled(each.user, each.client_id)
             table.add_row(*map(Text, (name, spaced(each.kind.label), *cells)))
             for topic, held, share in topics_of(each) if by_topic else ():
-                table.add_row(*map(Text, (f"  {topic}", "", held, percent(share))), style="dim")  # fmt: skip
+                table.add_row(*map(Text, (f"  {topic}", "", held, percent(share))), style="dim")
     if more := sum(len(own[top:]) for own in owns):
         table.caption = f"{more:,} more: --top, --json or --html"
     return table if found.clients else Text(NOTHING)

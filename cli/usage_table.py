@@ -61,9 +61,7 @@ def usage_table(entities: Iterable[EntityUsage], layouts: Layouts, width: int) -
 
     """
     columns = next(columns for least, columns in layouts if width >= least)
-    table = Table(
-        box=box.SIMPLE_HEAD, width=width, padding=0, pad_edge=False, show_edge=False
-    )
+    table = Table(box=box.SIMPLE_HEAD, width=width, padding=0, pad_edge=False, show_edge=False)
     for column in columns:
         table.add_column(
             column.header,
@@ -92,9 +90,7 @@ class UsageBar:
         self._ratio = ratio
         self._style = style
 
-    def __rich_console__(
-        self, console: Console, options: ConsoleOptions
-    ) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it over the whole width of the cell."""
         if self._ratio is None:
             return

@@ -95,7 +95,17 @@ def whatif(
     modes = {"open": Mode.OPEN_LOOP, "closed": Mode.CLOSED_LOOP}
     known = decided_by(folder, tried) if decided else None
     with bar("replaying") as progress:
-        found = what_if(folder, tried, modes[mode], engine=Engine(engine), zone=zone, progress=progress, kafka=kafka, decided=known, threads=io_threads)  # fmt: skip
+        found = what_if(
+            folder,
+            tried,
+            modes[mode],
+            engine=Engine(engine),
+            zone=zone,
+            progress=progress,
+            kafka=kafka,
+            decided=known,
+            threads=io_threads,
+        )
     if results.html is not None:
         outputs.put(results.html, whatif_page(found.summary, found.usages, zone))
     if results.csv is not None:

@@ -35,10 +35,7 @@ _MORE = "see all with --html, --csv or --json"
 def as_tables(summary: ReplaySummary) -> RenderableType:
     """How the candidates differ from the first, what each would do, and for how long to which clients."""
     parts: list[RenderableType] = [Text(headline(summary), style="bold"), Text()]
-    parts += [
-        Text(f"#{number} {shown(each.name)}")
-        for number, each in enumerate(summary.candidates[:_MOST], start=1)
-    ]
+    parts += [Text(f"#{number} {shown(each.name)}") for number, each in enumerate(summary.candidates[:_MOST], start=1)]
     parts.append(Text())
     if summary.comparisons:
         parts.append(_differences(summary))
@@ -101,25 +98,15 @@ def _hit(summary: ReplaySummary) -> RenderableType:
     rows: list[tuple[str, ...]] = []
     count, unlimited = 0, False
     for user, clients in by_user.items():
-        hit = {
-            key: found
-            for key, found in clients.items()
-            if any(row["throttled_requests"] for row in found.values())
-        }
+        hit = {key: found for key, found in clients.items() if any(row["throttled_requests"] for row in found.values())}
         count += len(hit)
         if len(hit) > 1:
-            sums = (
-                sum(found[name]["muted_ms"] for found in hit.values() if name in found)
-                for name in names
-            )
+            sums = (sum(found[name]["muted_ms"] for found in hit.values() if name in found) for name in names)
             total = (seconds(each / 1_000) for each in sums)
             rows.append((spelled(user, None), "all", *total))
         for (client_id, quota_type), found in hit.items():
             unlimited |= len(found) < len(summary.candidates)
-            cells = (
-                seconds(found[name]["muted_ms"] / 1_000) if name in found else "-"
-                for name in names
-            )
+            cells = (seconds(found[name]["muted_ms"] / 1_000) if name in found else "-" for name in names)
             rows.append((spelled(user, client_id), spaced(quota_type), *cells))
     if not rows:
         return Text()
@@ -132,7 +119,7 @@ def _hit(summary: ReplaySummary) -> RenderableType:
         table.add_row(*map(Text, line), style="bold" if line[1] == "all" else "")
     legend = [_UNLIMITED] if unlimited else []
     if len(rows) > _MOST or len(summary.candidates) > _MOST_COLUMNS:
-        legend.append(f"{count:,} clients, {len(summary.candidates):,} candidates: {_MORE}")  # fmt: skip
+        legend.append(f"{count:,} clients, {len(summary.candidates):,} candidates: {_MORE}")
     table.caption = "\n".join(legend)
     return table
 

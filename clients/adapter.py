@@ -46,9 +46,7 @@ def _library(connection: Connection) -> Iterator[None]:
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "kafka":
             raise LibraryMissing("kafka-python") from error
-        raise UnsupportedByLibrary(
-            "kafka-python", _version(), f"something of {error.name}"
-        ) from error
+        raise UnsupportedByLibrary("kafka-python", _version(), f"something of {error.name}") from error
 
 
 def _version() -> str:

@@ -78,22 +78,16 @@ def _parts(answer: Answer) -> Iterator[Answer]:
         yield from topic["partitions"]
 
 
-def _error(
-    request: str, code: int, message: str | None, username: str | None
-) -> ClientError:
+def _error(request: str, code: int, message: str | None, username: str | None) -> ClientError:
     if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED and request in OPERATIONS:
-        return PermissionMissing(
-            request=request, operation=OPERATIONS[request], username=username
-        )
+        return PermissionMissing(request=request, operation=OPERATIONS[request], username=username)
     return AdminRequestFailed(request, code, message or "no reason given")
 
 
 def quotas(answer: Answer) -> tuple[ConfiguredQuota, ...]:
     """Every quota of a DescribeClientQuotas answer."""
     return tuple(
-        ConfiguredQuota(
-            entity=_entity(entry), key=value["key"], value=float(value["value"])
-        )
+        ConfiguredQuota(entity=_entity(entry), key=value["key"], value=float(value["value"]))
         for entry in answer["entries"] or ()
         for value in entry["values"]
     )
@@ -137,11 +131,7 @@ def _broker(broker: Answer) -> Node:
 
 def configs(answer: Answer) -> dict[str, str | None]:
     """The values of a DescribeConfigs answer by key."""
-    return {
-        config["name"]: config["value"]
-        for result in answer["results"]
-        for config in result["configs"]
-    }
+    return {config["name"]: config["value"] for result in answer["results"] for config in result["configs"]}
 
 
 def listener_rate_keys(found: Mapping[str, str | None]) -> list[str]:
@@ -162,9 +152,7 @@ def settings(node_id: int, found: Mapping[str, str | None]) -> BrokerSettings:
         try:
             return int(found[key] or "")
         except (KeyError, TypeError, ValueError):
-            raise AdminRequestFailed(
-                "DescribeConfigs", None, f"broker {node_id} does not report {key}"
-            ) from None
+            raise AdminRequestFailed("DescribeConfigs", None, f"broker {node_id} does not report {key}") from None
 
     return BrokerSettings(
         node_id=node_id,
@@ -190,11 +178,7 @@ def _unlimited(key: str) -> int:
 
 def quorum_leader(answer: Answer) -> int | None:
     """The leader of a DescribeQuorum answer, or None while there is none."""
-    leaders = [
-        partition["leader_id"]
-        for topic in answer["topics"]
-        for partition in topic["partitions"]
-    ]
+    leaders = [partition["leader_id"] for topic in answer["topics"] for partition in topic["partitions"]]
     return next((int(leader) for leader in leaders if leader >= 0), None)
 
 

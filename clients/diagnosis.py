@@ -42,9 +42,7 @@ class Exchange(Protocol):
         ...
 
 
-def diagnose(
-    connection: Connection, complaint: str, exchange: Callable[[Sasl, str], Exchange]
-) -> ClientError:
+def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, str], Exchange]) -> ClientError:
     """
     The error that says what keeps us out.
 
@@ -67,17 +65,15 @@ def diagnose(
         hint = f"the connection ended before authentication ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
     if refusal_told is None:
-        hint = f"the connection ended ({complaint}); the login is accepted: the broker may have been starting or stopping"
+        hint = (
+            f"the connection ended ({complaint}); the login is accepted: the broker may have been starting or stopping"
+        )
         return AdminUnreachable(connection.bootstrap_servers, hint)
     sasl = connection.sasl
-    return AuthenticationFailed(
-        sasl.username, sasl.mechanism, refusal_told, sasl.credential
-    )
+    return AuthenticationFailed(sasl.username, sasl.mechanism, refusal_told, sasl.credential)
 
 
-def _asked_again(
-    connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, str], Exchange]
-) -> str | None:
+def _asked_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, str], Exchange]) -> str | None:
     """Why the broker refuses the credentials, None when it accepts them. Raises what a broken connection or answer raises."""
     opened, host = open_first(connection)
     with opened:
@@ -88,33 +84,23 @@ def _asked_again(
             return "the listener does not use SASL"
         steps = exchange(sasl, host)
         while not steps.is_done():
-            code, message, answer = _authenticate(
-                opened, connection, steps.auth_bytes()
-            )
+            code, message, answer = _authenticate(opened, connection, steps.auth_bytes())
             if code != 0:
                 reason = message or f"error {code}"
                 claims = sasl.tokens.refused() if sasl.tokens else ""
-                return (
-                    f"{reason} (the broker has to accept its {claims})"
-                    if claims
-                    else reason
-                )
+                return f"{reason} (the broker has to accept its {claims})" if claims else reason
             steps.receive(answer)
     return None
 
 
-def _handshake(
-    opened: socket.socket, connection: Connection, sasl: Sasl
-) -> tuple[int, list[str]]:
+def _handshake(opened: socket.socket, connection: Connection, sasl: Sasl) -> tuple[int, list[str]]:
     """Error code and offered mechanisms of a SaslHandshake, which goes before any credentials."""
     header = struct.pack(">hhi", _HANDSHAKE, _VERSION, 0)
     request = header + _text(connection.client_id) + _text(sasl.mechanism.on_the_wire)
     return _mechanisms(_answer(opened, request))
 
 
-def _authenticate(
-    opened: socket.socket, connection: Connection, token: bytes
-) -> tuple[int, str, bytes]:
+def _authenticate(opened: socket.socket, connection: Connection, token: bytes) -> tuple[int, str, bytes]:
     """Error code, message and bytes of the answer to a SaslAuthenticate version 0."""
     header = struct.pack(">hhi", _AUTHENTICATE, 0, 1) + _text(connection.client_id)
     answer = _answer(opened, header + struct.pack(">i", len(token)) + token)

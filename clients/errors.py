@@ -63,9 +63,7 @@ class AdminUnreachable(ClientError):
     def __init__(self, servers: Sequence[str], reason: str) -> None:
         self.servers = tuple(servers)
         self.reason = one_line(reason)
-        super().__init__(
-            f"cannot reach Kafka at {', '.join(self.servers)}: {self.reason}"
-        )
+        super().__init__(f"cannot reach Kafka at {', '.join(self.servers)}: {self.reason}")
 
 
 class TlsFailed(AdminUnreachable):
@@ -119,16 +117,8 @@ class PermissionMissing(ClientError):
     @property
     def grant(self) -> str:
         """The command that grants it, without the address of the cluster."""
-        principal = (
-            shlex.quote(one_line(f"User:{self.username}"))
-            if self.username
-            else "User:…"
-        )
-        resource = (
-            "--cluster"
-            if self.topic is None
-            else f"--topic {shlex.quote(one_line(self.topic))}"
-        )
+        principal = shlex.quote(one_line(f"User:{self.username}")) if self.username else "User:…"
+        resource = "--cluster" if self.topic is None else f"--topic {shlex.quote(one_line(self.topic))}"
         return f"kafka-acls.sh --add --allow-principal {principal} --operation {self.operation} {resource}"
 
 
@@ -159,9 +149,7 @@ class MutationThrottled(AdminRequestFailed):
     Kafka: `ThrottlingQuotaExceededException`. `message` is the broker's, None when it gave none.
     """
 
-    def __init__(
-        self, request: str, throttle_time_ms: int, message: str | None
-    ) -> None:
+    def __init__(self, request: str, throttle_time_ms: int, message: str | None) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.message = message
         reason = message or "the throttling quota has been exceeded"
@@ -175,10 +163,6 @@ class MutationThrottled(AdminRequestFailed):
 
 def one_line(text: str) -> str:
     """Text from outside, made fit for a log: no line breaks or control characters, and not endless."""
-    printable = "".join(
-        character if character.isprintable() else " " for character in text
-    )
+    printable = "".join(character if character.isprintable() else " " for character in text)
     words = " ".join(printable.split())
-    return (
-        words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
-    )
+    return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"

@@ -125,12 +125,8 @@ class KafkaPythonAdmin:
             found |= self._describe_configs(node_id, of_listeners)
         return answers.settings(node_id, found)
 
-    def _describe_configs(
-        self, node_id: int, keys: Sequence[str]
-    ) -> dict[str, str | None]:
-        answer = self._ask(
-            "DescribeConfigs", partial(_configs_request, node_id, keys), node_id
-        )
+    def _describe_configs(self, node_id: int, keys: Sequence[str]) -> dict[str, str | None]:
+        answer = self._ask("DescribeConfigs", partial(_configs_request, node_id, keys), node_id)
         return answers.configs(answer)
 
     def describe_all_settings(
@@ -164,15 +160,11 @@ class KafkaPythonAdmin:
             settings: dict[int, BrokerSettings | ClientError] = manager.run(all_of_them)
             return settings
 
-    def _configs_in(
-        self, answer: answers.Answer | KafkaError, seconds: float
-    ) -> dict[str, str | None]:
+    def _configs_in(self, answer: answers.Answer | KafkaError, seconds: float) -> dict[str, str | None]:
         if isinstance(answer, _NO_ANSWER):
             raise AdminTimeout("DescribeConfigs", seconds)
         if isinstance(answer, KafkaError):
-            raise AdminRequestFailed(
-                "DescribeConfigs", getattr(answer, "errno", None), str(answer)
-            )
+            raise AdminRequestFailed("DescribeConfigs", getattr(answer, "errno", None), str(answer))
         answers.check("DescribeConfigs", answer, self._username)
         return answers.configs(answer)
 
@@ -200,9 +192,7 @@ class KafkaPythonAdmin:
         self._closed = True
         self._disconnect()
 
-    def _ask(
-        self, name: str, request: Callable[[], ApiMessage], node_id: int | None = None
-    ) -> answers.Answer:
+    def _ask(self, name: str, request: Callable[[], ApiMessage], node_id: int | None = None) -> answers.Answer:
         with self._lock:
             try:
                 answer = self._send(request, node_id)
@@ -215,34 +205,24 @@ class KafkaPythonAdmin:
         answers.check(name, answer, self._username)
         return answer
 
-    def _ask_again(
-        self, name: str, request: Callable[[], ApiMessage], node_id: int | None
-    ) -> answers.Answer:
+    def _ask_again(self, name: str, request: Callable[[], ApiMessage], node_id: int | None) -> answers.Answer:
         """A lost connection is no reason to fail: the broker may have restarted since the last call."""
         try:
             return self._send(request, node_id)
         except KafkaError as error:
             self._forget_unless_refused(name, error)
-            raise AdminUnreachable(
-                self._connection.bootstrap_servers, str(error)
-            ) from error
+            raise AdminUnreachable(self._connection.bootstrap_servers, str(error)) from error
 
     def _forget_unless_refused(self, name: str, error: KafkaError) -> None:
         """Drop the connection after an error of the connection; raise every other error as ours."""
         if not error.retriable:
-            raise AdminRequestFailed(
-                name, getattr(error, "errno", None), str(error)
-            ) from error
+            raise AdminRequestFailed(name, getattr(error, "errno", None), str(error)) from error
         self._disconnect()
         if isinstance(error, _NO_ANSWER):
             servers = ", ".join(self._connection.bootstrap_servers)
-            raise AdminTimeout(
-                f"{name} of Kafka at {servers}", self._connection.timeout_seconds
-            ) from error
+            raise AdminTimeout(f"{name} of Kafka at {servers}", self._connection.timeout_seconds) from error
 
-    def _send(
-        self, request: Callable[[], ApiMessage], node_id: int | None
-    ) -> answers.Answer:
+    def _send(self, request: Callable[[], ApiMessage], node_id: int | None) -> answers.Answer:
         admin = self._connected()
         message = request()
         if node_id is not None or isinstance(message, AlterClientQuotasRequest):
@@ -260,9 +240,7 @@ class KafkaPythonAdmin:
 
     def _connected(self) -> kafka.KafkaAdminClient:
         if self._closed:
-            raise AdminUnreachable(
-                self._connection.bootstrap_servers, "this client was closed"
-            )
+            raise AdminUnreachable(self._connection.bootstrap_servers, "this client was closed")
         if self._admin is None:
             self._admin = connect(self._connection)
         return self._admin
@@ -276,9 +254,7 @@ class KafkaPythonAdmin:
 def _manager(admin: kafka.KafkaAdminClient) -> KafkaConnectionManager:
     manager: KafkaConnectionManager | None = getattr(admin, "_manager", None)
     if manager is None or not (hasattr(manager, "run") and hasattr(manager, "send")):
-        raise UnsupportedByLibrary(
-            "kafka-python", __version__, "admin._manager.run and send"
-        )
+        raise UnsupportedByLibrary("kafka-python", __version__, "admin._manager.run and send")
     return manager
 
 
@@ -287,9 +263,7 @@ def _candidates(admin: kafka.KafkaAdminClient, first: int | None) -> list[int]:
     manager = _manager(admin)
     ids = [broker.node_id for broker in manager.cluster.brokers()]
     connected = {conn.node_id for conn in manager.least_used_connections()}
-    return sorted(ids, key=lambda each: (each != first, each not in connected))[
-        :_MOST_ASKED
-    ]
+    return sorted(ids, key=lambda each: (each != first, each not in connected))[:_MOST_ASKED]
 
 
 async def _sent(
@@ -305,9 +279,7 @@ async def _sent(
     return answer
 
 
-def private_send(
-    admin: kafka.KafkaAdminClient, request: ApiMessage, node_id: int | None = None
-) -> answers.Answer:
+def private_send(admin: kafka.KafkaAdminClient, request: ApiMessage, node_id: int | None = None) -> answers.Answer:
     """
     Send one request, to one broker or to any, and wait for the answer: the private call.
 
@@ -352,9 +324,7 @@ def connect(
                 return admin
             if not failures:
                 servers = ", ".join(connection.bootstrap_servers)
-                raise AdminTimeout(
-                    f"connecting to Kafka at {servers}", connection.timeout_seconds
-                )
+                raise AdminTimeout(f"connecting to Kafka at {servers}", connection.timeout_seconds)
             reason = f"no answer within {connection.timeout_seconds:g} s"
             failures.append(AdminUnreachable(left, reason))
     raise combined(connection, failures)
@@ -415,16 +385,12 @@ def _bootstrap(
 
 
 def _configs(connection: Connection, seconds: float) -> dict[str, object]:
-    pause = (
-        int(connection.timeout_seconds * 1000) + 1
-    )  # longer than an attempt: no second try within it
+    pause = int(connection.timeout_seconds * 1000) + 1  # longer than an attempt: no second try within it
     return {
         "bootstrap_servers": list(connection.bootstrap_servers),
         "client_id": connection.client_id,
         "security_protocol": connection.protocol.value,
-        "ssl_context": connection.tls.context()
-        if connection.protocol.uses_tls
-        else None,
+        "ssl_context": connection.tls.context() if connection.protocol.uses_tls else None,
         "bootstrap_timeout_ms": int(seconds * 1000),
         "request_timeout_ms": int(connection.timeout_seconds * 1000),
         "reconnect_backoff_ms": pause,
@@ -439,13 +405,11 @@ def _sasl_configs(sasl: Sasl | None, seconds: float) -> dict[str, object]:
         return {}
     mechanism = {"sasl_mechanism": sasl.mechanism.on_the_wire}
     if sasl.tokens is not None:
-        return {**mechanism, "sasl_oauth_token_provider": _Provider(sasl.tokens, seconds)}  # fmt: skip
+        return {**mechanism, "sasl_oauth_token_provider": _Provider(sasl.tokens, seconds)}
     if sasl.kerberos is not None:
         return {**mechanism, "sasl_kerberos_service_name": sasl.kerberos.service_name}
     username = sasl.username
-    if (
-        sasl.mechanism is not SaslMechanism.PLAIN
-    ):  # RFC 5802, which the library leaves to its caller
+    if sasl.mechanism is not SaslMechanism.PLAIN:  # RFC 5802, which the library leaves to its caller
         username = username.replace("=", "=3D").replace(",", "=2C")
     return {
         **mechanism,
@@ -486,23 +450,15 @@ def _configs_request(node_id: int, keys: Sequence[str]) -> ApiMessage:
 def _quorum_request() -> ApiMessage:
     topic = DescribeQuorumRequest.TopicData
     partitions = [topic.PartitionData(partition_index=0)]
-    return DescribeQuorumRequest(
-        topics=[topic(topic_name="__cluster_metadata", partitions=partitions)]
-    )
+    return DescribeQuorumRequest(topics=[topic(topic_name="__cluster_metadata", partitions=partitions)])
 
 
 def _alter_request(groups: Sequence[tuple[Entity, list[QuotaChange]]]) -> ApiMessage:
     entry = AlterClientQuotasRequest.EntryData
     entries = [
         entry(
-            entity=[
-                entry.EntityData(entity_type=kind, entity_name=name)
-                for kind, name in entity.items()
-            ],
-            ops=[
-                entry.OpData(key=op.key, value=op.value or 0.0, remove=op.value is None)
-                for op in ops
-            ],
+            entity=[entry.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
+            ops=[entry.OpData(key=op.key, value=op.value or 0.0, remove=op.value is None) for op in ops],
         )
         for entity, ops in groups
     ]

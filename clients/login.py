@@ -74,9 +74,7 @@ class TokenSource(Protocol):
 class Tokens:
     """The tokens of one source, for any number of threads. ``clock`` gives Unix time in seconds."""
 
-    def __init__(
-        self, source: TokenSource, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, source: TokenSource, clock: Callable[[], float] = time.time) -> None:
         self._source = source
         self._clock = clock
         self._lock = threading.Lock()
@@ -157,9 +155,7 @@ class ClientCredentials:
                 "Accept": "application/json",
             },
         )
-        opener = urllib.request.build_opener(
-            urllib.request.HTTPSHandler(context=self.tls.context()), _NoRedirect
-        )
+        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=self.tls.context()), _NoRedirect)
         try:
             with contextlib.closing(opener.open(request, timeout=seconds)) as response:
                 body = response.read(_MOST_BYTES + 1)
@@ -227,9 +223,7 @@ class TokenFile:
             with self.path.open("rb") as file:
                 content = file.read(_MOST_BYTES + 1)
         except OSError as error:
-            raise CredentialsUnavailable(
-                self.origin, (error.strerror or str(error)).lower()
-            ) from None
+            raise CredentialsUnavailable(self.origin, (error.strerror or str(error)).lower()) from None
         return _token(self.origin, content.decode("utf-8", "replace"))
 
 
@@ -257,9 +251,7 @@ class TokenCommand:
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise CredentialsUnavailable(
-                self.origin, f"cannot be run: {reason.lower()}"
-            ) from None
+            raise CredentialsUnavailable(self.origin, f"cannot be run: {reason.lower()}") from None
         with process:
             try:
                 printed, complaint = _printed(process, seconds)
@@ -268,9 +260,7 @@ class TokenCommand:
                     os.killpg(process.pid, signal.SIGKILL)
                 if not isinstance(error, TimeoutError):
                     raise
-                raise CredentialsUnavailable(
-                    self.origin, f"has not ended within {seconds:g} s"
-                ) from None
+                raise CredentialsUnavailable(self.origin, f"has not ended within {seconds:g} s") from None
         if process.returncode != 0:
             words = one_line(complaint.decode("utf-8", "replace"))
             raise CredentialsUnavailable(
@@ -328,13 +318,9 @@ class MskIam:
             if region and found:
                 value, ends_ms = signer.generate_auth_token(region)
         except Exception as error:  # noqa: BLE001 - the SDK's errors have no common base
-            raise CredentialsUnavailable(
-                self.origin, f"{type(error).__name__}: {error}"
-            ) from None
+            raise CredentialsUnavailable(self.origin, f"{type(error).__name__}: {error}") from None
         if not region:
-            raise CredentialsUnavailable(
-                self.origin, "no region: set it, or AWS_REGION"
-            )
+            raise CredentialsUnavailable(self.origin, "no region: set it, or AWS_REGION")
         if not found:
             raise CredentialsUnavailable(
                 self.origin,
@@ -438,8 +424,6 @@ def _reason(error: Exception) -> str:
     reason = getattr(error, "reason", None) or error
     if isinstance(reason, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {reason.verify_message}"
-    if isinstance(reason, OSError | UnicodeError) and not isinstance(
-        reason, ssl.SSLError
-    ):
+    if isinstance(reason, OSError | UnicodeError) and not isinstance(reason, ssl.SSLError):
         return network_reason(reason)
     return str(reason)

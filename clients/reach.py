@@ -40,15 +40,9 @@ def open_first(connection: Connection) -> tuple[socket.socket, str]:
     raise combined(connection, failures)
 
 
-def combined(
-    connection: Connection, failures: list[AdminUnreachable]
-) -> AdminUnreachable:
+def combined(connection: Connection, failures: list[AdminUnreachable]) -> AdminUnreachable:
     """What several servers failed of, as one error with the reason of each."""
-    kind = (
-        TlsFailed
-        if any(isinstance(failure, TlsFailed) for failure in failures)
-        else AdminUnreachable
-    )
+    kind = TlsFailed if any(isinstance(failure, TlsFailed) for failure in failures) else AdminUnreachable
     if len(failures) == 1:
         return failures[0]
     return kind(

@@ -145,9 +145,7 @@ class Tls:
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:
-            raise InvalidConnection(
-                f"the CA file {self.ca_file} cannot be used: {_reason(error)}"
-            ) from error
+            raise InvalidConnection(f"the CA file {self.ca_file} cannot be used: {_reason(error)}") from error
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -161,14 +159,8 @@ class Tls:
         try:
             context.load_cert_chain(cert_file, self.key_file, password)
         except OSError as error:
-            files = (
-                cert_file
-                if self.key_file is None
-                else f"{cert_file} with {self.key_file}"
-            )
-            raise InvalidConnection(
-                f"the client certificate {files} cannot be used: {_reason(error)}"
-            ) from error
+            files = cert_file if self.key_file is None else f"{cert_file} with {self.key_file}"
+            raise InvalidConnection(f"the client certificate {files} cannot be used: {_reason(error)}") from error
 
 
 def _reason(error: OSError) -> str:
@@ -205,9 +197,5 @@ class Connection:
             raise InvalidConnection(f"{self.protocol} needs a SASL login")
         if self.sasl is not None and not self.protocol.uses_sasl:
             raise InvalidConnection(f"a SASL login has no effect with {self.protocol}")
-        if (
-            self.sasl is not None
-            and self.sasl.mechanism is SaslMechanism.AWS_MSK_IAM
-            and not self.protocol.uses_tls
-        ):
+        if self.sasl is not None and self.sasl.mechanism is SaslMechanism.AWS_MSK_IAM and not self.protocol.uses_tls:
             raise InvalidConnection(f"AWS_MSK_IAM needs SASL_SSL, not {self.protocol}")

@@ -39,9 +39,7 @@ class TopicAdmin(Protocol):
         """A topic; None when there is none of that name. Needs DESCRIBE on the topic."""
         ...
 
-    def create(
-        self, name: str, shape: TopicShape, timeout_ms: int
-    ) -> TopicFound | None:
+    def create(self, name: str, shape: TopicShape, timeout_ms: int) -> TopicFound | None:
         """
         Make a topic, at the pace that quotas allow; None when it has come to be meanwhile. Needs CREATE on the cluster or the topic.
 

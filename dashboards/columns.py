@@ -51,9 +51,7 @@ class BoardColumn:
         if self.source not in ascii_uppercase:
             return (self.source,)
         # The only query's value has no letter; the other queries are never alone.
-        return (
-            ("Value #A", "Value") if self.source == "A" else (f"Value #{self.source}",)
-        )
+        return ("Value #A", "Value") if self.source == "A" else (f"Value #{self.source}",)
 
     def override(self) -> dict[str, Any]:
         """What is special about it, as Grafana's JSON."""
@@ -65,16 +63,9 @@ class BoardColumn:
             "min": None if self.full is None else 0,
             "max": self.full,
             "mappings": _value_maps(self.texts),
-            "links": [
-                {"targetBlank": False, "title": link.title, "url": link.url}
-                for link in self.links
-            ],
+            "links": [{"targetBlank": False, "title": link.title, "url": link.url} for link in self.links],
         }
-        set_here = [
-            {"id": key, "value": value}
-            for key, value in looks.items()
-            if value is not None and value != []
-        ]
+        set_here = [{"id": key, "value": value} for key, value in looks.items() if value is not None and value != []]
         return {
             "matcher": {"id": "byName", "options": self.title},
             "properties": set_here,
@@ -82,10 +73,7 @@ class BoardColumn:
 
 
 def _value_maps(texts: Mapping[str, str]) -> list[dict[str, Any]]:
-    options = {
-        value: {"text": text, "index": index}
-        for index, (value, text) in enumerate(texts.items())
-    }
+    options = {value: {"text": text, "index": index} for index, (value, text) in enumerate(texts.items())}
     return [{"type": "value", "options": options}] if options else []
 
 

@@ -53,9 +53,7 @@ def throttled_by_callback(scope: Scope) -> str:
 
 def count_by_callback(scope: Scope, *labels: str) -> str:
     """How many of them are throttled, on the broker and by the quota type with most: they cannot be put together across brokers."""
-    each = scope.by(
-        "count", throttled_by_callback(scope), "instance", "broker", "quota_type"
-    )
+    each = scope.by("count", throttled_by_callback(scope), "instance", "broker", "quota_type")
     return scope.by("max", each, *labels)
 
 
@@ -167,9 +165,7 @@ def refused(scope: Scope) -> str:
     )
 
 
-def total(
-    scope: Scope, family: Family, *labels: str, matchers: tuple[str, ...] = ()
-) -> str:
+def total(scope: Scope, family: Family, *labels: str, matchers: tuple[str, ...] = ()) -> str:
     """The sum for each combination of some labels, per second where it is of counters; two exporters of one cluster count once."""
     if family.type is FamilyType.COUNTER:
         each = counter_rate(scope, family, *matchers)

@@ -79,14 +79,10 @@ def write(folder: Path, scope: Scope) -> list[Path]:
     inner = folder / "dashboards"
     texts = {inner / f"{uid}.json": file_text(each) for uid, each in made.items()}
     path = json.dumps(str(inner.absolute()), ensure_ascii=False)
-    texts[folder / "provisioning" / "dashboards.yaml"] = _PROVIDER.format(
-        folder=FOLDER, path=path
-    )
+    texts[folder / "provisioning" / "dashboards.yaml"] = _PROVIDER.format(folder=FOLDER, path=path)
     texts[folder / "provisioning" / "datasource-example.yaml"] = _DATASOURCE
     try:
         put_all(texts, make_folders=True)
     except OSError as error:
-        raise DashboardsNotWritten(
-            f"cannot write {error.filename}: {error.strerror}"
-        ) from error
+        raise DashboardsNotWritten(f"cannot write {error.filename}: {error.strerror}") from error
     return list(texts)

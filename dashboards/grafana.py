@@ -59,17 +59,13 @@ def read_token(file: Path | None, environment: Mapping[str, str]) -> str:
             raise GrafanaError(f"cannot read the token from {file}: {why}") from error
     if not found:
         where = str(file) if file else f"the environment ({VARIABLE})"
-        raise GrafanaError(
-            f"there is no token in {where}; Grafana gives one to a service account with the role Editor"
-        )
+        raise GrafanaError(f"there is no token in {where}; Grafana gives one to a service account with the role Editor")
     if not found.isascii() or not found.isprintable() or " " in found:
         raise GrafanaError("the token holds characters that no token has")
     return found
 
 
-def push_all(
-    grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
+def push_all(grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """
     Save dashboards in their folder, over those that have the same uid; returns their addresses.
 
@@ -80,16 +76,12 @@ def push_all(
     return asyncio.run(_push(grafana, dashboards))
 
 
-async def _push(
-    grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
+async def _push(grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]) -> list[str]:
     _check(grafana.url)
     try:
         tls = ssl.create_default_context(cafile=grafana.ca_file)
     except ssl.SSLError as error:
-        raise GrafanaError(
-            f"cannot use {grafana.ca_file}: it holds no certificate of an authority in PEM"
-        ) from error
+        raise GrafanaError(f"cannot use {grafana.ca_file}: it holds no certificate of an authority in PEM") from error
     except OSError as error:
         raise GrafanaError(f"cannot use {grafana.ca_file}: {error.strerror}") from error
     headers = {
@@ -107,20 +99,14 @@ async def _push(
 def _check(url: str) -> None:
     """An address is shown in messages: nothing secret may be part of it."""
     if "@" in url:
-        raise GrafanaError(
-            "the address of the Grafana must not hold a user or password: use a token"
-        )
+        raise GrafanaError("the address of the Grafana must not hold a user or password: use a token")
     try:
         parts = urlsplit(url)
-        usable = (
-            parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        )
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # of a port that cannot be one
         usable = False
     if not usable:
-        raise GrafanaError(
-            f"{url!r} is not the address of a Grafana: it needs http:// or https://, and a host"
-        )
+        raise GrafanaError(f"{url!r} is not the address of a Grafana: it needs http:// or https://, and a host")
 
 
 class _Client:
@@ -153,27 +139,17 @@ class _Client:
             self._refused(f"save {dashboard['uid']}", status, answer)
         return f"{self._url}/d/{dashboard['uid']}"
 
-    async def _ask(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None
-    ) -> tuple[int, str]:
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, str]:
         try:
-            async with self._session.request(
-                method, self._url + path, json=body, allow_redirects=False
-            ) as response:
+            async with self._session.request(method, self._url + path, json=body, allow_redirects=False) as response:
                 return response.status, await response.text(errors="replace")
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             why = str(error) or type(error).__name__
             if isinstance(error, TimeoutError):
                 why = f"no answer within {_TIMEOUT.total:g} s"
-            elif isinstance(error, aiohttp.ClientConnectorError) and not isinstance(
-                error, aiohttp.ClientSSLError
-            ):
+            elif isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, aiohttp.ClientSSLError):
                 code = error.os_error.errno or 0
-                why = (
-                    os.strerror(code)
-                    if code in errno.errorcode
-                    else error.os_error.strerror or why
-                )
+                why = os.strerror(code) if code in errno.errorcode else error.os_error.strerror or why
             raise GrafanaError(f"cannot reach Grafana at {self._url}: {why}") from error
 
     def _refused(self, what: str, status: int, answer: str) -> None:
@@ -182,9 +158,7 @@ class _Client:
             advice = " (the token needs the role Editor, or the permissions folders:create and dashboards:write)"
         elif _REDIRECTED <= status < _BAD:
             advice = " (it redirects: give the address that it redirects to)"
-        raise GrafanaError(
-            f"Grafana at {self._url} did not {what}: {status} {_reason(answer)}{advice}"
-        )
+        raise GrafanaError(f"Grafana at {self._url} did not {what}: {status} {_reason(answer)}{advice}")
 
 
 def _reason(answer: str) -> str:

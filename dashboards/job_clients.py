@@ -52,9 +52,7 @@ def waits(scope: Scope, *chosen: str) -> str:
 
 def of_jobs(view: View, *chosen: str) -> str:
     """The brokers' numbers for the entities of the chosen jobs."""
-    return _any(
-        both(view(*matchers), _jobs(on, chosen), on) for on, matchers in _SHAPES
-    )
+    return _any(both(view(*matchers), _jobs(on, chosen), on) for on, matchers in _SHAPES)
 
 
 def behind(scope: Scope, view: View) -> str:
@@ -96,9 +94,7 @@ def _present(scope: Scope, matchers: tuple[str, ...], code: int) -> str:
     return f"{code} + 0 * {grouped(utilization(scope, *matchers))}"
 
 
-def _beside(
-    scope: Scope, view: str, on: tuple[str, ...], chosen: tuple[str, ...]
-) -> str:
+def _beside(scope: Scope, view: str, on: tuple[str, ...], chosen: tuple[str, ...]) -> str:
     """One number for each combination of the labels in `on`, for every client that has them."""
     best = aggregate("max", on, view)
     zero = _zero(scope, on, chosen)

@@ -45,9 +45,7 @@ def to_row(site: Site, dashboard: Dashboard, title: str, *labels: str) -> Link:
 
 def to_entity(site: Site) -> Link:
     """The dashboard about the user and client-id of a row."""
-    return to_row(
-        site, Dashboard.ENTITY, "This user and client-id", "user", "client_id"
-    )
+    return to_row(site, Dashboard.ENTITY, "This user and client-id", "user", "client_id")
 
 
 def to_entity_in_chosen_clusters() -> Link:
@@ -71,7 +69,5 @@ def to_dashboard(dashboard: Dashboard, title: str) -> Link:
 def runbooks(site: Site, *alerts: str) -> tuple[Link, ...]:
     """The runbooks of alerts that a panel is about; none where the site has no address of runbooks."""
     return tuple(
-        Link(title=f"Runbook: {alert}", url=url)
-        for alert in alerts
-        if (url := runbook_url(site, alert)) is not None
+        Link(title=f"Runbook: {alert}", url=url) for alert in alerts if (url := runbook_url(site, alert)) is not None
     )

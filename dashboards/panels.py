@@ -186,18 +186,12 @@ def table(
         }
         for letter, expr in zip(ascii_uppercase, exprs, strict=False)
     ]
-    indexes = {
-        source: index
-        for index, column in enumerate(columns)
-        for source in column.sources()
-    }
+    indexes = {source: index for index, column in enumerate(columns) for source in column.sources()}
     organized = {
         "excludeByName": {},
         "includeByName": dict.fromkeys(indexes, True),
         "indexByName": indexes,
-        "renameByName": {
-            source: columns[index].title for source, index in indexes.items()
-        },
+        "renameByName": {source: columns[index].title for source, index in indexes.items()},
     }
     return _panel(
         core.Table(
@@ -340,9 +334,7 @@ def episodes(scope: Scope, throttled: str, *labels: str) -> dict[str, Any]:
     return _marks(scope, "Throttled", "red", "30s", throttled, *labels)
 
 
-def _marks(
-    scope: Scope, name: str, color: str, step: str, expr: str, *labels: str
-) -> dict[str, Any]:
+def _marks(scope: Scope, name: str, color: str, step: str, expr: str, *labels: str) -> dict[str, Any]:
     """Their text is one label: for a label that is missing, as the cluster's may be, Grafana writes the label's own name."""
     joined = (f'"{label}"' for label in ("change", " ", scope.cluster, *labels))
     return {

@@ -41,10 +41,7 @@ def steps(*, lowest: str = GREEN, **colors: float | Threshold) -> Steps:
     """
     return [
         {"color": lowest, "value": None},
-        *(
-            {"color": color.replace("_", "-"), "value": at}
-            for color, at in colors.items()
-        ),
+        *({"color": color.replace("_", "-"), "value": at} for color, at in colors.items()),
     ]
 
 
@@ -77,9 +74,7 @@ USED = steps(yellow=PREDICTION, red=NEAR_LIMIT, dark_red=1.0)
 PREDICTED = steps(yellow=PREDICTION, orange=NEAR_LIMIT, red=1.0)
 """The alert is about a trend that reaches the limit."""
 DELAY = steps(orange=THROTTLED, red=CLIENT_TIMEOUT)
-DELAY_IF_ANY = steps(
-    lowest=NO_COLOR, yellow=ABOVE_ZERO, orange=THROTTLED, red=CLIENT_TIMEOUT
-)
+DELAY_IF_ANY = steps(lowest=NO_COLOR, yellow=ABOVE_ZERO, orange=THROTTLED, red=CLIENT_TIMEOUT)
 """Of cells: one without a number has the lowest color."""
 MUTATION_DELAY = steps(orange=THROTTLED, red=MUTATION_THROTTLED)
 ENTITIES = steps(yellow=1, orange=SPIKE_ENTITIES, red=MANY_ENTITIES)

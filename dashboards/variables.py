@@ -34,9 +34,7 @@ def owners() -> Variable:
     return _choice("owner", "Owner", ENTITY_OWNER, "owner")
 
 
-def values(
-    families: Sequence[Family], label: str, title: str, *matchers: str
-) -> Variable:
+def values(families: Sequence[Family], label: str, title: str, *matchers: str) -> Variable:
     """The values that a label has in some families."""
     names = "|".join(family.name for family in families)
     if len(families) > 1:

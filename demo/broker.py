@@ -86,9 +86,7 @@ class Broker:
         `RequestMetrics` by request: the throttle times in ms, and the topics refused with error 89; of the controller, how long its events wait.
         """
         beans = {
-            "kafka.controller:type=KafkaController,name=ActiveControllerCount": {
-                "Value": 1.0
-            },
+            "kafka.controller:type=KafkaController,name=ActiveControllerCount": {"Value": 1.0},
             _EVENTS: {
                 "Mean": self._event_queue_ms / max(self._events, 1),
                 "Count": float(self._events),
@@ -102,9 +100,7 @@ class Broker:
             }
             if request == "CreateTopics":
                 name = of_request % "ErrorsPerSec"
-                beans[f"{name},error=THROTTLING_QUOTA_EXCEEDED"] = {
-                    "Count": float(self._refused[request])
-                }
+                beans[f"{name},error=THROTTLING_QUOTA_EXCEEDED"] = {"Count": float(self._refused[request])}
         return beans
 
     def handle(
@@ -132,9 +128,7 @@ class Broker:
         now = _instant(now_ms)
         self._managers.reap(now.ms, now.ns)
 
-    def _answer(
-        self, charged: ClientRequest, request: Request, now: Instant
-    ) -> Response:
+    def _answer(self, charged: ClientRequest, request: Request, now: Instant) -> Response:
         match request:
             case Produce(size=size):
                 return _response(self._quotas.produce(charged, size, now, acks=1))
@@ -150,9 +144,7 @@ class Broker:
         decision = self._quotas.fetch(charged, size, now)
         return _response(decision, request if decision.unrecord_fetch else None)
 
-    def _create(
-        self, charged: ClientRequest, request: CreateTopics, now: Instant
-    ) -> Response:
+    def _create(self, charged: ClientRequest, request: CreateTopics, now: Instant) -> Response:
         # one thread handles the events of a controller one after the other
         self._events += 1
         self._event_queue_ms += max(self._controller_free_ms - now.ms, 0.0)
@@ -165,9 +157,7 @@ class Broker:
             request.version,
             now.ms,
         )
-        refused = tuple(
-            topic for topic in request.partitions if not _created(quota, topic, now)
-        )
+        refused = tuple(topic for topic in request.partitions if not _created(quota, topic, now))
         self._refused[request.api] += len(refused)
         again = CreateTopics(partitions=refused, version=request.version)
         decision = self._quotas.controller(charged, quota, now)

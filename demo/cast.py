@@ -74,9 +74,7 @@ class Rhythm:
     def next_ms(self, elapsed_ms: int, random: Random) -> int:
         """Return when the request after the one at `elapsed_ms` is due, both since the start."""
         spread = self.jitter * self.every_ms
-        due_ms = elapsed_ms + round(
-            random.uniform(self.every_ms - spread, self.every_ms + spread)
-        )
+        due_ms = elapsed_ms + round(random.uniform(self.every_ms - spread, self.every_ms + spread))
         cycle_ms = self.busy_ms + self.pause_ms
         if not self.busy_ms:
             return due_ms

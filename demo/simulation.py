@@ -90,9 +90,7 @@ class Simulation:
         self.broker.reap(now_ms)
         for client, connection in self._clients:
             if client.due_ms <= now_ms and connection.is_read:
-                response = self.broker.handle(
-                    connection, client.request, client.role.thread_ms, now_ms
-                )
+                response = self.broker.handle(connection, client.request, client.role.thread_ms, now_ms)
                 client.answered(response, now_ms)
         return min(client.due_ms for client, _ in self._clients)
 

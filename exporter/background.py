@@ -22,17 +22,13 @@ class Background:
     ``restarts`` counts that.
     """
 
-    def __init__(
-        self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         self._pause = pause
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.restarts: dict[str, int] = {}
         """How often lasting work failed and was started again, by its name; 0 if it never failed."""
 
-    def start(
-        self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool = False
-    ) -> None:
+    def start(self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool = False) -> None:
         """Start in the running loop; earlier work of this name must have been stopped. ``lasting`` work never ends without a failure."""
         if lasting:
             self.restarts.setdefault(name, 0)
@@ -40,9 +36,7 @@ class Background:
         task.set_name(f"quotascope {name}")
         self._tasks[name] = task
 
-    async def _guarded(
-        self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool
-    ) -> None:
+    async def _guarded(self, name: str, work: Callable[[], Awaitable[None]], *, lasting: bool) -> None:
         while True:
             try:
                 await work()

@@ -72,9 +72,7 @@ class EmbeddedSource:
     async def close(self) -> None:
         """Nothing to release: the registry belongs to the engine."""
 
-    def _learn(
-        self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]
-    ) -> None:
+    def _learn(self, metrics: list[KafkaMetric], beans: Iterable[tuple[str, str]]) -> None:
         known, self._columns = self._columns, {}
         for name in (metric.name for metric in metrics if metric.stat is not None):
             if name not in known:
@@ -128,9 +126,7 @@ class EmbeddedLimits:
             controller_quota_window_seconds=float(controller.window_seconds),
         )
         return Limits(
-            rules={
-                manager.quota_type: manager.rules() for manager in self._quotas.all()
-            },
+            rules={manager.quota_type: manager.rules() for manager in self._quotas.all()},
             nodes={self._node_id: settings},
             active_controller=self._node_id,
             read_at=self._clock() / 1000,

@@ -33,11 +33,7 @@ class Expiring(Generic[K, V]):
 
     def expire(self, at: float) -> list[K]:
         """Drop the entries that were not seen for too long, and return their keys."""
-        gone = [
-            key
-            for key, (_, seen_at) in self._entries.items()
-            if abs(at - seen_at) > self._keep
-        ]
+        gone = [key for key, (_, seen_at) in self._entries.items() if abs(at - seen_at) > self._keep]
         for key in gone:
             del self._entries[key]
         return gone

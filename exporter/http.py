@@ -159,9 +159,7 @@ class Rendering:
         self._clock = clock
         self._under_way: dict[_Key, asyncio.Task[bytes]] = {}
 
-    async def body(
-        self, snapshot: Snapshot, text_format: TextFormat, *, compressed: bool
-    ) -> bytes:
+    async def body(self, snapshot: Snapshot, text_format: TextFormat, *, compressed: bool) -> bytes:
         """The snapshot in this format."""
         key = id(snapshot), text_format, compressed
         task = self._under_way.get(key)

@@ -39,9 +39,7 @@ def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
     level = structlog.processors.add_log_level
     if log_format is LogFormat.HUMAN:
         clock = structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False)
-        console = structlog.dev.ConsoleRenderer(
-            colors=stream.isatty(), exception_formatter=_traceback
-        )
+        console = structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=_traceback)
         return [level, clock, tame, console]
     renderer: Processor = structlog.processors.JSONRenderer()
     if log_format is LogFormat.LOGFMT:

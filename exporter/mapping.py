@@ -44,9 +44,7 @@ class Bean:
         Halves of surrogate pairs, which no UTF-8 text can hold, become question marks.
         """
         pairs = (
-            (key, value)
-            if value.isascii()
-            else (key, value.encode(errors="replace").decode())
+            (key, value) if value.isascii() else (key, value.encode(errors="replace").decode())
             for key, value in properties.items()
         )
         return cls(domain, tuple(sorted(pairs)))
@@ -457,7 +455,7 @@ def _load() -> Iterator[Attribute]:
         )
 
 
-LOAD_MEANINGS: Final = {each.meaning for each in _load()} | {Meaning.REQUEST_THROTTLE_COUNT}  # fmt: skip
+LOAD_MEANINGS: Final = {each.meaning for each in _load()} | {Meaning.REQUEST_THROTTLE_COUNT}
 """Of the load of a node; without the count of responses, a percentile of 0 may be that of a request that never came."""
 
 ATTRIBUTES: Final = (
@@ -472,9 +470,7 @@ ATTRIBUTES: Final = (
 
 _BY_PLACE: Final[dict[tuple[str, str, str], list[Attribute]]] = {}
 for _attribute in ATTRIBUTES:
-    _BY_PLACE.setdefault(
-        (_attribute.domain, _attribute.type, _attribute.name), []
-    ).append(_attribute)
+    _BY_PLACE.setdefault((_attribute.domain, _attribute.type, _attribute.name), []).append(_attribute)
 
 
 def attribute_of(column: BeanColumn) -> Attribute | None:

@@ -12,9 +12,7 @@ from typing import Final
 
 Matches = Callable[[str], bool]
 
-_MISSING: Final = (
-    "needs google-re2, which matches in linear time: install quotascope[patterns]"
-)
+_MISSING: Final = "needs google-re2, which matches in linear time: install quotascope[patterns]"
 
 
 def matcher(pattern: str) -> Matches:

@@ -70,9 +70,7 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
     # a name without a file, as Linux knows it, begins with NUL
     address = f"\0{path[1:]}" if path.startswith("@") else path
     try:
-        with socket.socket(
-            socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
-        ) as link:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as link:
             link.connect(address)
             link.sendall(state.encode())
     except OSError as error:

@@ -225,9 +225,7 @@ def jmx_exporter_rules() -> str:
         _RULES_HEAD,
     ]
     for name in sorted(NAMES, key=lambda name: not _is_by_client(name)):
-        text = yaml.safe_dump(
-            [_rule(name)], sort_keys=False, width=10_000, allow_unicode=True
-        )
+        text = yaml.safe_dump([_rule(name)], sort_keys=False, width=10_000, allow_unicode=True)
         parts.extend(f"  {line}\n" for line in text.splitlines())
     return "".join(parts)
 

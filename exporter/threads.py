@@ -21,9 +21,7 @@ _LONGEST_CLOSE_SECONDS: Final = 2.0
 _ANSWERS: Final = ThreadPoolExecutor(max_workers=16, thread_name_prefix="answers")
 """Apart from the threads in which scrapes are rendered, so that no answer can take all of those."""
 _LARGE_BYTES: Final = 4 << 20
-_LARGE_ANSWERS: Final = ThreadPoolExecutor(
-    max_workers=1, thread_name_prefix="large-answers"
-)
+_LARGE_ANSWERS: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large-answers")
 """One at a time, so that several agents cannot make the exporter hold all of their large answers decoded at once."""
 
 
@@ -61,9 +59,7 @@ class BlockingCalls:
         if self._busy.locked():
             raise self._error(self._message)
 
-    async def run(
-        self, call: Callable[[], _Result], pool: Executor | None = None
-    ) -> _Result:
+    async def run(self, call: Callable[[], _Result], pool: Executor | None = None) -> _Result:
         """The call's result or exception, from a thread of ``pool`` or else a daemon thread. Raises as ``check``."""
         self.check()
         self._busy.acquire()

@@ -13,10 +13,7 @@ def one_line(text: str, longest: int = LONGEST) -> str:
     cut = text if len(text) <= longest else text[:longest] + "…"
     if cut.isprintable():
         return cut
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in cut
-    )
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 
 
 def shown(text: object) -> str:

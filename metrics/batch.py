@@ -70,9 +70,7 @@ def record_many(
 
 
 def _are_apart(sensors: Sequence[Sensor]) -> bool:
-    return len(set(sensors)) == len(sensors) and not any(
-        sensor.parents for sensor in sensors
-    )
+    return len(set(sensors)) == len(sensors) and not any(sensor.parents for sensor in sensors)
 
 
 def _by_entity(owners: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -136,9 +134,7 @@ def _columns(
         shapes = f"{owners.shape}, {costs.shape} and {when.shape}"
         raise MalformedBatch(f"entities, values and times have the shapes {shapes}")
     if owners.size and not 0 <= owners.min() <= owners.max() < count:
-        raise MalformedBatch(
-            f"entities are numbered from {owners.min()} to {owners.max()}, but there are {count}"
-        )
+        raise MalformedBatch(f"entities are numbered from {owners.min()} to {owners.max()}, but there are {count}")
     return owners, costs, when
 
 

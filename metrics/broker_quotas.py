@@ -116,9 +116,7 @@ class BrokerQuotas:
         `wanted` is the smaller of the request's and the broker's `fetch.max.bytes`. The answer is 0 if
         `quota.window.num` is 1.
         """
-        most = self._managers.fetch.max_value_in_quota_window(
-            request.principal, request.client_id, now.ms
-        )
+        most = self._managers.fetch.max_value_in_quota_window(request.principal, request.client_id, now.ms)
         return min(wanted, int(min(most, INT_MAX)))
 
     def other(
@@ -138,9 +136,7 @@ class BrokerQuotas:
         self._mute(request, decision, now)
         return decision
 
-    def controller(
-        self, request: ClientRequest, quota: MutationQuota, now: Instant
-    ) -> Decision:
+    def controller(self, request: ClientRequest, quota: MutationQuota, now: Instant) -> Decision:
         """Account for a controller mutation that was charged to `quota`, on the node that ran it."""
         decision = combine_controller(
             quota.throttle_time_ms(now.ms),
@@ -150,9 +146,7 @@ class BrokerQuotas:
         self._mute(request, decision, now)
         return decision
 
-    def forwarded_response(
-        self, request: ClientRequest, controller_ms: int, now: Instant
-    ) -> Decision:
+    def forwarded_response(self, request: ClientRequest, controller_ms: int, now: Instant) -> Decision:
         """Account for a response that came back from the controller with the throttle time `controller_ms`."""
         request_ms = self._record_request(request, now)
         decision = combine_forwarded_response(controller_ms, request_ms)

@@ -71,9 +71,7 @@ class ByteRateQuota:
             name = self.metric_name.group
             sensor = self._registry.get_sensor(name)
             if sensor is None:
-                sensor = self._registry.sensor(
-                    name, now_ms, inactive_seconds=INACTIVE_SECONDS
-                )
+                sensor = self._registry.sensor(name, now_ms, inactive_seconds=INACTIVE_SECONDS)
                 config = self.config.metric_config(self._quota)
                 sensor.add(self.metric_name, SimpleRate(), config)
             return sensor

@@ -66,9 +66,7 @@ class CallbackRules(QuotaRules):
 
     def tags_of(self, principal: Principal, client_id: str) -> CallbackTags:
         """Ask under which tags a request is measured."""
-        return CallbackTags(
-            self._callback.quota_metric_tags(self._quota_type, principal, client_id)
-        )
+        return CallbackTags(self._callback.quota_metric_tags(self._quota_type, principal, client_id))
 
     def limit_of(self, metric_tags: Mapping[str, str]) -> float | None:
         """Ask for the bound of tags, None for unlimited."""

@@ -82,17 +82,13 @@ class ClientQuotaManager:
         self._longest_ms: int = self.config.release.longest_rate_ms
         self.reaper = ThrottledChannelReaper(registry, quota_type, now_ms)
         self._registry = registry
-        self._custom: CallbackRules | None = (
-            None if callback is None else CallbackRules(callback, quota_type)
-        )
+        self._custom: CallbackRules | None = None if callback is None else CallbackRules(callback, quota_type)
         self._rules: QuotaRules = QuotaRules() if self._custom is None else self._custom
         self._lock = threading.RLock()
         # What requests were measured with, until a rule or the registry changes.
         self._known: dict[tuple[str, str, str], ClientSensors] = {}
         self._removals: int = registry.removals
-        self._factory = SensorFactory(
-            registry, quota_type, extra_counters=self.config.extra_counters
-        )
+        self._factory = SensorFactory(registry, quota_type, extra_counters=self.config.extra_counters)
 
     @property
     def quotas_enabled(self) -> bool:
@@ -112,9 +108,7 @@ class ClientQuotaManager:
             return 0
         return self.record_and_get_throttle_time(principal, client_id, value, now_ms)
 
-    def record_and_get_throttle_time(
-        self, principal: Principal, client_id: str, value: float, now_ms: int
-    ) -> int:
+    def record_and_get_throttle_time(self, principal: Principal, client_id: str, value: float, now_ms: int) -> int:
         """
         Record what a request costs and return the ms to throttle it, 0 within the quota.
 
@@ -131,16 +125,12 @@ class ClientQuotaManager:
             return 0
         return narrow(self._throttle_time_ms(breach, now_ms), self._longest_ms)
 
-    def record_no_throttle(
-        self, principal: Principal, client_id: str, value: float, now_ms: int
-    ) -> None:
+    def record_no_throttle(self, principal: Principal, client_id: str, value: float, now_ms: int) -> None:
         """Record a cost without a throttle; also without any rule."""
         sensors = self.sensors_for(principal, client_id, now_ms)
         sensors.quota.record(value, now_ms, check_quotas=False)
 
-    def unrecord(
-        self, principal: Principal, client_id: str, value: float, now_ms: int
-    ) -> None:
+    def unrecord(self, principal: Principal, client_id: str, value: float, now_ms: int) -> None:
         """
         Take back a cost, for data that was not sent after all; also without any rule.
 
@@ -194,9 +184,7 @@ class ClientQuotaManager:
             return NO_RULE
         return self._rules.decide(principal.name, client_id)
 
-    def max_value_in_quota_window(
-        self, principal: Principal, client_id: str, now_ms: int
-    ) -> float:
+    def max_value_in_quota_window(self, principal: Principal, client_id: str, now_ms: int) -> float:
         """
         Return what a client may use up in all whole windows together: the most one fetch may return.
 
@@ -209,9 +197,7 @@ class ClientQuotaManager:
             return _DOUBLE_MAX
         return bound * (self.config.samples - 1) * self.config.window_seconds
 
-    def sensors_for(
-        self, principal: Principal, client_id: str, now_ms: int
-    ) -> ClientSensors:
+    def sensors_for(self, principal: Principal, client_id: str, now_ms: int) -> ClientSensors:
         """Return the sensors that a request is measured with, made now if need be."""
         if self._custom is not None:
             return self._sensors_by_callback(self._custom, principal, client_id, now_ms)
@@ -248,9 +234,7 @@ class ClientQuotaManager:
                     if bound != quota.bound:
                         metric.config = self._metric_config(bound)
 
-    def _sensors_by_rules(
-        self, principal: Principal, client_id: str, now_ms: int
-    ) -> ClientSensors:
+    def _sensors_by_rules(self, principal: Principal, client_id: str, now_ms: int) -> ClientSensors:
         with self._lock:
             removals = self._registry.removals
             if removals != self._removals:
@@ -313,9 +297,7 @@ class ClientQuotaManager:
 
     def _is_one_metric(self, entity: QuotaEntity) -> bool:
         # Under rules of one shape a rule that names its entity has one metric; any other may have many.
-        literal = not isinstance(entity.user, DefaultType) and not isinstance(
-            entity.client_id, DefaultType
-        )
+        literal = not isinstance(entity.user, DefaultType) and not isinstance(entity.client_id, DefaultType)
         return literal and self._rules.flags in _ONE_SHAPE
 
     def _refresh_metric_of(self, entity: QuotaEntity) -> None:

@@ -74,9 +74,7 @@ class SensorFactory:
 
     """
 
-    def __init__(
-        self, registry: Registry, quota_type: QuotaType, *, extra_counters: bool
-    ) -> None:
+    def __init__(self, registry: Registry, quota_type: QuotaType, *, extra_counters: bool) -> None:
         self._registry = registry
         self._group: str = quota_type.group
         self._extra_counters: bool = extra_counters
@@ -90,9 +88,7 @@ class SensorFactory:
 
     def throttle_time_sensor(self, tags: EntityTags, now_ms: int) -> Sensor:
         """Return the sensor `<Type>ThrottleTime-<suffix>`; the average is over the registry's windows."""
-        return self._sensor(
-            self._throttle_prefix, tags, now_ms, self._fill_throttle_time
-        )
+        return self._sensor(self._throttle_prefix, tags, now_ms, self._fill_throttle_time)
 
     def rejection_sensor(self, tags: EntityTags, now_ms: int) -> Sensor:
         """Return the sensor `<Type>Rejection-<suffix>`, which Kafka does not have."""
@@ -100,17 +96,13 @@ class SensorFactory:
 
     def name(self, name: str, tags: EntityTags, description: str) -> MetricName:
         """Return the name of a metric of this group with these tags."""
-        return self._registry.metric_name(
-            name, self._group, tags.metric_tags(), description
-        )
+        return self._registry.metric_name(name, self._group, tags.metric_tags(), description)
 
     def _sensor(self, prefix: str, tags: EntityTags, now_ms: int, fill: Fill) -> Sensor:
         name = prefix + tags.suffix
         sensor = self._registry.get_sensor(name)
         if sensor is None:
-            sensor = self._registry.sensor(
-                name, now_ms, inactive_seconds=INACTIVE_SECONDS
-            )
+            sensor = self._registry.sensor(name, now_ms, inactive_seconds=INACTIVE_SECONDS)
             fill(tags, sensor)
         return sensor
 

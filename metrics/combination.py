@@ -69,9 +69,7 @@ def combine_request(
     return _mute(QuotaType.REQUEST, request_ms)
 
 
-def combine_controller(
-    controller_ms: int, request_ms: int, *, forwarded: bool = False
-) -> Decision:
+def combine_controller(controller_ms: int, request_ms: int, *, forwarded: bool = False) -> Decision:
     """
     Decide for a controller mutation on the node that runs it; a tie goes to Request.
 

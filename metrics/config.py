@@ -66,13 +66,9 @@ class MetricConfig:
         recording_level: RecordingLevel = RecordingLevel.INFO,
     ) -> None:
         if samples < 1:
-            raise InvalidConfig(
-                f"the number of samples must be at least 1, not {samples}"
-            )
+            raise InvalidConfig(f"the number of samples must be at least 1, not {samples}")
         if time_window_ms < 1 or samples * time_window_ms > LONG_MAX:
-            raise InvalidConfig(
-                f"{samples} windows of {time_window_ms} ms cannot be measured"
-            )
+            raise InvalidConfig(f"{samples} windows of {time_window_ms} ms cannot be measured")
         self.samples: int = samples
         self.time_window_ms: int = time_window_ms
         self.event_window: i64 = event_window
@@ -92,9 +88,7 @@ class MetricConfig:
             self.recording_level,
         )
 
-    def with_defaults(
-        self, tags: Tags, recording_level: RecordingLevel
-    ) -> "MetricConfig":
+    def with_defaults(self, tags: Tags, recording_level: RecordingLevel) -> "MetricConfig":
         """Return the same settings with these tags added and that recording level."""
         merged = {**dict(self.tags), **dict(tags)}
         return MetricConfig(
@@ -121,9 +115,7 @@ class MetricConfig:
 
     def _key(
         self,
-    ) -> tuple[
-        int, int, int, Quota | None, tuple[tuple[str, str], ...], RecordingLevel
-    ]:
+    ) -> tuple[int, int, int, Quota | None, tuple[tuple[str, str], ...], RecordingLevel]:
         return (
             self.samples,
             self.time_window_ms,

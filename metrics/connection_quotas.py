@@ -70,9 +70,7 @@ class ConnectionRates:
 
     def throttle_time_sensor(self, prefix: str, listener: str, now_ms: int) -> Sensor:
         """Return the sensor of a listener's throttle times, averaged over the registry's windows."""
-        sensor = self._registry.sensor(
-            f"{prefix}ConnectionRateThrottleTime-{listener}", now_ms
-        )
+        sensor = self._registry.sensor(f"{prefix}ConnectionRateThrottleTime-{listener}", now_ms)
         about = "Tracking average throttle-time, out of non-zero throttle times, per listener"
         name = f"{prefix}connection-accept-throttle-time"
         tags = {LISTENER_TAG: listener}
@@ -123,9 +121,7 @@ class _Listener:
         entity = RateEntity(LISTENER_TAG, listener)
         self.rate: Sensor = rates.sensor(entity, INT_MAX, now_ms)
         self.throttle_time: Sensor = rates.throttle_time_sensor("", listener, now_ms)
-        self.ip_throttle_time: Sensor = rates.throttle_time_sensor(
-            "ip-", listener, now_ms
-        )
+        self.ip_throttle_time: Sensor = rates.throttle_time_sensor("ip-", listener, now_ms)
 
 
 class ConnectionQuotas:
@@ -158,9 +154,7 @@ class ConnectionQuotas:
         counts: ConnectionCounts | None = None,
     ) -> None:
         self.counts: ConnectionCounts = ConnectionCounts() if counts is None else counts
-        self._rates = ConnectionRates(
-            registry, WindowConfig() if config is None else config
-        )
+        self._rates = ConnectionRates(registry, WindowConfig() if config is None else config)
         self._lock = threading.RLock()
         self._max_rate: int = max_rate
         self._broker: Sensor = self._rates.sensor(RateEntity(), max_rate, now_ms)
@@ -189,9 +183,7 @@ class ConnectionQuotas:
 
         """
         rate = self._max_rate if max_rate is None else max_rate
-        most = (
-            self.counts.max_connections if max_connections is None else max_connections
-        )
+        most = self.counts.max_connections if max_connections is None else max_connections
         with self._lock:
             if listener not in self._listeners:
                 self._listeners[listener] = _Listener(self._rates, listener, now_ms)

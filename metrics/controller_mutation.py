@@ -52,13 +52,9 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         config: ManagerConfig | None = None,
         callback: QuotaCallback | None = None,
     ) -> None:
-        super().__init__(
-            registry, QuotaType.CONTROLLER_MUTATION, now_ms, config, callback
-        )
+        super().__init__(registry, QuotaType.CONTROLLER_MUTATION, now_ms, config, callback)
 
-    def record_and_get_throttle_time(
-        self, principal: Principal, client_id: str, value: float, now_ms: int
-    ) -> int:
+    def record_and_get_throttle_time(self, principal: Principal, client_id: str, value: float, now_ms: int) -> int:
         """Charge strictly: a refused mutation costs nothing, and the ms until the bucket is even are returned."""
         sensors = self.sensors_for(principal, client_id, now_ms)
         try:
@@ -82,18 +78,14 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
             return self.strict_quota_for(principal, client_id, now_ms)
         return self.permissive_quota_for(principal, client_id, now_ms)
 
-    def strict_quota_for(
-        self, principal: Principal, client_id: str, now_ms: int
-    ) -> MutationQuota:
+    def strict_quota_for(self, principal: Principal, client_id: str, now_ms: int) -> MutationQuota:
         """Return the quota of a request from a client that understands a refusal."""
         if not self.quotas_enabled:
             return UNBOUNDED
         sensors = self.sensors_for(principal, client_id, now_ms)
         return StrictMutationQuota(sensors, self.config)
 
-    def permissive_quota_for(
-        self, principal: Principal, client_id: str, now_ms: int
-    ) -> MutationQuota:
+    def permissive_quota_for(self, principal: Principal, client_id: str, now_ms: int) -> MutationQuota:
         """Return the quota of a request that may only be throttled, topics created on first use among them."""
         if not self.quotas_enabled:
             return UNBOUNDED

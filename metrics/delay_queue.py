@@ -26,9 +26,7 @@ class ThrottledChannel:
 
     __slots__ = ("_callback", "deadline_ns", "throttle_time_ms")
 
-    def __init__(
-        self, throttle_time_ms: int, callback: ThrottleCallback, now_ns: int
-    ) -> None:
+    def __init__(self, throttle_time_ms: int, callback: ThrottleCallback, now_ns: int) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.deadline_ns: int = now_ns + throttle_time_ms * NANOS_PER_MS
         self._callback = callback

@@ -195,11 +195,7 @@ def spelled_name(name: Name) -> str:
     if len(name) <= _LONGEST and name.isprintable() and _BARE.fullmatch(name):
         return name
     escaped = "".join(
-        f"\\{char}"
-        if char in '"\\'
-        else char
-        if char.isprintable()
-        else char.encode("unicode_escape").decode()
+        f"\\{char}" if char in '"\\' else char if char.isprintable() else char.encode("unicode_escape").decode()
         for char in name[:_LONGEST]
     )
     if len(name) <= _LONGEST:

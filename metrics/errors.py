@@ -164,9 +164,7 @@ class ThrottlingQuotaExceeded(MetricsError):
         self.throttle_time_ms = throttle_time_ms
 
     def __str__(self) -> str:
-        return (
-            f"the throttling quota has been exceeded, wait {self.throttle_time_ms} ms"
-        )
+        return f"the throttling quota has been exceeded, wait {self.throttle_time_ms} ms"
 
 
 class ConnectionThrottled(MetricsError):

@@ -35,9 +35,7 @@ class ExpiryThread:
         self._clock = clock
         self._period_s = PERIOD_S if period_s is None else period_s
         self._closed = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, name="SensorExpiryThread", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name="SensorExpiryThread", daemon=True)
         self._thread.start()
 
     def close(self) -> None:

@@ -55,9 +55,7 @@ class Frequencies(CompoundStat):
         self._windows = HistogramWindows(bins)
 
     @staticmethod
-    def for_boolean_values(
-        false_name: MetricName | None, true_name: MetricName | None
-    ) -> "Frequencies":
+    def for_boolean_values(false_name: MetricName | None, true_name: MetricName | None) -> "Frequencies":
         """
         Return the shares of 0 and 1; a name that is None is left out.
 
@@ -93,10 +91,7 @@ class Frequencies(CompoundStat):
 
     def stats(self) -> Sequence[NamedMeasurable]:
         """Return the shares in the given order."""
-        return [
-            NamedMeasurable(each.name, _ShareOf(self, each.center_value))
-            for each in self._frequencies
-        ]
+        return [NamedMeasurable(each.name, _ShareOf(self, each.center_value)) for each in self._frequencies]
 
     def _share(self, samples: list[Sample], value: float) -> float:
         total = self._windows.combine(samples)
@@ -123,17 +118,11 @@ class _ShareOf(Measurable):
         return self._frequencies.peek_frequency(config, now_ms, self._value)
 
 
-def _check(
-    buckets: int, min_value: float, max_value: float, frequencies: Sequence[Frequency]
-) -> None:
+def _check(buckets: int, min_value: float, max_value: float, frequencies: Sequence[Frequency]) -> None:
     if max_value < min_value:
         raise InvalidConfig(f"no values lie between {min_value} and {max_value}")
     if buckets < len(frequencies):
-        raise InvalidConfig(
-            f"{len(frequencies)} frequencies do not fit in {buckets} buckets"
-        )
+        raise InvalidConfig(f"{len(frequencies)} frequencies do not fit in {buckets} buckets")
     for each in frequencies:
         if each.center_value < min_value or each.center_value > max_value:
-            raise InvalidConfig(
-                f"{each.center_value} is not from {min_value} to {max_value}"
-            )
+            raise InvalidConfig(f"{each.center_value} is not from {min_value} to {max_value}")

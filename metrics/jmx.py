@@ -8,9 +8,7 @@ from .errors import MalformedName
 _PLAIN = re.compile(r"[A-Za-z0-9_\-%. \t]*")
 _SPECIAL = re.compile(r'["\\*?\n]')
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_PROPERTY = re.compile(
-    r'([^,=:*?\n]+)=("(?:[^"\\*?\n]|\\["\\*?n])*"|[^,=:"*?\n]*)(,|\Z)'
-)
+_PROPERTY = re.compile(r'([^,=:*?\n]+)=("(?:[^"\\*?\n]|\\["\\*?n])*"|[^,=:"*?\n]*)(,|\Z)')
 
 
 def quote_tag_value(value: str) -> str:
@@ -54,11 +52,7 @@ def mbean_name(prefix: str, group: str, tags: Tags = ()) -> str:
     >>> mbean_name("kafka.server", "Produce", [("user", ""), ("client-id", "a")])
     'kafka.server:type=Produce,client-id=a'
     """
-    shown = [
-        f",{key}={quote_tag_value(value)}"
-        for key, value in dict(tags).items()
-        if key and value
-    ]
+    shown = [f",{key}={quote_tag_value(value)}" for key, value in dict(tags).items() if key and value]
     return f"{prefix}:type={group}{''.join(shown)}"
 
 

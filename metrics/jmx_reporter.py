@@ -46,9 +46,7 @@ def _compiled(key: str, expression: str) -> re.Pattern[str]:
     try:
         return re.compile(_as_java(expression), re.ASCII)
     except re.error as error:
-        raise InvalidConfig(
-            f"{key} is not a valid regular expression: {error}"
-        ) from None
+        raise InvalidConfig(f"{key} is not a valid regular expression: {error}") from None
 
 
 def _as_java(expression: str) -> str:
@@ -60,9 +58,7 @@ def _as_java(expression: str) -> str:
         nonlocal inside
         token = found[0]
         if inside and token.startswith(("&&", "[")):
-            raise InvalidConfig(
-                f"operations on sets of characters are not understood: {expression!r}"
-            )
+            raise InvalidConfig(f"operations on sets of characters are not understood: {expression!r}")
         if token.startswith("["):
             inside = True
         elif token.startswith("]"):
@@ -127,11 +123,7 @@ class JmxReporter(MetricsReporter):
     def mbeans(self) -> Mapping[str, MBean]:
         """Return the MBeans that can be seen, by name, as they are now."""
         shown = self._filter
-        return {
-            name: mbean
-            for name, mbean in self._known.copy().items()
-            if shown.allows(name)
-        }
+        return {name: mbean for name, mbean in self._known.copy().items() if shown.allows(name)}
 
     def context_change(self, context: Mapping[str, str]) -> None:
         """
@@ -143,9 +135,7 @@ class JmxReporter(MetricsReporter):
         """
         with self._lock:
             if self._known:
-                raise InvalidConfig(
-                    "the JMX prefix can only change before there are MBeans"
-                )
+                raise InvalidConfig("the JMX prefix can only change before there are MBeans")
             self._prefix = context[NAMESPACE] or self._prefix
 
     def init(self, metrics: Sequence[KafkaMetric]) -> None:

@@ -7,9 +7,7 @@ from typing import Final
 from .errors import MalformedName
 from .numbers import INT_MAX, LONG_MAX
 
-_VERSION: Final = re.compile(
-    r"(\d{1,3})\.(\d{1,3})(?:\.\d{1,4})*(?:-[A-Za-z0-9.-]{1,40})?"
-)
+_VERSION: Final = re.compile(r"(\d{1,3})\.(\d{1,3})(?:\.\d{1,4})*(?:-[A-Za-z0-9.-]{1,40})?")
 METADATA_LEVELS: Final = (
     (33, 4, 4),
     (30, 4, 3),

@@ -38,9 +38,7 @@ class KafkaMetric(ConfigHolder):
         super().__init__(config)
         self._lock: Lock = lock
         self.name: MetricName = name
-        self.stat: Measurable | None = (
-            provider if isinstance(provider, Measurable) else None
-        )
+        self.stat: Measurable | None = provider if isinstance(provider, Measurable) else None
         self.gauge: Gauge | None = provider if isinstance(provider, Gauge) else None
 
     @property

@@ -15,9 +15,7 @@ class MetricName:
 
     __slots__ = ("_hash", "description", "group", "name", "tags")
 
-    def __init__(
-        self, name: str, group: str, tags: Tags = (), description: str = ""
-    ) -> None:
+    def __init__(self, name: str, group: str, tags: Tags = (), description: str = "") -> None:
         self.name: str = name
         self.group: str = group
         self.tags: Mapping[str, str] = dict(tags)

@@ -25,9 +25,7 @@ class MutationQuota:
         """Whether a mutation was refused."""
         return False
 
-    def record(
-        self, permits: float, now_ms: int, *, validate_only: bool = False
-    ) -> None:
+    def record(self, permits: float, now_ms: int, *, validate_only: bool = False) -> None:
         """
         Charge a mutation of that many partitions.
 
@@ -62,9 +60,7 @@ class _BoundedQuota(MutationQuota):
         self._throttle_time_ms: int = 0
         self._violated_at_ms: int = 0
 
-    def record(
-        self, permits: float, now_ms: int, *, validate_only: bool = False
-    ) -> None:
+    def record(self, permits: float, now_ms: int, *, validate_only: bool = False) -> None:
         """Charge a mutation, see `MutationQuota.record`."""
         if validate_only and not self._config.charge_validate_only:
             return

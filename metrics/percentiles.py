@@ -103,10 +103,7 @@ class Percentiles(CompoundStat):
 
     def stats(self) -> Sequence[NamedMeasurable]:
         """Return the percentiles in the given order."""
-        return [
-            NamedMeasurable(each.name, _AtQuantile(self, each.percentile / 100.0))
-            for each in self._percentiles
-        ]
+        return [NamedMeasurable(each.name, _AtQuantile(self, each.percentile / 100.0)) for each in self._percentiles]
 
     def _edge_above(self, samples: list[Sample], quantile: float) -> float:
         total = total_f32(samples)
@@ -140,9 +137,7 @@ class _AtQuantile(Measurable):
         return self._percentiles.peek_value(config, now_ms, self._quantile)
 
 
-def _bins(
-    count: int, min_value: float, max_value: float, sizing: BucketSizing
-) -> BinScheme:
+def _bins(count: int, min_value: float, max_value: float, sizing: BucketSizing) -> BinScheme:
     if sizing is BucketSizing.CONSTANT:
         return ConstantBins(count, min_value, max_value)
     if min_value != 0.0:

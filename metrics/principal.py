@@ -37,11 +37,7 @@ class Principal:
         return principal
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Principal)
-            and self.name == other.name
-            and self.sanitized == other.sanitized
-        )
+        return isinstance(other, Principal) and self.name == other.name and self.sanitized == other.sanitized
 
     def __hash__(self) -> int:
         return hash(self.name)

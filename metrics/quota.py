@@ -24,11 +24,7 @@ class Quota:
         return value >= self.bound
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Quota)
-            and self.bound == other.bound
-            and self.upper == other.upper
-        )
+        return isinstance(other, Quota) and self.bound == other.bound and self.upper == other.upper
 
     def __hash__(self) -> int:
         return hash((self.bound, self.upper))

@@ -24,9 +24,7 @@ class QuotaCallback:
     def configure(self, configs: Mapping[str, object]) -> None:
         """Take in the node's configs, at the start and whenever they change."""
 
-    def quota_metric_tags(
-        self, quota_type: QuotaType, principal: Principal, client_id: str
-    ) -> Mapping[str, str]:
+    def quota_metric_tags(self, quota_type: QuotaType, principal: Principal, client_id: str) -> Mapping[str, str]:
         """
         Return the tags that a request is measured under, in the order in which MBeans and sensors name them.
 
@@ -35,15 +33,11 @@ class QuotaCallback:
         """
         raise NotImplementedError
 
-    def quota_limit(
-        self, quota_type: QuotaType, metric_tags: Mapping[str, str]
-    ) -> float | None:
+    def quota_limit(self, quota_type: QuotaType, metric_tags: Mapping[str, str]) -> float | None:
         """Return the bound of such tags in the unit of the type; None when they are not in use, which is unlimited."""
         raise NotImplementedError
 
-    def update_quota(
-        self, quota_type: QuotaType, entity: QuotaEntity, bound: float
-    ) -> None:
+    def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, bound: float) -> None:
         """Learn that a quota was configured; a default dimension is `DEFAULT`, where Kafka names it `<default>`."""
 
     def remove_quota(self, quota_type: QuotaType, entity: QuotaEntity) -> None:

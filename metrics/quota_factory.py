@@ -48,16 +48,10 @@ class QuotaManagers:
         callback: QuotaCallback | None = None,
     ) -> None:
         chosen = QuotaConfig() if config is None else config
-        self.fetch = ClientQuotaManager(
-            registry, QuotaType.FETCH, now_ms, chosen.client, callback
-        )
-        self.produce = ClientQuotaManager(
-            registry, QuotaType.PRODUCE, now_ms, chosen.client, callback
-        )
+        self.fetch = ClientQuotaManager(registry, QuotaType.FETCH, now_ms, chosen.client, callback)
+        self.produce = ClientQuotaManager(registry, QuotaType.PRODUCE, now_ms, chosen.client, callback)
         self.request = RequestQuotaManager(registry, now_ms, chosen.client, callback)
-        self.controller_mutation = ControllerMutationQuotaManager(
-            registry, now_ms, chosen.controller, callback
-        )
+        self.controller_mutation = ControllerMutationQuotaManager(registry, now_ms, chosen.controller, callback)
         self._callback: QuotaCallback | None = callback
         self._threads: list[ReaperThread] = []
 
@@ -67,13 +61,9 @@ class QuotaManagers:
 
     def of(self, quota_type: QuotaType) -> ClientQuotaManager:
         """Return the manager of a type."""
-        return next(
-            manager for manager in self.all() if manager.quota_type is quota_type
-        )
+        return next(manager for manager in self.all() if manager.quota_type is quota_type)
 
-    def update_quota(
-        self, quota_type: QuotaType, entity: QuotaEntity, bound: float | None
-    ) -> None:
+    def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, bound: float | None) -> None:
         """Set or, with None, remove one quota of an entity; the other types are not touched."""
         self.of(quota_type).update_quota(entity, bound)
 
@@ -83,9 +73,7 @@ class QuotaManagers:
 
         Then all metrics ask for their bounds again. Kafka does so in KRaft mode as of 4.0.
         """
-        changed = self._callback is not None and self._callback.update_cluster_metadata(
-            cluster
-        )
+        changed = self._callback is not None and self._callback.update_cluster_metadata(cluster)
         if changed:
             for manager in self.all():
                 manager.refresh_metrics()

@@ -33,9 +33,7 @@ CLIENT_QUOTA_KEYS: Final[Mapping[str, QuotaValueType]] = {
 }
 """Keys for users, client-ids and pairs of both."""
 
-IP_QUOTA_KEYS: Final[Mapping[str, QuotaValueType]] = {
-    "connection_creation_rate": QuotaValueType.INT
-}
+IP_QUOTA_KEYS: Final[Mapping[str, QuotaValueType]] = {"connection_creation_rate": QuotaValueType.INT}
 """Keys for addresses."""
 
 _ALL_KEYS: Final = {**CLIENT_QUOTA_KEYS, **IP_QUOTA_KEYS}
@@ -101,9 +99,7 @@ def validate_alteration(
 
 
 def validate_request(
-    alterations: Iterable[
-        tuple[Mapping[str, str | None], Iterable[tuple[str, float | None]]]
-    ],
+    alterations: Iterable[tuple[Mapping[str, str | None], Iterable[tuple[str, float | None]]]],
     *,
     is_host: Callable[[str], bool] = is_address,
     release: KafkaRelease = NEWEST_RELEASE,
@@ -121,16 +117,12 @@ def validate_request(
         if identity in seen:
             results.append([_problem("the entity is in the request twice")])
         else:
-            results.append(
-                validate_alteration(entity, changes, is_host=is_host, release=release)
-            )
+            results.append(validate_alteration(entity, changes, is_host=is_host, release=release))
         seen.add(identity)
     return results
 
 
-def _entity_problems(
-    entity: Mapping[str, str | None], is_host: Callable[[str], bool]
-) -> list[QuotaProblem]:
+def _entity_problems(entity: Mapping[str, str | None], is_host: Callable[[str], bool]) -> list[QuotaProblem]:
     if not entity:
         return [_problem("the entity is empty")]
     problems = [
@@ -138,19 +130,13 @@ def _entity_problems(
         for kind in entity
         if kind not in (USER, CLIENT_ID, IP)
     ]
-    problems += [
-        _problem(f"the name of {_shown(kind)} is empty")
-        for kind, name in entity.items()
-        if name == ""
-    ]
+    problems += [_problem(f"the name of {_shown(kind)} is empty") for kind, name in entity.items() if name == ""]
     if IP in entity:
         problems += _ip_problems(entity, is_host)
     return problems
 
 
-def _ip_problems(
-    entity: Mapping[str, str | None], is_host: Callable[[str], bool]
-) -> list[QuotaProblem]:
+def _ip_problems(entity: Mapping[str, str | None], is_host: Callable[[str], bool]) -> list[QuotaProblem]:
     problems = []
     if USER in entity or CLIENT_ID in entity:
         problems.append(_problem("an ip cannot be combined with a user or client-id"))
@@ -160,9 +146,7 @@ def _ip_problems(
     return problems
 
 
-def _value_problems(
-    keys: Mapping[str, QuotaValueType], key: str, value: float
-) -> list[QuotaProblem]:
+def _value_problems(keys: Mapping[str, QuotaValueType], key: str, value: float) -> list[QuotaProblem]:
     value_type = keys.get(key)
     if value_type is None:
         text = f"{_shown(key)} is none of this entity's keys: {', '.join(keys)}"

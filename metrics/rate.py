@@ -91,9 +91,7 @@ class Rate(Stat):
         """Return what `measure` would, without an effect on later values."""
         samples = self.stat.view(config, now_ms)
         oldest = min(sample.start_ms for sample in samples)
-        return self.stat.combine(samples) / self._to_unit(
-            self._divisor_ms(config, now_ms - oldest)
-        )
+        return self.stat.combine(samples) / self._to_unit(self._divisor_ms(config, now_ms - oldest))
 
     def window_size(self, config: MetricConfig, now_ms: i64) -> int:
         """Return the divisor at `now_ms` in ms, at least 1; empties obsolete windows first."""

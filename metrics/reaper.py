@@ -25,9 +25,7 @@ class ThrottledChannelReaper:
         group = quota_type.group
         self.queue = DelayQueue()
         self._size = registry.sensor(f"{group}-delayQueue", now_ms)
-        name = registry.metric_name(
-            "queue-size", group, (), "Tracks the size of the delay queue"
-        )
+        name = registry.metric_name("queue-size", group, (), "Tracks the size of the delay queue")
         self._size.add(name, CumulativeSum())
 
     def throttle(

@@ -42,9 +42,7 @@ def record_runs(
         stop: i64 = start + 1
         while stop < count and entities[stop] == entity:
             stop += 1
-        sensors[entity].try_record_run(
-            values, times_ms, start, stop, found, check_quotas=check_quotas
-        )
+        sensors[entity].try_record_run(values, times_ms, start, stop, found, check_quotas=check_quotas)
         start = stop
     return found
 
@@ -61,8 +59,6 @@ def throttle_each(
     for number in range(len(entities)):
         principal, client_id = clients[entities[number]]
         throttled.append(
-            manager.maybe_record_and_get_throttle_time(
-                principal, client_id, values[number], times_ms[number]
-            )
+            manager.maybe_record_and_get_throttle_time(principal, client_id, values[number], times_ms[number])
         )
     return throttled

@@ -66,17 +66,11 @@ class Registry:
         self._add_count()
         self._expiry = ExpiryThread(self.expire_sensors, clock) if expiration else None
 
-    def metric_name(
-        self, name: str, group: str, tags: Tags = (), description: str = ""
-    ) -> MetricName:
+    def metric_name(self, name: str, group: str, tags: Tags = (), description: str = "") -> MetricName:
         """Return a name with the registry's tags first, then these, which may override."""
-        return MetricName(
-            name, group, {**dict(self.config.tags), **dict(tags)}, description
-        )
+        return MetricName(name, group, {**dict(self.config.tags), **dict(tags)}, description)
 
-    def metric_instance(
-        self, template: MetricNameTemplate, tags: Tags = ()
-    ) -> MetricName:
+    def metric_instance(self, template: MetricNameTemplate, tags: Tags = ()) -> MetricName:
         """
         Return the template's name with tag values.
 
@@ -86,12 +80,8 @@ class Registry:
         """
         keys = {key for key, _ in self.config.tags} | set(dict(tags))
         if keys != set(template.tag_names):
-            raise InvalidConfig(
-                f"the tags of {template.name!r} are {sorted(template.tag_names)}, not {sorted(keys)}"
-            )
-        return self.metric_name(
-            template.name, template.group, tags, template.description
-        )
+            raise InvalidConfig(f"the tags of {template.name!r} are {sorted(template.tag_names)}, not {sorted(keys)}")
+        return self.metric_name(template.name, template.group, tags, template.description)
 
     def sensor(
         self,
@@ -255,17 +245,11 @@ class Registry:
         provider: Measurable | Gauge,
         config: MetricConfig | None,
     ) -> KafkaMetric:
-        return KafkaMetric(
-            Lock(), name, provider, self.config if config is None else config
-        )
+        return KafkaMetric(Lock(), name, provider, self.config if config is None else config)
 
     def _add_count(self) -> None:
-        name = self.metric_name(
-            "count", "kafka-metrics-count", (), "total number of registered metrics"
-        )
-        self.add_metric(
-            name, Measured(lambda _config, _now_ms: float(len(self._metrics)))
-        )
+        name = self.metric_name("count", "kafka-metrics-count", (), "total number of registered metrics")
+        self.add_metric(name, Measured(lambda _config, _now_ms: float(len(self._metrics))))
 
     def _detach(self, sensor: Sensor) -> list[Sensor]:
         """Take out a sensor and its metrics; return its children. Both locks are held."""
@@ -279,9 +263,7 @@ class Registry:
                 siblings.remove(sensor)
         return self._children.pop(sensor, [])
 
-    def _tell(
-        self, event: Callable[[MetricsReporter, KafkaMetric], None], metric: KafkaMetric
-    ) -> None:
+    def _tell(self, event: Callable[[MetricsReporter, KafkaMetric], None], metric: KafkaMetric) -> None:
         for reporter in tuple(self._reporters):
             _guarded(reporter, partial(event, reporter, metric))
 

@@ -41,19 +41,13 @@ def parse_throttled_replicas(text: str, broker_id: int) -> tuple[int, ...]:
     listed = trimmed.rstrip(",")
     elements = listed.split(",") if listed else []
     pairs = [_replica(element, text) for element in elements]
-    return tuple(
-        _number(partition, text)
-        for partition, broker in pairs
-        if _number(broker, text) == broker_id
-    )
+    return tuple(_number(partition, text) for partition, broker in pairs if _number(broker, text) == broker_id)
 
 
 def _replica(element: str, text: str) -> tuple[str, str]:
     partition, _, broker = element.partition(":")
     if not _REPLICA.fullmatch(element):
-        raise InvalidConfig(
-            f"throttled replicas are * or partition:broker,..., not {text[:200]!r}"
-        )
+        raise InvalidConfig(f"throttled replicas are * or partition:broker,..., not {text[:200]!r}")
     return partition, broker
 
 
@@ -116,9 +110,7 @@ class ReplicationQuotaManager(ByteRateQuota):
         config: WindowConfig | None = None,
     ) -> None:
         group = quota_type.value
-        super().__init__(
-            registry, group, f"Tracking byte-rate for {group}", config, None
-        )
+        super().__init__(registry, group, f"Tracking byte-rate for {group}", config, None)
         self.quota_type: ReplicationQuotaType = quota_type
         # None stands for all partitions of a topic.
         self._throttled: dict[str, frozenset[int] | None] = {}
@@ -134,9 +126,7 @@ class ReplicationQuotaManager(ByteRateQuota):
         bound = LONG_MAX if bytes_per_second is None else bytes_per_second
         self.update_quota(Quota(bound))
 
-    def mark_throttled(
-        self, topic: str, partitions: Iterable[int] = ALL_REPLICAS
-    ) -> None:
+    def mark_throttled(self, topic: str, partitions: Iterable[int] = ALL_REPLICAS) -> None:
         """Let the bound be for these partitions of a topic, and no longer for its others; all unless given."""
         marks = tuple(partitions)
         self._throttled[topic] = None if marks == ALL_REPLICAS else frozenset(marks)
@@ -154,9 +144,7 @@ class ReplicationQuotaManager(ByteRateQuota):
         """Whether the rate is past its bound at `now_ms` (epoch ms); has the effect of a read."""
         return self.violation(now_ms) is not None
 
-    def should_throttle(
-        self, topic: str, partition: int, now_ms: int, *, in_sync: bool
-    ) -> bool:
+    def should_throttle(self, topic: str, partition: int, now_ms: int, *, in_sync: bool) -> bool:
         """
         Whether a partition has to be left out of a fetch.
 
@@ -164,11 +152,7 @@ class ReplicationQuotaManager(ByteRateQuota):
         (Kafka: `ReplicaManager.shouldLeaderThrottle`, `RemoteLeaderEndPoint.shouldFollowerThrottle`). Moves between
         log directories know no marks: they are skipped while `is_quota_exceeded`.
         """
-        return (
-            not in_sync
-            and self.is_throttled(topic, partition)
-            and self.is_quota_exceeded(now_ms)
-        )
+        return not in_sync and self.is_throttled(topic, partition) and self.is_quota_exceeded(now_ms)
 
 
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
@@ -195,23 +179,15 @@ class ReplicationQuotas:
         alter_log_dirs: WindowConfig | None = None,
     ) -> None:
         self.broker_id: int = broker_id
-        self.leader = ReplicationQuotaManager(
-            registry, ReplicationQuotaType.LEADER, replication
-        )
-        self.follower = ReplicationQuotaManager(
-            registry, ReplicationQuotaType.FOLLOWER, replication
-        )
-        self.alter_log_dirs = ReplicationQuotaManager(
-            registry, ReplicationQuotaType.ALTER_LOG_DIRS, alter_log_dirs
-        )
+        self.leader = ReplicationQuotaManager(registry, ReplicationQuotaType.LEADER, replication)
+        self.follower = ReplicationQuotaManager(registry, ReplicationQuotaType.FOLLOWER, replication)
+        self.alter_log_dirs = ReplicationQuotaManager(registry, ReplicationQuotaType.ALTER_LOG_DIRS, alter_log_dirs)
 
     def all(self) -> tuple[ReplicationQuotaManager, ...]:
         """Return the managers."""
         return self.leader, self.follower, self.alter_log_dirs
 
-    def apply_broker_configs(
-        self, broker: Mapping[str, str], cluster: Mapping[str, str]
-    ) -> None:
+    def apply_broker_configs(self, broker: Mapping[str, str], cluster: Mapping[str, str]) -> None:
         """
         Set all three bounds from dynamic configs.
 

@@ -40,9 +40,7 @@ class RequestQuotaManager(ClientQuotaManager):
         name = registry.metric_name("exempt-request-time", group, (), about)
         self._exempt.add(name, Rate())
 
-    def maybe_record_request(
-        self, principal: Principal, client_id: str, thread_time_ns: int, now_ms: int
-    ) -> int:
+    def maybe_record_request(self, principal: Principal, client_id: str, thread_time_ns: int, now_ms: int) -> int:
         """Record the ns that handler threads spent on a request, if any rule exists; return the ms to throttle."""
         if not self.quotas_enabled:
             return 0

@@ -133,14 +133,10 @@ class RuleTable(Mapping[QuotaEntity, float]):
         """
         return self.limit(*self.metric_tags(user, client_id)) or NO_RULE
 
-    def candidates(
-        self, user: str, client_id: str
-    ) -> list[tuple[Level, QuotaEntity, float | None]]:
+    def candidates(self, user: str, client_id: str) -> list[tuple[Level, QuotaEntity, float | None]]:
         """All eight entities that could apply, strongest first, each with its bound if it is configured."""
         users: tuple[str | DefaultType, ...] = (user, DEFAULT)
-        keys: list[_Key] = [
-            (who, what) for who in users for what in (client_id, DEFAULT, None)
-        ]
+        keys: list[_Key] = [(who, what) for who in users for what in (client_id, DEFAULT, None)]
         keys.extend([(None, client_id), (None, DEFAULT)])
         entities = [(QuotaEntity(*key), self._bounds.get(key)) for key in keys]
         return [(entity.level, entity, bound) for entity, bound in entities]
@@ -157,9 +153,7 @@ class RuleTable(Mapping[QuotaEntity, float]):
         if self._flags <= CLIENT_ID_FLAG:
             return user_tag == ""
         if user_tag == "":
-            return self._flags not in _ALWAYS_TAG_USER and not self._any_default_user(
-                client_tag
-            )
+            return self._flags not in _ALWAYS_TAG_USER and not self._any_default_user(client_tag)
         if client_tag == "":
             return self._flags in _ALWAYS_TAG_USER or self._some_rule_for(user_tag)
         return self.metric_tags(user_tag, client_tag) == (user_tag, client_tag)

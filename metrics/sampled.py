@@ -70,10 +70,7 @@ class SampledStat(Stat):
         window_ms = self._window_ms
         if window_ms == 0:
             window_ms = config.time_window_ms
-        if (
-            now_ms - sample.start_ms >= window_ms
-            or sample.event_count >= config.event_window
-        ):
+        if now_ms - sample.start_ms >= window_ms or sample.event_count >= config.event_window:
             sample = self._advance(config, now_ms)
         self.update(sample, value)
         sample.event_count += 1
@@ -110,10 +107,7 @@ class SampledStat(Stat):
         """Return the windows as a read would leave them, at least one; the ring itself stays as it is."""
         span_ms = self.span_ms(config)
         seen = [
-            sample
-            if now_ms - sample.last_event_ms < span_ms
-            else self.new_sample(now_ms)
-            for sample in self._samples
+            sample if now_ms - sample.last_event_ms < span_ms else self.new_sample(now_ms) for sample in self._samples
         ]
         return seen or [self.new_sample(now_ms)]
 

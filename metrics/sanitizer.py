@@ -13,12 +13,8 @@ def sanitize(name: str) -> str:
 
     A half of a surrogate pair, which no UTF-8 can hold, becomes `%3F`, a question mark, as in Java.
     """
-    paired = name.encode("utf-16-le", "surrogatepass").decode(
-        "utf-16-le", "surrogatepass"
-    )
-    return quote(paired, safe="", encoding="utf-8", errors="replace").replace(
-        "~", "%7E"
-    )
+    paired = name.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return quote(paired, safe="", encoding="utf-8", errors="replace").replace("~", "%7E")
 
 
 def desanitize(text: str) -> str:

@@ -75,9 +75,7 @@ class Sensor:
         self._config: MetricConfig = config
         self._last_record_ms: i64 = now_ms
         self._expiration_ms: i64 = _expiration_ms(inactive_seconds)
-        self._should_record: bool = recording_level.should_record(
-            config.recording_level
-        )
+        self._should_record: bool = recording_level.should_record(config.recording_level)
         self.lock = Lock()
         self._metric_lock = Lock()
         self._recorded: tuple[_Recorded, ...] = ()
@@ -153,9 +151,7 @@ class Sensor:
             for number in range(start, stop):
                 now_ms: i64 = times_ms[number]
                 for recorded in self._recorded:
-                    recorded.stat.record(
-                        recorded.holder.current, values[number], now_ms
-                    )
+                    recorded.stat.record(recorded.holder.current, values[number], now_ms)
                 breach = self._breach_in_lock(now_ms) if check_quotas else None
                 if breach is not None:
                     found.append((number, breach))
@@ -295,9 +291,7 @@ class Sensor:
     def _has(self, name: MetricName) -> bool:
         return any(metric.name == name for metric in self._in_order)
 
-    def _add(
-        self, name: MetricName, measurable: Measurable, config: MetricConfig
-    ) -> KafkaMetric:
+    def _add(self, name: MetricName, measurable: Measurable, config: MetricConfig) -> KafkaMetric:
         metric = KafkaMetric(self._metric_lock, name, measurable, config)
         if self._register(metric) is not None:
             raise DuplicateMetric(name)

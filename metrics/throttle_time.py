@@ -50,9 +50,7 @@ def rate_throttle_time_ms(violation: QuotaViolation, now_ms: int) -> int:
     return rate_formula_ms(violation.value, violation.bound, window_ms)
 
 
-def bounded_rate_throttle_time_ms(
-    violation: QuotaViolation, max_ms: int, now_ms: int
-) -> int:
+def bounded_rate_throttle_time_ms(violation: QuotaViolation, max_ms: int, now_ms: int) -> int:
     """Return the same, but at most `max_ms` (Kafka: `QuotaUtils.boundedThrottleTime`)."""
     return min(rate_throttle_time_ms(violation, now_ms), max_ms)
 

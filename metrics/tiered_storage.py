@@ -77,9 +77,7 @@ class RLMQuotaMetrics:
         self._registry: Registry = registry
         self._name: str = f"remote-{quota_type.label}-throttle-time"
         what = "fetches" if quota_type is RLMQuotaType.FETCH else "copies"
-        self._about: str = (
-            f"The %s time in millis remote {what} was throttled by a broker"
-        )
+        self._about: str = f"The %s time in millis remote {what} was throttled by a broker"
 
     def record(self, throttle_time_ms: int, now_ms: int) -> None:
         """Record a wait."""
@@ -90,9 +88,7 @@ class RLMQuotaMetrics:
         self._registry.remove_sensor(self._name)
 
     def _sensor(self, now_ms: int) -> Sensor:
-        sensor = self._registry.sensor(
-            self._name, now_ms, inactive_seconds=INACTIVE_SECONDS
-        )
+        sensor = self._registry.sensor(self._name, now_ms, inactive_seconds=INACTIVE_SECONDS)
         if not sensor.has_metrics():
             for suffix, word, stat in (
                 ("avg", "average", Avg()),
@@ -124,10 +120,7 @@ class TieredStorageQuotas:
     ) -> None:
         self.copy = RLMQuotaManager(registry, RLMQuotaType.COPY, *copy)
         self.fetch = RLMQuotaManager(registry, RLMQuotaType.FETCH, *fetch)
-        self._metrics = {
-            quota_type: RLMQuotaMetrics(registry, quota_type)
-            for quota_type in RLMQuotaType
-        }
+        self._metrics = {quota_type: RLMQuotaMetrics(registry, quota_type) for quota_type in RLMQuotaType}
 
     def of(self, quota_type: RLMQuotaType) -> RLMQuotaManager:
         """Return the manager of a direction."""

@@ -35,9 +35,7 @@ class TokenBucket(Stat):
 
     __slots__ = ("_in_seconds", "_last_ms", "_tokens", "unit")
 
-    def __init__(
-        self, unit: TimeUnit = TimeUnit.SECONDS, *, tokens: float = 0.0, at_ms: i64 = 0
-    ) -> None:
+    def __init__(self, unit: TimeUnit = TimeUnit.SECONDS, *, tokens: float = 0.0, at_ms: i64 = 0) -> None:
         self.unit: TimeUnit = unit
         self._in_seconds: bool = unit is TimeUnit.SECONDS
         self._tokens: float = float(tokens)
@@ -63,9 +61,7 @@ class TokenBucket(Stat):
         quota = config.quota
         if quota is None:
             return float(LONG_MAX)
-        self._tokens = self._refilled(
-            quota.bound, self._burst(config, quota.bound), now_ms
-        )
+        self._tokens = self._refilled(quota.bound, self._burst(config, quota.bound), now_ms)
         self._last_ms = now_ms
         return self._tokens
 

@@ -27,8 +27,7 @@ class WindowConfig:
     def __post_init__(self) -> None:
         if self.samples < 1 or self.window_seconds < 1:
             raise InvalidConfig(
-                f"a quota needs at least 1 window of at least 1 s,"
-                f" not {self.samples} of {self.window_seconds} s"
+                f"a quota needs at least 1 window of at least 1 s, not {self.samples} of {self.window_seconds} s"
             )
 
     @property

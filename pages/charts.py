@@ -55,9 +55,7 @@ def round_values(high: float, most: int = 6) -> Sequence[float]:
         return [0.0]
     rough = high / most
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(
-        (each * power for each in (1, 2, 5) if each * power >= rough), 10 * power
-    )
+    step = next((each * power for each in (1, 2, 5) if each * power >= rough), 10 * power)
     return [step * n for n in range(int(high / step) + 1)]
 
 
@@ -85,7 +83,7 @@ def clock(time_ms: int, length_ms: int, zone: tzinfo = UTC) -> str:
     ('16:55:06', '11-21 16:55')
     """
     seconds = length_ms / 1_000
-    form = "%H:%M:%S" if seconds < _HOUR else "%H:%M" if seconds < _DAY / 2 else "%m-%d %H:%M"  # fmt: skip
+    form = "%H:%M:%S" if seconds < _HOUR else "%H:%M" if seconds < _DAY / 2 else "%m-%d %H:%M"
     try:
         return datetime.fromtimestamp(time_ms / 1_000, zone).strftime(form)
     except (ValueError, OverflowError, OSError):
@@ -111,7 +109,7 @@ def swatch(color: str) -> Element:
 def share_bar(part: float, color: str) -> Element:
     """A small bar within a table, 0 to 1 of its width."""
     bar = element("rect", width=100 * part, height=10, fill=color)
-    return element("svg", bar, class_="share", viewBox="0 0 100 10", preserveAspectRatio="none")  # fmt: skip
+    return element("svg", bar, class_="share", viewBox="0 0 100 10", preserveAspectRatio="none")
 
 
 def _chart(width: float, height: float, title: str, kind: str = "chart") -> Element:
@@ -160,7 +158,7 @@ class LimitLine:
         """A line or path with its color and dashes."""
         dashes = "" if self.color < SERIES else "6 4"
         kind = "path" if "d" in place else "line"
-        return element(kind, class_=f"limit s{self.color % SERIES}", stroke_dasharray=dashes, **place)  # fmt: skip
+        return element(kind, class_=f"limit s{self.color % SERIES}", stroke_dasharray=dashes, **place)
 
 
 def line_chart(
@@ -195,10 +193,10 @@ def line_chart(
     for value in round_values(top):
         y = heights(value)
         svg.append(element("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y))
-        svg.append(element("text", unit(value), class_="tick end", x=_LEFT - 8, y=y + 4))  # fmt: skip
+        svg.append(element("text", unit(value), class_="tick end", x=_LEFT - 8, y=y + 4))
     for time in round_times(begin, end):
         x, label = times(time), clock(time, end - begin, zone)
-        svg.append(element("line", class_="grid", x1=x, x2=x, y1=_BOTTOM, y2=_BOTTOM + 5))  # fmt: skip
+        svg.append(element("line", class_="grid", x1=x, x2=x, y1=_BOTTOM, y2=_BOTTOM + 5))
         svg.append(element("text", label, class_="tick middle", x=x, y=_BOTTOM + 20))
     svg.extend(_usage(curve, times, heights))
     for limit in drawn:
@@ -319,10 +317,10 @@ def grid_map(  # noqa: PLR0913 - most by name
     most = max((value for value in values if math.isfinite(value)), default=0.0) or 1.0
     for row, name in enumerate(rows):
         y = _CELL_TOP + row * _CELL_HEIGHT
-        svg.append(element("text", shown(name, left // 7), class_="tick end", x=left - 8, y=y + 15))  # fmt: skip
+        svg.append(element("text", shown(name, left // 7), class_="tick end", x=left - 8, y=y + 15))
         for column, head in enumerate(columns):
             value = values[row * len(columns) + column]
-            cell = element("rect", x=left + column * _CELL_WIDTH, y=y, width=_CELL_WIDTH, height=_CELL_HEIGHT)  # fmt: skip
+            cell = element("rect", x=left + column * _CELL_WIDTH, y=y, width=_CELL_WIDTH, height=_CELL_HEIGHT)
             if math.isnan(value):
                 cell.set("class", "blank")
                 about = "no data"
@@ -331,7 +329,7 @@ def grid_map(  # noqa: PLR0913 - most by name
                 cell.set("class", "cell")
                 cell.set("fill-opacity", f"{_FAINTEST + (1 - _FAINTEST) * part:.3f}")
                 about = unit(value)
-            svg.append(element("g", element("title", f"{shown(name, 200)} {head}: {about}"), cell))  # fmt: skip
+            svg.append(element("g", element("title", f"{shown(name, 200)} {head}: {about}"), cell))
     return svg
 
 
@@ -389,7 +387,7 @@ def timeline_chart(lanes: Iterable[Lane], length: float, mark: str) -> Element:
         svg.append(element("text", label, class_="tick middle", x=x, y=_AXIS - 8))
     top = _AXIS + _GAP
     for lane in lanes:
-        svg.append(element("text", lane.label, class_="end", x=_LANE_LEFT - 10, y=top + _ROW - 3))  # fmt: skip
+        svg.append(element("text", lane.label, class_="end", x=_LANE_LEFT - 10, y=top + _ROW - 3))
         for row, spans in enumerate(lane.rows):
             svg.extend(_span(span, times, top + row * _ROW, mark) for span in spans)
         top += lane.height
@@ -406,5 +404,5 @@ def _span(span: Span, times: LinearScale, top: int, mark: str) -> Element:
     )  # fmt: skip
     if span.marked:
         width = max(_THINNEST, times(span.began + span.marked) - x)
-        group.append(element("rect", x=x, y=top + _ROW - 7, width=width, height=5, fill=mark))  # fmt: skip
+        group.append(element("rect", x=x, y=top + _ROW - 7, width=width, height=5, fill=mark))
     return group

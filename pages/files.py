@@ -46,7 +46,7 @@ def put_all(contents: Mapping[Path, Content], *, make_folders: bool = False) -> 
         with _named(file):
             _make_folder(file.parent)
     with ExitStack() as stack:
-        staged = [stack.enter_context(_staged(file, content)) for file, content in contents.items()]  # fmt: skip
+        staged = [stack.enter_context(_staged(file, content)) for file, content in contents.items()]
         for file, part in zip(contents, staged, strict=True):
             with _named(file):
                 if part is not None:

@@ -30,7 +30,7 @@ def element(kind: str, *children: Child, **attributes: str | float) -> Element:
     """
     made = Element(kind)
     for key, value in attributes.items():
-        text = value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")  # fmt: skip
+        text = value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
         made.set(key.rstrip("_").replace("_", "-"), text)
     for child in children:
         if not isinstance(child, str):
@@ -61,9 +61,7 @@ def framed(title: str, sections: Iterable[Element]) -> str:
     return written(element("html", head, body, lang="en"))
 
 
-def table(
-    heads: Sequence[str], rows: Sequence[Sequence[Child]], most: int = _MOST_ROWS
-) -> Element:
+def table(heads: Sequence[str], rows: Sequence[Sequence[Child]], most: int = _MOST_ROWS) -> Element:
     """
     A table that fits its window: in a narrow one a row is a block, in which each cell has its head beside it.
 

@@ -7,8 +7,8 @@ from typing import Final
 SERIES: Final = 8
 """Number of colors; they can be distinguished with red-green color blindness."""
 
-_LIGHT = ("#0b62a4", "#c2410c", "#6d3fb0", "#0f7b6c", "#b3135b", "#7a5c00", "#3d5a80", "#4d4d4d")  # fmt: skip
-_DARK = ("#6db3f2", "#ff9a62", "#c3a1f5", "#5fd3bf", "#ff86b4", "#e6c453", "#a3bde0", "#c8c8c8")  # fmt: skip
+_LIGHT = ("#0b62a4", "#c2410c", "#6d3fb0", "#0f7b6c", "#b3135b", "#7a5c00", "#3d5a80", "#4d4d4d")
+_DARK = ("#6db3f2", "#ff9a62", "#c3a1f5", "#5fd3bf", "#ff86b4", "#e6c453", "#a3bde0", "#c8c8c8")
 
 
 def _variables(colors: tuple[str, ...]) -> str:
@@ -30,10 +30,7 @@ def _blocks(table: str, width: int) -> str:
 """
 
 
-_SERIES = "\n".join(
-    f".s{n} {{ stroke: var(--c{n}); }} .f{n} {{ fill: var(--c{n}); }}"
-    for n in range(SERIES)
-)
+_SERIES = "\n".join(f".s{n} {{ stroke: var(--c{n}); }} .f{n} {{ fill: var(--c{n}); }}" for n in range(SERIES))
 
 CHARTS: Final = f"""
 :root {{

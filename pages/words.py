@@ -7,7 +7,7 @@ from typing import Final
 
 _LENGTHS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _PRECISE = 10
-_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # fmt: skip
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters of formulas; the last four are full-width ones, which spreadsheets of some languages accept as well."""
 
 
@@ -19,10 +19,7 @@ def shown(text: str, most: int = 60) -> str:
     'pay\\nments'
     """
     kept = text[: most + 1]
-    safe = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode()
-        for each in kept
-    )
+    safe = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in kept)
     return safe if len(safe) <= most else f"{safe[: most - 1]}…"
 
 
@@ -63,9 +60,7 @@ def moment(time_ms: float, zone: tzinfo = UTC) -> str:
     '2026-11-21 16:55:06 UTC'
     """
     try:
-        return datetime.fromtimestamp(time_ms / 1_000, zone).strftime(
-            "%Y-%m-%d %H:%M:%S %Z"
-        )
+        return datetime.fromtimestamp(time_ms / 1_000, zone).strftime("%Y-%m-%d %H:%M:%S %Z")
     except (ValueError, OverflowError, OSError):
         return str(time_ms)
 

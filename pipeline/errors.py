@@ -41,9 +41,7 @@ class BadSnapshot(PipelineError):
     """A topic snapshot that is not JSON of topics and numbers of partitions."""
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__(
-            f'{path}: {why}; a snapshot is JSON such as {{"orders": 12, "payments": 6}}'
-        )
+        super().__init__(f'{path}: {why}; a snapshot is JSON such as {{"orders": 12, "payments": 6}}')
 
 
 class UnreadableLog(PipelineError):
@@ -163,9 +161,7 @@ class LostCommit(TableError):
     """Another process committed something that excludes this change; readers see that, and nothing of this."""
 
     def __init__(self, table: str, why: str) -> None:
-        super().__init__(
-            table, f"another process changed it meanwhile; run this again ({why})"
-        )
+        super().__init__(table, f"another process changed it meanwhile; run this again ({why})")
 
 
 class FileNotWritten(PipelineError):
@@ -186,9 +182,7 @@ class OtherTopic(PipelineError):
         self.topic: str = topic
 
 
-def _restored(
-    kind: type[PipelineError], message: str, state: dict[str, object]
-) -> PipelineError:
+def _restored(kind: type[PipelineError], message: str, state: dict[str, object]) -> PipelineError:
     """Make an error again that another process raised, whatever it was made of."""
     error = kind.__new__(kind, message)
     error.__dict__.update(state)

@@ -84,9 +84,7 @@ def layout_of(api_key: int, api_version: int, *, deprecated: bool) -> str:
     return _NAMES[0]
 
 
-_LEVEL: Final = re.compile(
-    rb'"name":"metadata.version","minVersion":\d{1,5},"maxVersion":(\d{1,5})\b'
-)
+_LEVEL: Final = re.compile(rb'"name":"metadata.version","minVersion":\d{1,5},"maxVersion":(\d{1,5})\b')
 _RELEASES: Final = tuple(KafkaRelease(*release) for _, *release in METADATA_LEVELS)
 
 
@@ -118,9 +116,7 @@ def notes(named: Mapping[KafkaRelease, int]) -> dict[str, int]:
     return {_note(release): time for release, time in named.items()}
 
 
-def releases_since(
-    note_of: Callable[[str], int | None], time: int
-) -> list[KafkaRelease]:
+def releases_since(note_of: Callable[[str], int | None], time: int) -> list[KafkaRelease]:
     """
     Return the releases that logs named at or after a time (ms since 1970), the newest first; else the one that was named last before.
 
@@ -133,7 +129,7 @@ def releases_since(
     """
     named = {release: note_of(_note(release)) for release in _RELEASES}
     known = {release: last for release, last in named.items() if last is not None}
-    since = sorted((release for release, last in known.items() if last >= time), reverse=True)  # fmt: skip
+    since = sorted((release for release, last in known.items() if last >= time), reverse=True)
     return since or sorted(known, key=known.__getitem__)[-1:]
 
 
@@ -178,11 +174,7 @@ class Followed:
     @property
     def note(self) -> str:
         """A sentence for a report."""
-        about = (
-            "stop there"
-            if self.release.saturates
-            else "wrap around and count as none or as any other time"
-        )
+        about = "stop there" if self.release.saturates else "wrap around and count as none or as any other time"
         older = ", ".join(map(str, self.also_named))
         also = f" (the newest that it names; some of it is of {older})" if older else ""
         return f"Throttle times follow Kafka {self.release}, {_WORDS[self.known_by]}{also}: above 24.8 days those of byte rates and request time {about}."
@@ -224,5 +216,5 @@ def followed_by(folder: str, history: Table, kafka: Followed) -> Followed:
         requests = Table.open(f"{folder.rstrip('/')}/requests")
     except NoTable:
         return kafka
-    begin = min((file.first for file in history.files() if file.first is not None), default=0)  # fmt: skip
+    begin = min((file.first for file in history.files() if file.first is not None), default=0)
     return kafka.unless_log(releases_since(requests.last_epoch, begin))

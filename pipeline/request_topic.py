@@ -23,18 +23,10 @@ class Ensured:
     """Whether it was not there before."""
 
 
-def shape_of(
-    partitions: int | None, replication_factor: int | None, retention_hours: int | None
-) -> TopicShape:
+def shape_of(partitions: int | None, replication_factor: int | None, retention_hours: int | None) -> TopicShape:
     """What a new topic is to be; None leaves it to the cluster."""
-    configs = (
-        {}
-        if retention_hours is None
-        else {"retention.ms": str(retention_hours * _HOUR_MS)}
-    )
-    return TopicShape(
-        partitions=partitions, replication_factor=replication_factor, configs=configs
-    )
+    configs = {} if retention_hours is None else {"retention.ms": str(retention_hours * _HOUR_MS)}
+    return TopicShape(partitions=partitions, replication_factor=replication_factor, configs=configs)
 
 
 def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> Ensured:
@@ -56,7 +48,7 @@ def ensure(admin: TopicAdmin, name: str, shape: TopicShape, timeout_ms: int) -> 
 
     """
     if not _NAME.fullmatch(name) or name in {".", ".."}:
-        raise BadOption(f"{name[:60]!r} cannot name a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")  # fmt: skip
+        raise BadOption(f"{name[:60]!r} cannot name a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
     found = admin.find(name)
     if found is None:
         made = admin.create(name, shape, timeout_ms)

@@ -88,7 +88,7 @@ class BadWindows(QuotasError):
 def windows(num: int, size_seconds: int) -> WindowConfig:
     """A number of windows and their length. Raises `BadWindows`."""
     if num > _MOST_WINDOWS or size_seconds > _LONGEST:
-        raise BadWindows(f"a replay takes at most {_MOST_WINDOWS} windows of at most {_LONGEST} s")  # fmt: skip
+        raise BadWindows(f"a replay takes at most {_MOST_WINDOWS} windows of at most {_LONGEST} s")
     try:
         return WindowConfig(samples=num, window_seconds=size_seconds)
     except InvalidConfig as error:
@@ -99,7 +99,7 @@ def windows_of_text(text: str) -> WindowConfig:
     """Windows as a command line gives them, `11x1`: their number and their seconds. Raises `BadWindows`."""
     given = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", text)
     if given is None:
-        raise BadWindows(f"windows are given as NUMxSECONDS, such as 11x1, not {text[:60]!r}")  # fmt: skip
+        raise BadWindows(f"windows are given as NUMxSECONDS, such as 11x1, not {text[:60]!r}")
     return windows(int(given[1]), int(given[2]))
 
 
@@ -127,7 +127,7 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
     document = load_file(Path(path))
     problems = _Problems()
     content = problems.mapping(document, _TOP, "candidates:")
-    found = [] if content is None else list(islice(_candidates(content, problems), _MOST + 1))  # fmt: skip
+    found = [] if content is None else list(islice(_candidates(content, problems), _MOST + 1))
     if not found and not problems.sentences:
         problems.add(document.line, "there is no candidate; give `candidates:`")
     if len(found) > _MOST:
@@ -137,7 +137,7 @@ def read_candidates(path: Path | str) -> tuple[Candidate, ...]:
         for line, candidate in found:
             name = candidate.name
             if name in lines:
-                problems.add(line, f"the name {name[:60]!r} is there already in line {lines[name]}")  # fmt: skip
+                problems.add(line, f"the name {name[:60]!r} is there already in line {lines[name]}")
             lines.setdefault(name, line)
     if problems.sentences:
         raise InvalidQuotas(named(Path(path)), problems.in_order())
@@ -157,11 +157,9 @@ class _Problems:
 
     def in_order(self) -> list[str]:
         """The sentences by their lines."""
-        return sorted(self.sentences, key=lambda each: int(each.split(":", 1)[0].removeprefix("line ")))  # fmt: skip
+        return sorted(self.sentences, key=lambda each: int(each.split(":", 1)[0].removeprefix("line ")))
 
-    def mapping(
-        self, item: Located, known: Sequence[str], example: str
-    ) -> _Content | None:
+    def mapping(self, item: Located, known: Sequence[str], example: str) -> _Content | None:
         """Keys and values; None with a problem noted if it is something else."""
         if item.mapping is None:
             self.add(item.line, f"expected keys and values, such as `{example}`")
@@ -174,7 +172,7 @@ class _Problems:
         for key, item in content.items():
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"  # fmt: skip
+                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
                 self.add(item.line, f"unknown key {key[:60]!r}; {hint}")
 
     def text(self, content: _Content, key: str, line: int) -> str | None:
@@ -206,9 +204,7 @@ class _Problems:
         return item.items or ()
 
 
-def _candidates(
-    content: _Content, problems: _Problems
-) -> Iterator[tuple[int, Candidate]]:
+def _candidates(content: _Content, problems: _Problems) -> Iterator[tuple[int, Candidate]]:
     common = Candidate(
         name="quotas",
         quotas=_quotas(content, "quotas", problems),
@@ -228,9 +224,7 @@ def _candidates(
             yield item.line, candidate.over(common.quotas)
 
 
-def _candidate(
-    item: Located, common: Candidate, problems: _Problems
-) -> Candidate | None:
+def _candidate(item: Located, common: Candidate, problems: _Problems) -> Candidate | None:
     content = problems.mapping(item, _CANDIDATE, "name:")
     if content is None:
         return None
@@ -246,7 +240,7 @@ def _candidate(
             problems.add(content["mutations"].line, f"`mutations` must be {known}")
     if name is None or policy is None:
         return None
-    candidate = replace(common, name=name, added=added, removed=removed, mutation_policy=policy)  # fmt: skip
+    candidate = replace(common, name=name, added=added, removed=removed, mutation_policy=policy)
     return candidate.over(common.quotas)
 
 
@@ -265,10 +259,7 @@ def _quotas(content: _Content, key: str, problems: _Problems) -> QuotaSet:
     for rule in item.items or ():
         given = rule.mapping or {}
         problems.unknown_keys(given, (*_NAMES, "keys"))
-        keys = {
-            str(each.value): Located(value=1, line=each.line, text="1")
-            for each in problems.items(given, "keys")
-        }
+        keys = {str(each.value): Located(value=1, line=each.line, text="1") for each in problems.items(given, "keys")}
         rules.append(Located(value={**_names(given), **keys}, line=rule.line))
     return rules_of(Located(value=tuple(rules), line=item.line), problems.sentences)
 
@@ -316,9 +307,7 @@ def _grid(item: Located, problems: _Problems) -> Iterator[tuple[str, QuotaSet]]:
         yield f"{title}{key}={value.text[:40]}", quotas
 
 
-def _values(
-    content: _Content, key: str | None, item: Located, problems: _Problems
-) -> list[Located]:
+def _values(content: _Content, key: str | None, item: Located, problems: _Problems) -> list[Located]:
     if "values" in content:
         spare = [name for name in ("from", "to", "steps", "scale") if name in content]
         if spare:
@@ -334,9 +323,7 @@ def _values(
     ]
 
 
-def _steps(
-    content: _Content, item: Located, *, whole: bool, problems: _Problems
-) -> list[float]:
+def _steps(content: _Content, item: Located, *, whole: bool, problems: _Problems) -> list[float]:
     first = problems.number(content, "from", item.line)
     last = problems.number(content, "to", item.line)
     steps = problems.number(content, "steps", item.line)
@@ -346,9 +333,7 @@ def _steps(
     if scale not in ("log", "linear"):
         problems.add(item.line, "`scale` must be log or linear")
     elif steps != int(steps) or not 2 <= steps <= _MOST_STEPS:  # noqa: PLR2004 - both ends
-        problems.add(
-            item.line, f"`steps` must be a whole number from 2 to {_MOST_STEPS}"
-        )
+        problems.add(item.line, f"`steps` must be a whole number from 2 to {_MOST_STEPS}")
     elif not 0 < first < last:
         problems.add(item.line, "`from` must be above 0 and below `to`")
     else:

@@ -47,10 +47,7 @@ class RuleChange:
 
     def __str__(self) -> str:
         """In words: `user alice: producer_byte_rate 1024 -> 2048`."""
-        old, new = (
-            "none" if value is None else number_text(value)
-            for value in (self.old, self.new)
-        )
+        old, new = ("none" if value is None else number_text(value) for value in (self.old, self.new))
         return f"{self.entity}: {self.key} {old} -> {new}"
 
     def as_json(self) -> dict[str, object]:
@@ -77,9 +74,7 @@ def difference(old: QuotaSet, new: QuotaSet) -> tuple[RuleChange, ...]:
     return tuple(found)
 
 
-def altered(
-    quotas: QuotaSet, entity: Entity, values: Mapping[str, float | None]
-) -> QuotaSet:
+def altered(quotas: QuotaSet, entity: Entity, values: Mapping[str, float | None]) -> QuotaSet:
     """
     The quotas after some of one entity were set, or removed where the value is None; the others stay.
 
@@ -93,9 +88,7 @@ def altered(
     return QuotaSet({**quotas, entity: present})
 
 
-def measure_only(
-    quotas: QuotaSet, entity: QuotaEntity, keys: Collection[str]
-) -> QuotaSet:
+def measure_only(quotas: QuotaSet, entity: QuotaEntity, keys: Collection[str]) -> QuotaSet:
     """
     The quotas with limits for one entity that no client reaches, so that Kafka measures what clients use; what it has stays.
 
@@ -114,7 +107,7 @@ def measure_only(
             problems.append(f"{shown(key)} is none of {', '.join(UNREACHED)}{meant}")
         elif key not in present and (lost := overruled_by(tables[kind], entity)):
             named = ", ".join(map(str, lost[:_MOST_NAMED]))
-            more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""  # fmt: skip
+            more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
             problems.append(
                 f"{key} would overrule the limit of {named}{more}, and its clients would be unlimited; as there is such a rule, "
                 f"Kafka measures every client under {key} already: name the other keys only"
@@ -142,10 +135,7 @@ def without(quotas: QuotaSet, entity: Entity, keys: Collection[str] | None) -> Q
 
 def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
     """The quotas after all the others were set as well; nothing is removed."""
-    both = {
-        entity: {**quotas.get(entity, {}), **others.get(entity, {})}
-        for entity in (*quotas, *others)
-    }
+    both = {entity: {**quotas.get(entity, {}), **others.get(entity, {})} for entity in (*quotas, *others)}
     return QuotaSet(both)
 
 
@@ -194,17 +184,11 @@ def apply_changes(
         pause(_PAUSE_SECONDS)
 
 
-def _not_applied(
-    reason: str, changes: Sequence[RuleChange], missing: Sequence[RuleChange]
-) -> NotApplied:
+def _not_applied(reason: str, changes: Sequence[RuleChange], missing: Sequence[RuleChange]) -> NotApplied:
     done = len(changes) - len(missing)
     return NotApplied(reason, [str(change) for change in missing], done)
 
 
 def _missing(admin: QuotaAdmin, changes: Sequence[RuleChange]) -> list[RuleChange]:
     quotas = QuotaSet.of(admin.describe_quotas())
-    return [
-        change
-        for change in changes
-        if quotas.get(change.entity, {}).get(change.key) != change.new
-    ]
+    return [change for change in changes if quotas.get(change.entity, {}).get(change.key) != change.new]

@@ -44,25 +44,15 @@ def kafka_configs(
         start += ["--command-config", command_config]
     lines, left_out = [], []
     for entity, group in by_entity(changes).items():
-        if any(
-            isinstance(name, str) and "\0" in name for name in names_of(entity).values()
-        ):
+        if any(isinstance(name, str) and "\0" in name for name in names_of(entity).values()):
             left_out.append(f"{entity}: no argument can hold a NUL")
             continue
         words = [*start]
         for kind, name in names_of(entity).items():
             words += ["--entity-type", _TYPES[kind]]
-            words += (
-                ["--entity-name", name]
-                if isinstance(name, str)
-                else ["--entity-default"]
-            )
+            words += ["--entity-name", name] if isinstance(name, str) else ["--entity-default"]
         words.append("--alter")
-        added = [
-            f"{each.key}={number_text(each.new)}"
-            for each in group
-            if each.new is not None
-        ]
+        added = [f"{each.key}={number_text(each.new)}" for each in group if each.new is not None]
         removed = [each.key for each in group if each.new is None]
         if added:
             words += ["--add-config", ",".join(added)]

@@ -29,9 +29,7 @@ _FIELDS: Final = {
 _WHOLE: Final = {"producer_byte_rate", "consumer_byte_rate", "request_percentage"}
 """Those that are integers of 32 bits in a `KafkaUser`."""
 _CERTIFICATE: Final = "CN="
-_NAME: Final = re.compile(
-    r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
-)
+_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 """What Kubernetes takes for a name (RFC 1123)."""
 _LONGEST_NAME: Final = 253
 _LONGEST_CERTIFICATE_NAME: Final = 64
@@ -79,9 +77,7 @@ def kafka_users(
         for entity, reason in reasons.items()
         if reason is None and isinstance(entity, QuotaEntity)
     ]
-    left_out = tuple(
-        f"{entity}: {reason}" for entity, reason in reasons.items() if reason
-    )
+    left_out = tuple(f"{entity}: {reason}" for entity, reason in reasons.items() if reason)
     comments = "".join(f"# left out: {sentence}\n" for sentence in left_out)
     text = "---\n".join((_HEADER + comments, *(f"{each}\n" for each in documents)))
     return Manifests(text=text, left_out=left_out)

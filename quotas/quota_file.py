@@ -61,9 +61,7 @@ def quotas_in(document: Located, subject: str) -> QuotaSet:
     if content is None or QUOTAS not in content:
         raise InvalidQuotas(subject, ["line 1: expected the key `quotas`"])
     problems += [
-        f"line {item.line}: unknown key {key[:60]!r}; known: {QUOTAS}"
-        for key, item in content.items()
-        if key != QUOTAS
+        f"line {item.line}: unknown key {key[:60]!r}; known: {QUOTAS}" for key, item in content.items() if key != QUOTAS
     ]
     quotas = rules_of(content[QUOTAS], problems)
     if problems:
@@ -97,24 +95,14 @@ def rules_of(rules: Located, problems: list[str]) -> QuotaSet:
     return QuotaSet(quotas)
 
 
-def _rule(
-    rule: Located, problems: list[str]
-) -> tuple[Entity, Mapping[str, float]] | None:
+def _rule(rule: Located, problems: list[str]) -> tuple[Entity, Mapping[str, float]] | None:
     """One item of the list, None when something is wrong with it."""
     before = len(problems)
     if rule.mapping is None:
         problems.append(f"line {rule.line}: expected keys and values, such as `user:`")
         return None
-    names = {
-        kind: _name(kind, rule.mapping[kind], problems)
-        for kind in _KINDS
-        if kind in rule.mapping
-    }
-    values = {
-        key: _number(key, item, problems)
-        for key, item in rule.mapping.items()
-        if key not in _KINDS
-    }
+    names = {kind: _name(kind, rule.mapping[kind], problems) for kind in _KINDS if kind in rule.mapping}
+    values = {key: _number(key, item, problems) for key, item in rule.mapping.items() if key not in _KINDS}
     if len(problems) > before:
         return None
     entity: Entity | None = None
@@ -162,7 +150,7 @@ def _number(key: str, item: Located, problems: list[str]) -> float:
         wrong = f"{key!r} must be a plain number"
     else:
         close = get_close_matches(key, (*_KINDS, *_QUOTA_KEYS), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_KINDS)} and quota keys"  # fmt: skip
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_KINDS)} and quota keys"
         wrong = f"unknown key {key[:60]!r}; {hint}"
     problems.append(f"line {item.line}: {wrong}")
     return 0.0
@@ -195,7 +183,5 @@ def quoted(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return json.dumps(text)
-    dumped: str = yaml.safe_dump(
-        text, default_style='"', allow_unicode=text.isprintable(), width=float("inf")
-    )
+    dumped: str = yaml.safe_dump(text, default_style='"', allow_unicode=text.isprintable(), width=float("inf"))
     return dumped.rstrip("\n")

@@ -69,10 +69,7 @@ def names_of(entity: Entity) -> dict[str, Name]:
 
 def to_admin(entity: Entity) -> dict[str, str | None]:
     """The entity as the Admin API has it: None is the default (KIP-546)."""
-    return {
-        kind: name if isinstance(name, str) else None
-        for kind, name in names_of(entity).items()
-    }
+    return {kind: name if isinstance(name, str) else None for kind, name in names_of(entity).items()}
 
 
 def from_admin(entity: Mapping[str, str | None]) -> Entity:
@@ -81,9 +78,7 @@ def from_admin(entity: Mapping[str, str | None]) -> Entity:
 
     Raises `QuotasError` for a kind of entity that this version does not know.
     """
-    names: dict[str, Name] = {
-        kind: DEFAULT if name is None else name for kind, name in entity.items()
-    }
+    names: dict[str, Name] = {kind: DEFAULT if name is None else name for kind, name in entity.items()}
     if names.keys() == {IP}:
         return IpEntity(names[IP])
     if names and names.keys() <= {USER, CLIENT_ID}:
@@ -106,9 +101,7 @@ def _rank(name: Name | None) -> tuple[int, str]:
     return (0, "") if name is None else (1, "")
 
 
-_NUMBER: Final = re.compile(
-    r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-)
+_NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9](?:_?[0-9])*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _EXACT = 2.0**53
 """A double holds all whole numbers below it."""
 
@@ -143,9 +136,7 @@ _HOST: Final = re.compile(
 )
 
 
-def problems_of(
-    entity: Mapping[str, str | None], values: Mapping[str, float | None]
-) -> list[str]:
+def problems_of(entity: Mapping[str, str | None], values: Mapping[str, float | None]) -> list[str]:
     """
     All that is wrong with quotas for an entity, as the Admin API has it; None among the values is a removal.
 
@@ -173,14 +164,10 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
 
     __slots__ = ("_quotas",)
 
-    def __init__(
-        self, quotas: Mapping[Entity, Mapping[str, float]] | None = None
-    ) -> None:
+    def __init__(self, quotas: Mapping[Entity, Mapping[str, float]] | None = None) -> None:
         given = quotas or {}
         self._quotas = {
-            entity: dict(sorted(given[entity].items()))
-            for entity in sorted(given, key=in_order)
-            if given[entity]
+            entity: dict(sorted(given[entity].items())) for entity in sorted(given, key=in_order) if given[entity]
         }
 
     @classmethod
@@ -221,9 +208,7 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
 
     def of_entities(self, entities: Iterable[Entity]) -> QuotaSet:
         """Those of some entities only."""
-        return QuotaSet(
-            {entity: self[entity] for entity in entities if entity in self._quotas}
-        )
+        return QuotaSet({entity: self[entity] for entity in entities if entity in self._quotas})
 
 
 def overruling_rules(rules: RuleTable) -> Mapping[QuotaEntity, QuotaEntity]:
@@ -234,15 +219,8 @@ def overruling_rules(rules: RuleTable) -> Mapping[QuotaEntity, QuotaEntity]:
     of their own need to be asked: a stronger rule takes further names away, and gives none back.
     """
     other = unnamed(rules)
-    decisions = (
-        (entity, _decided(rules, entity.user, entity.client_id, other))
-        for entity in rules
-    )
-    return {
-        entity: decided
-        for entity, decided in decisions
-        if decided is not None and decided != entity
-    }
+    decisions = ((entity, _decided(rules, entity.user, entity.client_id, other)) for entity in rules)
+    return {entity: decided for entity, decided in decisions if decided is not None and decided != entity}
 
 
 def overruled_by(rules: RuleTable, added: QuotaEntity) -> list[QuotaEntity]:
@@ -272,9 +250,7 @@ def unnamed(*tables: RuleTable) -> str:
     return next(name for name in candidates if name not in names)
 
 
-def _decided(
-    rules: RuleTable, user: Name | None, client_id: Name | None, other: str
-) -> QuotaEntity | None:
+def _decided(rules: RuleTable, user: Name | None, client_id: Name | None, other: str) -> QuotaEntity | None:
     """What decides for these names; where there is none, for names without a rule of their own."""
     return rules.decide(
         user if isinstance(user, str) else other,

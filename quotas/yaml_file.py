@@ -197,9 +197,7 @@ class _Reader:
             quoted=isinstance(node, yaml.ScalarNode) and node.style is not None,
         )
 
-    def _pairs(
-        self, node: yaml.MappingNode, depth: int
-    ) -> Iterator[tuple[str, Located]]:
+    def _pairs(self, node: yaml.MappingNode, depth: int) -> Iterator[tuple[str, Located]]:
         self._loader.flatten_mapping(node)
         seen: set[str] = set()
         for key_node, value_node in node.value:

@@ -74,25 +74,17 @@ def _attached(driver: Driver, options: Mapping[str, Option]) -> Listener:
     return listener
 
 
-def _count_throttles(
-    listener: Listener, driver: Driver, settings: ListenerSettings
-) -> None:
-    throttles = JobThrottles.of(
-        driver.session, ship_task_files=settings.ship_task_files
-    )
+def _count_throttles(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
+    throttles = JobThrottles.of(driver.session, ship_task_files=settings.ship_task_files)
     listener.throttles = throttles
-    listener.job.add_throttles(
-        throttles.totals, "python" if throttles.carries_successes else None
-    )
+    listener.job.add_throttles(throttles.totals, "python" if throttles.carries_successes else None)
     listener.job.add_scoped_stages(throttles.scoped_stages)
     plugin = PluginTotals.of(driver.session)
     if plugin is not None:
         listener.job.add_throttles(plugin.totals, "jvm")
 
 
-def _write_summary_at_end(
-    listener: Listener, driver: Driver, settings: ListenerSettings
-) -> None:
+def _write_summary_at_end(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
     if settings.summary_file is not None:
         path = Path(settings.summary_file.replace("{app_id}", driver.watched_id))
         listener.at_end("summary", lambda: write_summary(listener.snapshot(), path))

@@ -96,6 +96,4 @@ def brief(error: BaseException) -> str:
     words = " ".join(text.split())
     if not words:
         return type(error).__name__
-    return (
-        words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"
-    )
+    return words if len(words) <= _LONGEST_REASON else words[: _LONGEST_REASON - 1] + "…"

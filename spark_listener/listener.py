@@ -137,9 +137,7 @@ class Listener:
             self._is_over = lambda: all(source.ended for source in self._sources)
         for source in sources:
             self.job.source(source.name)
-        self._thread = threading.Thread(
-            target=self._run, name="quotascope-listener", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name="quotascope-listener", daemon=True)
         self._thread.start()
         atexit.register(self.end)
 

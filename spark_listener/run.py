@@ -14,9 +14,7 @@ from pathlib import Path
 def main() -> None:
     """Run the script that is named first, as Python would, after `enable`."""
     if len(sys.argv) < 2:  # noqa: PLR2004 - our own name is one
-        raise SystemExit(
-            f"usage: spark-submit --conf spark.quotascope.enabled=true {__file__} job.py [arguments…]"
-        )
+        raise SystemExit(f"usage: spark-submit --conf spark.quotascope.enabled=true {__file__} job.py [arguments…]")
     script = Path(sys.argv[1])
     # The folder of this file has no business there: its modules are called as anybody's might be.
     sys.path[0] = str(script.resolve().parent)

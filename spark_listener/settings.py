@@ -49,9 +49,7 @@ def number(least: int, most: int) -> Callable[[str], int]:
         digits = plain.isascii() and plain.isdecimal() and len(plain) < _MOST_DIGITS
         if digits and least <= int(plain) <= most:
             return int(plain)
-        raise ValueError(
-            f"expected a whole number from {least} to {most}, got {_quoted(value)}"
-        )
+        raise ValueError(f"expected a whole number from {least} to {most}, got {_quoted(value)}")
 
     return parse
 
@@ -66,9 +64,7 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
             time = math.nan
         if least <= time <= most:
             return time
-        raise ValueError(
-            f"expected seconds from {least:g} to {most:g}, got {_quoted(value)}"
-        )
+        raise ValueError(f"expected seconds from {least:g} to {most:g}, got {_quoted(value)}")
 
     return parse
 
@@ -90,9 +86,7 @@ def _quoted(value: str) -> str:
 
 def _json_file(value: str) -> str:
     if not value.endswith(".json"):
-        raise ValueError(
-            "the name must end in .json, or Prometheus does not read the file"
-        )
+        raise ValueError("the name must end in .json, or Prometheus does not read the file")
     return value
 
 
@@ -105,9 +99,7 @@ def _url(value: str) -> str:
     except ValueError:
         good = False
     if not good or parts.username is not None:
-        raise ValueError(
-            "expected a URL such as http://collector:4318, without a user name"
-        )
+        raise ValueError("expected a URL such as http://collector:4318, without a user name")
     return value
 
 
@@ -117,7 +109,7 @@ def _headers(value: str) -> Mapping[str, str]:
     for pair in filter(str.strip, value.split(",")):
         name, equals, content = (part.strip() for part in pair.partition("="))
         content = unquote(content)
-        if not (equals and name and name.isascii() and content.isascii() and (content.isprintable())):  # fmt: skip
+        if not (equals and name and name.isascii() and content.isascii() and (content.isprintable())):
             raise ValueError("expected name=value,name=value in printable ASCII")
         found[name.lower()] = content
     return found
@@ -169,12 +161,8 @@ class ListenerSettings:
         "Where events come from: auto, pull, callbacks, streaming or event_log.",
         default="auto",
     )
-    app: str | None = _setting(
-        "app", text, "Label `app` of every series.", shown="`spark.app.name`"
-    )
-    interval_seconds: float = _setting(
-        "intervalSeconds", _PERIOD, "Interval between fetches of events.", default=1.0
-    )
+    app: str | None = _setting("app", text, "Label `app` of every series.", shown="`spark.app.name`")
+    interval_seconds: float = _setting("intervalSeconds", _PERIOD, "Interval between fetches of events.", default=1.0)
     queue_capacity: int = _setting(
         "queueCapacity",
         number(100, 1_000_000),
@@ -277,19 +265,14 @@ class ListenerSettings:
     )
 
 
-_BY_KEY: Final = {
-    field.metadata["key"]: field for field in dataclasses.fields(ListenerSettings)
-}
+_BY_KEY: Final = {field.metadata["key"]: field for field in dataclasses.fields(ListenerSettings)}
 KEYS: Final = tuple(_BY_KEY)
 """The properties, in the order of the documentation."""
 
 
 def documentation() -> list[str]:
     """The rows of the table in docs/spark.md: property, default, meaning."""
-    return [
-        f"| `{key}` | {field.metadata['shown']} | {field.metadata['meaning']} |"
-        for key, field in _BY_KEY.items()
-    ]
+    return [f"| `{key}` | {field.metadata['shown']} | {field.metadata['meaning']} |" for key, field in _BY_KEY.items()]
 
 
 def resolve(
@@ -318,7 +301,7 @@ def resolve(
     for key, value in sorted(texts.items()):
         field = _BY_KEY.get(key)
         if field is None:
-            problems.append(InvalidProperty(key, f"there is no such setting{_hint(key)}"))  # fmt: skip
+            problems.append(InvalidProperty(key, f"there is no such setting{_hint(key)}"))
             continue
         try:
             values[field.name] = field.metadata["parse"](value)

@@ -17,13 +17,11 @@ ROOT = Path(__file__).parents[1]
 
 def closure(requirements: Iterable[str]) -> set[NormalizedName]:
     """The packages that these need on this machine, themselves included, as their metadata and that of the others say."""
-    found, left = set[NormalizedName](), [(Requirement(each), {""}) for each in requirements]  # fmt: skip
+    found, left = set[NormalizedName](), [(Requirement(each), {""}) for each in requirements]
     while left:
         package, extras = left.pop()
         name = canonicalize_name(package.name)
-        if package.marker is not None and not any(
-            package.marker.evaluate({"extra": extra}) for extra in extras
-        ):
+        if package.marker is not None and not any(package.marker.evaluate({"extra": extra}) for extra in extras):
             continue
         if name not in found or package.extras:
             found.add(name)
@@ -54,9 +52,7 @@ class Installed:
             for link in (ROOT / ".imports" / "quotascope").glob(room):
                 (ours / link.name).symlink_to(link.resolve())
 
-    def run(
-        self, code: str, *arguments: str | Path, folder: Path | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, code: str, *arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run Python code there, with nothing to import but this and the standard library."""
         # -I alone would keep the environment's packages, -S removes them
         start = f"import sys; sys.path.insert(0, {str(self._folder)!r})\n{code}"

@@ -19,17 +19,12 @@ class NotFetched(Exception):
 
 def cache() -> Path:
     """The folder of all that was fetched."""
-    return (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quotascope"
-    )
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quotascope"
 
 
 def cached(name: str, *sources: Path | str) -> Path:
     """The folder of what is made of these files and texts, whether it exists or not: when one changes, it is another folder."""
-    parts = (
-        each.encode() if isinstance(each, str) else each.read_bytes()
-        for each in sources
-    )
+    parts = (each.encode() if isinstance(each, str) else each.read_bytes() for each in sources)
     content = b"".join(parts)
     return cache() / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"
 

@@ -30,9 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(patch.undo)
 
 
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: Iterable[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
     """Whether a test gets a second try is decided when it has failed."""
     seen = config.pluginmanager.get_plugin("second tries")
     assert isinstance(seen, _Seen)
@@ -72,9 +70,7 @@ class _Seen:
         )
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(
-        self, fixturedef: pytest.FixtureDef[object]
-    ) -> Iterator[None]:
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Iterator[None]:
         """Remember a fixture that starts a process, for all tests that use it."""
         before = self._started
         try:
@@ -99,14 +95,10 @@ class _Seen:
         if outcome == "rerun":
             self._failed.append(report)
 
-    def pytest_terminal_summary(
-        self, terminalreporter: pytest.TerminalReporter
-    ) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show what failed at the first try, and that there were no more."""
         for report in self._failed:
             terminalreporter.section(f"{report.nodeid} was tried twice")
             terminalreporter.write_line(report.longreprtext)
         if len(self._failed) >= MOST:
-            terminalreporter.write_line(
-                f"{MOST} tests were tried twice: later failures got no second try"
-            )
+            terminalreporter.write_line(f"{MOST} tests were tried twice: later failures got no second try")

@@ -44,14 +44,10 @@ texts = st.one_of(
 )
 """Hostile text without halves of surrogate pairs."""
 
-broken_texts = st.text(
-    alphabet=st.characters(categories=["Cs", "Ll", "Po"]), max_size=12
-)
+broken_texts = st.text(alphabet=st.characters(categories=["Cs", "Ll", "Po"]), max_size=12)
 """Text with halves of surrogate pairs, as a client can send them."""
 
-tag_keys = st.text(
-    alphabet="abcdefghijklmnopqrstuvwxyz-_", min_size=1, max_size=8
-).filter(lambda key: key != "type")
+tag_keys = st.text(alphabet="abcdefghijklmnopqrstuvwxyz-_", min_size=1, max_size=8).filter(lambda key: key != "type")
 tag_maps = st.dictionaries(tag_keys, texts | broken_texts, max_size=4)
 
 bounds = st.sampled_from((0.1, 1.0, 5.0, 1024.0, 1e9))
@@ -80,9 +76,7 @@ class Event:
 @st.composite
 def traces(draw: st.DrawFn, max_size: int = 40) -> list[Event]:
     """Events in the order of their times, close together and far apart."""
-    steps = st.one_of(
-        st.integers(0, 50), st.integers(0, 3_000), st.integers(0, 200_000)
-    )
+    steps = st.one_of(st.integers(0, 50), st.integers(0, 3_000), st.integers(0, 200_000))
     trace = []
     now_ms = EPOCH_MS
     for step in draw(st.lists(steps, max_size=max_size)):

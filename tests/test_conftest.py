@@ -17,9 +17,7 @@ def test_what_is_left_lies_in_the_folder_of_the_run(
 ) -> None:
     """Of this process and of those that it starts, Spark's included; pytest removes it after a run without failures."""
     base = tmp_path_factory.getbasetemp()
-    child = subprocess.run(
-        [sys.executable, "-c", GIVE], check=True, capture_output=True, text=True
-    ).stdout
+    child = subprocess.run([sys.executable, "-c", GIVE], check=True, capture_output=True, text=True).stdout
     option = os.environ["SPARK_SUBMIT_OPTS"].partition("java.io.tmpdir=")[2]
     for folder in (tempfile.gettempdir(), child, option):
         assert Path(folder).is_relative_to(base)

@@ -14,17 +14,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
-LOADED = re.compile(
-    r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//[^>]*>"
-)
+LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//[^>]*>")
 
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location(
-        "generate_docs", ROOT / "tools" / "generate_docs.py"
-    )
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "tools" / "generate_docs.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -63,8 +59,10 @@ def test_site_is_complete(tmp_path: Path) -> None:
     """No dead link or anchor, each page in the navigation; runbooks and commands are pages; nothing is loaded from another host."""
     done = build(ROOT / "mkdocs.yml", tmp_path)
     assert done.returncode == 0, done.stderr
-    pages = {path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}  # fmt: skip
-    runbooks = {f"runbooks/{path.stem}.html" for path in (ROOT / "alerts" / "runbooks").glob("*.md")}  # fmt: skip
+    pages = {
+        path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")
+    }
+    runbooks = {f"runbooks/{path.stem}.html" for path in (ROOT / "alerts" / "runbooks").glob("*.md")}
     assert runbooks
     assert runbooks <= pages.keys()
     assert all(f'href="{runbook}"' in pages["alerts.html"] for runbook in runbooks)
@@ -77,23 +75,17 @@ def test_dead_links_and_lost_pages_fail_the_build(tmp_path: Path) -> None:
     """By the settings of mkdocs.yml, each of the three is named."""
     docs = tmp_path / "docs"
     docs.mkdir()
-    (docs / "index.md").write_text(
-        "# Home\n\n[a](gone.md) [b](#no-such-part) [c](../pyproject.toml)\n"
-    )
+    (docs / "index.md").write_text("# Home\n\n[a](gone.md) [b](#no-such-part) [c](../pyproject.toml)\n")
     (docs / "lost.md").write_text("# Lost\n")
     config = tmp_path / "mkdocs.yml"
-    config.write_text(
-        f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nhooks: []\nplugins: []\nnav: [index.md]\n"
-    )
+    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: docs\nhooks: []\nplugins: []\nnav: [index.md]\n")
     done = build(config, tmp_path / "site")
     assert done.returncode != 0
     for text in ("gone.md", "#no-such-part", "../pyproject.toml", "lost.md"):
         assert text in done.stderr
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
-)
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
 def test_links_of_the_root_lead_somewhere(name: str) -> None:
     """Those of the README as well, which is no page of the site."""
     targets = LINK.findall((ROOT / name).read_text(encoding="utf-8"))

@@ -52,18 +52,13 @@ def test_the_small_distribution_is_a_part_of_the_whole() -> None:
 
 def test_every_folder_has_its_link() -> None:
     """Type checkers and editors find each folder under its import name."""
-    links = {
-        link.name: link.resolve()
-        for link in (ROOT / ".imports" / "quotascope").iterdir()
-    }
+    links = {link.name: link.resolve() for link in (ROOT / ".imports" / "quotascope").iterdir()}
     assert links == {folder: ROOT / folder for folder in FOLDERS}
 
 
 def test_every_folder_is_typed() -> None:
     """Users' type checkers read our annotations only where py.typed stands."""
-    assert [
-        folder for folder in FOLDERS if not (ROOT / folder / "py.typed").exists()
-    ] == []
+    assert [folder for folder in FOLDERS if not (ROOT / folder / "py.typed").exists()] == []
 
 
 @pytest.mark.slow

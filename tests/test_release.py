@@ -99,9 +99,9 @@ def installed(folder: Path, wheel: Path) -> Path:
 @pytest.mark.real
 def test_index_accepts_them(release: Release) -> None:
     """The description is rendered as on the index, where no link is relative."""
-    run(BIN / "twine", "check", "--strict", release.source, release.whole, release.small)  # fmt: skip
+    run(BIN / "twine", "check", "--strict", release.source, release.whole, release.small)
     with tarfile.open(release.source) as packed:
-        (name,) = (each for each in packed.getnames() if re.fullmatch(r"[^/]+/PKG-INFO", each))  # fmt: skip
+        (name,) = (each for each in packed.getnames() if re.fullmatch(r"[^/]+/PKG-INFO", each))
         file = packed.extractfile(name)
         assert file is not None
         described = message_from_string(file.read().decode())
@@ -129,12 +129,12 @@ def test_limits_of_a_cluster_need_no_extra(release: Release, tmp_path: Path) -> 
 @pytest.mark.timeout(300)
 def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> None:
     """It holds files of the whole, brings three libraries in 8 MB, and attaches to a real Spark."""
-    with zipfile.ZipFile(release.small) as small, zipfile.ZipFile(release.whole) as all_:  # fmt: skip
+    with zipfile.ZipFile(release.small) as small, zipfile.ZipFile(release.whole) as all_:
         names = [name for name in small.namelist() if ".dist-info/" not in name]
         assert len(names) > 100
         assert all(small.read(name) == all_.read(name) for name in names)
         folders = tuple({"/".join(name.split("/")[:2]) + "/" for name in names})
-        assert set(names) == {name for name in all_.namelist() if name.startswith(folders)}  # fmt: skip
+        assert set(names) == {name for name in all_.namelist() if name.startswith(folders)}
     python = installed(tmp_path / "venv", release.small)
     listed = run(BIN / "uv", "pip", "freeze", "--python", python).stdout
     assert {line.partition("==")[0].partition(" @")[0] for line in listed.splitlines()} == {
@@ -146,8 +146,8 @@ def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> 
     spark = tmp_path / "spark"
     spark.mkdir()
     for name in ("pyspark", "py4j"):
-        (spark / name).symlink_to(next(Path(path, name) for path in sys.path if Path(path, name).is_dir()))  # fmt: skip
-    done = run(python, "-c", ATTACHED, environ={"PYTHONPATH": str(spark), "PYSPARK_PYTHON": str(python)})  # fmt: skip
+        (spark / name).symlink_to(next(Path(path, name) for path in sys.path if Path(path, name).is_dir()))
+    done = run(python, "-c", ATTACHED, environ={"PYTHONPATH": str(spark), "PYSPARK_PYTHON": str(python)})
     assert done.stdout == "True\n", done.stderr
 
 
@@ -164,9 +164,11 @@ def test_linters_find_nothing_in_the_workflows() -> None:
 def test_linters_would_find_something(tmp_path: Path) -> None:
     """The check above can fail."""
     worse = tmp_path / "worse.yml"
-    worse.write_text("on: push\njobs:\n  one:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: actions/checkout@v7\n      - run: echo ${{ github.head_ref }} ${{ needs.two.result }}\n")  # fmt: skip
+    worse.write_text(
+        "on: push\njobs:\n  one:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: actions/checkout@v7\n      - run: echo ${{ github.head_ref }} ${{ needs.two.result }}\n"
+    )
     run(tools() / "actionlint", worse, code=1)
-    assert "template-injection" in run(BIN / "zizmor", "--offline", worse, code=14).stdout  # fmt: skip
+    assert "template-injection" in run(BIN / "zizmor", "--offline", worse, code=14).stdout
 
 
 def test_versions_agree() -> None:
@@ -179,7 +181,7 @@ def test_versions_agree() -> None:
         "deploy/kubernetes/base/deployment.yaml",
         "docs/deployment.md",
     ):
-        tags = re.findall(r"(?:\bquotascope:|newTag: )(\d[\w.]*)", (ROOT / path).read_text())  # fmt: skip
+        tags = re.findall(r"(?:\bquotascope:|newTag: )(\d[\w.]*)", (ROOT / path).read_text())
         assert {*tags} == {version}, path
     workflow = (ROOT / ".github/workflows/release.yml").read_text()
     used = set(re.findall(r"pipx run ((?:uv|twine)==\S+)", workflow))

@@ -50,29 +50,21 @@ def test_slow_once(number):
 """
 
 
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tests: str) -> pytest.RunResult:  # fmt: skip
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tests: str) -> pytest.RunResult:
     """A run of these tests, in their order."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     pytester.makepyfile(tests)
-    return pytester.runpytest_subprocess(
-        "-p", "tests.second_try", "-p", "no:randomly", "-p", "no:cov"
-    )
+    return pytester.runpytest_subprocess("-p", "tests.second_try", "-p", "no:randomly", "-p", "no:cov")
 
 
-def test_only_who_waits_for_a_process_gets_one(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_who_waits_for_a_process_gets_one(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Itself or by a fixture; a test that fails twice fails, and what failed at the first try is shown."""
     result = run(pytester, monkeypatch, TESTS)
     assert result.parseoutcomes() == {"passed": 2, "failed": 2, "rerun": 3}
-    result.stdout.fnmatch_lines(
-        ["*test_slow_once was tried twice*", "*the broker was late*"]
-    )
+    result.stdout.fnmatch_lines(["*test_slow_once was tried twice*", "*the broker was late*"])
 
 
-def test_a_run_has_few(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_has_few(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails once in every test is no accident."""
     result = run(pytester, monkeypatch, OFTEN)
     assert result.parseoutcomes() == {"passed": 5, "failed": 3, "rerun": 5}

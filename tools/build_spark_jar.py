@@ -19,9 +19,7 @@ from tests.cluster.provision import libs
 from quotascope.spark_listener.jvm import JAR
 
 JAVA = Path(__file__).parents[1] / "spark_listener/jvm/java"
-_MANIFEST = (
-    "Manifest-Version: 1.0\r\nAutomatic-Module-Name: io.quotascope.spark\r\n\r\n"
-)
+_MANIFEST = "Manifest-Version: 1.0\r\nAutomatic-Module-Name: io.quotascope.spark\r\n\r\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -34,9 +32,7 @@ def compile_to(classes: Path) -> None:
     """Compile for Java 17, the oldest of Spark 4. Raises `CalledProcessError`, and `OSError` without a `javac`."""
     sources = sorted(str(path) for path in JAVA.rglob("*.java"))
     javac = ["javac", "--release", "17", "-proc:none", "-Xlint:-options", "-d"]
-    subprocess.run(
-        [*javac, str(classes), "-classpath", class_path(), *sources], check=True
-    )
+    subprocess.run([*javac, str(classes), "-classpath", class_path(), *sources], check=True)
 
 
 def build(target: Path | IO[bytes]) -> None:

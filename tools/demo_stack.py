@@ -67,12 +67,8 @@ async def scrapes(
     """Each scrape of so many seconds of the demo, on a clock of its own: numbers by series, the first one after one interval."""
     now_ms = start_ms
     simulation = Simulation(now_ms, cast)
-    limits = LimitsRefresh(
-        EmbeddedLimits(simulation.quotas, "1", lambda: now_ms, 11.0), 5.0
-    )
-    source = EmbeddedSource(
-        "demo", simulation.registry, "1", lambda: now_ms, simulation.broker.beans
-    )
+    limits = LimitsRefresh(EmbeddedLimits(simulation.quotas, "1", lambda: now_ms, 11.0), 5.0)
+    source = EmbeddedSource("demo", simulation.registry, "1", lambda: now_ms, simulation.broker.beans)
     collection = Collection(
         [source],
         limits,
@@ -123,11 +119,7 @@ async def _quiet_minutes() -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _of(family: catalog.Family, numbers: dict[str, float]) -> dict[str, float]:
-    return {
-        series: value
-        for series, value in numbers.items()
-        if series.startswith(f"{family.name}{{")
-    }
+    return {series: value for series, value in numbers.items() if series.startswith(f"{family.name}{{")}
 
 
 def earlier(day: Mapping[str, float], now: float) -> Iterator[str]:
@@ -161,9 +153,7 @@ def fill(folder: Path, lines: Iterable[str]) -> None:
     text.unlink()
 
 
-def configuration(
-    folder: Path, targets: Sequence[str], scrape_seconds: int
-) -> dict[str, Any]:
+def configuration(folder: Path, targets: Sequence[str], scrape_seconds: int) -> dict[str, Any]:
     """Prometheus with all our rules, which it writes to the folder; each target is an exporter of the demo's cluster."""
     rules = write_rules(folder / "rules", Site())
     return {
@@ -177,9 +167,7 @@ def configuration(
             {
                 "job_name": "quotascope",
                 "static_configs": [{"targets": [*targets]}],
-                "metric_relabel_configs": [
-                    {"target_label": "cluster", "replacement": CLUSTER}
-                ],
+                "metric_relabel_configs": [{"target_label": "cluster", "replacement": CLUSTER}],
             }
         ],
     }
@@ -189,9 +177,7 @@ def check_programs() -> None:
     """Refuse to start without Prometheus."""
     for program in ("prometheus", "promtool"):
         if not shutil.which(program):
-            raise CannotStart(
-                f"there is no {program}: install it (on Debian: apt-get install prometheus)"
-            )
+            raise CannotStart(f"there is no {program}: install it (on Debian: apt-get install prometheus)")
 
 
 def check_free(port: int, option: str) -> None:

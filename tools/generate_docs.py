@@ -62,13 +62,9 @@ def pages() -> dict[Path, str]:
         DOCS / "configuration.yaml": reference(),
         DOCS / "alerts.md": alerts_page(),
         **{ALERTS / name: text for name, text in rule_files(Site()).items()},
-        ALERTS / "alertmanager" / "alertmanager-example.yaml": alertmanager_file(
-            Site()
-        ),
+        ALERTS / "alertmanager" / "alertmanager-example.yaml": alertmanager_file(Site()),
         ALERTS / "kubernetes" / "quotascope-prometheusrule.yaml": operator_file(Site()),
-        ALERTS / "mixin" / "mixin.libsonnet": mixin_file(
-            Site(), lambda site: grafana_dashboards(Scope(site=site))
-        ),
+        ALERTS / "mixin" / "mixin.libsonnet": mixin_file(Site(), lambda site: grafana_dashboards(Scope(site=site))),
         **_dashboards(),
     }
 

@@ -104,9 +104,7 @@ def main() -> int:
         for mutant in _sample(room, count, _chooser(options.seed, room))
     ]
     verdicts = list(_judged(sample, copies, reached))
-    (BUILD / "report.json").write_text(
-        json.dumps([asdict(each) for each in verdicts], indent=1), "utf-8"
-    )
+    (BUILD / "report.json").write_text(json.dumps([asdict(each) for each in verdicts], indent=1), "utf-8")
     return _report(verdicts, options.goal)
 
 
@@ -116,19 +114,13 @@ def _chooser(seed: int, room: str) -> random.Random:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="make mutation", description=__doc__.splitlines()[1]
-    )
+    parser = argparse.ArgumentParser(prog="make mutation", description=__doc__.splitlines()[1])
     parser.add_argument("--sample", type=int, default=400, help="mutants in all")
-    parser.add_argument(
-        "--seed", type=int, default=1, help="another seed, another sample"
-    )
+    parser.add_argument("--seed", type=int, default=1, help="another seed, another sample")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--goal", type=float, default=85.0, help="percent to be caught")
     parser.add_argument("--room", action="append", choices=list(FLOORS))
-    parser.add_argument(
-        "--map", type=Path, help="coverage data with contexts of an earlier run"
-    )
+    parser.add_argument("--map", type=Path, help="coverage data with contexts of an earlier run")
     return parser.parse_args()
 
 
@@ -169,9 +161,7 @@ def _copy(target: Path) -> Path:
     return target
 
 
-def _pytest(
-    copy: Path, without: Sequence[str] = COMPARISONS, markers: str = UNIT
-) -> list[str]:
+def _pytest(copy: Path, without: Sequence[str] = COMPARISONS, markers: str = UNIT) -> list[str]:
     """The command that runs tests of a copy with the copy's product, not that of the checkout."""
     return [
         "env", f"PYTHONPATH={copy / '.imports'}", sys.executable, "-m", "pytest",
@@ -255,10 +245,7 @@ def _shares(rooms: list[str], sample: int) -> dict[str, int]:
     """How many mutants each room gets: by its lines, at least ``FEWEST``."""
     lines = {room: sum(map(_lines, _files(room))) for room in rooms}
     all_lines = sum(lines.values())
-    return {
-        room: max(FEWEST, round(sample * own / all_lines))
-        for room, own in lines.items()
-    }
+    return {room: max(FEWEST, round(sample * own / all_lines)) for room, own in lines.items()}
 
 
 def _files(room: str) -> list[Path]:
@@ -312,9 +299,7 @@ def _mutants(path: Path) -> dict[Position, list[MutationSpec]]:
         places = (each for node in nodes for each in operator.mutation_positions(node))
         for occurrence, (start, end) in enumerate(places):
             if not any(first <= start < last for first, last in silent):
-                found.setdefault(start, []).append(
-                    MutationSpec(path, name, occurrence, start, end)
-                )
+                found.setdefault(start, []).append(MutationSpec(path, name, occurrence, start, end))
     return found
 
 
@@ -349,9 +334,7 @@ def _span(node: ast.AST) -> tuple[Position, Position]:
     return start, (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
 
-def _judged(
-    sample: list[MutationSpec], copies: list[Path], reached: _Reached
-) -> Iterator[Verdict]:
+def _judged(sample: list[MutationSpec], copies: list[Path], reached: _Reached) -> Iterator[Verdict]:
     free: SimpleQueue[Path] = SimpleQueue()
     for copy in copies:
         free.put(copy)
@@ -401,9 +384,7 @@ def _statement(mutant: MutationSpec) -> tuple[int, int]:
     return min(spans, key=lambda span: span[1] - span[0], default=lines)
 
 
-def _tried(
-    mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[str]
-) -> tuple[str, str]:
+def _tried(mutant: MutationSpec, copy: Path, tests: Sequence[str], pytest: list[str]) -> tuple[str, str]:
     """``caught``, ``hung`` or ``survived``, and how the mutant differs."""
     names = copy / "build" / "tests.txt"
     names.parent.mkdir(exist_ok=True)

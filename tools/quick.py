@@ -28,9 +28,7 @@ def changed(base: str) -> list[Path]:
     return sorted(
         Path(line)
         for command in commands
-        for line in subprocess.run(
-            command, check=True, capture_output=True, text=True
-        ).stdout.splitlines()
+        for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     )
 
 
@@ -59,9 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         nargs="*",
         help="folders instead of what has changed: exporter, metrics, …",
     )
-    parser.add_argument(
-        "--base", default="HEAD", help="revision to compare with (default: %(default)s)"
-    )
+    parser.add_argument("--base", default="HEAD", help="revision to compare with (default: %(default)s)")
     options = parser.parse_args(arguments)
     for room in options.rooms:
         if not Path(room).exists():
@@ -72,22 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folders = test_folders(files)
 
     failed = []
-    if subprocess.run(
-        command("ruff", "format", "--check", "--quiet", "."), check=False
-    ).returncode:
+    if subprocess.run(command("ruff", "format", "--check", "--quiet", "."), check=False).returncode:
         failed.append("format (`make format` mends it)")
     if subprocess.run(command("ruff", "check", "--quiet", "."), check=False).returncode:
         failed.append("lint")
     # mypy on one core while the tests use what is left of two
-    types = (
-        subprocess.Popen(command("mypy", *typed), stdout=subprocess.PIPE, text=True)
-        if typed
-        else None
-    )
+    types = subprocess.Popen(command("mypy", *typed), stdout=subprocess.PIPE, text=True) if typed else None
     if folders:
-        tests = command(
-            "pytest", "-q", "-n", WORKERS, "--dist", "worksteal", "-m", UNIT, *folders
-        )
+        tests = command("pytest", "-q", "-n", WORKERS, "--dist", "worksteal", "-m", UNIT, *folders)
         if subprocess.run(tests, check=False).returncode not in (0, NO_TESTS):
             failed.append("tests")
     if types is not None:

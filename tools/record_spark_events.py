@@ -77,9 +77,7 @@ def throttled(version: str, kafka: Cluster) -> dict[str, list[str]]:
             driver.call(mark)
 
     parts = split(logged(version, LOCAL, work))
-    return {
-        case.__name__: part for case, part in zip(THROTTLED_CASES, parts, strict=False)
-    }
+    return {case.__name__: part for case, part in zip(THROTTLED_CASES, parts, strict=False)}
 
 
 def logged(version: str, master: str, work: Work) -> list[str]:

@@ -56,12 +56,8 @@ from ..thresholds import (
 def cluster_wide(site: Site) -> Iterator[Alert]:
     """Alerts on a whole cluster."""
     rate = series(recorded.CLUSTER_THROTTLED_RATE)
-    entities = compare(
-        series(recorded.CLUSTER_THROTTLED_ENTITIES), ">=", site.value(SPIKE_ENTITIES)
-    )
-    unusual = _unusual(
-        site, rate, series(recorded.CLUSTER_THROTTLED_BASELINE), SPIKE_FACTOR
-    )
+    entities = compare(series(recorded.CLUSTER_THROTTLED_ENTITIES), ">=", site.value(SPIKE_ENTITIES))
+    unusual = _unusual(site, rate, series(recorded.CLUSTER_THROTTLED_BASELINE), SPIKE_FACTOR)
     loud = both(above(rate, site.value(SPIKE)), unusual, site.keys())
     yield Alert(
         name="KafkaQuotaThrottleSpike",
@@ -83,9 +79,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         series(recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE),
         MANY_ENTITIES_FACTOR,
     )
-    many = both(
-        compare(entities, ">=", site.value(MANY_ENTITIES)), unusual, site.keys()
-    )
+    many = both(compare(entities, ">=", site.value(MANY_ENTITIES)), unusual, site.keys())
     yield Alert(
         name="KafkaQuotaManyClientsThrottled",
         expr=_while_muted(site, many),
@@ -118,9 +112,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
 def by_callback(site: Site) -> Iterator[Alert]:
     """Alerts on the clients of a custom quota callback, which have its labels instead of user and client-id."""
     labels = ("quota_type", "broker")
-    longest = aggregate(
-        "max", site.keys(*labels), select(catalog.CALLBACK_THROTTLE_TIME_SECONDS)
-    )
+    longest = aggregate("max", site.keys(*labels), select(catalog.CALLBACK_THROTTLE_TIME_SECONDS))
     yield Alert(
         name="KafkaQuotaCallbackThrottled",
         expr=above(longest, site.value(THROTTLED)),
@@ -152,8 +144,7 @@ def busy(site: Site) -> Iterator[Alert]:
     """Alerts on single brokers."""
     labels = ("quota_type", "broker")
     now, before = (
-        average(catalog.DELAY_QUEUE_SIZE, site.keys(*labels), "10m", offset=offset)
-        for offset in ("", "30m")
+        average(catalog.DELAY_QUEUE_SIZE, site.keys(*labels), "10m", offset=offset) for offset in ("", "30m")
     )
     long = both(
         above(now, site.value(DELAY_QUEUE)),
@@ -181,9 +172,7 @@ def busy(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaBrokerSaturated",
-        expr=compare(
-            series(recorded.BROKER_HANDLERS_IDLE), "<", site.value(HANDLERS_IDLE)
-        ),
+        expr=compare(series(recorded.BROKER_HANDLERS_IDLE), "<", site.value(HANDLERS_IDLE)),
         labels=("broker",),
         severity=AlertSeverity.CRITICAL,
         scope=AlertScope.BROKER,
@@ -299,9 +288,7 @@ def replication(site: Site) -> Iterator[Alert]:
 
 def configuration(site: Site) -> Iterator[Alert]:
     """Alerts on the configured quotas."""
-    changed = aggregate(
-        "max", site.keys("quota_key"), increase(catalog.LIMIT_CHANGES, "10m")
-    )
+    changed = aggregate("max", site.keys("quota_key"), increase(catalog.LIMIT_CHANGES, "10m"))
     yield Alert(
         name="KafkaQuotaRuleChanged",
         expr=above(changed, 0),

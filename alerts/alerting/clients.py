@@ -67,9 +67,7 @@ _EVALUATED = 120
 
 def throttled(site: Site) -> Iterator[Alert]:
     """Alerts on single entities that are throttled."""
-    yield _throttled_by(
-        site, "produce", "KafkaQuotaProduceThrottled", "Requests to produce"
-    )
+    yield _throttled_by(site, "produce", "KafkaQuotaProduceThrottled", "Requests to produce")
     yield _throttled_by(site, "fetch", "KafkaQuotaFetchThrottled", "Requests to fetch")
     yield _throttled_by(site, "request", "KafkaQuotaRequestThrottled", "Requests")
     yield Alert(
@@ -140,9 +138,7 @@ def _almost_for(site: Site, *alerts: str) -> str:
 
 def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
     of_type = f'quota_type="{quota_type}"'
-    on_brokers = average(
-        catalog.UTILIZATION, site.keys(*catalog.UTILIZATION.labels), "15m", of_type
-    )
+    on_brokers = average(catalog.UTILIZATION, site.keys(*catalog.UTILIZATION.labels), "15m", of_type)
     utilization = aggregate("max", site.keys(*QUOTA_LABELS), on_brokers)
     return Alert(
         name=name,
@@ -173,9 +169,7 @@ def near_limit(site: Site) -> Iterator[Alert]:
         series(recorded.ENTITY_UTILIZATION),
         site.keys(*QUOTA_LABELS),
     )
-    throttled_lately = call(
-        "present_over_time", series(recorded.ENTITY_THROTTLE, window="30m")
-    )
+    throttled_lately = call("present_over_time", series(recorded.ENTITY_THROTTLE, window="30m"))
     clients = but_not(near, throttled_lately, site.keys(*QUOTA_LABELS))
     number = aggregate("count", site.keys(), clients)
     many = for_long = above(number, site.value(STORM))
@@ -185,9 +179,7 @@ def near_limit(site: Site) -> Iterator[Alert]:
         for_long = above(lowest, site.value(STORM))
     yield Alert(
         name=_NEAR,
-        expr=but_not(clients, for_long, site.keys())
-        if site.enabled(_MANY_NEAR)
-        else clients,
+        expr=but_not(clients, for_long, site.keys()) if site.enabled(_MANY_NEAR) else clients,
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
@@ -213,12 +205,8 @@ def near_limit(site: Site) -> Iterator[Alert]:
     )
     trend = above(series(recorded.ENTITY_UTILIZATION_PREDICTED), 1)
     here = series(recorded.ENTITY_UTILIZATION)
-    rising = both(
-        trend, above(_RECENT, site.value(PREDICTION)), site.keys(*QUOTA_LABELS)
-    )
-    not_near = but_not(
-        rising, above(_RECENT, site.value(NEAR_LIMIT)), site.keys(*QUOTA_LABELS)
-    )
+    rising = both(trend, above(_RECENT, site.value(PREDICTION)), site.keys(*QUOTA_LABELS))
+    not_near = but_not(rising, above(_RECENT, site.value(NEAR_LIMIT)), site.keys(*QUOTA_LABELS))
     yield Alert(
         name="KafkaQuotaLimitPredicted",
         expr=both(not_near, here, site.keys(*QUOTA_LABELS)),
@@ -252,9 +240,7 @@ def shadows(site: Site) -> Iterator[Alert]:
     longer = above(each, site.value(THROTTLED))
     yield Alert(
         name="KafkaQuotaShadowThrottlesClient",
-        expr=but_not(longer, many, site.keys("shadow", "quota_type"))
-        if site.enabled(_MANY_IN_SHADOW)
-        else longer,
+        expr=but_not(longer, many, site.keys("shadow", "quota_type")) if site.enabled(_MANY_IN_SHADOW) else longer,
         labels=("shadow", *QUOTA_LABELS),
         severity=AlertSeverity.INFO,
         scope=AlertScope.ENTITY,
@@ -315,9 +301,7 @@ def mutations(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaRejectionsRising",
-        expr=but_not(
-            above(rejections, site.value(REJECTIONS)), usual, site.keys("request")
-        ),
+        expr=but_not(above(rejections, site.value(REJECTIONS)), usual, site.keys("request")),
         labels=("request",),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.CLUSTER,
@@ -335,9 +319,7 @@ _NOT_NAMED = 'level=~"default_user_default_client|default_user|default_client"'
 
 def traffic(site: Site) -> Iterator[Alert]:
     """Alerts on who has the traffic."""
-    produced = _unlimited(
-        site, "produce", recorded.ENTITY_PRODUCE, catalog.PRODUCE_LIMIT
-    )
+    produced = _unlimited(site, "produce", recorded.ENTITY_PRODUCE, catalog.PRODUCE_LIMIT)
     fetched = _unlimited(site, "fetch", recorded.ENTITY_FETCH, catalog.FETCH_LIMIT)
     # while limits cannot be read, no client has one
     limits_known = aggregate("group", site.keys(), select(catalog.LIMITS_AGE_SECONDS))
@@ -357,9 +339,7 @@ def traffic(site: Site) -> Iterator[Alert]:
         thresholds=(HEAVY_BYTES, HEAVY_SHARE),
     )
     waiting = above(series(recorded.ENTITY_THROTTLE), site.value(SYSTEM_THROTTLED))
-    by_default = aggregate(
-        "group", site.keys(*QUOTA_LABELS), "\nor\n".join(_system_rules(site))
-    )
+    by_default = aggregate("group", site.keys(*QUOTA_LABELS), "\nor\n".join(_system_rules(site)))
     yield Alert(
         name="KafkaQuotaSystemUserThrottledByDefault",
         expr=both(waiting, by_default, site.keys(*QUOTA_LABELS)),

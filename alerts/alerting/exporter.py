@@ -93,9 +93,7 @@ def reads(site: Site) -> Iterator[Alert]:
     failed_lately = compare(aggregate("min", labels, lowest), "==", 0)
     yield _alert(
         name="KafkaQuotaSourceDown",
-        expr=both(
-            compare(succeeded, "<", site.value(SOURCE_READS)), failed_lately, labels
-        ),
+        expr=both(compare(succeeded, "<", site.value(SOURCE_READS)), failed_lately, labels),
         labels=("instance", "source"),
         severity=AlertSeverity.WARNING,
         wait="10m",
@@ -104,9 +102,7 @@ def reads(site: Site) -> Iterator[Alert]:
         thresholds=(SOURCE_READS,),
     )
     read = above(aggregate("max", labels, select(catalog.SOURCE_UP)), 0)
-    nothing = compare(
-        aggregate("max", labels, select(catalog.SOURCE_READINGS)), "==", 0
-    )
+    nothing = compare(aggregate("max", labels, select(catalog.SOURCE_READINGS)), "==", 0)
     yield _alert(
         name="KafkaQuotaSourceEmpty",
         expr=both(nothing, read, labels),
@@ -133,9 +129,7 @@ def reads(site: Site) -> Iterator[Alert]:
         site.value(LIMITS_AGE),
     )
     failing = above(
-        aggregate(
-            "max", site.keys("instance"), increase(catalog.LIMITS_REFRESH_ERRORS, "15m")
-        ),
+        aggregate("max", site.keys("instance"), increase(catalog.LIMITS_REFRESH_ERRORS, "15m")),
         0,
     )
     never = but_not(failing, select(catalog.LIMITS_AGE_SECONDS), site.keys("instance"))

@@ -65,9 +65,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         description=f"About {INTEGER} task attempts of Spark job {{{{ printf `%q` $labels.app }}}} were repeated within 30 minutes because of a quota ({{{{ $labels.cause }}}}): a task that fails too often ends its job.",
         thresholds=(SPARK_RETRIES,),
     )
-    lost = aggregate(
-        "max", site.keys("app"), increase(catalog.SPARK_LISTENER_LOST_EVENTS, "30m")
-    )
+    lost = aggregate("max", site.keys("app"), increase(catalog.SPARK_LISTENER_LOST_EVENTS, "30m"))
     yield _alert(
         name="KafkaQuotaSparkEventsLost",
         expr=above(lost, 0),
@@ -115,6 +113,4 @@ def jobs(site: Site) -> Iterator[Alert]:
 
 def _waits(labels: tuple[str, ...], *matchers: str) -> str:
     """Throttle time above 0. Clients have no query if Spark's connector does not report it."""
-    return above(
-        aggregate("max", labels, series(recorded.APP_THROTTLED_RATE, *matchers)), 0
-    )
+    return above(aggregate("max", labels, series(recorded.APP_THROTTLED_RATE, *matchers)), 0)

@@ -24,10 +24,7 @@ def burning(site: Site) -> Iterator[Alert]:
         ("", AlertSeverity.WARNING, 360, 30, BURN, "5m", "6 hours"),
         ("Slowly", AlertSeverity.WARNING, 4320, 360, BURN_SLOW, "15m", "3 days"),
     ):
-        spent, still = (
-            above(series(recorded.BURNS[minutes]), site.value(threshold))
-            for minutes in (long, short)
-        )
+        spent, still = (above(series(recorded.BURNS[minutes]), site.value(threshold)) for minutes in (long, short))
         # the budget of an entity that is gone is not spent any more
         here = f"max by ({', '.join(labels)}) ({recorded.INSTANCE_BURN})"
         yield Alert(

@@ -41,10 +41,7 @@ def main(commits: int) -> None:
         _told("  the last tenth", costs[-commits // 10 :])
         _told(
             "deltalake open",
-            [
-                _timed(lambda: Table.open(table.storage.uri).files())
-                for _ in range(OPENINGS)
-            ],
+            [_timed(lambda: Table.open(table.storage.uri).files()) for _ in range(OPENINGS)],
         )
 
 
@@ -80,9 +77,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 def _told(what: str, costs_ms: list[float]) -> None:
     spread = (min(costs_ms), statistics.median(costs_ms), max(costs_ms))
-    sys.stdout.write(
-        f"{what:18}" + " / ".join(f"{cost:.1f}" for cost in spread) + " ms\n"
-    )
+    sys.stdout.write(f"{what:18}" + " / ".join(f"{cost:.1f}" for cost in spread) + " ms\n")
 
 
 if __name__ == "__main__":

@@ -41,9 +41,7 @@ class Figures:
         logs = results["ingest on Spark"]
         replays = results["replay"]
         shaped = [results[name]["sides"] for name in ("growth", "skew", "entities")]
-        runs = [
-            run for each in shaped for side in each.values() for run in side["runs"]
-        ]
+        runs = [run for each in shaped for side in each.values() for run in side["runs"]]
         return cls(
             line=logs["facts"]["bytes_a_line"],
             packed_line=logs["facts"]["packed_bytes_a_line"],
@@ -54,9 +52,7 @@ class Figures:
             one=_cpu(replays, sides.candidates(sides.ON_SPARK, 1)),
             many=_cpu(replays, sides.candidates(sides.ON_SPARK, sides.MANY)),
             worker=max(run["python"] for run in runs),
-            jvm=max(
-                run["jvm"] for run in (*runs, *_on_spark(logs), *_on_spark(replays))
-            ),
+            jvm=max(run["jvm"] for run in (*runs, *_on_spark(logs), *_on_spark(replays))),
         )
 
 

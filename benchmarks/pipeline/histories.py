@@ -49,9 +49,7 @@ def _slices(counts: Integers) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _table(
-    crowd: Crowd, first: int, counts: Integers, random: np.random.Generator
-) -> pa.Table:
+def _table(crowd: Crowd, first: int, counts: Integers, random: np.random.Generator) -> pa.Table:
     rank, broker, timestamp = _requests(counts, random)
     rows = len(rank)
     kind = random.choice(len(MIX), rows, p=MIX)
@@ -78,17 +76,13 @@ def _table(
         "mutation_timestamp": pa.array(timestamp, mask=kind != API_KEYS.index(19)),
         "refused": np.zeros(rows, np.bool_),
         "throttle_ms": _throttles(rows, random),
-        "file": _named(
-            [f"/logs/broker-{each + 1}.log" for each in range(BROKERS)], broker
-        ),
+        "file": _named([f"/logs/broker-{each + 1}.log" for each in range(BROKERS)], broker),
         "position": np.argsort(np.argsort(timestamp, kind="stable")),
     }
     return pa.table(columns, schema=HISTORY)
 
 
-def _requests(
-    counts: Integers, random: np.random.Generator
-) -> tuple[Integers, Integers, Integers]:
+def _requests(counts: Integers, random: np.random.Generator) -> tuple[Integers, Integers, Integers]:
     """Who asks which broker when, sorted by all three."""
     ranks = np.repeat(np.arange(len(counts)), counts)
     minute = random.integers(0, DAY_MS // MINUTE_MS, len(ranks))
@@ -112,9 +106,7 @@ def _throttles(rows: int, random: np.random.Generator) -> Integers:
     return np.where(throttled, random.integers(1, 1_500, rows), 0).astype(np.int32)
 
 
-def _connections(
-    rank: Integers, broker: Integers, random: np.random.Generator
-) -> Integers:
+def _connections(rank: Integers, broker: Integers, random: np.random.Generator) -> Integers:
     """Two connections of each client to each broker."""
     numbers = (rank * BROKERS + broker) * 2 + random.integers(0, 2, len(rank))
     return numbers * np.int64(2_654_435_761)

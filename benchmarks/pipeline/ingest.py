@@ -47,9 +47,7 @@ def _on_spark(options: Options, folder: Path, written: Written) -> Outcome:
     sides: list[Side] = []
     with ExitStack() as opened:
         for number, checkout in enumerate(options.checkouts):
-            place = opened.enter_context(
-                places.spark(folder / f"spark-{number}", checkout, options.memory)
-            )
+            place = opened.enter_context(places.spark(folder / f"spark-{number}", checkout, options.memory))
             tables = str(folder / f"spark-tables-{number}")
             place.call(work.ingest_on_spark, few, tables, little.lines)
             if not options.beside:
@@ -76,7 +74,7 @@ def _alone(options: Options, folder: Path, written: Written) -> Outcome:
         for number, checkout in enumerate(options.checkouts):
             place = opened.enter_context(places.alone(checkout))
             tables = str(folder / f"local-tables-{number}")
-            sides.append(place.side(checkout.named(ALONE), lines, work.ingest_alone, files, tables, lines))  # fmt: skip
+            sides.append(place.side(checkout.named(ALONE), lines, work.ingest_alone, files, tables, lines))
         if options.beside:
             _compared(sides)
         else:
@@ -99,6 +97,5 @@ def _facts(written: Written, tables: Path) -> dict[str, float]:
         "bytes_a_line": written.size / written.lines,
         "packed_bytes_a_line": len(gzip.compress(sample, 6)) / sample.count(b"\n"),
         "table_bytes_a_line": size_of(tables / "requests") / written.lines,
-        "history_bytes_a_line": sum(size_of(tables / name) for name in work.HISTORY)
-        / written.lines,
+        "history_bytes_a_line": sum(size_of(tables / name) for name in work.HISTORY) / written.lines,
     }

@@ -85,9 +85,7 @@ def write_logs(
         first = turn * -(-requests // parts)
         path = folder / f"broker-{broker}" / f"request.log.{part:04d}"
         random = np.random.default_rng([seed, part])
-        _write_part(
-            path, _pieces(crowd, broker, first, count, random), tally, compressed
-        )
+        _write_part(path, _pieces(crowd, broker, first, count, random), tally, compressed)
     return Written(
         lines=tally.lines,
         size=tally.size,
@@ -141,9 +139,7 @@ def _with_topic(call: Call, kind: int) -> Call:
     return call
 
 
-def _calls(
-    crowd: Crowd, broker: int, first: int, size: int, random: np.random.Generator
-) -> Iterator[Call]:
+def _calls(crowd: Crowd, broker: int, first: int, size: int, random: np.random.Generator) -> Iterator[Call]:
     ranks = crowd.draw(size, random)
     numbers = np.arange(first, first + size)
     columns: tuple[list[Any], ...] = (
@@ -164,10 +160,7 @@ def _completed(numbers: Integers) -> tuple[list[bytes], list[int]]:
     """Moments of so many lines a second."""
     at = START_MS + numbers * 1000 // LINES_A_SECOND
     seconds, where = np.unique(at // 1000, return_inverse=True)
-    texts = [
-        datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%d %H:%M:%S").encode()
-        for each in seconds.tolist()
-    ]
+    texts = [datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%d %H:%M:%S").encode() for each in seconds.tolist()]
     return [texts[index] for index in where.tolist()], (at % 1000).tolist()
 
 
@@ -175,10 +168,7 @@ def _clients(crowd: Crowd, ranks: Integers) -> tuple[list[bytes], ...]:
     """Address, user and client id; the rank itself is cut in two, for a port is not as wide."""
     each = ranks.tolist()
     return (
-        [
-            b"10.1.%d.%d:%d" % (n % 250, n // 250 % 250, 30_000 + n % 30_000)
-            for n in each
-        ],
+        [b"10.1.%d.%d:%d" % (n % 250, n // 250 % 250, 30_000 + n % 30_000) for n in each],
         [crowd.user(rank).encode() for rank in each],
         [crowd.client_id(rank).encode() for rank in each],
     )
@@ -192,7 +182,5 @@ def _throttles(size: int, random: np.random.Generator) -> list[int]:
 def _times(size: int, random: np.random.Generator) -> list[list[float]]:
     """Queue, local, remote, response queue and send time, in ms."""
     middles = (0.08, 0.11, 0.03, 0.06, 0.05)
-    drawn: list[Floats] = [
-        random.lognormal(np.log(each), 0.9, size) for each in middles
-    ]
+    drawn: list[Floats] = [random.lognormal(np.log(each), 0.9, size) for each in middles]
     return [each.tolist() for each in drawn]

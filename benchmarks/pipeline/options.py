@@ -72,9 +72,7 @@ class Options:
         return (here, Checkout(root=self.beside)) if self.beside else (here,)
 
 
-def parse(
-    description: str, cases: tuple[str, ...]
-) -> tuple[Options, argparse.Namespace]:
+def parse(description: str, cases: tuple[str, ...]) -> tuple[Options, argparse.Namespace]:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
@@ -97,9 +95,7 @@ def parse(
         default=3,
         help="times that each side works, in turns (default 3)",
     )
-    parser.add_argument(
-        "--memory", default="4g", help="heap of Spark's JVM (default 4g)"
-    )
+    parser.add_argument("--memory", default="4g", help="heap of Spark's JVM (default 4g)")
     parser.add_argument(
         "--beside",
         type=existing,
@@ -112,9 +108,7 @@ def parse(
         help="file to write the results to; what it holds of other cases stays",
     )
     given = parser.parse_args()
-    options = Options(
-        scale=given.scale, rounds=given.rounds, memory=given.memory, beside=given.beside
-    )
+    options = Options(scale=given.scale, rounds=given.rounds, memory=given.memory, beside=given.beside)
     return options, given
 
 
@@ -122,7 +116,5 @@ def existing(folder: str) -> Path:
     """Return a checkout's folder. Raises `argparse.ArgumentTypeError` where it has no interpreter."""
     found = Path(folder).resolve()
     if not (found / PYTHON).exists():
-        raise argparse.ArgumentTypeError(
-            f"{found} has no {PYTHON}: make it there first"
-        )
+        raise argparse.ArgumentTypeError(f"{found} has no {PYTHON}: make it there first")
     return found

@@ -79,9 +79,7 @@ def _numbered(table: pa.Table) -> Integers:
     return number
 
 
-def _per_second(
-    series: Integers, at: Integers, charged: Integers
-) -> tuple[Integers, Integers, Floats]:
+def _per_second(series: Integers, at: Integers, charged: Integers) -> tuple[Integers, Integers, Floats]:
     changes = (np.diff(series) != 0) | (np.diff(at) != 0)
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     sums = np.add.reduceat(charged, starts).astype(np.float64)

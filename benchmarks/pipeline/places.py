@@ -52,22 +52,16 @@ class Place:
     pid: int
     call: Callable[..., Any]
 
-    def side(
-        self, name: str, rows: int, job: Callable[..., Any], *arguments: object
-    ) -> Side:
+    def side(self, name: str, rows: int, job: Callable[..., Any], *arguments: object) -> Side:
         """A side that works here: it calls a job with arguments, and goes through so many rows."""
-        return Side(
-            name=name, rows=rows, work=partial(self.call, job, *arguments), pid=self.pid
-        )
+        return Side(name=name, rows=rows, work=partial(self.call, job, *arguments), pid=self.pid)
 
 
 @contextmanager
 def spark(folder: Path, checkout: Checkout, memory: str = "4g") -> Iterator[Place]:
     """A driver with two cores; a job is a function of an importable module that takes the session first."""
     conf = {**SPARK, "spark.driver.memory": memory}
-    with spark_process(
-        folder, master="local[2]", conf=conf, root=checkout.root
-    ) as process:
+    with spark_process(folder, master="local[2]", conf=conf, root=checkout.root) as process:
         yield Place(process.pid, process.call)
 
 

@@ -35,9 +35,7 @@ class Used:
     def peak(self, name: str) -> int:
         """Bytes of the largest process whose name begins so; 0 when there was none."""
         found = self.processes.values()
-        return max(
-            (each.peak for each in found if each.name.startswith(name)), default=0
-        )
+        return max((each.peak for each in found if each.name.startswith(name)), default=0)
 
     @property
     def cpu(self) -> float:
@@ -74,9 +72,7 @@ def _look(root: int, used: Used, *, born: bool) -> None:
         with suppress(OSError, KeyError):  # it may end while it is looked at
             name, cpu = _stat(pid)
             status = _status(pid)
-            seen = used.processes.setdefault(
-                pid, _Process(name, 0, 0.0 if born else cpu, cpu)
-            )
+            seen = used.processes.setdefault(pid, _Process(name, 0, 0.0 if born else cpu, cpu))
             seen.name, seen.after = name, cpu
             seen.peak = max(seen.peak, status["VmHWM"])
             together += status["VmRSS"] * (pid != root and name.startswith("python"))

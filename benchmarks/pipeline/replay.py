@@ -41,15 +41,13 @@ def replay(options: Options) -> Iterator[Outcome]:
             little, tables = folder / f"little-{number}", folder / f"tables-{number}"
             places.store(little, LITTLE, Crowd(entities=100), checkout)
             places.store(tables, options.rows, Crowd(entities=ENTITIES[0]), checkout)
-            spark = opened.enter_context(
-                places.spark(folder / f"spark-{number}", checkout, options.memory)
-            )
+            spark = opened.enter_context(places.spark(folder / f"spark-{number}", checkout, options.memory))
             alone = opened.enter_context(places.alone(checkout))
             spark.call(work.replay_on_spark, str(little), MANY)
             alone.call(work.replay_alone, str(little), MANY)
             rows, history = options.rows, str(tables)
-            on_spark += _replays(ON_SPARK, spark, work.replay_on_spark, history, rows, checkout)  # fmt: skip
-            in_one_process += _replays(ALONE, alone, work.replay_alone, history, rows, checkout)  # fmt: skip
+            on_spark += _replays(ON_SPARK, spark, work.replay_on_spark, history, rows, checkout)
+            in_one_process += _replays(ALONE, alone, work.replay_alone, history, rows, checkout)
         table = History.open(str(folder / "tables-0")).detail
         if options.beside:
             for side in (*on_spark, *in_one_process):
@@ -58,7 +56,7 @@ def replay(options: Options) -> Iterator[Outcome]:
             notebook = opened.enter_context(places.alone(options.checkouts[0]))
             files, limits = paths(table), work.limits(1)
             on_spark.insert(0, spark.side(SHUFFLE, rows, peers.shuffle, files))
-            in_one_process.insert(0, notebook.side(NOTEBOOK, rows, peers.throttled_seconds, files, limits))  # fmt: skip
+            in_one_process.insert(0, notebook.side(NOTEBOOK, rows, peers.throttled_seconds, files, limits))
             for base, one, many in (on_spark, in_one_process):
                 one.beside(base.name)
                 many.beside(one.name, MANY_GOAL)
@@ -81,7 +79,4 @@ def _replays(
     checkout: Checkout,
 ) -> list[Side]:
     """One candidate, and many."""
-    return [
-        place.side(checkout.named(candidates(name, number)), rows, job, history, number)
-        for number in (1, MANY)
-    ]
+    return [place.side(checkout.named(candidates(name, number)), rows, job, history, number) for number in (1, MANY)]

@@ -45,7 +45,9 @@ _CREATE: Final = (
     b'"topics":[{"name":"%b","numPartitions":%d,"replicationFactor":1,"assignments":[],"configs":[]}],"timeoutMs":60000,'
     b'"validateOnly":false},"response":{"throttleTimeMs":%d,"topics":[{"name":"%b","errorCode":0,"errorMessage":null}]}'
 )
-_DELETE: Final = b'"topicNames":["%b"],"timeoutMs":60000},"response":{"throttleTimeMs":%d,"responses":[{"name":"%b","errorCode":0}]}'
+_DELETE: Final = (
+    b'"topicNames":["%b"],"timeoutMs":60000},"response":{"throttleTimeMs":%d,"responses":[{"name":"%b","errorCode":0}]}'
+)
 
 
 class Call(NamedTuple):
@@ -90,9 +92,7 @@ def fetch(call: Call) -> bytes:
     given = b",".join([_GIVEN % (at_, at, at, size) for at_, size in enumerate(sizes)])
     answer = b'{"topicId":"%b","partitions":[%b]}' % (call.topic, given)
     answer = b"" if call.throttle else answer
-    return _line(
-        call, 1, 16, b"FETCH", _FETCH % (call.topic, asked, call.throttle, answer)
-    )
+    return _line(call, 1, 16, b"FETCH", _FETCH % (call.topic, asked, call.throttle, answer))
 
 
 def heartbeat(call: Call) -> bytes:
@@ -137,13 +137,7 @@ def _line(
 
 def _tail(call: Call, *, forwarded: bool) -> bytes:
     port, listener = (9094, b"CONTROLLER") if forwarded else (9092, b"SASL")
-    total = (
-        call.queue_time
-        + call.local_time
-        + call.remote_time
-        + call.response_time
-        + call.send_time
-    )
+    total = call.queue_time + call.local_time + call.remote_time + call.response_time + call.send_time
     return _TAIL % (
         *(call.broker, port, call.peer, 0, call.correlation_id % 8),
         *(total, call.queue_time, call.local_time, call.remote_time),

@@ -15,16 +15,12 @@ from benchmarks.pipeline.space import room_for
 def growth(options: Options) -> Iterator[Outcome]:
     """Yield replays of ever more rows."""
     crowd = Crowd(entities=ENTITIES[0])
-    yield _compared(
-        "growth", {f"{each:,} rows": (each, crowd) for each in options.sizes}, options
-    )
+    yield _compared("growth", {f"{each:,} rows": (each, crowd) for each in options.sizes}, options)
 
 
 def entities(options: Options) -> Iterator[Outcome]:
     """Yield replays of as many rows of ever more entities."""
-    crowds = {
-        f"{each:,} entities": (options.rows, Crowd(entities=each)) for each in ENTITIES
-    }
+    crowds = {f"{each:,} entities": (options.rows, Crowd(entities=each)) for each in ENTITIES}
     yield _compared("entities", crowds, options)
 
 
@@ -40,9 +36,7 @@ def skew(options: Options) -> Iterator[Outcome]:
     yield _compared("skew", crowds, options)
 
 
-def _compared(
-    title: str, crowds: Mapping[str, tuple[int, Crowd]], options: Options
-) -> Outcome:
+def _compared(title: str, crowds: Mapping[str, tuple[int, Crowd]], options: Options) -> Outcome:
     base = next(iter(crowds))
     sides: list[Side] = []
     facts = {}
@@ -57,9 +51,7 @@ def _compared(
     return Outcome(title=title, sides=sides, facts=facts)
 
 
-def _replayed(
-    title: str, name: str, rows: int, crowd: Crowd, options: Options
-) -> list[Side]:
+def _replayed(title: str, name: str, rows: int, crowd: Crowd, options: Options) -> list[Side]:
     """Replay in a driver of its own, one for each checkout: what another history left in memory does not count."""
     room = rows * ROW_BYTES * len(options.checkouts)
     sides = []
@@ -68,9 +60,7 @@ def _replayed(
             little, whole = folder / f"little-{number}", folder / f"tables-{number}"
             places.store(little, LITTLE, Crowd(entities=100), checkout)
             places.store(whole, rows, crowd, checkout)
-            place = opened.enter_context(
-                places.spark(folder / f"spark-{number}", checkout, options.memory)
-            )
+            place = opened.enter_context(places.spark(folder / f"spark-{number}", checkout, options.memory))
             place.call(work.replay_on_spark, str(little), MANY)
             named = checkout.named(name)
             sides.append(place.side(named, rows, work.replay_on_spark, str(whole), 1))

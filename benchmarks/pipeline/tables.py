@@ -49,24 +49,20 @@ def main(rows: int) -> None:
 
 def _read(table: Table) -> int:
     buckets = table.buckets().values()
-    return sum(len(rows) for files in buckets for rows in table.whole_users(files, NEEDED))  # fmt: skip
+    return sum(len(rows) for files in buckets for rows in table.whole_users(files, NEEDED))
 
 
 def _timed(what: str, rows: int, work: Callable[[], int]) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    sys.stdout.write(
-        f"{what:16}{wall:8.2f} s{cpu:8.2f} s CPU{rows / cpu / 1e6:8.2f} M requests/s of CPU\n"
-    )
+    sys.stdout.write(f"{what:16}{wall:8.2f} s{cpu:8.2f} s CPU{rows / cpu / 1e6:8.2f} M requests/s of CPU\n")
 
 
 def _size(what: str, table: Table, rows: int) -> None:
     files = table.files()
     size, kept = sum(file.size for file in files), sum(file.rows for file in files)
-    sys.stdout.write(
-        f"{what:16}{size / rows:8.1f} bytes and {kept / rows:.2f} rows a request\n"
-    )
+    sys.stdout.write(f"{what:16}{size / rows:8.1f} bytes and {kept / rows:.2f} rows a request\n")
 
 
 if __name__ == "__main__":

@@ -52,9 +52,7 @@ def _candidate(limit: float) -> Candidate:
     return Candidate(name=f"{limit:.0f}", quotas=quotas)
 
 
-def ingest_on_spark(
-    spark: "SparkSession", files: Sequence[str], folder: str, lines: int
-) -> None:
+def ingest_on_spark(spark: "SparkSession", files: Sequence[str], folder: str, lines: int) -> None:
     """Read so many lines into tables."""
     from quotascope.pipeline.spark.ingest import ingest as on_spark  # noqa: PLC0415 - a worker without Spark has none
 
@@ -95,9 +93,7 @@ def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:
     assert len(results) > number
 
 
-def replay_frame_on_spark(
-    spark: "SparkSession", files: Sequence[str], number: int
-) -> None:
+def replay_frame_on_spark(spark: "SparkSession", files: Sequence[str], number: int) -> None:
     """The same of a frame, whose rows Spark reads and shuffles."""
     from quotascope.pipeline.spark import replay_frame  # noqa: PLC0415 - as above
 

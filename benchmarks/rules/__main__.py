@@ -75,10 +75,7 @@ def alone(stage: Stage, end: float) -> list[Cost]:
 
 def _of_group(stage: Stage, group: RuleGroup, end: float) -> Cost:
     def ask() -> int:
-        found = [
-            stage.prometheus.get("query", query=rule.expr, time=str(end))["result"]
-            for rule in group.rules
-        ]
+        found = [stage.prometheus.get("query", query=rule.expr, time=str(end))["result"] for rule in group.rules]
         return sum(map(len, found))
 
     return repeated(group.name, ask, stage, interval=_interval(group))
@@ -103,9 +100,7 @@ def queries(stage: Stage, end: float, *, recorded: bool) -> list[Cost]:
         scrape_seconds=STEP_SECONDS,
     )
     models = grafana_dashboards(Scope(recorded=recorded)).values()
-    costs = [
-        asked(each, grafana, stage) for model in models for each in questions(model)
-    ]
+    costs = [asked(each, grafana, stage) for model in models for each in questions(model)]
     if grafana.refused:
         raise RuntimeError("\n".join(grafana.refused))
     return sorted(costs, key=lambda cost: -cost.median)
@@ -116,9 +111,7 @@ def asked(question: Question, grafana: Grafana, stage: Stage) -> Cost:
     return repeated(str(question), lambda: len(question.answered(grafana)), stage)
 
 
-def repeated(
-    name: str, ask: Callable[[], int], stage: Stage, interval: float = 0
-) -> Cost:
+def repeated(name: str, ask: Callable[[], int], stage: Stage, interval: float = 0) -> Cost:
     """Do several times what gives so many series, at least once."""
     seconds: list[float] = []
     cpu_seconds: list[float] = []

@@ -34,10 +34,7 @@ _LIMITS: Final = {
     QuotaType.CONTROLLER_MUTATION: 10.0,
 }
 _BURST: Final = 110.0
-_RULES: Final = {
-    kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): limit}).snapshot()
-    for kind, limit in _LIMITS.items()
-}
+_RULES: Final = {kind: QuotaRules({QuotaEntity(DEFAULT, DEFAULT): limit}).snapshot() for kind, limit in _LIMITS.items()}
 _REQUESTS: Final = ("Produce", "Fetch", "CreateTopics", "DeleteTopics", "Metadata")
 
 
@@ -55,13 +52,9 @@ class Fleet:
         self._random = random.Random(7)  # noqa: S311 - no secrets here
         self.brokers = [str(number) for number in range(1, brokers + 1)]
         self._entities = [
-            entity
-            for kind, count in MIX.items()
-            for entity in self._of(kind, max(int(count * scale), 1))
+            entity for kind, count in MIX.items() for entity in self._of(kind, max(int(count * scale), 1))
         ]
-        self._throttled = {
-            id(each) for each in self._entities if self._random.random() < THROTTLED
-        }
+        self._throttled = {id(each) for each in self._entities if self._random.random() < THROTTLED}
 
     def snapshot(self, taken_at: float) -> Snapshot:
         """The cluster at a Unix time in seconds."""
@@ -80,9 +73,7 @@ class Fleet:
                 for each in self.brokers
             ),
             limits=Limits(read_at=taken_at, active_controller="1"),
-            limits_health=LimitsHealth(
-                read_at=taken_at, changes_total={"producer_byte_rate": 7}
-            ),
+            limits_health=LimitsHealth(read_at=taken_at, changes_total={"producer_byte_rate": 7}),
         )
 
     def _of(self, kind: QuotaType, count: int) -> Iterator[Entity]:
@@ -102,9 +93,7 @@ class Fleet:
                     client_id=client_id,
                     resolution=_RULES[kind].limit(user, client_id) if limited else None,
                     limit=_LIMITS[kind] if limited else None,
-                    burst_tokens=_BURST
-                    if limited and kind is QuotaType.CONTROLLER_MUTATION
-                    else None,
+                    burst_tokens=_BURST if limited and kind is QuotaType.CONTROLLER_MUTATION else None,
                 )
 
     def _usage(self, entity: Entity) -> EntityUsage:

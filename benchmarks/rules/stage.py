@@ -86,9 +86,7 @@ def put_history(tape: Tape, folder: Path) -> None:
     with text.open("wb") as file:
         file.writelines(tape.earlier(HISTORY_HOURS, CLUSTER))
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
-    subprocess.run(
-        [*command, str(text), str(folder / "data")], check=True, capture_output=True
-    )
+    subprocess.run([*command, str(text), str(folder / "data")], check=True, capture_output=True)
     text.unlink()
 
 

@@ -37,8 +37,7 @@ class Tape:
         self._start = int(start)
         renderer = Renderer()
         self._pages = [
-            _parts(renderer.render(fleet.snapshot(start + number), start + number))
-            for number in range(VARIANTS)
+            _parts(renderer.render(fleet.snapshot(start + number), start + number)) for number in range(VARIANTS)
         ]
         self.series = sum(part.count(b"\n") for part in self._pages[0])
         self._next = [0] * PARTS
@@ -82,10 +81,7 @@ def _utilization(page: Sequence[bytes]) -> list[bytes]:
     start = f'{UTILIZATION.name}{{broker="1",'.encode()
     recorded = f"{ENTITY_UTILIZATION_RECENT}{{".encode()
     return [
-        recorded + line.removeprefix(start)
-        for part in page
-        for line in part.splitlines()
-        if line.startswith(start)
+        recorded + line.removeprefix(start) for part in page for line in part.splitlines() if line.startswith(start)
     ]
 
 

@@ -60,9 +60,7 @@ async def soak(stage: Stage, book: Book, minutes: float, planted: Planted) -> No
     if planted is Planted.LOST:
         works.append(Chaos(stage, book).stop_exporter(seconds * 0.4))
     tasks = [asyncio.create_task(work) for work in works]
-    done, _ = await asyncio.wait(
-        tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION
-    )
+    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -70,9 +68,7 @@ async def soak(stage: Stage, book: Book, minutes: float, planted: Planted) -> No
         task.result()
 
 
-def _works(
-    stage: Stage, book: Book, seconds: float
-) -> Iterator[Coroutine[object, object, None]]:
+def _works(stage: Stage, book: Book, seconds: float) -> Iterator[Coroutine[object, object, None]]:
     url, chaos = stage.exporter.url, Chaos(stage, book)
     for manner in MANNERS:
         yield Scraper(manner, book, stage.clock, stage.expected).run(url)
@@ -137,20 +133,12 @@ def _run(options: argparse.Namespace, book: Book, console: Console) -> list[Reco
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=str(__doc__).split("\n\n", 1)[0], prog="soak"
-    )
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", 1)[0], prog="soak")
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument(
-        "--per-second", type=float, default=5, help="new clients on each node"
-    )
-    parser.add_argument(
-        "--records", type=Path, default=Path("soak.jsonl"), help="file of the records"
-    )
+    parser.add_argument("--per-second", type=float, default=5, help="new clients on each node")
+    parser.add_argument("--records", type=Path, default=Path("soak.jsonl"), help="file of the records")
     parser.add_argument("--picture", type=Path, help="file to draw the run into")
-    parser.add_argument(
-        "--judge", action="store_true", help="judge the records of an earlier run"
-    )
+    parser.add_argument("--judge", action="store_true", help="judge the records of an earlier run")
     parser.add_argument(
         "--plant",
         choices=list(Planted),

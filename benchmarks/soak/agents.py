@@ -58,10 +58,7 @@ class Plan:
     def of(text: str) -> "Plan":
         """From the command line."""
         values = json.loads(text)
-        agents = [
-            AgentPlan(**{**each, "dialect": Dialect(each["dialect"])})
-            for each in values["agents"]
-        ]
+        agents = [AgentPlan(**{**each, "dialect": Dialect(each["dialect"])}) for each in values["agents"]]
         return Plan(**{**values, "agents": agents})
 
 
@@ -94,10 +91,7 @@ class Receiver:
 
 def servers(plan: Plan) -> list[Server]:
     """All servers of a plan."""
-    agents = [
-        Server(each.name, each.port, Agent(each, plan.per_second))
-        for each in plan.agents
-    ]
+    agents = [Server(each.name, each.port, Agent(each, plan.per_second)) for each in plan.agents]
     return [*agents, Server("receiver", plan.receiver_port, Receiver())]
 
 

@@ -52,9 +52,7 @@ class Jolokia:
             if not _of_clients(name) and "app-info" not in name
         }
 
-    def answer(
-        self, request: bytes, node_id: int, readings: Sequence[Reading], uptime: float
-    ) -> bytes:
+    def answer(self, request: bytes, node_id: int, readings: Sequence[Reading], uptime: float) -> bytes:
         """The body for a request's; counts follow from the seconds since the node started."""
         beans: Beans = {
             **{name: _grown(bean, uptime) for name, bean in self._beans.items()},
@@ -76,9 +74,7 @@ class Text:
         recorded = (CAPTURES / name).read_text("utf-8").splitlines()
         self._lines = [line for line in recorded if not _of_clients(line)]
 
-    def answer(
-        self, _request: bytes, node_id: int, readings: Sequence[Reading], uptime: float
-    ) -> bytes:
+    def answer(self, _request: bytes, node_id: int, readings: Sequence[Reading], uptime: float) -> bytes:
         """The text; whatever is asked."""
         write = _by_own_rules if self._own_rules else _by_kafka_2_0_0
         lines = [*self._lines, *write(node_id, readings), f"uptime_seconds {uptime}\n"]
@@ -140,6 +136,4 @@ def _by_kafka_2_0_0(node_id: int, readings: Iterable[Reading]) -> Iterator[str]:
 
 def _labels(reading: Reading, client_id: str) -> str:
     tags = ("user", sanitize(reading.user)), (client_id, reading.client_id)
-    return ",".join(
-        f'{tag}="{quote_tag_value(value).translate(_IN_TEXT)}"' for tag, value in tags
-    )
+    return ",".join(f'{tag}="{quote_tag_value(value).translate(_IN_TEXT)}"' for tag, value in tags)

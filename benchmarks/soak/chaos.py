@@ -53,9 +53,7 @@ class Chaos:
             groups = [{"targets": [each.name for each in found], "labels": {}}]
             broken = self._random.random() < 0.2  # noqa: PLR2004 - one in five
             if not broken:
-                stage.sources = replace(
-                    stage.sources, found=found, changed_at=stage.clock()
-                )
+                stage.sources = replace(stage.sources, found=found, changed_at=stage.clock())
             new = stage.targets.with_suffix(".new")
             new.write_text("[{" if broken else json.dumps(groups))
             new.rename(stage.targets)
@@ -106,9 +104,7 @@ class Chaos:
                 self._tell("reload: refused")
                 continue
             fewer = self._random.sample(stage.listed, self._random.randint(2, 4))
-            stage.sources = replace(
-                stage.sources, listed=fewer, changed_at=stage.clock()
-            )
+            stage.sources = replace(stage.sources, listed=fewer, changed_at=stage.clock())
             stage.max_entities = self._random.choice((200, 400, 600))
             stage.exporter.configure(stage.settings())
             os.kill(stage.exporter.pid, signal.SIGHUP)

@@ -49,9 +49,7 @@ def install(folder: Path) -> str:
     commit = _output("git", "rev-parse", "--short", "HEAD")
     source = folder / "source"
     source.mkdir(parents=True)
-    archive = subprocess.run(
-        ["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True
-    )
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True)
     subprocess.run(["tar", "-x"], cwd=source, input=archive.stdout, check=True)
     pip = [
         sys.executable,
@@ -70,9 +68,7 @@ def install(folder: Path) -> str:
 
 
 def _output(*command: str) -> str:
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, check=True, text=True
-    ).stdout.strip()
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.strip()
 
 
 def configuration(
@@ -125,9 +121,7 @@ def url(agent: AgentPlan) -> str:
 class Exporter:
     """The running process."""
 
-    def __init__(
-        self, folder: Path, settings: Mapping[str, Any], planted: Planted
-    ) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, Any], planted: Planted) -> None:
         self.config = folder / "quotascope.yaml"
         self.configure(settings)
         command = [str(folder / "installed/bin/quotascope")]
@@ -192,18 +186,12 @@ def _json(line: str) -> dict[str, Any]:
 
 def _environment(installed: Path) -> dict[str, str]:
     """Ours without settings of quotascope."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("QUOTASCOPE_", "OTEL_"))
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("QUOTASCOPE_", "OTEL_"))}
     return {**kept, "PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
 
 
 @contextmanager
-def serving(
-    folder: Path, settings: Mapping[str, Any], planted: Planted
-) -> Iterator[Exporter]:
+def serving(folder: Path, settings: Mapping[str, Any], planted: Planted) -> Iterator[Exporter]:
     """An exporter for the length of a `with` block."""
     exporter = Exporter(folder, settings, planted)
     try:

@@ -20,9 +20,7 @@ def draw(records: Sequence[Record], verdict: Verdict, path: Path) -> None:
     """Memory, handles and scrapes over time."""
     usages = [each for each in records if isinstance(each, Usage)]
     scrapes = [each for each in records if isinstance(each, Scrape)]
-    figure, (memory, handles, times) = plt.subplots(
-        3, 1, figsize=(9, 8), sharex=True, layout="constrained"
-    )
+    figure, (memory, handles, times) = plt.subplots(3, 1, figsize=(9, 8), sharex=True, layout="constrained")
     _memory(memory, usages, verdict)
     _handles(handles, usages)
     _times(times, scrapes, [each for each in records if isinstance(each, Event)])
@@ -31,9 +29,7 @@ def draw(records: Sequence[Record], verdict: Verdict, path: Path) -> None:
         axes.set_ylim(0, axes.get_ylim()[1] * 1.15)  # room for the legend
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(
-        f"{verdict.scrapes:,} scrapes, {verdict.lost} lost, {verdict.faulty} wrong"
-    )
+    figure.suptitle(f"{verdict.scrapes:,} scrapes, {verdict.lost} lost, {verdict.faulty} wrong")
     figure.savefig(path, dpi=100)
     plt.close(figure)
 
@@ -51,9 +47,7 @@ def _memory(axes: Axes, usages: Sequence[Usage], verdict: Verdict) -> None:
 def _handles(axes: Axes, usages: Sequence[Usage]) -> None:
     minutes = [each.at / _MINUTE for each in usages]
     axes.plot(minutes, [each.fds for each in usages], color=_BLUE, label="descriptors")
-    axes.plot(
-        minutes, [each.threads for each in usages], color=_ORANGE, label="threads"
-    )
+    axes.plot(minutes, [each.threads for each in usages], color=_ORANGE, label="threads")
     axes.legend(frameon=False, loc="upper right", ncols=2)
     axes.set_ylabel("open")
 

@@ -47,12 +47,8 @@ def checked(readings: list[Reading], second: float) -> list[Reading]:
     produced = sum(each.usage for each in readings if each.kind == "Produce")
     return [
         *readings,
-        Reading(
-            kind="Produce", client_id=SUM, usage=produced, throttle_ms=ALWAYS_SHOWN_MS
-        ),
-        Reading(
-            kind="Fetch", client_id=CLOCK, usage=second, throttle_ms=ALWAYS_SHOWN_MS
-        ),
+        Reading(kind="Produce", client_id=SUM, usage=produced, throttle_ms=ALWAYS_SHOWN_MS),
+        Reading(kind="Fetch", client_id=CLOCK, usage=second, throttle_ms=ALWAYS_SHOWN_MS),
     ]
 
 

@@ -64,9 +64,7 @@ class Event:
 
 
 Record = Scrape | Visit | Usage | Event
-_KINDS: dict[str, type[Record]] = {
-    each.kind: each for each in (Scrape, Visit, Usage, Event)
-}
+_KINDS: dict[str, type[Record]] = {each.kind: each for each in (Scrape, Visit, Usage, Event)}
 
 
 class Book:

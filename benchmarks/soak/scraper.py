@@ -56,21 +56,15 @@ class Scraper:
 
     async def run(self, url: str) -> None:
         """Scrape until canceled."""
-        connector = aiohttp.TCPConnector(
-            force_close=not self.manner.keeps_connection, limit=1
-        )
-        async with aiohttp.ClientSession(
-            connector=connector, auto_decompress=False
-        ) as session:
+        connector = aiohttp.TCPConnector(force_close=not self.manner.keeps_connection, limit=1)
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
             while True:
                 began = self.clock()
                 self.book.add(await self._scrape(session, f"{url}/metrics", began))
                 rest = began + self.manner.every_seconds - self.clock()
                 await asyncio.sleep(max(rest, 0))
 
-    async def _scrape(
-        self, session: aiohttp.ClientSession, url: str, began: float
-    ) -> Scrape:
+    async def _scrape(self, session: aiohttp.ClientSession, url: str, began: float) -> Scrape:
         start = time.perf_counter()
         try:
             async with asyncio.timeout(self.manner.timeout_seconds):
@@ -114,8 +108,6 @@ class Scraper:
         )
 
 
-async def _get(
-    session: aiohttp.ClientSession, url: str, headers: dict[str, str]
-) -> tuple[int, bytes]:
+async def _get(session: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> tuple[int, bytes]:
     async with session.get(url, headers=headers) as answer:
         return answer.status, await answer.read()

@@ -12,12 +12,8 @@ LATE_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 0.2
 _CHUNK: Final = b" " * (1 << 18)
 _PROXY: Final = b"<html><body><h1>Sign in</h1>" + b"<p>proxy</p>" * 200
-_FAILING: Final = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"
-)
-_REDIRECTING: Final = (
-    b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://127.0.0.1:1/\r\n\r\n"
-)
+_FAILING: Final = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"
+_REDIRECTING: Final = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://127.0.0.1:1/\r\n\r\n"
 _ENDLESS: Final = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 
 
@@ -60,17 +56,13 @@ class Server:
                     writer.transport.abort()
                 server = None
             elif not refused and server is None:
-                server = await asyncio.start_server(
-                    self._serve, "127.0.0.1", self._port
-                )
+                server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
             await asyncio.sleep(LOOK_SECONDS)
 
     def _spell(self) -> Spell:
         return self._weather.at(self._clock())
 
-    async def _serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while await self._one(reader, writer):
@@ -78,9 +70,7 @@ class Server:
         self._open.discard(writer)
         writer.close()
 
-    async def _one(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; whether the connection is kept."""
         request = await _body(reader)
         spell = self._spell()
@@ -95,16 +85,12 @@ class Server:
         await writer.drain()
         return spell.mood not in {Mood.ENDLESS, Mood.SILENT, Mood.CUT}
 
-    async def _answer(
-        self, request: bytes, spell: Spell, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _answer(self, request: bytes, spell: Spell, writer: asyncio.StreamWriter) -> None:
         if spell.mood in _DELAYS:
             await asyncio.sleep(_DELAYS[spell.mood])
         body = self._answering.answer(request, spell, self._clock())
         answer = _framed(body, self._answering.content_type)
-        writer.write(
-            answer[: len(answer) * 2 // 3] if spell.mood is Mood.CUT else answer
-        )
+        writer.write(answer[: len(answer) * 2 // 3] if spell.mood is Mood.CUT else answer)
 
 
 def _framed(body: bytes, content_type: str) -> bytes:

@@ -46,10 +46,7 @@ def make_plan(per_second: float) -> Plan:
         AgentPlan(name=f"node-{at}", number=at, port=free_port(), dialect=dialect)
         for at, dialect in enumerate(DIALECTS, 1)
     ]
-    found = [
-        _found(number, free_port())
-        for number in range(len(DIALECTS) + 1, len(DIALECTS) + FOUND + 1)
-    ]
+    found = [_found(number, free_port()) for number in range(len(DIALECTS) + 1, len(DIALECTS) + FOUND + 1)]
     return Plan(
         began=time.time(),
         per_second=per_second,
@@ -154,9 +151,7 @@ class Stage:
 
 
 @contextmanager
-def staged(
-    folder: Path, per_second: float, planted: Planted
-) -> Iterator[tuple[Stage, str]]:
+def staged(folder: Path, per_second: float, planted: Planted) -> Iterator[tuple[Stage, str]]:
     """All of it for the length of a `with` block, and the commit that the exporter was installed from."""
     commit = install(folder)
     with running(Layout.COMBINED, folder / "kafka") as kafka:

@@ -64,8 +64,7 @@ def judge(records: Sequence[Record]) -> Verdict:
     if not scrapes or len(usages) < 2:  # noqa: PLR2004 - a line needs two points
         raise ValueError("the run was too short to be judged")
     memory, fds, threads = (
-        trend(usages, figure)
-        for figure in (_rss, lambda each: each.fds, lambda each: each.threads)
+        trend(usages, figure) for figure in (_rss, lambda each: each.fds, lambda each: each.threads)
     )
     seconds = usages[-1].at - usages[0].at
     return Verdict(
@@ -79,8 +78,7 @@ def judge(records: Sequence[Record]) -> Verdict:
         fds=fds,
         threads=threads,
         cores=(usages[-1].cpu_seconds - usages[0].cpu_seconds) / seconds,
-        other_cores=(usages[-1].other_cpu_seconds - usages[0].other_cpu_seconds)
-        / seconds,
+        other_cores=(usages[-1].other_cpu_seconds - usages[0].other_cpu_seconds) / seconds,
         failures=(
             *_of_answers(scrapes, visits),
             *_of_handles(memory, fds, threads),
@@ -104,10 +102,7 @@ def trend(usages: Sequence[Usage], figure: Callable[[Usage], float]) -> Trend:
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
     """Theil's and Sen's, per second; 0 of a single point."""
-    slopes = [
-        (later[1] - sooner[1]) / (later[0] - sooner[0])
-        for sooner, later in combinations(points, 2)
-    ]
+    slopes = [(later[1] - sooner[1]) / (later[0] - sooner[0]) for sooner, later in combinations(points, 2)]
     return median(slopes) if slopes else 0.0
 
 

@@ -72,9 +72,7 @@ class Weather:
     def __init__(self, name: str) -> None:
         self._lock = threading.Lock()
         self._random = random.Random(f"weather of {name}")  # noqa: S311 - no secrets
-        self._spells = [
-            Spell(mood=Mood.GOOD, begin=0, end=self._long(GOOD_SECONDS), life=0, born=0)
-        ]
+        self._spells = [Spell(mood=Mood.GOOD, begin=0, end=self._long(GOOD_SECONDS), life=0, born=0)]
 
     def at(self, seconds: float) -> Spell:
         """What it is like so long after the beginning."""

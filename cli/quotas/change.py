@@ -45,12 +45,8 @@ quotascope quotas remove --all --default-client-id --exporter http://quotascope:
 
 Exit code 0: shown, or with --apply done and read back. 1: not.
 """
-_NO_ENTITY = (
-    "name the entity of the quota: --user, --client-id, both, --ip, or a --default-…"
-)
-_Apply = Annotated[
-    bool, typer.Option("--apply", help="Change the cluster. Without it, only show.")
-]
+_NO_ENTITY = "name the entity of the quota: --user, --client-id, both, --ip, or a --default-…"
+_Apply = Annotated[bool, typer.Option("--apply", help="Change the cluster. Without it, only show.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +103,7 @@ class Whom:
         ip = _name("ip", self.ip, default=self.default_ip)
         if ip is not None:
             if user is not None or client is not None:
-                raise typer.BadParameter(
-                    "an ip cannot be combined with a user or client"
-                )
+                raise typer.BadParameter("an ip cannot be combined with a user or client")
             return IpEntity(ip)
         if user is None and client is None:
             raise typer.BadParameter(_NO_ENTITY)
@@ -152,9 +146,7 @@ def set_(
 
     wanted: Callable[[QuotaSet], QuotaSet]
     if file is not None and (values or whom.named or measure_only):
-        raise typer.BadParameter(
-            "--file takes neither values nor an entity nor --measure-only"
-        )
+        raise typer.BadParameter("--file takes neither values nor an entity nor --measure-only")
     if file is not None:
         wanted = partial(merged, others=read_quotas(file))
     elif measure_only:
@@ -183,9 +175,7 @@ def remove(
         typer.Argument(metavar="[KEY]…", help="Such as producer_byte_rate."),
     ] = None,
     *,
-    all_: Annotated[
-        bool, typer.Option("--all", help="All quotas of this entity.")
-    ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All quotas of this entity.")] = False,
     whom: Whom,
     apply: _Apply = False,
     top: options.Top = 20,
@@ -251,9 +241,7 @@ def _parsed(arguments: Iterable[str]) -> dict[str, float]:
         key, equals, text = argument.partition("=")
         value = number(text.strip())
         if not equals or value is None:
-            raise typer.BadParameter(
-                f"{argument[:60]!r} is not KEY=VALUE with a plain number"
-            )
+            raise typer.BadParameter(f"{argument[:60]!r} is not KEY=VALUE with a plain number")
         if key.strip() in values:
             raise typer.BadParameter(f"{key.strip()[:60]!r} is there twice")
         values[key.strip()] = value
@@ -330,7 +318,7 @@ def _alter(
             _end(plan, not_in_force=error.missing)
             raise
         plural = "" if len(changes) == 1 else "s"
-        _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())  # fmt: skip
+        _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())
 
 
 def _end(

@@ -43,9 +43,7 @@ _UNKNOWN = "who is affected is unknown: give --source, --discover or --exporter"
 _NONE_AFFECTED = "no client that is measured now is affected"
 
 
-def view(
-    changes: Sequence[RuleChange], affected: Affected | None, most: int
-) -> RenderableType:
+def view(changes: Sequence[RuleChange], affected: Affected | None, most: int) -> RenderableType:
     """The changes, and up to ``most`` of the entities that they affect; None when these are unknown."""
     return Group(changes_view(changes), Text(), *_affected(affected, most), Text())
 
@@ -58,10 +56,7 @@ def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
         if change.entity != last:
             lines.append(f"{change.entity.rule}\n")
             last = change.entity
-        old, new = (
-            None if value is None else number_text(value)
-            for value in (change.old, change.new)
-        )
+        old, new = (None if value is None else number_text(value) for value in (change.old, change.new))
         mark, style, text = (
             ("+", "green", new)
             if old is None
@@ -74,9 +69,7 @@ def changes_view(changes: Sequence[RuleChange]) -> RenderableType:
     return lines
 
 
-def as_json(
-    changes: Sequence[RuleChange], affected: Affected | None, most: int
-) -> dict[str, object]:
+def as_json(changes: Sequence[RuleChange], affected: Affected | None, most: int) -> dict[str, object]:
     """
     The same for programs: changes as `quotas diff` prints them, limits and usage in the units of the metrics.
 
@@ -98,11 +91,7 @@ def as_json(
 def _client_json(impact: Impact) -> dict[str, object]:
     kind = impact.quota_type
     before, after = (
-        None
-        if rule is None
-        else inf
-        if rule.bound is None
-        else in_base_unit(kind, rule.bound)
+        None if rule is None else inf if rule.bound is None else in_base_unit(kind, rule.bound)
         for rule in (impact.before, impact.after)
     )
     rule = impact.after and impact.after.entity
@@ -161,9 +150,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):
-        yield Text(
-            "* counted from zero: its window or bucket starts again", style="dim"
-        )
+        yield Text("* counted from zero: its window or bucket starts again", style="dim")
 
 
 def _client(impact: Impact) -> Iterator[Text]:
@@ -189,11 +176,7 @@ def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
 
 def _address(impact: IpImpact) -> Iterator[Text]:
     limits = (
-        UNKNOWN_NUMBER
-        if limit is None
-        else amount(None, limit)
-        if isfinite(limit)
-        else UNLIMITED
+        UNKNOWN_NUMBER if limit is None else amount(None, limit) if isfinite(limit) else UNLIMITED
         for limit in (impact.before, impact.after)
     )
     yield Text(str(IpEntity(impact.ip)))

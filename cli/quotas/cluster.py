@@ -61,16 +61,12 @@ def usage(config: Config, exporter: HttpTarget | None) -> Snapshot | None:
     snapshot, findings = asyncio.run(observe(config, exporter))
     for finding in findings:
         if finding.severity is FindingSeverity.ERROR:
-            typer.echo(
-                f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True
-            )
+            typer.echo(f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True)
     warn_of_callbacks(snapshot.limits)
     return snapshot
 
 
-def limits_and_usage(
-    config: Config, exporter: HttpTarget | None
-) -> tuple[Limits, Snapshot | None]:
+def limits_and_usage(config: Config, exporter: HttpTarget | None) -> tuple[Limits, Snapshot | None]:
     """The rules and the entities under them. Without Kafka's Admin API, an exporter's page has both."""
     from quotascope.exporter.api.client import read_exporter
     from quotascope.exporter.errors import LimitsError
@@ -91,7 +87,5 @@ def limits_and_usage(
         snapshot, _ = asyncio.run(read_exporter(exporter, limits))
     if snapshot is None or snapshot.limits is None:
         reason = snapshot.limits_health.error if snapshot else None
-        raise LimitsError(
-            reason or "the configured quotas are not known: give --bootstrap-servers"
-        )
+        raise LimitsError(reason or "the configured quotas are not known: give --bootstrap-servers")
     return snapshot.limits, snapshot

@@ -45,9 +45,7 @@ class DiffCommand(TyperCommand):
 def diff(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="YAML file with quotas, - for standard input."
-        ),
+        typer.Argument(metavar="FILE", help="YAML file with quotas, - for standard input."),
     ],
     *,
     partial: Annotated[
@@ -78,9 +76,7 @@ def diff(
     from .export import print_commands
 
     if json and kafka_configs:
-        typer.echo(
-            "quotascope: --json and --kafka-configs exclude each other", err=True
-        )
+        typer.echo("quotascope: --json and --kafka-configs exclude each other", err=True)
         raise typer.Exit(1)
     wanted = read_quotas(file)
     settings = kafka.configuration()

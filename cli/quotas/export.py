@@ -121,9 +121,7 @@ def export(
         report_left_out(manifests.left_out)
 
 
-def print_commands(
-    changes: Iterable[RuleChange], config: Config, command_config: str | None
-) -> None:
+def print_commands(changes: Iterable[RuleChange], config: Config, command_config: str | None) -> None:
     """One command for each entity. Raises ``ConfigError`` when the configuration does not say where Kafka is."""
     from quotascope.quotas import kafka_configs
 

@@ -48,17 +48,13 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
         return Text("no quota is configured: no client is limited")
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
     # what it is for comes before the names under it where the terminal is narrow
-    table.add_column(
-        "rule", no_wrap=True, overflow="ellipsis", ratio=5, min_width=_WHOM
-    )
+    table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=5, min_width=_WHOM)
     table.add_column("quota", max_width=QUOTA)
     table.add_column("limit", no_wrap=True, justify="right")
     if known:
         table.add_column("", no_wrap=True, width=_BAR)
         table.add_column("used", no_wrap=True, justify="right", width=4)
-        table.add_column(
-            "by, fullest first", no_wrap=True, overflow="ellipsis", ratio=5
-        )
+        table.add_column("by, fullest first", no_wrap=True, overflow="ellipsis", ratio=5)
     for rule in rules:
         kind = QuotaType.of_quota_key(rule.key)
         table.add_row(
@@ -83,10 +79,7 @@ def _is_measured(entity: Entity) -> TypeGuard[QuotaEntity]:
 
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:
     """Bar, percentage and names; what is unknown differs from what is zero or not limited."""
-    throttled = any(
-        not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0
-        for hit in rule.hits or ()
-    )
+    throttled = any(not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0 for hit in rule.hits or ())
     if rule.fullest is None:
         style, used = "dim", NOT_APPLICABLE if rule.hits == () else UNKNOWN_NUMBER
     else:
@@ -99,9 +92,7 @@ def _use(rule: RuleUsage) -> Iterator[RenderableType]:
         names = UNKNOWN
     elif rule.hits:
         called = (
-            one_line(hit.ip)
-            if isinstance(hit, IpUsage)
-            else entity_name(hit.entity.user, hit.entity.client_id)
+            one_line(hit.ip) if isinstance(hit, IpUsage) else entity_name(hit.entity.user, hit.entity.client_id)
             for hit in rule.hits[:_MOST_NAMES]
         )
         names = ", ".join(dict.fromkeys(called))
@@ -144,7 +135,5 @@ def _hit(hit: Hit) -> dict[str, object]:
         "client_id": entity.client_id,
         "usage": hit.usage,
         "utilization": hit.utilization,
-        "throttle_time_seconds": hit.throttle_time_seconds
-        if hit.throttle_known
-        else None,
+        "throttle_time_seconds": hit.throttle_time_seconds if hit.throttle_known else None,
     }

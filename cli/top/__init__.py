@@ -37,12 +37,8 @@ _SHORTEST_SECONDS = 0.2
 def top(
     *,
     running: RunningExporter,
-    sort: Annotated[
-        TopOrder, typer.Option(help="By utilization, throttle time, name, or usage.")
-    ] = TopOrder.USED,
-    kind: Annotated[
-        TopType, typer.Option("--type", help="Show one type of quota only.")
-    ] = TopType.ALL,
+    sort: Annotated[TopOrder, typer.Option(help="By utilization, throttle time, name, or usage.")] = TopOrder.USED,
+    kind: Annotated[TopType, typer.Option("--type", help="Show one type of quota only.")] = TopType.ALL,
     text: Annotated[
         str,
         typer.Option(
@@ -66,9 +62,7 @@ def top(
 
     seconds = seconds_of(every, "--every")
     if seconds < _SHORTEST_SECONDS:
-        raise typer.BadParameter(
-            f"--every takes {_SHORTEST_SECONDS:g}s or more", param_hint="--every"
-        )
+        raise typer.BadParameter(f"--every takes {_SHORTEST_SECONDS:g}s or more", param_hint="--every")
     settings = read.configuration(log_level="error")
     configure_logs(settings.log)
     source = reading(settings, running.target())

@@ -91,9 +91,7 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
     )
 
 
-def entity_table(
-    rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot
-) -> Table:
+def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot) -> Table:
     """One row for each entity of a node; a narrow terminal shows fewer columns."""
     lately = usage_table.UsageColumn(
         header="last 5 minutes",
@@ -141,10 +139,7 @@ def sparkline(parts: Sequence[float | None], *, ascii_only: bool = False) -> str
     """
     bars = _ASCII_BARS if ascii_only else _BARS
     most = len(bars) - 1
-    return "".join(
-        " " if part is None else bars[min(most, max(0, int(part * most)))]
-        for part in parts
-    )
+    return "".join(" " if part is None else bars[min(most, max(0, int(part * most)))] for part in parts)
 
 
 def _last_line(choices: Choices, problem: str) -> Text:
@@ -181,24 +176,14 @@ class _Trail:
         yield Text(sparkline(parts, ascii_only=options.ascii_only), self._style)
 
 
-_NODE = usage_table.UsageColumn(
-    header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4
-)
+_NODE = usage_table.UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4)
 _WHO = usage_table.UsageColumn(header="entity", cell=usage_table.who, share=3)
-_QUOTA = usage_table.UsageColumn(
-    header="quota", cell=usage_table.quota, width=usage_table.QUOTA
-)
+_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=usage_table.QUOTA)
 _QUOTA_WHOLE = replace(_QUOTA, width=usage_table.QUOTA_WHOLE)
-_AMOUNT = usage_table.UsageColumn(
-    header="usage / limit", cell=usage_table.usage_and_limit, width=20, right=True
-)
+_AMOUNT = usage_table.UsageColumn(header="usage / limit", cell=usage_table.usage_and_limit, width=20, right=True)
 _BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=10)
-_USED = usage_table.UsageColumn(
-    header="used", cell=usage_table.used, width=4, right=True
-)
-_DELAY = usage_table.UsageColumn(
-    header="delay", cell=usage_table.delay, width=7, right=True
-)
+_USED = usage_table.UsageColumn(header="used", cell=usage_table.used, width=4, right=True)
+_DELAY = usage_table.UsageColumn(header="delay", cell=usage_table.delay, width=7, right=True)
 _RULE = usage_table.UsageColumn(
     header="rule",
     cell=lambda usage: Text(rule_or_cause(usage)),

@@ -98,7 +98,7 @@ async def watch(
             with full_screen(console) as draw, listening(keys.put_nowait):
                 while not show.choices.over:
                     size = console.width, console.height
-                    draw(screen(show.snapshot, show.trails, show.choices, *size, show.problem))  # fmt: skip
+                    draw(screen(show.snapshot, show.trails, show.choices, *size, show.problem))
                     show.choices = show.choices.pressed(await keys.get())
         finally:
             looks.cancel()
@@ -116,9 +116,7 @@ class _Show:
         self.trails = Trails()
         self.update(observed)
 
-    def recall(
-        self, recent: Mapping[tuple[str, str, str, str], Sequence[float | None]]
-    ) -> None:
+    def recall(self, recent: Mapping[tuple[str, str, str, str], Sequence[float | None]]) -> None:
         """Begin with the minutes that an exporter remembers."""
         for usage in self.snapshot.measured:
             of = usage.entity
@@ -133,9 +131,7 @@ class _Show:
         self.problem = failed[0].text if failed else ""
 
 
-async def _look_again(
-    show: _Show, read: Read, keys: asyncio.Queue[str], every_seconds: float
-) -> None:
+async def _look_again(show: _Show, read: Read, keys: asyncio.Queue[str], every_seconds: float) -> None:
     while True:
         await asyncio.sleep(every_seconds)
         try:

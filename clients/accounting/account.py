@@ -111,9 +111,7 @@ class ClientAccount:
             recent = self._recent.value(self._clock())
             return self._totals._replace(recent_longest_ms=recent)
 
-    def _count(
-        self, throttled_ms: int, responses: int, longest_ms: int, quota_retries: int
-    ) -> None:
+    def _count(self, throttled_ms: int, responses: int, longest_ms: int, quota_retries: int) -> None:
         with self._lock:
             before = self._totals
             self._totals = before._replace(
@@ -135,9 +133,7 @@ class ThrottleAccount:
 
     """
 
-    def __init__(
-        self, most_clients: int = 1_000, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, most_clients: int = 1_000, clock: Callable[[], float] = time.monotonic) -> None:
         self._most_clients = most_clients
         self._clock = clock
         self._lock = threading.Lock()

@@ -48,11 +48,7 @@ def confluent_kafka_config(
     return {**config, "throttle_cb": count}
 
 
-def client_account(
-    config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None
-) -> ClientAccount:
+def client_account(config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None) -> ClientAccount:
     """The account of the client that has this configuration."""
     name = config.get("sasl.username", "") if user is None else user
-    return account.client(
-        str(name), str(config.get("client.id", _DEFAULT_CLIENT_ID)), side
-    )
+    return account.client(str(name), str(config.get("client.id", _DEFAULT_CLIENT_ID)), side)

@@ -84,15 +84,11 @@ def watch(
 def _default_connect(side: Side) -> Callable[..., object]:
     import kafka  # noqa: PLC0415 - an optional library
 
-    connect: Callable[..., object] = getattr(kafka, _CLASSES[side]).DEFAULT_CONFIG[
-        "kafka_client"
-    ]
+    connect: Callable[..., object] = getattr(kafka, _CLASSES[side]).DEFAULT_CONFIG["kafka_client"]
     return connect
 
 
-def client_account(
-    config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None
-) -> ClientAccount:
+def client_account(config: Mapping[str, Any], account: ThrottleAccount, side: Side, user: str | None) -> ClientAccount:
     """The account of the client that has this configuration."""
     name = config.get("sasl_plain_username") if user is None else user
     return account.client(str(name or ""), str(config.get("client_id", "")), side)
@@ -103,9 +99,7 @@ def _feed(metrics: _Metrics | None, client: ClientAccount) -> bool:
     if metrics is None:
         return _not_counted("it keeps no metrics")
     try:
-        name = metrics.metric_name(
-            _NAME, _GROUP, "The sum of all throttle times in ms."
-        )
+        name = metrics.metric_name(_NAME, _GROUP, "The sum of all throttle times in ms.")
         metrics.sensor(_SENSOR).add(name, _Total(client))
     except (AttributeError, TypeError, ValueError) as error:
         return _not_counted(str(error))

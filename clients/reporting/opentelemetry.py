@@ -22,11 +22,7 @@ def observe(account: ThrottleAccount, meter: Meter) -> None:
     """
     for reading in READINGS:
         family = reading.family
-        create = (
-            meter.create_observable_counter
-            if family.type is FamilyType.COUNTER
-            else meter.create_observable_gauge
-        )
+        create = meter.create_observable_counter if family.type is FamilyType.COUNTER else meter.create_observable_gauge
         create(
             otel_name(family),
             callbacks=[_callback(account, reading)],
@@ -35,9 +31,7 @@ def observe(account: ThrottleAccount, meter: Meter) -> None:
         )
 
 
-def _callback(
-    account: ThrottleAccount, reading: ClientReading
-) -> Callable[[CallbackOptions], Iterator[Observation]]:
+def _callback(account: ThrottleAccount, reading: ClientReading) -> Callable[[CallbackOptions], Iterator[Observation]]:
     def observations(_: CallbackOptions) -> Iterator[Observation]:
         for values, value in reading.rows(account):
             labels = zip(reading.family.labels, values, strict=True)

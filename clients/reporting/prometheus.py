@@ -39,5 +39,5 @@ class ThrottleCollector(Collector):
 
 def _metric(family: Family) -> CounterMetricFamily | GaugeMetricFamily:
     if family.type is FamilyType.COUNTER:
-        return CounterMetricFamily(family.name, family.help, labels=family.labels, unit=family.declared_unit)  # fmt: skip
-    return GaugeMetricFamily(family.name, family.help, labels=family.labels, unit=family.declared_unit)  # fmt: skip
+        return CounterMetricFamily(family.name, family.help, labels=family.labels, unit=family.declared_unit)
+    return GaugeMetricFamily(family.name, family.help, labels=family.labels, unit=family.declared_unit)

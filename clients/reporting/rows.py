@@ -39,9 +39,7 @@ def _retries(totals: ClientTotals) -> float | None:
 READINGS: Final = (
     ClientReading(CLIENT_THROTTLED_SECONDS, lambda totals: totals.throttled_ms / 1_000),
     ClientReading(CLIENT_THROTTLED_RESPONSES, lambda totals: totals.responses),
-    ClientReading(
-        CLIENT_THROTTLE_MAX_SECONDS, lambda totals: totals.recent_longest_ms / 1_000
-    ),
+    ClientReading(CLIENT_THROTTLE_MAX_SECONDS, lambda totals: totals.recent_longest_ms / 1_000),
     ClientReading(CLIENT_ADMIN_QUOTA_RETRIES, _retries),
 )
 """Every family of a client, in the order of the catalog."""

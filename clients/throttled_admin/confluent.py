@@ -113,9 +113,7 @@ class ThrottleAwareAdmin(AdminClient):
         return self._paced(ApiKey.CREATE_PARTITIONS, options, ask).start(tuple(wanted))
 
     def _paced(self, api: ApiKey, options: RetryOptions, ask: Ask) -> PacedFutures:
-        return PacedFutures(
-            api, ask, self._longest_throttle_ms, self._throttles, options
-        )
+        return PacedFutures(api, ask, self._longest_throttle_ms, self._throttles, options)
 
     def _longest_throttle_ms(self, since: float) -> int:
         """The longest throttle time in ms since then; librdkafka reports it before it settles the futures."""
@@ -125,14 +123,10 @@ class ThrottleAwareAdmin(AdminClient):
 
 
 def _options(seconds: float, *, retry: bool) -> RetryOptions:
-    return RetryOptions(
-        retry_on_quota_violation=retry, timeout_ms=round(seconds * 1_000)
-    )
+    return RetryOptions(retry_on_quota_violation=retry, timeout_ms=round(seconds * 1_000))
 
 
-def _request(
-    call: Callable[..., Futures], topics: Mapping[str, object], kwargs: dict[str, Any]
-) -> Ask:
+def _request(call: Callable[..., Futures], topics: Mapping[str, object], kwargs: dict[str, Any]) -> Ask:
     """A call of the library for some of the topics, by name; the request ends before the call with all that is tried again does."""
 
     def ask(names: Sequence[str], seconds: float) -> Futures:

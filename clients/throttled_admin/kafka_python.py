@@ -94,11 +94,11 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
 
         def ask(pending: Sequence[Topic], ms: int) -> list[Entry]:
             topics = _only(new_topics, pending)
-            result: dict[str, list[Entry]] = create(topics, ms, validate_only, raise_errors=False)  # fmt: skip
+            result: dict[str, list[Entry]] = create(topics, ms, validate_only, raise_errors=False)
             return result["topics"]
 
         options = _options(timeout_ms, retry=retry_on_quota_violation)
-        entries = self._paced(ApiKey.CREATE_TOPICS, names, ask, options, raise_errors=raise_errors)  # fmt: skip
+        entries = self._paced(ApiKey.CREATE_TOPICS, names, ask, options, raise_errors=raise_errors)
         if wait_for_metadata:
             wait: _Untyped = self.wait_for_topics
             wait(names)
@@ -120,7 +120,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
             return result["topics"]
 
         options = _options(timeout_ms, retry=retry_on_quota_violation)
-        entries = self._paced(ApiKey.DELETE_TOPICS, topics, ask, options, raise_errors=raise_errors)  # fmt: skip
+        entries = self._paced(ApiKey.DELETE_TOPICS, topics, ask, options, raise_errors=raise_errors)
         return {"topics": entries}
 
     def create_partitions(
@@ -142,7 +142,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
             return entries
 
         options = _options(timeout_ms, retry=retry_on_quota_violation)
-        entries = self._paced(ApiKey.CREATE_PARTITIONS, list(topic_partitions), ask, options, raise_errors=raise_errors)  # fmt: skip
+        entries = self._paced(ApiKey.CREATE_PARTITIONS, list(topic_partitions), ask, options, raise_errors=raise_errors)
         return _response(entries)
 
     def _paced(
@@ -165,7 +165,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
                     raise self._worth_another_try(error) from error
                 version, throttle_ms = self._answered
             results = outcomes.answered(entries)
-            return MutationAnswer(version=version, throttle_time_ms=throttle_ms, results=results)  # fmt: skip
+            return MutationAnswer(version=version, throttle_time_ms=throttle_ms, results=results)
 
         if not topics:
             ask(topics, _API_TIMEOUT_MS)  # the library knows what to say
@@ -211,8 +211,6 @@ def _response(entries: Sequence[Entry]) -> CreatePartitionsResponse:
     kept = ("name", "error_code", "error_message")
     result = CreatePartitionsResponse.CreatePartitionsTopicResult
     return CreatePartitionsResponse(
-        throttle_time_ms=max(
-            (each.get("throttle_time_ms", 0) for each in entries), default=0
-        ),
+        throttle_time_ms=max((each.get("throttle_time_ms", 0) for each in entries), default=0),
         results=[result(**{key: each[key] for key in kept}) for each in entries],
     )

@@ -37,9 +37,7 @@ class TopicOutcomes:
         self._entries.update(found)
         return {topic: _error(entry) for topic, entry in found.items()}
 
-    def entries(
-        self, results: Mapping[Topic, ClientError | None], *, raise_errors: bool
-    ) -> list[Entry]:
+    def entries(self, results: Mapping[Topic, ClientError | None], *, raise_errors: bool) -> list[Entry]:
         """
         One entry for each topic, in the order in which they were asked for; one that is throttled has `throttle_time_ms`.
 
@@ -50,8 +48,7 @@ class TopicOutcomes:
             if raise_errors and error is not None:
                 raise _as_library(error) from error
         return [
-            {**self._entries.get(topic, {}), **_changed(name, results[topic])}
-            for name, topic in self._topics.items()
+            {**self._entries.get(topic, {}), **_changed(name, results[topic])} for name, topic in self._topics.items()
         ]
 
     def _topic(self, entry: Entry) -> Topic:
@@ -71,7 +68,7 @@ def _changed(name: str, error: ClientError | None) -> Entry:
     if isinstance(error, MutationThrottled):
         return {"throttle_time_ms": error.throttle_time_ms}
     if isinstance(error, AdminTimeout):
-        return {"name": name, "error_code": ErrorCode.REQUEST_TIMED_OUT, "error_message": str(error)}  # fmt: skip
+        return {"name": name, "error_code": ErrorCode.REQUEST_TIMED_OUT, "error_message": str(error)}
     if isinstance(error, AdminRequestFailed) and error.code is None:
         return {"name": name, "error_code": _UNKNOWN, "error_message": str(error)}
     return {}

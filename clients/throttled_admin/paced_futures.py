@@ -33,9 +33,7 @@ LongestThrottle: TypeAlias = Callable[[float], int]
 class QuotaExceeded(MutationThrottled, KafkaException):
     """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
 
-    def __init__(
-        self, request: str, throttle_time_ms: int, message: str | None
-    ) -> None:
+    def __init__(self, request: str, throttle_time_ms: int, message: str | None) -> None:
         super().__init__(request, throttle_time_ms, message)
         self.args = (KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, str(self)),)
 
@@ -72,7 +70,7 @@ class PacedFutures:
         for topic in topics:
             future = self._futures[topic] = Future()
             future.set_running_or_notify_cancel()
-        threading.Thread(target=self._run, name=f"paced {self._api.name}", daemon=True).start()  # fmt: skip
+        threading.Thread(target=self._run, name=f"paced {self._api.name}", daemon=True).start()
         return dict(self._futures)
 
     def _run(self) -> None:
@@ -92,15 +90,11 @@ class PacedFutures:
             asked, self._first = self._first, None
         since, futures = asked
         problems = {topic: futures[topic].exception() for topic in topics}
-        throttle_time_ms = self._longest_throttle_ms(
-            since
-        )  # counted before any future has its result
+        throttle_time_ms = self._longest_throttle_ms(since)  # counted before any future has its result
         return MutationAnswer(
             version=first_waiting_version(self._api) or 0,
             throttle_time_ms=throttle_time_ms,
-            results={
-                topic: self._result(topic, each) for topic, each in problems.items()
-            },
+            results={topic: self._result(topic, each) for topic, each in problems.items()},
         )
 
     def _result(self, topic: str, problem: BaseException | None) -> ApiError | None:
@@ -116,9 +110,7 @@ class PacedFutures:
             self._settle(topic, problem)
         return ApiError(error.code(), error.str())
 
-    def _as_library(
-        self, topic: str, error: ClientError | None
-    ) -> BaseException | None:
+    def _as_library(self, topic: str, error: ClientError | None) -> BaseException | None:
         if isinstance(error, MutationThrottled):
             return QuotaExceeded(error.request, error.throttle_time_ms, error.message)
         if isinstance(error, AdminTimeout):

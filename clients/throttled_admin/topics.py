@@ -25,7 +25,7 @@ from ..topic_admin import TopicFound, TopicShape
 from .kafka_python import ThrottleAwareAdmin
 from .outcomes import Entry
 
-_NOT_ALLOWED: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)  # fmt: skip
+_NOT_ALLOWED: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 _NO_ANSWER: Final = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
 _DEFAULT: Final = -1
 _Connect: TypeAlias = Callable[[], KafkaAdminClient]
@@ -55,13 +55,9 @@ class KafkaPythonTopics:
             return None
         self._check("Metadata", "Describe", name, entry)
         replicas = [len(each["replica_nodes"]) for each in entry["partitions"]]
-        return TopicFound(
-            partitions=len(replicas), replication_factor=min(replicas, default=None)
-        )
+        return TopicFound(partitions=len(replicas), replication_factor=min(replicas, default=None))
 
-    def create(
-        self, name: str, shape: TopicShape, timeout_ms: int
-    ) -> TopicFound | None:
+    def create(self, name: str, shape: TopicShape, timeout_ms: int) -> TopicFound | None:
         """Make a topic, at the pace that quotas allow; None when it has come to be meanwhile."""
         topic = {
             "num_partitions": shape.partitions or _DEFAULT,
@@ -70,7 +66,9 @@ class KafkaPythonTopics:
         }
 
         def ask(admin: Any) -> list[Entry]:  # noqa: ANN401 - half typed
-            found: dict[str, list[Entry]] = admin.create_topics({name: topic}, timeout_ms=timeout_ms, raise_errors=False)  # fmt: skip
+            found: dict[str, list[Entry]] = admin.create_topics(
+                {name: topic}, timeout_ms=timeout_ms, raise_errors=False
+            )
             return found["topics"]
 
         (entry,) = self._ask("CreateTopics", ask)
@@ -81,8 +79,7 @@ class KafkaPythonTopics:
         self._check("CreateTopics", "Create", name, entry)
         return TopicFound(
             partitions=_told(entry, "num_partitions") or shape.partitions,
-            replication_factor=_told(entry, "replication_factor")
-            or shape.replication_factor,
+            replication_factor=_told(entry, "replication_factor") or shape.replication_factor,
         )
 
     def close(self) -> None:
@@ -91,9 +88,7 @@ class KafkaPythonTopics:
         if admin is not None:
             admin.close()
 
-    def _ask(
-        self, request: str, ask: Callable[[KafkaAdminClient], list[Entry]]
-    ) -> list[Entry]:
+    def _ask(self, request: str, ask: Callable[[KafkaAdminClient], list[Entry]]) -> list[Entry]:
         if self._admin is None:
             self._admin = self._connect()
         try:
@@ -104,9 +99,7 @@ class KafkaPythonTopics:
     def _as_ours(self, request: str, error: errors.KafkaError) -> ClientError:
         if isinstance(error, _NO_ANSWER):
             servers = ", ".join(self._connection.bootstrap_servers)
-            return AdminTimeout(
-                f"{request} of Kafka at {servers}", self._connection.timeout_seconds
-            )
+            return AdminTimeout(f"{request} of Kafka at {servers}", self._connection.timeout_seconds)
         if error.retriable:
             return AdminUnreachable(self._connection.bootstrap_servers, str(error))
         return AdminRequestFailed(request, getattr(error, "errno", None), str(error))

@@ -51,9 +51,7 @@ class ClientConnection:
         """A request went out, to be answered within `timeout_ms` (`request.timeout.ms`)."""
         self._in_flight.append(_InFlight(now_ms, timeout_ms))
 
-    def received(
-        self, api: ApiKey, version: int, throttle_time_ms: int, now_ms: int
-    ) -> bool:
+    def received(self, api: ApiKey, version: int, throttle_time_ms: int, now_ms: int) -> bool:
         """
         The response to the oldest request came in; return whether it makes the client wait.
 
@@ -114,9 +112,7 @@ class _InFlight:
         return elapsed_ms - self.throttle_time_ms > self.timeout_ms
 
 
-def least_loaded(
-    connections: Mapping[NodeT, ClientConnection], now_ms: int
-) -> NodeT | None:
+def least_loaded(connections: Mapping[NodeT, ClientConnection], now_ms: int) -> NodeT | None:
     """
     The node with the fewest requests under way among those that are not throttled, the first of equals; None if all are.
 
@@ -155,9 +151,7 @@ class ClientKind(Enum):
         self.about = about
 
 
-def throttle_time_sensor(
-    registry: Registry, kind: ClientKind, client_id: str, now_ms: int
-) -> Sensor:
+def throttle_time_sensor(registry: Registry, kind: ClientKind, client_id: str, now_ms: int) -> Sensor:
     """
     The sensor for throttle times in ms, made when there is none yet; `now_ms` is epoch ms.
 
@@ -167,7 +161,7 @@ def throttle_time_sensor(
     """
     sensor = registry.sensor(kind.sensor_name, now_ms)
     tags = {"client-id": client_id}
-    for suffix, adjective, stat in (("avg", "average", Avg()), ("max", "maximum", Max())):  # fmt: skip
+    for suffix, adjective, stat in (("avg", "average", Avg()), ("max", "maximum", Max())):
         name = f"{kind.sensor_name}-{suffix}"
         about = f"The {adjective} {kind.about}"
         sensor.add(registry.metric_name(name, kind.group, tags, about), stat)

@@ -117,19 +117,14 @@ class MutationCall(Generic[K]):
             if key not in self._unfinished:
                 continue
             problem = self._problem(error, throttle_time_ms)
-            if (
-                isinstance(problem, MutationThrottled)
-                and self._options.retry_on_quota_violation
-            ):
+            if isinstance(problem, MutationThrottled) and self._options.retry_on_quota_violation:
                 refused[key] = problem
             else:
                 self._finish(key, problem)
         if refused:
             self._begin_anew(refused, now_ms)
         else:
-            self._finish_all(
-                AdminRequestFailed(self._request, None, "the answer leaves it out")
-            )
+            self._finish_all(AdminRequestFailed(self._request, None, "the answer leaves it out"))
 
     def failed(self, error: ClientError, now_ms: int, *, retriable: bool) -> None:
         """
@@ -160,16 +155,12 @@ class MutationCall(Generic[K]):
         self._time_out(now_ms)
         return True
 
-    def _problem(
-        self, error: ApiError | None, throttle_time_ms: int
-    ) -> ClientError | None:
+    def _problem(self, error: ApiError | None, throttle_time_ms: int) -> ClientError | None:
         if error is None or error.code == 0:
             return None
         if error.code == ErrorCode.THROTTLING_QUOTA_EXCEEDED:
             return MutationThrottled(self._request, throttle_time_ms, error.message)
-        return AdminRequestFailed(
-            self._request, error.code, error.message or "no reason given"
-        )
+        return AdminRequestFailed(self._request, error.code, error.message or "no reason given")
 
     def _begin_anew(self, refused: dict[K, MutationThrottled], now_ms: int) -> None:
         """Kafka makes a new call of what was refused: all but the deadline starts afresh."""

@@ -85,18 +85,14 @@ _WITHOUT_THROTTLE_TIME: Final = frozenset({
 _FIRST: Final = {api: version for version, apis in _SINCE.items() for api in apis}
 
 
-def first_waiting_version(
-    api: ApiKey, release: KafkaRelease = NEWEST_RELEASE
-) -> int | None:
+def first_waiting_version(api: ApiKey, release: KafkaRelease = NEWEST_RELEASE) -> int | None:
     """Return the first version of a response that makes the client wait; None when the client never does."""
     if release >= KAFKA_4_4 and has_throttle_time(api):
         return _FIRST.get(api, 0)
     return _FIRST.get(api)
 
 
-def client_waits(
-    api: ApiKey, version: int, release: KafkaRelease = NEWEST_RELEASE
-) -> bool:
+def client_waits(api: ApiKey, version: int, release: KafkaRelease = NEWEST_RELEASE) -> bool:
     """Return whether a client waits for the throttle time in a response of this version (Kafka: `shouldClientThrottle`)."""
     first = first_waiting_version(api, release)
     return first is not None and version >= first

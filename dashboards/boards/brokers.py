@@ -129,9 +129,7 @@ def load(scope: Scope) -> Row:
 def request_capacity(scope: Scope) -> Row:
     """How much of the request threads is used, and by what."""
     exempt = scope.by("max", scope.of(catalog.EXEMPT_REQUEST_THREADS, CHOSEN), "broker")
-    capacity = scope.by(
-        "max", scope.of(catalog.REQUEST_CAPACITY_THREADS, CHOSEN), "broker"
-    )
+    capacity = scope.by("max", scope.of(catalog.REQUEST_CAPACITY_THREADS, CHOSEN), "broker")
     if scope.recorded:
         of_clients = scope.recorded_of(BROKER_REQUEST, CHOSEN)
         used = scope.recorded_of(BROKER_CAPACITY_USED, CHOSEN)

@@ -66,11 +66,7 @@ def board(scope: Scope) -> dict[str, Any]:
             over_time(scope),
             configured_rules(scope),
         ),
-        marks=(
-            episodes(
-                scope, scope.by("count", throttled(scope), "quota_type"), "quota_type"
-            ),
-        ),
+        marks=(episodes(scope, scope.by("count", throttled(scope), "quota_type"), "quota_type"),),
     )
 
 
@@ -88,9 +84,7 @@ def right_now(scope: Scope) -> Row:
                 callback=count_by_callback(scope),
             )
         ),
-        *runbooks(
-            scope.site, "KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"
-        ),
+        *runbooks(scope.site, "KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"),
         steps=steps.ENTITIES,
     )
     muted = stat(
@@ -108,9 +102,7 @@ def right_now(scope: Scope) -> Row:
         "Longest delay",
         "Average delay of the entity that waits longest. Clients give up after their request timeout, often 30 s.",
         "s",
-        scope.or_zero(
-            scope.by("max", either(throttled(scope), throttled_by_callback(scope)))
-        ),
+        scope.or_zero(scope.by("max", either(throttled(scope), throttled_by_callback(scope)))),
         *runbooks(scope.site, "KafkaQuotaThrottleBeyondClientTimeout"),
         steps=steps.DELAY,
     )
@@ -223,9 +215,7 @@ def who_uses_most(scope: Scope) -> Row:
     heavy = "KafkaQuotaHeavyClientWithoutLimit"
     names = ("user", "client_id")
 
-    def biggest(
-        kind: str, usage: catalog.Family, bound: catalog.Family, unit: str, *alerts: str
-    ) -> Panel:
+    def biggest(kind: str, usage: catalog.Family, bound: catalog.Family, unit: str, *alerts: str) -> Panel:
         chosen = top(scope, _ROWS, scope.by("max", scope.of(usage), *names))
         limits = scope.by("max", scope.of(bound), *names)
         return table(
@@ -247,12 +237,8 @@ def who_uses_most(scope: Scope) -> Row:
         "Bps",
         heavy,
     )
-    fetch = biggest(
-        "Fetch", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", heavy
-    )
-    threads = biggest(
-        "Request time", catalog.REQUEST_THREADS, catalog.REQUEST_LIMIT, "short"
-    )
+    fetch = biggest("Fetch", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", heavy)
+    threads = biggest("Request time", catalog.REQUEST_THREADS, catalog.REQUEST_LIMIT, "short")
     nearest = graph(
         scope,
         f"The {_LINES} of each cluster that use most of their limit",
@@ -320,10 +306,7 @@ def configured_rules(scope: Scope) -> Row:
     found = table(
         "Rules and their limits",
         "Every configured rule for users and client-ids, used or not. Each broker applies the limits separately; those of controller mutations are the controller's.",
-        (
-            row_key(scope.by("max", scope.of(family), *RULE), *RULE)
-            for _, family, _ in limits
-        ),
+        (row_key(scope.by("max", scope.of(family), *RULE), *RULE) for _, family, _ in limits),
         columns.rule(),
         *(
             columns.number(title, letter, unit, 190 if letter == "D" else 120)

@@ -144,9 +144,7 @@ def failures(scope: Scope) -> Row:
     def by_cause(family: Family) -> Line:
         labels = ("app", "cause")
         occurred = above(select(family, *_chosen(family)), 0)
-        return Line(
-            both(_grown(scope, family, *labels), occurred, labels), "{{app}} {{cause}}"
-        )
+        return Line(both(_grown(scope, family, *labels), occurred, labels), "{{app}} {{cause}}")
 
     retries = graph(
         scope,

@@ -205,7 +205,7 @@ async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, An
     except SourceError as error:
         raise type(error)(f"the exporter {base}: {error}") from error
     except (ValueError, TypeError, LookupError) as error:
-        raise SourceUnreadable(f"{base}: the answer has no episodes; {_HINT}") from error  # fmt: skip
+        raise SourceUnreadable(f"{base}: the answer has no episodes; {_HINT}") from error
     finally:
         await fetch.close()
 
@@ -221,9 +221,7 @@ def observed(answer: bytes, limits: Limits | None = None) -> Observed:
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except (ValueError, KeyError, RecursionError) as error:
         reason = str(error)
-    raise SourceUnreadable(
-        f"the answer is no snapshot of this release of quotascope ({shown(reason)}); {_HINT}"
-    )
+    raise SourceUnreadable(f"the answer is no snapshot of this release of quotascope ({shown(reason)}); {_HINT}")
 
 
 def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
@@ -240,9 +238,7 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
     tables = deciding(known, callback_seen=callback)
     usages = (_usage(entity) for entity in document.entities)
     if known is not None:
-        usages = (
-            replace(usage, entity=limited(usage.entity, tables)) for usage in usages
-        )
+        usages = (replace(usage, entity=limited(usage.entity, tables)) for usage in usages)
     snapshot = Snapshot(
         taken_at=health.taken_at,
         shown=Columns.of(usages),
@@ -251,22 +247,14 @@ def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
                 broker=node.broker,
                 quota_callback=node.quota_callback,
                 static_limits={
-                    _TYPES[label]: inf if bound is None else bound
-                    for label, bound in node.callback_limits.items()
+                    _TYPES[label]: inf if bound is None else bound for label, bound in node.callback_limits.items()
                 },
                 delay_queue_size={
-                    _TYPES[label]: size
-                    for label, size in node.delay_queue_size.items()
-                    if size is not None
+                    _TYPES[label]: size for label, size in node.delay_queue_size.items() if size is not None
                 },
                 load=NodeLoad(handlers_idle=node.request_handler_idle),
                 connections=ConnectionUsage(
-                    ips={
-                        ip: LimitedRate(rate=rate)
-                        for ip, rate in document.connections.get(
-                            node.broker, {}
-                        ).items()
-                    }
+                    ips={ip: LimitedRate(rate=rate) for ip, rate in document.connections.get(node.broker, {}).items()}
                 ),
             )
             for node in health.nodes
@@ -286,10 +274,7 @@ def _shadow(given: ShadowDocument) -> Shadow:
         entities=tuple(map(_usage, given.entities)),
         evaluated={place: each.evaluated for place, each in places.items()},
         throttled={place: each.throttled for place, each in places.items()},
-        unevaluated={
-            (_TYPES[each.quota_type], each.broker, each.reason): each.entities
-            for each in given.unevaluated
-        },
+        unevaluated={(_TYPES[each.quota_type], each.broker, each.reason): each.entities for each in given.unevaluated},
     )
 
 

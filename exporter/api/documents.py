@@ -319,9 +319,7 @@ class SnapshotDocument:
     shadows: list[ShadowDocument] = field(default_factory=list)
 
 
-def health_document(
-    snapshot: Snapshot, findings: Sequence[Finding] | None = None
-) -> HealthDocument:
+def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = None) -> HealthDocument:
     """The answer of ``/api/v1/health``; ``findings`` where they are known already."""
     found = list(diagnose(snapshot) if findings is None else findings)
     return HealthDocument(
@@ -334,14 +332,8 @@ def health_document(
             NodeDocument(
                 broker=node.broker,
                 quota_callback=node.quota_callback,
-                callback_limits={
-                    kind.label: _number(bound)
-                    for kind, bound in node.static_limits.items()
-                },
-                delay_queue_size={
-                    kind.label: _number(size)
-                    for kind, size in node.delay_queue_size.items()
-                },
+                callback_limits={kind.label: _number(bound) for kind, bound in node.static_limits.items()},
+                delay_queue_size={kind.label: _number(size) for kind, size in node.delay_queue_size.items()},
                 request_handler_idle=_number(node.load.idle),
             )
             for node in snapshot.nodes
@@ -423,14 +415,8 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
     """The answer of ``/api/v1/explain``: what the command prints as JSON, and the entities that are measured; ``query`` has their part."""
     wanted = result.rows[query.offset : query.offset + query.size]
     entities = list(_bounded(map(entity_document, wanted)))
-    words: dict[str, Any] = as_json(
-        result.user, result.client_id, result.explanations or (), result.callbacks
-    )
-    names = [
-        (key, text)
-        for key, text in (("user", result.user), ("client_id", result.client_id))
-        if text is not None
-    ]
+    words: dict[str, Any] = as_json(result.user, result.client_id, result.explanations or (), result.callbacks)
+    names = [(key, text) for key, text in (("user", result.user), ("client_id", result.client_id)) if text is not None]
     part = _part(result.snapshot, query, len(entities), len(result.rows))
     if part["next"]:
         part["next"] = f"?{urlencode(names, errors='replace')}&{part['next'][1:]}"
@@ -442,20 +428,14 @@ def explain_document(result: EntityResult, query: EntityQuery) -> ExplainDocumen
             _explained(
                 entity,
                 result.trails.trail(usage.entity),
-                [
-                    each
-                    for each in result.episodes
-                    if place_of(each.usage.entity) == place_of(usage.entity)
-                ],
+                [each for each in result.episodes if place_of(each.usage.entity) == place_of(usage.entity)],
             )
             for entity, usage in zip(entities, wanted, strict=False)
         ],
     )
 
 
-def _explained(
-    entity: EntityDocument, trail: Trail | None, found: Sequence[Episode]
-) -> ExplainedEntity:
+def _explained(entity: EntityDocument, trail: Trail | None, found: Sequence[Episode]) -> ExplainedEntity:
     history = None
     if trail is not None:
         history = HistoryDocument(
@@ -478,9 +458,7 @@ def _explained(
     )
 
 
-def episodes_document(
-    snapshot: Snapshot, known: Episodes, query: EpisodeQuery
-) -> EpisodesDocument:
+def episodes_document(snapshot: Snapshot, known: Episodes, query: EpisodeQuery) -> EpisodesDocument:
     """The answer of ``/api/v1/episodes``."""
     found = [
         each
@@ -507,9 +485,7 @@ def episodes_document(
     )
 
 
-def runbooks_document(
-    runbooks: Mapping[str, str], query: EntityQuery
-) -> RunbooksDocument:
+def runbooks_document(runbooks: Mapping[str, str], query: EntityQuery) -> RunbooksDocument:
     """The answer of ``/api/v1/runbooks``."""
     end = query.offset + query.size
     wanted = list(islice(runbooks.items(), query.offset, end))
@@ -519,10 +495,7 @@ def runbooks_document(
         offset=query.offset,
         size=query.size,
         next=address_of(replace(query, offset=end)) if more else None,
-        runbooks=[
-            RunbookDocument(alert=alert, path=f"runbooks/{alert}", text=text)
-            for alert, text in wanted
-        ],
+        runbooks=[RunbookDocument(alert=alert, path=f"runbooks/{alert}", text=text) for alert, text in wanted],
     )
 
 

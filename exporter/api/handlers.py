@@ -90,9 +90,7 @@ class Api:
                 return lambda now: rules_document(find_rules(now, wanted))
             case "explain":
                 part, who = read_query(given), asked_entity(given)
-                return lambda now: explain_document(
-                    self._pages.explained(now, *who), part
-                )
+                return lambda now: explain_document(self._pages.explained(now, *who), part)
             case "health":
                 return health_document
             case _:

@@ -104,8 +104,7 @@ def openapi() -> dict[str, Any]:
                     "operationId": name,
                     "summary": (kind.__doc__ or "").strip(),
                     "parameters": [
-                        {"name": parameter, "in": "query", "schema": schema}
-                        for parameter, schema in parameters.items()
+                        {"name": parameter, "in": "query", "schema": schema} for parameter, schema in parameters.items()
                     ],
                     "responses": {
                         "200": answer(kind, "the answer"),

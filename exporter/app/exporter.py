@@ -221,11 +221,7 @@ class Exporter:
             push=None if push is None else push.counts.health,
             reload=None if self._reloader is None else self._reloader.health,
             restarts=dict(self._background.restarts),
-            process={
-                sample.name: sample.value
-                for metric in self._process.collect()
-                for sample in metric.samples
-            },
+            process={sample.name: sample.value for metric in self._process.collect() for sample in metric.samples},
         )
 
     async def _first_collection(self) -> None:

@@ -84,8 +84,7 @@ def build_parts(
 
 def _sources(now: Loaded, before: Parts) -> Iterator[Source]:
     known = {
-        config.label: (config, source)
-        for config, source in zip(before.config.sources, before.sources, strict=False)
+        config.label: (config, source) for config, source in zip(before.config.sources, before.sources, strict=False)
     }
     kept: dict[str, Source] = {}
     for config in now.config.sources:

@@ -91,11 +91,11 @@ class Reloader:
                 self._configure_logs(parts.config.log)
                 await exporter.swap(parts)
                 now = parts.loaded
-                changed = [*changed_fields(before.config, now.config), *changed_files(before, now)]  # fmt: skip
-                log.info("configuration was read again", changed=", ".join(changed) or "nothing")  # fmt: skip
+                changed = [*changed_fields(before.config, now.config), *changed_files(before, now)]
+                log.info("configuration was read again", changed=", ".join(changed) or "nothing")
                 for field in restart:
                     log.warning("a change needs a restart", field=field)
-                self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)  # fmt: skip
+                self.health = ReloadHealth(succeeded_at=self._clock(), needs_restart=restart)
                 gc.collect()  # what was replaced is in cycles; too expensive for each scrape
             except ConfigError as error:
                 self._failed(error, error.subject, error.problems)
@@ -112,9 +112,7 @@ class Reloader:
         kept = config.model_copy(update={_NEEDS_RESTART: old.server})
         return self._build(loaded(kept), before), tuple(fields)
 
-    def _failed(
-        self, error: Exception, subject: str, problems: tuple[str, ...]
-    ) -> None:
+    def _failed(self, error: Exception, subject: str, problems: tuple[str, ...]) -> None:
         for problem in problems:
             log.error(
                 "the configuration cannot be used, the one before stays",

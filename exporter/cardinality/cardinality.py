@@ -61,9 +61,7 @@ class Cardinality:
         client_ids = config.include_client_ids, config.exclude_client_ids
         self._allows = _allows(*users), _allows(*client_ids)
         self._only_capped = not (
-            any((*users, *client_ids))
-            or config.idle_after_seconds is not None
-            or config.detail_above is not None
+            any((*users, *client_ids)) or config.idle_after_seconds is not None or config.detail_above is not None
         )
         known = self._identities.known
         known["verdict"] = 0
@@ -120,9 +118,7 @@ class Cardinality:
                 overflow=_rows(view, beyond & own),
                 excluded=_rows(view, excluded),
                 idle=_rows(view, idle),
-                series_dropped={
-                    reason: int(dropped.sum()) for reason, dropped in series.items()
-                },
+                series_dropped={reason: int(dropped.sum()) for reason, dropped in series.items()},
                 crowded=_crowded(view, candidates & own, shown),
                 max_entities=self._config.max_entities,
             ),

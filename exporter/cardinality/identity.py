@@ -41,9 +41,7 @@ _KNOWN: Final = np.dtype(
         ("weight", "f8"),
     ]
 )  # fmt: skip
-_NEW: Final = np.array(
-    [(0, 0, np.nan, np.nan, np.nan, False, np.nan, np.nan, np.nan, 0, 0.0)], _KNOWN
-)
+_NEW: Final = np.array([(0, 0, np.nan, np.nan, np.nan, False, np.nan, np.nan, np.nan, 0, 0.0)], _KNOWN)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,9 +135,7 @@ class Identities:
         of_own = np.cumsum(begins) - 1
         of_row = np.append(of_own, begins.sum() + np.argsort(by_name)[of_tagged])
         ordered = np.append(own[begins], found[by_name])
-        return Grouped(
-            layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered]
-        )
+        return Grouped(layout=layout, numbers=ordered, of_row=of_row, pools=pools[ordered])
 
     def _number(self, entity: Entity) -> int:
         pool, name = TYPES.index(entity.quota_type), name_of(entity)

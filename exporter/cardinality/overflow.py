@@ -40,9 +40,7 @@ class Overflow:
     """
 
     def __init__(self) -> None:
-        self._stand_ins: Expiring[
-            tuple[str, QuotaType, tuple[str, ...] | None], Entity
-        ] = Expiring(3600.0)
+        self._stand_ins: Expiring[tuple[str, QuotaType, tuple[str, ...] | None], Entity] = Expiring(3600.0)
         """By node, quota type and tags, seen when they were last needed for a new choice."""
         self._choice: _Choice | None = None
 
@@ -86,15 +84,10 @@ class Overflow:
             layout=layout,
             causes=taken(joined.causes, rows, 0),
             detailed=~bare_rows if bare_rows.any() else None,
-            **{
-                name: layout.absent if np.isnan(column).all() else fixed(column)
-                for name, column in values.items()
-            },
+            **{name: layout.absent if np.isnan(column).all() else fixed(column) for name, column in values.items()},
         )
 
-    def _chosen(
-        self, joined: Layout, view: Grouped, shown: Mask, folded: Mask, at: float
-    ) -> _Choice:
+    def _chosen(self, joined: Layout, view: Grouped, shown: Mask, folded: Mask, at: float) -> _Choice:
         members = np.flatnonzero(folded[view.of_row])
         groups = joined.node_numbers[members].astype(np.intp) * POOLS
         groups += view.pools[view.of_row[members]]

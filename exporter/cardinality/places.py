@@ -100,9 +100,7 @@ class Places:
         self._identities.known["placed"] = False
         self._place(self._identities.of(layout, at).numbers, at)
 
-    def _place(
-        self, numbers: Ints, at: float, rank: object = QUIET, weight: object = 0.0
-    ) -> None:
+    def _place(self, numbers: Ints, at: float, rank: object = QUIET, weight: object = 0.0) -> None:
         known: Any = self._identities.known
         known["placed"][numbers] = True
         for moment in ("since", "seen_at", "pressed_at"):
@@ -110,9 +108,7 @@ class Places:
         known["rank"][numbers] = rank
         known["weight"][numbers] = weight
 
-    def _observe(
-        self, view: Grouped, there: Ints, pressure: Pressure, at: float
-    ) -> None:
+    def _observe(self, view: Grouped, there: Ints, pressure: Pressure, at: float) -> None:
         """Note the highest rank of the last minutes, and the weight that it came with."""
         known = self._identities.known
         there = there[known["placed"][view.numbers[there]]]
@@ -156,9 +152,7 @@ class Places:
             return
         able = able[np.lexsort((able, weight[able], rank[able]))][::-1]
         more = weight[able[0]] > _CLEARLY_MORE * held_weight
-        yielding = (held < rank[able[0]]) | (
-            (held == rank[able[0]]) & open_since & more
-        )
+        yielding = (held < rank[able[0]]) | ((held == rank[able[0]]) & open_since & more)
         weakest_first = np.lexsort((held_weight[yielding], held[yielding]))
         self._compete(view, able, holders[yielding][weakest_first], pressure, at)
 
@@ -181,9 +175,7 @@ class Places:
                 now, now_weight = pressure.rank[challenger], pressure.weight[challenger]
                 if now == held_rank and not _past(since[holder], at):
                     continue  # it does not make way yet
-                if now < held_rank or (
-                    now == held_rank and now_weight <= _CLEARLY_MORE * held_weight
-                ):
+                if now < held_rank or (now == held_rank and now_weight <= _CLEARLY_MORE * held_weight):
                     return
                 known["placed"][holder] = False
                 self._place(view.numbers[[challenger]], at, now, now_weight)
@@ -191,18 +183,13 @@ class Places:
                 if challenger < 0:
                     return
 
-    def _note_nodes(
-        self, view: Grouped, holding: Mask, nodes: AbstractSet[str]
-    ) -> None:
+    def _note_nodes(self, view: Grouped, holding: Mask, nodes: AbstractSet[str]) -> None:
         """Remember where those with a contested place were seen: on the nodes that have answered now, on the others when those last did."""
         known = self._identities.known
         kept = known["placed"] & self.contested[known["pool"]]
         away = kept.copy()
         away[view.numbers[holding]] = False
-        on = {
-            node: each[(away if node in nodes else kept)[each]]
-            for node, each in self._on.items()
-        }
+        on = {node: each[(away if node in nodes else kept)[each]] for node, each in self._on.items()}
         rows = np.flatnonzero(holding[view.of_row])
         of_node = view.layout.node_numbers[rows]
         for place, node in enumerate(view.layout.nodes):

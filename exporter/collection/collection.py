@@ -172,9 +172,7 @@ class Collection:
         return replace(kept, sources=sources, peaks=peaks, shadows=shadows, **beside)
 
 
-async def unless(
-    expired: asyncio.Event, *work: Coroutine[object, object, object]
-) -> None:
+async def unless(expired: asyncio.Event, *work: Coroutine[object, object, object]) -> None:
     """Wait for all of these, or until the event is set; what is not done then is canceled. Raises what they raise."""
     tasks = list(map(asyncio.ensure_future, work))
     end = asyncio.ensure_future(expired.wait())

@@ -109,9 +109,7 @@ class _SourceReads:
         if self.task is None or self.task.done():
             return read
         pending = max(waited, self.took) < patience_seconds
-        health = replace(
-            read.health, pending=pending, late=read.health.up and not pending
-        )
+        health = replace(read.health, pending=pending, late=read.health.up and not pending)
         return replace(read, health=health)
 
     async def read(self) -> None:
@@ -161,9 +159,7 @@ class States:
         self._up: dict[str, bool] = {}
         self._readings: dict[str, int] = {}
 
-    def shown(
-        self, sources: Sequence[SourceHealth], *, over: bool
-    ) -> tuple[SourceHealth, ...]:
+    def shown(self, sources: Sequence[SourceHealth], *, over: bool) -> tuple[SourceHealth, ...]:
         """
         The sources of a collection, those that are down with their last known number of readings.
 

@@ -111,12 +111,8 @@ class PeakKeeper:
         columns, layout = snapshot.shown, snapshot.shown.layout
         shown = columns.detailed
         return Peaks(
-            utilization=self._utilization.update(
-                columns.utilization, shown, layout, layout.limits
-            ),
-            burst_used=self._burst_used.update(
-                columns.burst_used, shown, layout, layout.bursts
-            ),
+            utilization=self._utilization.update(columns.utilization, shown, layout, layout.limits),
+            burst_used=self._burst_used.update(columns.burst_used, shown, layout, layout.bursts),
             delay_queue_size=queues,
         )
 

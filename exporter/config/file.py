@@ -48,9 +48,7 @@ def read_document(path: Path, environ: Mapping[str, str] | None) -> ConfigDocume
     return parse_document(text, subject, environ)
 
 
-def parse_document(
-    text: str, subject: str, environ: Mapping[str, str] | None
-) -> ConfigDocument:
+def parse_document(text: str, subject: str, environ: Mapping[str, str] | None) -> ConfigDocument:
     """
     Parse the text of a configuration file; without ``environ``, ``${NAME}`` stands for itself.
 
@@ -73,9 +71,7 @@ def parse_document(
 class _YamlReader:
     """Turns YAML nodes into values, noting lines and problems on the way."""
 
-    def __init__(
-        self, loader: yaml.SafeLoader, environ: Mapping[str, str] | None
-    ) -> None:
+    def __init__(self, loader: yaml.SafeLoader, environ: Mapping[str, str] | None) -> None:
         self._lines: dict[Place, int] = {}
         self._raw: dict[Place, str] = {}
         self._problems: list[tuple[int, str]] = []
@@ -101,25 +97,18 @@ class _YamlReader:
         if isinstance(node, yaml.MappingNode):
             return dict(self._items(node, place))
         if isinstance(node, yaml.SequenceNode):
-            return [
-                self.value(item, (*place, index))
-                for index, item in enumerate(node.value)
-            ]
+            return [self.value(item, (*place, index)) for index, item in enumerate(node.value)]
         scalar = self._loader.construct_object(node)
         if not isinstance(scalar, str):
             return scalar
         if _HALF.search(scalar):
-            text = (
-                f"{place[-1]} holds half a character" if place else "half a character"
-            )
+            text = f"{place[-1]} holds half a character" if place else "half a character"
             self._problems.append((self._lines[place], text))
             self._broken.add(place)
             return ""
         return self._filled(scalar, place)
 
-    def _items(
-        self, node: yaml.MappingNode, place: Place
-    ) -> Iterator[tuple[str, object]]:
+    def _items(self, node: yaml.MappingNode, place: Place) -> Iterator[tuple[str, object]]:
         seen: dict[str, int] = {}
         for key_node, _ in node.value:
             key, line = str(key_node.value), _line(key_node)

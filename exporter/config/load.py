@@ -144,9 +144,7 @@ def environment_overrides(
     """The values that the environment gives, and what is wrong with its names."""
     names = {variable(place): place for place in value_places()}
     overrides = [
-        Override(place=place, value=environ[name], origin=name)
-        for name, place in names.items()
-        if name in environ
+        Override(place=place, value=environ[name], origin=name) for name, place in names.items() if name in environ
     ]
     if _SOURCES in environ:
         overrides.append(sources_override(environ[_SOURCES].split(), _SOURCES))
@@ -183,9 +181,7 @@ def source_from_text(text: str) -> dict[str, object]:
 def discovery_overrides(text: str, origin: str) -> list[Override]:
     """Discovery by the cluster in its short form, ``[DIALECT=]URL`` with placeholders."""
     found = source_from_text(text)
-    url = Override(
-        place=("discovery", "kafka", "url"), value=found["url"], origin=origin
-    )
+    url = Override(place=("discovery", "kafka", "url"), value=found["url"], origin=origin)
     if found["url"] == text:
         return [url]
     dialect = ("discovery", "source", "dialect")
@@ -288,9 +284,7 @@ def is_secret(place: Place, root: type[Section] = Config) -> bool:
     return True
 
 
-def value_places(
-    section: type[Section] = Config, place: tuple[str, ...] = ()
-) -> Iterator[tuple[str, ...]]:
+def value_places(section: type[Section] = Config, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The places of all values outside of lists of sections that one text can give, in the order of declaration."""
     for key, each in section.model_fields.items():
         below = section_in(each.annotation)
@@ -320,10 +314,7 @@ class Loaded:
         """Whether a part of this configuration equals one of an earlier one, with the same content of the files that it names."""
         if ours != theirs:
             return False
-        return all(
-            self.contents.get(path) == before.contents.get(path)
-            for path in files_in(ours)
-        )
+        return all(self.contents.get(path) == before.contents.get(path) for path in files_in(ours))
 
 
 def loaded(config: Config) -> Loaded:

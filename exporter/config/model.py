@@ -69,9 +69,7 @@ class ServerConfig(Section):
         default="0.0.0.0",  # noqa: S104 - Prometheus usually runs elsewhere
         description="Address to listen on. Without web_config_file any client that reaches it is answered: 127.0.0.1 limits it to this machine.",
     )
-    port: int = Field(
-        default=DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one."
-    )
+    port: int = Field(default=DEFAULT_PORT, ge=0, le=65_535, description="Port; 0 takes a free one.")
     listen_addresses: Annotated[
         tuple[Annotated[str, AfterValidator(_listen_address)], ...],
         BeforeValidator(comma_separated),
@@ -158,9 +156,7 @@ def _checked(pattern: str) -> str:
     return pattern
 
 
-Patterns = Annotated[
-    tuple[Annotated[str, AfterValidator(_checked)], ...], BeforeValidator(_lines)
-]
+Patterns = Annotated[tuple[Annotated[str, AfterValidator(_checked)], ...], BeforeValidator(_lines)]
 
 
 class CardinalityConfig(Section):
@@ -175,15 +171,9 @@ class CardinalityConfig(Section):
         default=(),
         description="Show only users with a name that matches one of these RE2 expressions as a whole, such as team-.*. An entity without a user is not affected. Needs quotascope[patterns].",
     )
-    exclude_users: Patterns = Field(
-        default=(), description="Do not show these users, included or not."
-    )
-    include_client_ids: Patterns = Field(
-        default=(), description="The same for client-ids."
-    )
-    exclude_client_ids: Patterns = Field(
-        default=(), description="The same for client-ids."
-    )
+    exclude_users: Patterns = Field(default=(), description="Do not show these users, included or not.")
+    include_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
+    exclude_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
     excluded: Excluded = Field(
         default=Excluded.OVERFLOW,
         description="What to do with entities that are not shown because of their names: overflow folds them, drop leaves them out of sums as well.",
@@ -208,17 +198,13 @@ Pattern = Annotated[str, AfterValidator(_checked)]
 class ClientsConfig(Section):
     """Entities by user and client-id: all keys that are given must match."""
 
-    user: str | None = Field(
-        default=None, description="Name of the user.", examples=["alice"]
-    )
+    user: str | None = Field(default=None, description="Name of the user.", examples=["alice"])
     user_pattern: Pattern | None = Field(
         default=None,
         description="RE2 expression that matches the user's name as a whole. Needs quotascope[patterns].",
         examples=["payments-.*"],
     )
-    client_id: str | None = Field(
-        default=None, description="The client-id.", examples=["billing"]
-    )
+    client_id: str | None = Field(default=None, description="The client-id.", examples=["billing"])
     client_id_pattern: Pattern | None = Field(
         default=None, description="The same for the client-id.", examples=["etl-.*"]
     )
@@ -236,9 +222,7 @@ class ClientsConfig(Section):
 class TeamConfig(Section):
     """A team."""
 
-    team: str = Field(
-        min_length=1, description="Name of the owner.", examples=["payments"]
-    )
+    team: str = Field(min_length=1, description="Name of the owner.", examples=["payments"])
 
 
 class OwnerConfig(ClientsConfig, TeamConfig):  # in this order, the team comes first
@@ -315,12 +299,10 @@ class OtlpConfig(Section):
         description="Headers to send (metadata of gRPC), such as a token.",
         examples=[{"Authorization": "Bearer ${OTLP_TOKEN}"}],
     )
-    header_files: Annotated[dict[HeaderName, FilePath], BeforeValidator(_pairs)] = (
-        Field(
-            default_factory=dict,
-            description="Headers with values that are read from files.",
-            examples=[{"Authorization": "/run/secrets/otlp-authorization"}],
-        )
+    header_files: Annotated[dict[HeaderName, FilePath], BeforeValidator(_pairs)] = Field(
+        default_factory=dict,
+        description="Headers with values that are read from files.",
+        examples=[{"Authorization": "/run/secrets/otlp-authorization"}],
     )
     tls: OtlpTlsConfig | None = Field(default=None, description="For https URLs.")
     compression: OtlpCompression | None = Field(
@@ -372,9 +354,7 @@ class LogConfig(Section):
         default=LogFormat.AUTO,
         description="logfmt, json, human, or auto: human on a terminal and logfmt elsewhere.",
     )
-    level: LogLevel = Field(
-        default=LogLevel.INFO, description="debug, info, warning or error."
-    )
+    level: LogLevel = Field(default=LogLevel.INFO, description="debug, info, warning or error.")
 
 
 class Config(Section):
@@ -398,9 +378,7 @@ class Config(Section):
         default=None,
         description="The Admin API. Without it there is usage, but no limit, rule or utilization.",
     )
-    server: ServerConfig = Field(
-        default=ServerConfig(), description="Where quotascope listens."
-    )
+    server: ServerConfig = Field(default=ServerConfig(), description="Where quotascope listens.")
     collection: CollectionConfig = Field(
         default=CollectionConfig(),
         description="How scrapes read the brokers.",
@@ -432,9 +410,7 @@ class Config(Section):
         default=None,
         description="Pushes the same metrics to an OpenTelemetry receiver. The variables OTEL_EXPORTER_OTLP_… alone do not enable it; `otlp: {}` does, and takes the other settings from them.",
     )
-    log: LogConfig = Field(
-        default=LogConfig(), description="Log lines on standard error."
-    )
+    log: LogConfig = Field(default=LogConfig(), description="Log lines on standard error.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Config:

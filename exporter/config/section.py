@@ -35,9 +35,7 @@ def _with_unit(value: object) -> object:
     try:
         return float(value)
     except ValueError:
-        raise ValueError(
-            f"is no time such as 500ms, 5s or 1m: {value[:60]!r}"
-        ) from None
+        raise ValueError(f"is no time such as 500ms, 5s or 1m: {value[:60]!r}") from None
 
 
 Seconds = Annotated[
@@ -68,11 +66,7 @@ class Section(BaseModel):
         # `server:` with nothing below it, all of its keys commented out
         if not isinstance(data, dict):
             return data
-        return {
-            key: value
-            for key, value in data.items()
-            if value is not None or key not in cls.model_fields
-        }
+        return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
 
 
 class TlsConfig(Section):

@@ -57,22 +57,16 @@ def http_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
     if parts.username is not None or parts.password is not None:
-        raise ValueError(
-            "must not hold a user or password; those of a source belong into basic_auth or headers"
-        )
+        raise ValueError("must not hold a user or password; those of a source belong into basic_auth or headers")
     return url
 
 
 HttpUrl = Annotated[str, AfterValidator(http_url)]
 HeaderName = Annotated[
     str,
-    matching(
-        r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", problem="is not the name of an HTTP header"
-    ),
+    matching(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", problem="is not the name of an HTTP header"),
 ]
-UserName = Annotated[
-    str, matching("[^:]*", problem="must not hold a colon: it ends there in HTTP")
-]
+UserName = Annotated[str, matching("[^:]*", problem="must not hold a colon: it ends there in HTTP")]
 
 
 class BasicAuthConfig(Section):
@@ -140,9 +134,7 @@ class AccessConfig(Section):
         description="Longest answer that is read, decompressed. Its content is bounded as well, see docs/hostile-input.md.",
     )
     tls: TlsConfig | None = Field(default=None, description="For https URLs.")
-    basic_auth: BasicAuthConfig | None = Field(
-        default=None, description="HTTP basic authentication."
-    )
+    basic_auth: BasicAuthConfig | None = Field(default=None, description="HTTP basic authentication.")
     headers: dict[HeaderName, SecretStr] = Field(
         default_factory=dict,
         description="HTTP headers to send, such as a token that a proxy requires.",
@@ -155,9 +147,7 @@ class AccessConfig(Section):
     )
 
 
-class SourceConfig(
-    AccessConfig, AddressConfig
-):  # in this order, fields of the address come first
+class SourceConfig(AccessConfig, AddressConfig):  # in this order, fields of the address come first
     """One broker or controller to read."""
 
     @property
@@ -287,12 +277,7 @@ class SaslConfig(Section):
         description="OAUTHBEARER: file with a token that something else renews; it is read for each login.",
         examples=["/var/run/secrets/kafka/token"],
     )
-    token_command: (
-        Annotated[
-            tuple[SecretStr, ...], BeforeValidator(_words), AfterValidator(_named)
-        ]
-        | None
-    ) = Field(
+    token_command: Annotated[tuple[SecretStr, ...], BeforeValidator(_words), AfterValidator(_named)] | None = Field(
         default=None,
         description="OAUTHBEARER: command that prints a token, as a list of words or one line. It runs without a shell.",
         examples=[["/usr/local/bin/kafka-token", "--audience", "kafka"]],
@@ -357,9 +342,7 @@ class KafkaConfig(Section):
     refresh_interval_seconds: Seconds = Field(
         default=30.0, description="How often the configured quotas are read again."
     )
-    timeout_seconds: Seconds = Field(
-        default=10.0, description="Longest wait for connecting, and for each answer."
-    )
+    timeout_seconds: Seconds = Field(default=10.0, description="Longest wait for connecting, and for each answer.")
 
     @model_validator(mode="after")
     def _consistent(self) -> KafkaConfig:
@@ -367,9 +350,7 @@ class KafkaConfig(Section):
         if uses_sasl and self.sasl is None:
             raise ValueError(f"{self.security_protocol.value} needs sasl")
         if self.sasl is not None and not uses_sasl:
-            raise ValueError(
-                f"sasl has no effect with {self.security_protocol.value}: set security_protocol"
-            )
+            raise ValueError(f"sasl has no effect with {self.security_protocol.value}: set security_protocol")
         if (
             self.sasl is not None
             and self.sasl.mechanism is SaslMechanism.AWS_MSK_IAM
@@ -377,9 +358,7 @@ class KafkaConfig(Section):
         ):
             raise ValueError("AWS_MSK_IAM needs security_protocol SASL_SSL")
         if self.tls is not None and not self.security_protocol.uses_tls:
-            raise ValueError(
-                f"tls has no effect with {self.security_protocol.value}: set security_protocol"
-            )
+            raise ValueError(f"tls has no effect with {self.security_protocol.value}: set security_protocol")
         return self
 
 
@@ -423,17 +402,13 @@ Controller = Annotated[
 class FoundSourceConfig(AccessConfig, DialectConfig):
     """The settings that all found sources share."""
 
-    dialect: Dialect = Field(
-        default=Dialect.AUTO, description="As `dialect` of a source."
-    )
+    dialect: Dialect = Field(default=Dialect.AUTO, description="As `dialect` of a source.")
 
 
 class KafkaDiscoveryConfig(Section):
     """Brokers and controllers as the cluster itself reports them."""
 
-    url: Annotated[
-        str, _template({"host", "node_id"}, "host", "node_id", "rack", other=AUTO)
-    ] = Field(
+    url: Annotated[str, _template({"host", "node_id"}, "host", "node_id", "rack", other=AUTO)] = Field(
         description="Where a node's agent answers. {host}, {node_id} and {rack} are replaced by the values that the cluster reports for the node. auto tries the usual ports, without TLS or credentials.",
         examples=["http://{host}:8778/jolokia"],
     )
@@ -442,16 +417,12 @@ class KafkaDiscoveryConfig(Section):
         description="The same for nodes that are only controllers; {rack} is unknown for them. Default: url. Not with auto.",
         examples=["http://{host}:8779/jolokia"],
     )
-    controllers: Annotated[tuple[Controller, ...], BeforeValidator(comma_separated)] = (
-        Field(
-            default=(),
-            description="Controllers as NODE_ID@HOST, for clusters older than Kafka 3.9, which do not report the addresses of theirs. The value of controller.quorum.voters can be used.",
-            examples=[["100@controller-1", "101@controller-2"]],
-        )
+    controllers: Annotated[tuple[Controller, ...], BeforeValidator(comma_separated)] = Field(
+        default=(),
+        description="Controllers as NODE_ID@HOST, for clusters older than Kafka 3.9, which do not report the addresses of theirs. The value of controller.quorum.voters can be used.",
+        examples=[["100@controller-1", "101@controller-2"]],
     )
-    refresh_interval_seconds: Seconds = Field(
-        default=30.0, description="How often the cluster is read."
-    )
+    refresh_interval_seconds: Seconds = Field(default=30.0, description="How often the cluster is read.")
 
 
 class FileDiscoveryConfig(Section):
@@ -476,9 +447,7 @@ class FileDiscoveryConfig(Section):
         min_length=1,
         description="The label that holds Kafka's node.id, where there is one.",
     )
-    refresh_interval_seconds: Seconds = Field(
-        default=5.0, description="How often the files are checked."
-    )
+    refresh_interval_seconds: Seconds = Field(default=5.0, description="How often the files are checked.")
 
 
 class DiscoveryConfig(Section):
@@ -492,19 +461,19 @@ class DiscoveryConfig(Section):
         default=None,
         description="Targets from files. Anyone who can write these files decides where the requests of `source` go, with its credentials.",
     )
-    source: FoundSourceConfig = Field(
-        default=FoundSourceConfig(), description="How found sources are read."
-    )
+    source: FoundSourceConfig = Field(default=FoundSourceConfig(), description="How found sources are read.")
 
     @model_validator(mode="after")
     def _auto_alone(self) -> DiscoveryConfig:
         if self.kafka is None or self.kafka.url != AUTO:
             return self
         if self.kafka.controller_url is not None:
-            raise ValueError("kafka.url auto finds controllers as well: leave out controller_url")  # fmt: skip
+            raise ValueError("kafka.url auto finds controllers as well: leave out controller_url")
         source = self.source
         if source.tls or source.basic_auth or source.headers or source.header_files:
-            raise ValueError("kafka.url auto would send the credentials of source to any port: name the agents' address")  # fmt: skip
+            raise ValueError(
+                "kafka.url auto would send the credentials of source to any port: name the agents' address"
+            )
         return self
 
     @property

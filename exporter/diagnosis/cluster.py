@@ -88,10 +88,7 @@ def ask(admin: QuotaAdmin) -> ClusterAnswers:
     return ClusterAnswers(
         description=description,
         quotas=tried(admin.describe_quotas),
-        settings={
-            node.node_id: tried(partial(admin.describe_settings, node.node_id))
-            for node in description.nodes
-        },
+        settings={node.node_id: tried(partial(admin.describe_settings, node.node_id)) for node in description.nodes},
         leader=tried(admin.describe_quorum_leader),
     )
 
@@ -138,9 +135,7 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
         ),
     ):
         if isinstance(answer, PermissionMissing):
-            yield Catalog.PERMISSION_MISSING.found(
-                request, what=what, lost=lost, grant=answer.grant
-            )
+            yield Catalog.PERMISSION_MISSING.found(request, what=what, lost=lost, grant=answer.grant)
         elif isinstance(answer, ClientError):
             yield Catalog.PERMISSION_UNKNOWN.found(request, what=what, error=answer)
         else:
@@ -157,10 +152,7 @@ def windows(
 
     A window is ``quota.window.num`` samples of ``quota.window.size.seconds`` each; the last one is not yet full.
     """
-    lengths = {
-        (each.quota_samples, each.quota_window_seconds)
-        for each in answers.brokers.values()
-    }
+    lengths = {(each.quota_samples, each.quota_window_seconds) for each in answers.brokers.values()}
     if not lengths:
         return
     if len(lengths) > 1:

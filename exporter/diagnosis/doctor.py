@@ -41,9 +41,7 @@ _PATIENCE_SECONDS: Final = 5.0
 """For the slowest source, where collection.timeout_seconds allows it no more."""
 
 
-async def examine(
-    checks: Mapping[str, Look], seconds: float, progress: Progress = lambda _: None
-) -> list[Finding]:
+async def examine(checks: Mapping[str, Look], seconds: float, progress: Progress = lambda _: None) -> list[Finding]:
     """The findings of all checks, in their order; a check that takes longer than ``seconds`` is given up, and breaks no other."""
     left = list(checks)
 
@@ -120,9 +118,7 @@ def checks_of(
         "discovery": discovery,
         "agents": agents,
         "quotas": quotas,
-        "windows": lambda: of_cluster(
-            lambda answers: windows(answers, config.collection, scraped_every_seconds)
-        ),
+        "windows": lambda: of_cluster(lambda answers: windows(answers, config.collection, scraped_every_seconds)),
         "clocks": of_nodes,
         "certificates": of_certificates,
         "secrets": of_files,
@@ -193,9 +189,7 @@ class Evidence:
         for close in self._closing:
             await close()
 
-    async def _once(
-        self, name: str, make: Callable[[], Coroutine[object, object, _Value]]
-    ) -> _Value:
+    async def _once(self, name: str, make: Callable[[], Coroutine[object, object, _Value]]) -> _Value:
         if name not in self._tasks:
             self._tasks[name] = asyncio.create_task(make())
         value: _Value = await asyncio.shield(self._tasks[name])

@@ -67,9 +67,7 @@ class Episodes:
 
     """
 
-    def __init__(
-        self, most_characters: int = MOST_CHARACTERS, most_lines: int = MOST_LINES
-    ) -> None:
+    def __init__(self, most_characters: int = MOST_CHARACTERS, most_lines: int = MOST_LINES) -> None:
         self._most = most_characters
         self._most_lines = most_lines
         self._open: dict[tuple[object, ...], Episode] = {}
@@ -92,10 +90,10 @@ class Episodes:
         now = snapshot.taken_at
         back = max(0.0, (now if self._now is None else self._now) - now)
         for episode in self._open.values() if back else ():
-            episode.began_at, episode.seen_at = episode.began_at - back, episode.seen_at - back  # fmt: skip
+            episode.began_at, episode.seen_at = episode.began_at - back, episode.seen_at - back
         if not 0 <= now - self._minute < 60:  # noqa: PLR2004 - a minute
             if self._unlogged:
-                log.info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)  # fmt: skip
+                log.info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)
             self._lines, self._unlogged, self._minute = 0, 0, now
         measured = snapshot.measured
         throttles = measured.columns.throttle_time
@@ -131,17 +129,17 @@ class Episodes:
 
     def _end_quiet(self, snapshot: Snapshot, now: float) -> None:
         """End episodes after a pause; where a node is not read, or reports no throttle times any more, nothing is known to have ended."""
-        quiet = [(place, each) for place, each in self._open.items() if each.seen_at != now]  # fmt: skip
+        quiet = [(place, each) for place, each in self._open.items() if each.seen_at != now]
         if not quiet:
             return
-        columns, read = snapshot.measured.columns, {node.broker for node in snapshot.nodes}  # fmt: skip
+        columns, read = snapshot.measured.columns, {node.broker for node in snapshot.nodes}
         serials = columns.layout.serials[np.isnan(columns.throttle_time)]
         ours = [each.usage.entity.serial for _, each in quiet]
         unknown = set(serials[np.isin(serials, ours)].tolist())
         for place, each in quiet:
             entity = each.usage.entity
             each.quiet |= entity.broker in read and entity.serial not in unknown
-            if now - each.seen_at > (EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS):  # fmt: skip
+            if now - each.seen_at > (EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS):
                 self._end(place)
 
     def _end(self, place: tuple[object, ...]) -> None:
@@ -193,9 +191,9 @@ class Episodes:
 
 def entity_matches(entity: Entity, user: str | None, client_id: str | None) -> bool:
     """Whether an entity is one that requests of a user and client-id are counted under; None is any."""
-    of_user = user is None or entity.user == user or (not entity.user and client_id is not None)  # fmt: skip
-    of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)  # fmt: skip
-    return of_user and of_client and (user is None or client_id is None or bool(entity.user or entity.client_id))  # fmt: skip
+    of_user = user is None or entity.user == user or (not entity.user and client_id is not None)
+    of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)
+    return of_user and of_client and (user is None or client_id is None or bool(entity.user or entity.client_id))
 
 
 def _iso(at: float) -> str:

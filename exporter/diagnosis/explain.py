@@ -115,11 +115,7 @@ def explain(
                 measured_as=(by_user, by_client) if rules.enabled else None,
                 by_client=rules.enabled and rules.metric_tags(name, other)[1] != "",
                 overruled=overruled,
-                shared={
-                    node.broker: node.static_limits[kind]
-                    for node in nodes
-                    if kind in node.static_limits
-                },
+                shared={node.broker: node.static_limits[kind] for node in nodes if kind in node.static_limits},
             )
         )
     return found

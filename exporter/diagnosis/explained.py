@@ -56,11 +56,9 @@ def as_json(
                 "fallback": _json_resolution(kind, fallback),
                 "fallback_limit_state": then,
                 "shared": {
-                    node: in_base_unit(kind, bound) if isfinite(bound) else None
-                    for node, bound in each.shared.items()
+                    node: in_base_unit(kind, bound) if isfinite(bound) else None for node, bound in each.shared.items()
                 },
-                "measured_as": measured_as
-                and dict(zip(("user", "client_id"), measured_as, strict=True)),
+                "measured_as": measured_as and dict(zip(("user", "client_id"), measured_as, strict=True)),
                 "levels": levels,
             }
         )
@@ -91,9 +89,7 @@ def level_text(entity: QuotaEntity, user: str | None, client_id: str | None) -> 
         return str(entity)
     names = []
     if entity.user is not None:
-        names.append(
-            asked_user(None) if unnamed_user else str(QuotaEntity(entity.user))
-        )
+        names.append(asked_user(None) if unnamed_user else str(QuotaEntity(entity.user)))
     if isinstance(entity.client_id, str):
         names.append(asked_client(client_id))
     elif entity.client_id is not None:
@@ -124,8 +120,7 @@ def _shared(explanation: Explanation) -> str:
     """The limits of Strimzi's quotas plugin, and its rule as it is configured."""
     kind, limits = explanation.quota_type, explanation.shared
     amounts = {
-        node: f"{bound:,.10g}{_UNITS[kind]}" if isfinite(bound) else "unlimited"
-        for node, bound in limits.items()
+        node: f"{bound:,.10g}{_UNITS[kind]}" if isfinite(bound) else "unlimited" for node, bound in limits.items()
     }
     if kind is QuotaType.CONTROLLER_MUTATION:
         return "unlimited under Strimzi's quotas plugin"
@@ -162,17 +157,13 @@ def _amount(quota_type: QuotaType, resolution: Resolution) -> str:
     return f"{resolution.bound:,.10g}{_UNITS[quota_type]}"
 
 
-def _json_resolution(
-    quota_type: QuotaType, resolution: Resolution | None
-) -> dict[str, object] | None:
+def _json_resolution(quota_type: QuotaType, resolution: Resolution | None) -> dict[str, object] | None:
     if resolution is None or resolution.entity is None:
         return None
     return _json_rule(quota_type, resolution.entity, resolution.bound)
 
 
-def _json_rule(
-    quota_type: QuotaType, entity: QuotaEntity, bound: float | None
-) -> dict[str, object]:
+def _json_rule(quota_type: QuotaType, entity: QuotaEntity, bound: float | None) -> dict[str, object]:
     rule, level, rule_user, rule_client_id = rule_labels(entity)
     return {
         "rule": rule,

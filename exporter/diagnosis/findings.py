@@ -71,9 +71,7 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _one_user(snapshot)
 
 
-def agent_findings(
-    reads: Iterable[SourceRead], limits: Limits | None
-) -> Iterator[Finding]:
+def agent_findings(reads: Iterable[SourceRead], limits: Limits | None) -> Iterator[Finding]:
     """Whether each agent can be read, which dialect it speaks, and what it leaves out."""
     none = True
     mutations = limits.count(QuotaType.CONTROLLER_MUTATION.quota_key) if limits else 0
@@ -96,19 +94,13 @@ def agent_findings(
             continue
         if table.remark is not None:
             yield _incomplete(source, table.remark)
-        types = {
-            column.bean.get("type")
-            for column in table.layout.columns
-            if column.attribute == "queue-size"
-        }
+        types = {column.bean.get("type") for column in table.layout.columns if column.attribute == "queue-size"}
         unseen = [kind for kind in QuotaType if kind.group not in types]
         missing = _DIALECT_GAPS.get(source.dialect)
         if missing is not None:
             wanted = mutations and "mutation" in missing
             entry = Catalog.DIALECT_GAPS_MATTER if wanted else Catalog.DIALECT_GAPS
-            yield entry.found(
-                source.name, dialect=source.dialect, missing=missing, count=mutations
-            )
+            yield entry.found(source.name, dialect=source.dialect, missing=missing, count=mutations)
         elif unseen:
             names = ", ".join(map(type_name, unseen))
             yield Catalog.SOURCE_WITHOUT_QUEUES.found(source.name, types=names)
@@ -122,16 +114,12 @@ def discovery_findings(snapshot: Snapshot) -> Iterator[Finding]:
         if each.error is None:
             yield Catalog.DISCOVERY_WORKS.found(each.name, count=each.targets)
         else:
-            yield Catalog.DISCOVERY_FAILED.found(
-                each.name, error=each.error, count=each.targets
-            )
+            yield Catalog.DISCOVERY_FAILED.found(each.name, error=each.error, count=each.targets)
 
 
 def callback_classes(snapshot: Snapshot) -> Mapping[str, str | None]:
     """The custom quota callback of each node that has one, by node id; None where only the tags of its beans show one."""
-    found: dict[str, str | None] = {
-        node.broker: None for node in snapshot.nodes if node.quota_callback
-    }
+    found: dict[str, str | None] = {node.broker: None for node in snapshot.nodes if node.quota_callback}
     return found if snapshot.limits is None else found | overruling(snapshot.limits)
 
 
@@ -157,23 +145,17 @@ def _sources(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         if source.late and source.read_at is not None:
             age = max(0.0, snapshot.taken_at - source.read_at)
-            yield Catalog.SOURCE_LATE.found(
-                source.name, dialect=source.dialect, age=age
-            )
+            yield Catalog.SOURCE_LATE.found(source.name, dialect=source.dialect, age=age)
         if source.remark is not None:
             yield _incomplete(source, source.remark)
 
 
 def _unreadable(source: SourceHealth) -> Finding:
-    return Catalog.SOURCE_UNREADABLE.found(
-        source.name, dialect=source.dialect, error=source.error
-    )
+    return Catalog.SOURCE_UNREADABLE.found(source.name, dialect=source.dialect, error=source.error)
 
 
 def _incomplete(source: SourceHealth, remark: str) -> Finding:
-    return Catalog.SOURCE_INCOMPLETE.found(
-        source.name, dialect=source.dialect, remark=remark
-    )
+    return Catalog.SOURCE_INCOMPLETE.found(source.name, dialect=source.dialect, remark=remark)
 
 
 def _limits(snapshot: Snapshot) -> Iterator[Finding]:
@@ -210,9 +192,7 @@ def _measured(snapshot: Snapshot) -> Iterator[Finding]:
         yield Catalog.NO_TRAFFIC.found(rules=known)
         for source in snapshot.sources:
             if source.up and source.hint is not None:
-                yield Catalog.SOURCE_WITHOUT_ENTITIES.found(
-                    source.name, dialect=source.dialect, hint=source.hint
-                )
+                yield Catalog.SOURCE_WITHOUT_ENTITIES.found(source.name, dialect=source.dialect, hint=source.hint)
 
 
 def _folded(snapshot: Snapshot) -> Iterator[Finding]:
@@ -224,13 +204,9 @@ def _folded(snapshot: Snapshot) -> Iterator[Finding]:
     ):
         if crowded:
             counts = (f"{count} of {kind.label}" for kind, count in crowded.items())
-            yield finding.found(
-                counts=", ".join(counts), most=folds.max_entities, overflow=OVERFLOW
-            )
+            yield finding.found(counts=", ".join(counts), most=folds.max_entities, overflow=OVERFLOW)
     if snapshot.measured and not snapshot.entities:
-        yield Catalog.ENTITIES_LEFT_OUT.found(
-            count=len(snapshot.measured), excluded=folds.excluded, idle=folds.idle
-        )
+        yield Catalog.ENTITIES_LEFT_OUT.found(count=len(snapshot.measured), excluded=folds.excluded, idle=folds.idle)
     if callbacks.left_out:
         tags = ", ".join(map(shown, callbacks.left_out))
         yield Catalog.CALLBACK_TAGS_LEFT_OUT.found(tags=tags)
@@ -258,9 +234,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
             limits_text = ", ".join(shares) or "no limit"
             yield Catalog.STATIC_LIMITS.found(node.broker, limits=limits_text)
         if node.throttle_factor is not None and node.throttle_factor < 1:
-            yield Catalog.STORAGE_THROTTLED.found(
-                node.broker, factor=node.throttle_factor
-            )
+            yield Catalog.STORAGE_THROTTLED.found(node.broker, factor=node.throttle_factor)
         if node.load.idle is not None and node.load.idle < HARDLY_IDLE:
             yield Catalog.NODE_SATURATED.found(
                 node.broker,
@@ -268,15 +242,11 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
                 clients=_most_request_time(snapshot, node.broker),
             )
         if node.utilization_disagreements:
-            yield Catalog.UTILIZATION_DIFFERS.found(
-                node.broker, count=node.utilization_disagreements
-            )
+            yield Catalog.UTILIZATION_DIFFERS.found(node.broker, count=node.utilization_disagreements)
 
 
 def _most_request_time(snapshot: Snapshot, broker: str) -> str:
-    of_node = Selection(
-        order=Order.USAGE, show=Show.ALL, quota_type=QuotaType.REQUEST, broker=broker
-    )
+    of_node = Selection(order=Order.USAGE, show=Show.ALL, quota_type=QuotaType.REQUEST, broker=broker)
     found = matching(snapshot.measured, of_node)
     clients = [
         f"{shown(entity_name(each.entity.user, each.entity.client_id))} {measured(QuotaType.REQUEST, each.usage)}"
@@ -300,9 +270,7 @@ def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
         busiest = max(users, key=lambda user: by_user[user])
         share = by_user[busiest] / total
         if share > _MOST:
-            yield Catalog.ONE_USER_HAS_TRAFFIC.found(
-                shown(busiest), share=share, count=len(users)
-            )
+            yield Catalog.ONE_USER_HAS_TRAFFIC.found(shown(busiest), share=share, count=len(users))
 
 
 def _unused(limits: Limits, snapshot: Snapshot) -> Iterator[Finding]:
@@ -312,13 +280,9 @@ def _unused(limits: Limits, snapshot: Snapshot) -> Iterator[Finding]:
     overruled = [rule for rule in idle if rule.overruled_by is not None]
     rest = [rule for rule in idle if rule.overruled_by is None]
     if overruled:
-        yield Catalog.LIMITS_OVERRULED.found(
-            count=len(overruled), total=len(rules), examples=_examples(overruled)
-        )
+        yield Catalog.LIMITS_OVERRULED.found(count=len(overruled), total=len(rules), examples=_examples(overruled))
     if rest and snapshot.measured:
-        yield Catalog.LIMITS_UNUSED.found(
-            count=len(rest), total=len(rules), examples=_examples(rest)
-        )
+        yield Catalog.LIMITS_UNUSED.found(count=len(rest), total=len(rules), examples=_examples(rest))
 
 
 def _examples(rules: Sequence[RuleUsage]) -> str:

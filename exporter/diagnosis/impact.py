@@ -69,9 +69,7 @@ class IpImpact:
         return self.usage / self.after if isfinite(self.after) else None
 
 
-def impacts(
-    old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]
-) -> list[Impact]:
+def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> list[Impact]:
     """
     All entities that get another rule, or another value of the same rule; the highest utilization after the change first.
 
@@ -88,10 +86,7 @@ def impacts(
     for kind in QuotaType:
         if dict(before[kind]) == dict(after[kind]):
             continue
-        decided = {
-            tags: (*_decided(before[kind], tags), *_decided(after[kind], tags))
-            for tags in sorted(known)
-        }
+        decided = {tags: (*_decided(before[kind], tags), *_decided(after[kind], tags)) for tags in sorted(known)}
         pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
         for tags, (old_tags, old_rule, new_tags, new_rule) in decided.items():
             if (old_tags, old_rule) == (new_tags, new_rule):
@@ -113,14 +108,10 @@ def impacts(
                     window_restarts=old_tags != new_tags,
                 )
             )
-    return sorted(
-        found, key=lambda each: (-(each.utilization_after or 0.0), each.after is None)
-    )
+    return sorted(found, key=lambda each: (-(each.utilization_after or 0.0), each.after is None))
 
 
-def ip_impacts(
-    old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]
-) -> list[IpImpact]:
+def ip_impacts(old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]) -> list[IpImpact]:
     """All measured addresses that get another limit. Brokers measure only addresses that already have a limit."""
     rates: dict[str, list[float]] = defaultdict(list)
     for node in nodes:
@@ -140,9 +131,7 @@ def ip_impacts(
     return sorted(found, key=lambda impact: -(impact.utilization_after or 0.0))
 
 
-def reaching(
-    changes: Iterable[RuleChange], measured: Sequence[EntityUsage]
-) -> list[str]:
+def reaching(changes: Iterable[RuleChange], measured: Sequence[EntityUsage]) -> list[str]:
     """
     New limits of clients that today's usage is not far below, a sentence for each.
 

@@ -33,9 +33,7 @@ _DENIED: Final = (401, 403)
 _REFUSALS: Final = (*_DENIED, 421)
 
 
-async def clocks(
-    configs: Iterable[SourceConfig], clock: Callable[[], float] = time.time
-) -> list[Finding]:
+async def clocks(configs: Iterable[SourceConfig], clock: Callable[[], float] = time.time) -> list[Finding]:
     """Compare each agent's clock, which is its node's, with this machine's. Agents that send no time are left out."""
     found = await asyncio.gather(*(_clock(config, clock) for config in configs))
     return [finding for finding in found if finding is not None]
@@ -60,9 +58,7 @@ async def _clock(config: SourceConfig, clock: Callable[[], float]) -> Finding | 
     return clock_compared(config.label, date, asked_at, clock())
 
 
-def clock_compared(
-    source: str, date: str | None, asked_at: float, answered_at: float
-) -> Finding | None:
+def clock_compared(source: str, date: str | None, asked_at: float, answered_at: float) -> Finding | None:
     """
     Whether two clocks agree; None when the agent sent no time.
 
@@ -99,9 +95,7 @@ async def listening(server: ServerConfig) -> list[Finding]:
     if most < wanted:
         advice = advice_of_files(wanted)
         hint = f"{advice[0].upper()}{advice[1:]}."
-        findings.append(
-            Catalog.TOO_FEW_FILES.found(most=most, wanted=wanted, hint=hint)
-        )
+        findings.append(Catalog.TOO_FEW_FILES.found(most=most, wanted=wanted, hint=hint))
     return findings
 
 

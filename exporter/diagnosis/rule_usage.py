@@ -116,9 +116,7 @@ def _client_hits(usages: Usages) -> Mapping[tuple[QuotaType, QuotaEntity], Usage
     return hits
 
 
-def _connection_rules(
-    rules: Mapping[str, float], nodes: Sequence[NodeUsage] | None
-) -> list[RuleUsage]:
+def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage] | None) -> list[RuleUsage]:
     """Rules for addresses. A broker looks up a rule for the name of a host itself, so its hits are unknown."""
     owners = {host_address(name): name for name in rules if is_address(name)}
     hits: dict[str, list[IpUsage]] = defaultdict(list)
@@ -126,11 +124,7 @@ def _connection_rules(
         for ip, usage in node.connections.ips.items():
             name = owners.get(ip, DEFAULT_IP)
             if name in rules:
-                hits[name].append(
-                    IpUsage(
-                        broker=node.broker, ip=ip, rate=usage.rate, limit=rules[name]
-                    )
-                )
+                hits[name].append(IpUsage(broker=node.broker, ip=ip, rate=usage.rate, limit=rules[name]))
     return [
         RuleUsage(
             entity=IpEntity(DEFAULT if name == DEFAULT_IP else name),

@@ -103,16 +103,10 @@ def in_order(usages: Usages, selection: Selection, most: int | None = None) -> U
         ascending = number if selection.backwards else -number
         first = np.argsort(ascending, kind="stable")[:count]
         return Usages(usages.columns, usages.rows[first])
-    if (
-        not selection.backwards
-        and 0 < count < len(usages)
-        and selection.order in _FIRST
-    ):
+    if not selection.backwards and 0 < count < len(usages) and selection.order in _FIRST:
         # rows are made only of those that the first number does not rule out already
         number = _FIRST[selection.order](usages.columns)
-        usages = usages.where(
-            number >= np.partition(number[usages.rows], -count)[-count]
-        )
+        usages = usages.where(number >= np.partition(number[usages.rows], -count)[-count])
     key = _KEYS[selection.order]
     places = range(len(usages))
     if not selection.backwards:
@@ -122,9 +116,7 @@ def in_order(usages: Usages, selection: Selection, most: int | None = None) -> U
         known = [at for at in places if not has_number or has_number(usages[at])]
         chosen = nlargest(count, known, key=lambda at: key(usages[at]))
         rest = set(places).difference(known)
-        chosen += nsmallest(
-            count - len(chosen), sorted(rest), key=lambda at: _by_name(usages[at])
-        )
+        chosen += nsmallest(count - len(chosen), sorted(rest), key=lambda at: _by_name(usages[at]))
     return Usages(usages.columns, usages.rows[chosen])
 
 
@@ -160,9 +152,7 @@ def _was_throttled(columns: Columns) -> NDArray[np.bool_]:
 
 _SHOWN: Final[dict[Show, Callable[[Columns], NDArray[np.bool_]]]] = {
     Show.LIMITED: lambda columns: (
-        ~np.isnan(columns.layout.limits)
-        | columns.layout.limits_unknown
-        | _was_throttled(columns)
+        ~np.isnan(columns.layout.limits) | columns.layout.limits_unknown | _was_throttled(columns)
     ),
     Show.NEAR: lambda columns: _was_throttled(columns) | (columns.used >= NEAR),
     Show.THROTTLED: _was_throttled,

@@ -60,9 +60,7 @@ class Trails:
 
     """
 
-    def __init__(
-        self, steps: int = STEPS, step_seconds: float = STEP_SECONDS, most: int = MOST
-    ) -> None:
+    def __init__(self, steps: int = STEPS, step_seconds: float = STEP_SECONDS, most: int = MOST) -> None:
         self._steps = steps
         self._step_seconds = step_seconds
         self._most = most
@@ -130,8 +128,7 @@ class Trails:
         values = self._values[:, (self._now - ages) % self._steps, slot]
         used, usage, throttle_time = values.astype(np.float64)
         return Trail(
-            times=(self._now - self._set_back - ages.astype(np.float64))
-            * self._step_seconds,
+            times=(self._now - self._set_back - ages.astype(np.float64)) * self._step_seconds,
             step_seconds=self._step_seconds,
             used=used,
             usage=usage,

@@ -107,9 +107,7 @@ def amount(quota_type: QuotaType | None, value: float) -> str:
     """
     if quota_type is None:
         return f"{digits(value)} conn/s"
-    return measured(
-        quota_type, value / 100 if quota_type is QuotaType.REQUEST else value
-    )
+    return measured(quota_type, value / 100 if quota_type is QuotaType.REQUEST else value)
 
 
 def measured(quota_type: QuotaType, value: float) -> str:
@@ -255,11 +253,7 @@ def handlers_idle(snapshot: Snapshot) -> str:
 
     ``unknown`` when no agent reports it, and ``4% on node 2`` or ``4% on node 2 (1 of 2 nodes report it)`` as in `muted`.
     """
-    reported = [
-        (idle, node.broker)
-        for node in snapshot.nodes
-        if (idle := node.load.idle) is not None
-    ]
+    reported = [(idle, node.broker) for node in snapshot.nodes if (idle := node.load.idle) is not None]
     if not reported:
         return UNKNOWN
     idle, node_id = min(reported)

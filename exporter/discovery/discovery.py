@@ -66,9 +66,7 @@ class Discovery:
         roster.settled.clear()
         self._settle()
 
-    async def run(
-        self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
-    ) -> None:
+    async def run(self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         """Look until canceled."""
 
         async def follow(finder: Finder) -> None:
@@ -96,9 +94,7 @@ class Discovery:
                 self._found[name] = before.found[name]
         self._roster.settled.set()
 
-    async def change(
-        self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool
-    ) -> None:
+    async def change(self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool) -> None:
         """
         Read the found nodes with other settings, or beside other configured sources; ``renew`` makes all their sources again.
 
@@ -146,12 +142,7 @@ class Discovery:
 
     async def _have(self, known: Mapping[str, FoundNodes], *, renew: bool) -> None:
         """Let the roster follow what the finders found. Raises as that does."""
-        targets = [
-            target
-            for finder in self._finders
-            if finder.name in known
-            for target in known[finder.name].targets
-        ]
+        targets = [target for finder in self._finders if finder.name in known for target in known[finder.name].targets]
         await self._roster.follow(
             merged(self._fixed, targets, self._common),
             renew=renew,
@@ -181,9 +172,7 @@ class Discovery:
                 error=error,
                 last_ones_kept=health.targets,
             )
-        self._health[finder.name] = replace(
-            health, error=error, errors_total=health.errors_total + 1
-        )
+        self._health[finder.name] = replace(health, error=error, errors_total=health.errors_total + 1)
 
     def _settle(self) -> None:
         """Let the first collection begin once every finder has looked."""
@@ -191,9 +180,7 @@ class Discovery:
             self._roster.settled.set()
 
 
-def build_roster(
-    config: Config, open_admin: OpenAdmin
-) -> tuple[Roster, Discovery | None]:
+def build_roster(config: Config, open_admin: OpenAdmin) -> tuple[Roster, Discovery | None]:
     """
     The sources, and what finds more of them where that is configured.
 
@@ -220,9 +207,7 @@ def build_finders(config: Config, open_admin: OpenAdmin) -> tuple[Finder, ...]:
     return tuple(finders)
 
 
-def discovery_of(
-    config: Config, finders: Sequence[Finder], roster: Roster
-) -> Discovery:
+def discovery_of(config: Config, finders: Sequence[Finder], roster: Roster) -> Discovery:
     """The discovery that lets the roster follow these finders."""
     timeout = read_timeout(config.kafka) if config.kafka else 60.0
     common = config.discovery.source

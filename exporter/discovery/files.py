@@ -111,9 +111,7 @@ class FileFinder:
         if text is None:
             return target_of(self._config.url, values)
         if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
-            raise ValueError(
-                f"the label {label} is {shown(text)!r}, which is no node id"
-            )
+            raise ValueError(f"the label {label} is {shown(text)!r}, which is no node id")
         return target_of(self._config.url, values, int(text))
 
 
@@ -179,9 +177,7 @@ def _of_group(group: object) -> Iterator[FileTarget]:
     if not isinstance(group, dict) or not group.keys() <= {"targets", "labels"}:
         raise ValueError("expected `targets` and perhaps `labels`, and nothing else")
     labels = group.get("labels") or {}
-    if not isinstance(labels, dict) or not all(
-        isinstance(part, str) for item in labels.items() for part in item
-    ):
+    if not isinstance(labels, dict) or not all(isinstance(part, str) for item in labels.items() for part in item):
         raise ValueError("labels are not names with texts")
     targets = group.get("targets")
     if not isinstance(targets, list) or not all(isinstance(t, str) for t in targets):

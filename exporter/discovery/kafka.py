@@ -85,9 +85,7 @@ class KafkaFinder:
         targets = tuple(self._targets(brokers, controllers, problems))
         return FoundNodes(targets=targets, problem="; ".join(problems) or None)
 
-    def _controllers(
-        self, brokers: Sequence[Node], problems: list[str]
-    ) -> Sequence[Node]:
+    def _controllers(self, brokers: Sequence[Node], problems: list[str]) -> Sequence[Node]:
         try:
             answer = self._admin.describe_voters()
         except ClientError as error:

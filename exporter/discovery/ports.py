@@ -47,9 +47,7 @@ class PortSearch:
 
     """
 
-    def __init__(
-        self, common: FoundSourceConfig, build: Callable[[SourceConfig], Source]
-    ) -> None:
+    def __init__(self, common: FoundSourceConfig, build: Callable[[SourceConfig], Source]) -> None:
         timeout = min(_SECONDS, common.timeout_seconds)
         self._common = common.model_copy(update={"timeout_seconds": timeout})
         self._build = build
@@ -65,7 +63,7 @@ class PortSearch:
         problems = [nodes.problem] if nodes.problem else []
         if missing:
             more = f", nor those of {len(missing) - 1} more nodes" * (len(missing) > 1)
-            problems.append(f"{missing[0]}{more}: set discovery.kafka.url to the address of the agents")  # fmt: skip
+            problems.append(f"{missing[0]}{more}: set discovery.kafka.url to the address of the agents")
         targets = tuple(each for each in found if isinstance(each, NodeTarget))
         return FoundNodes(targets=targets, problem="; ".join(problems) or None)
 
@@ -75,12 +73,12 @@ class PortSearch:
             return self._known[key]
         async with self._places:
             answers = await asyncio.gather(*(self._read(node, end) for end in USUAL))
-        read = [(end, each) for end, each in zip(USUAL, answers, strict=True) if isinstance(each, BeanTable)]  # fmt: skip
+        read = [(end, each) for end, each in zip(USUAL, answers, strict=True) if isinstance(each, BeanTable)]
         # an agent that has no value of Kafka's is of another program, or of a broker without quotas
         read.sort(key=lambda each: not len(each[1].values))
         if not read:
-            tried = "; ".join(f"{end} {each}" for end, each in zip(USUAL, answers, strict=True))  # fmt: skip
-            return f"the agent of node {node.node_id} at {node.name} is not found ({tried})"  # fmt: skip
+            tried = "; ".join(f"{end} {each}" for end, each in zip(USUAL, answers, strict=True))
+            return f"the agent of node {node.node_id} at {node.name} is not found ({tried})"
         end, table = read[0]
         target = _at(node, end)
         if len(table.values):

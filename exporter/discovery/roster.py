@@ -172,9 +172,7 @@ class Roster:
             known = self._candidates.get(name)
             if table is not None and (known is None or known.node_id != table.node_id):
                 self._candidates.pop(name, None)
-                known = self._candidates[name] = _Candidate(
-                    table.node_id, read.health, now
-                )
+                known = self._candidates[name] = _Candidate(table.node_id, read.health, now)
             if known is not None:
                 known.probation = max(0, known.probation - 1) if good else _GOOD_READS
                 known.health = read.health
@@ -235,9 +233,7 @@ class Roster:
                 rivals.setdefault(read.table.node_id, []).append(read.health.name)
         chosen: dict[str, str] = {}
         for node_id, names in (late | in_time).items():
-            chosen[node_id] = (
-                names[0] if len(names) == 1 else self._first(node_id, names)
-            )
+            chosen[node_id] = names[0] if len(names) == 1 else self._first(node_id, names)
         return chosen
 
     def _first(self, node_id: str, names: list[str]) -> str:
@@ -256,9 +252,7 @@ class Roster:
         """Where a source stands among those that answer for a node; the least is in use."""
         known = self._candidates.get(name)
         established = known is not None and known.node_id == node_id
-        order = (
-            list(self._candidates).index(name) if established else len(self._candidates)
-        )
+        order = list(self._candidates).index(name) if established else len(self._candidates)
         confirmed = self._confirmed.get(name)
         ids = (each.node_id or confirmed for each in self.all if each.name == name)
         return name in self._found, next(ids, None) != node_id, order
@@ -284,9 +278,7 @@ class Roster:
         for name in names:
             self._candidates.pop(name, None)
         self._failing -= names
-        self._in_use = {
-            node_id: name for node_id, name in self._in_use.items() if name not in names
-        }
+        self._in_use = {node_id: name for node_id, name in self._in_use.items() if name not in names}
         self._gone += gone
         await self._close_those_gone()
 

@@ -65,9 +65,7 @@ class Finder(Protocol):
         ...
 
 
-def target_of(
-    template: str, values: Mapping[str, str], node_id: int | None = None
-) -> NodeTarget:
+def target_of(template: str, values: Mapping[str, str], node_id: int | None = None) -> NodeTarget:
     """
     The target at a URL that is a template with placeholders such as ``{host}``, filled with these values.
 
@@ -150,9 +148,7 @@ def merged(
     return kept
 
 
-def confirmed(
-    fixed: Iterable[SourceConfig], found: Iterable[NodeTarget]
-) -> dict[str, str]:
+def confirmed(fixed: Iterable[SourceConfig], found: Iterable[NodeTarget]) -> dict[str, str]:
     """The ids that a discovery knows of the addresses of configured sources, by the name of these."""
     ids: dict[str, str] = {}
     for target in found:
@@ -165,9 +161,7 @@ def confirmed(
 def source_of(target: NodeTarget, common: FoundSourceConfig) -> SourceConfig:
     """The source for a target, with the settings that all found ones have. Raises ``ValueError`` for an invalid URL."""
     settings = {name: getattr(common, name) for name in type(common).model_fields}
-    return SourceConfig(
-        url=target.url, name=target.name, node_id=target.node_id, **settings
-    )
+    return SourceConfig(url=target.url, name=target.name, node_id=target.node_id, **settings)
 
 
 def _marks(config: SourceConfig) -> set[object]:

@@ -39,9 +39,7 @@ class PerEntity:
 
 by_node: Final[Labels] = attrgetter("broker", "user", "client_id")
 """Labels of a family of one quota type."""
-by_type_and_node: Final[Labels] = attrgetter(
-    "quota_type.label", "broker", "user", "client_id"
-)
+by_type_and_node: Final[Labels] = attrgetter("quota_type.label", "broker", "user", "client_id")
 """Labels of a family of all quota types."""
 by_name: Final[Labels] = attrgetter("user", "client_id")
 """Labels of a family that is the same on all nodes."""
@@ -109,9 +107,7 @@ def _column(path: str, *, detail: bool = False) -> Values:
 
 def _peaks(name: str) -> Values:
     read: Values = attrgetter(f"peaks.{name}")
-    return lambda shown: (
-        shown.shown.layout.absent if shown.peaks is None else read(shown)
-    )
+    return lambda shown: shown.shown.layout.absent if shown.peaks is None else read(shown)
 
 
 _MUTATION = QuotaType.CONTROLLER_MUTATION
@@ -131,17 +127,11 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
     catalog.FETCH_LIMIT: _of(QuotaType.FETCH, _LIMITS, shared=True),
     catalog.REQUEST_LIMIT: _of(QuotaType.REQUEST, _LIMITS, shared=True),
     catalog.CONTROLLER_MUTATION_LIMIT: _of(_MUTATION, _LIMITS, shared=True),
-    catalog.CONTROLLER_MUTATION_BURST: _of(
-        _MUTATION, _column("shown.layout.bursts"), shared=True
-    ),
-    catalog.RULE_INFO: _typed(
-        _column("shown.layout.ruled", detail=True), shared=True, of_rule=True
-    ),
+    catalog.CONTROLLER_MUTATION_BURST: _of(_MUTATION, _column("shown.layout.bursts"), shared=True),
+    catalog.RULE_INFO: _typed(_column("shown.layout.ruled", detail=True), shared=True, of_rule=True),
     catalog.UTILIZATION: _typed(_column("shown.utilization", detail=True)),
     catalog.UTILIZATION_MAX: _typed(_peaks("utilization")),
-    catalog.REPORTED_UTILIZATION: _typed(
-        _column("shown.reported_utilization", detail=True)
-    ),
+    catalog.REPORTED_UTILIZATION: _typed(_column("shown.reported_utilization", detail=True)),
     catalog.BURST_USED: _of(_MUTATION, _column("shown.burst_used", detail=True)),
     catalog.BURST_USED_MAX: _of(_MUTATION, _peaks("burst_used")),
     catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND: _tagged(QuotaType.PRODUCE),

@@ -58,9 +58,7 @@ class Names:
             self.marks = taken(last.marks, before, 0).copy()
             # where it is another entity, or beside another one than before
             others = np.where(before < 0, -2, before)
-            look = (
-                others != np.append([-1], others[:-1])[: len(others)] + 1
-            ) | self.remade
+            look = (others != np.append([-1], others[:-1])[: len(others)] + 1) | self.remade
             look[1:] |= self.remade[:-1]
         entities = layout.entities
         for row in np.flatnonzero(look).tolist():
@@ -169,7 +167,7 @@ class EntityLines:
             # of the rows that share a series the first one with a value shows it
             sharing, numbers = series
             finite = np.isfinite(values[sharing])
-            sharing, first = sharing[finite], np.unique(numbers[finite], return_index=True)[1]  # fmt: skip
+            sharing, first = sharing[finite], np.unique(numbers[finite], return_index=True)[1]
             values = values.copy()
             values[np.delete(sharing, first)] = np.nan
         if same and np.array_equal(values.view(np.int64), self._values.view(np.int64)):
@@ -178,9 +176,7 @@ class EntityLines:
         self._given = given
         return pieces
 
-    def _carry(
-        self, rows: slice, names: Names
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _carry(self, rows: slice, names: Names) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """
         Move to the rows of this snapshot, with what there is of the last one.
 

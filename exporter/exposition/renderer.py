@@ -32,9 +32,7 @@ class Renderer:
         }
         self._forget()
 
-    def render(
-        self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT
-    ) -> bytes:
+    def render(self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT) -> bytes:
         """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
         with self._lock:
             try:
@@ -53,9 +51,7 @@ class Renderer:
         for family in families():
             column = COLUMNS.get(family)
             self._lines[family] = (
-                RowLines(family, self._cluster)
-                if column is None
-                else EntityLines(family, column, self._cluster)
+                RowLines(family, self._cluster) if column is None else EntityLines(family, column, self._cluster)
             )
 
     def _rendered(self, view: Exposed, text_format: TextFormat) -> bytes:
@@ -73,9 +69,7 @@ class Renderer:
             self._text = text.getvalue()
         return self._text
 
-    def _written(
-        self, view: Exposed, text_format: TextFormat
-    ) -> tuple[int, BytesIO | None]:
+    def _written(self, view: Exposed, text_format: TextFormat) -> tuple[int, BytesIO | None]:
         """
         Write what is not as it was.
 

@@ -174,10 +174,7 @@ def _of_limits(shown: Snapshot) -> _Rows:
     limits, health = shown.limits, shown.limits_health
     if limits is not None:
         for kind, rules in limits.rules.items():
-            bounds = [
-                (rule_labels(entity), in_base_unit(kind, bound))
-                for entity, bound in rules.items()
-            ]
+            bounds = [(rule_labels(entity), in_base_unit(kind, bound)) for entity, bound in rules.items()]
             for labels, bound in sorted(bounds):
                 yield _RULES[kind], labels, bound
         for ip, rate in sorted(limits.connection_limits.items()):
@@ -244,8 +241,7 @@ def _of_exporter(shown: Snapshot, now: float) -> _Rows:
 def rule_labels(entity: QuotaEntity) -> tuple[str, str, str, str]:
     """The labels ``rule``, ``level``, ``rule_user`` and ``rule_client_id`` of a configured entity: empty for a dimension that it has not."""
     user, client_id = (
-        "<default>" if isinstance(name, DefaultType) else name or ""
-        for name in (entity.user, entity.client_id)
+        "<default>" if isinstance(name, DefaultType) else name or "" for name in (entity.user, entity.client_id)
     )
     return entity.rule, entity.level.value, user, client_id
 

@@ -53,9 +53,7 @@ class Causes:
         self._found: NDArray[np.int8] = np.empty(0, np.int8)
         """By row what was inferred of this evidence, -1 where nothing yet."""
 
-    def find(
-        self, read: Columns, limits: Limits | None, at: float, *, controller_read: bool
-    ) -> Columns:
+    def find(self, read: Columns, limits: Limits | None, at: float, *, controller_read: bool) -> Columns:
         """
         What was read of all nodes at a Unix time in seconds, with the cause of every throttled entity.
 
@@ -65,25 +63,18 @@ class Causes:
         self._remember(read, at)
         layout, throttle = read.layout, read.throttle_time
         causes = np.zeros(len(layout), np.int8)
-        causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(
-            ThrottleCause.OWN
-        )
+        causes[np.flatnonzero(throttle[layout.own] > 0)] = CAUSES.index(ThrottleCause.OWN)
         requests = layout.of_type(QuotaType.REQUEST)
         throttled = np.flatnonzero(causes[requests]) + requests.start
         settings = {} if limits is None else limits.nodes
         windows = np.array(
-            [
-                settings[node].quota_window_seconds if node in settings else np.inf
-                for node in layout.nodes
-            ]
+            [settings[node].quota_window_seconds if node in settings else np.inf for node in layout.nodes]
         )
         proven = throttle[throttled] > windows[layout.node_numbers[throttled]]
         causes[throttled[proven]] = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
         unclear = throttled[~proven & ~self._at_limit.among(throttled)]
         if unclear.size:
-            causes[unclear] = self._inferred(
-                layout, unclear, limits, controller_read=controller_read
-            )
+            causes[unclear] = self._inferred(layout, unclear, limits, controller_read=controller_read)
         return replace(read, causes=fixed(causes))
 
     def _inferred(
@@ -114,9 +105,7 @@ class Causes:
             if self._debtors.share_a_name(entity):
                 cause = ThrottleCause.CONTROLLER_MUTATION
             elif ruled is not None and not ruled.overlap(entity):
-                cause = (
-                    ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
-                )
+                cause = ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
             elif ruled is not None and entity.limit is None:
                 cause = ThrottleCause.CONTROLLER_MUTATION
             elif controller_read and not self._mutators.overlap(entity):
@@ -146,11 +135,7 @@ class _Clients:
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
         # None is the place of a name that a look-up leaves open.
-        self._index = {
-            pair
-            for user, client_id in names
-            for pair in product({user, None}, {client_id, None})
-        }
+        self._index = {pair for user, client_id in names for pair in product({user, None}, {client_id, None})}
 
     def overlap(self, entity: Entity) -> bool:
         """Whether some may be the entity's clients: equal in each name that both have."""

@@ -27,23 +27,18 @@ _OF_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
 class UsageReader:
     """The entities that count, and where to read what they used; the ``last`` layout is kept if entities and limits are the same."""
 
-    def __init__(
-        self, placed: Placed, counted: NDArray[np.bool_], last: Layout
-    ) -> None:
+    def __init__(self, placed: Placed, counted: NDArray[np.bool_], last: Layout) -> None:
         layout, rows = placed.layout, np.flatnonzero(counted)
         if len(rows) < len(layout):
             layout = layout.changed(np.flatnonzero(~counted))
-        if len(layout) == len(last) and not any(
-            map(is_not, layout.entities, last.entities)
-        ):
+        if len(layout) == len(last) and not any(map(is_not, layout.entities, last.entities)):
             layout = last
         here = np.full(len(placed.layout), -1)
         here[rows] = np.arange(len(rows))
         self.placed, self.counted, self.layout = placed, counted, layout
         self.places = {meaning: at[rows] for meaning, at in placed.places.items()}
         self._folded = {
-            meaning: (places[here[of] >= 0], here[of[here[of] >= 0]])
-            for meaning, (places, of) in placed.folded.items()
+            meaning: (places[here[of] >= 0], here[of[here[of] >= 0]]) for meaning, (places, of) in placed.folded.items()
         }
         self._usage_divisors = _OF_USAGE[layout.types]
         # NaN after a minute without a throttle is 0 where a node measures it: it has the column. Of controller mutations that holds
@@ -80,9 +75,7 @@ class UsageReader:
         else:
             np.fmax.at(column, rows, each)
 
-    def _in_base_units(
-        self, meaning: Meaning, numbers: Floats, rows: Rows | slice
-    ) -> Floats:
+    def _in_base_units(self, meaning: Meaning, numbers: Floats, rows: Rows | slice) -> Floats:
         """Kafka's numbers of some rows; what is not finite becomes NaN, or 0 where nothing was throttled."""
         known = np.isfinite(numbers)
         if meaning is Meaning.TOKENS:

@@ -77,9 +77,7 @@ def deciding(limits: Limits | None, *, callback_seen: bool = False) -> Limits | 
     """
     if limits is None or callback_seen:
         return None
-    configured = any(
-        settings.quota_callback_class for settings in limits.nodes.values()
-    )
+    configured = any(settings.quota_callback_class for settings in limits.nodes.values())
     return None if configured else limits
 
 
@@ -114,7 +112,7 @@ def limited(
             # The Admin API does not report the settings of a node that is only a controller: a broker's are the best guess.
             guess = next(iter(rules.nodes.values()), NodeSettings())
             node = rules.nodes.get(entity.broker, guess)
-            seconds = node.controller_quota_samples * node.controller_quota_window_seconds  # fmt: skip
+            seconds = node.controller_quota_samples * node.controller_quota_window_seconds
             burst = limit * seconds
     now = resolution, limit, burst
     if (entity.resolution, entity.limit, entity.burst_tokens) == now:

@@ -56,9 +56,7 @@ class NodeNumbers:
         for meaning, places in node.places.items():
             instead = 0.0 if meaning in _THROTTLES else None
             self.reported[meaning] = {
-                about: value / DIVISORS.get(meaning, 1.0)
-                if isfinite(value := float(values[at]))
-                else instead
+                about: value / DIVISORS.get(meaning, 1.0) if isfinite(value := float(values[at])) else instead
                 for about, at in places.items()
             }
         leads = self.one(Meaning.ACTIVE_CONTROLLER)
@@ -168,9 +166,7 @@ class NodeUsages:
             ),
         )
 
-    def _connections(
-        self, numbers: NodeNumbers, limits: Limits | None, settings: NodeSettings
-    ) -> ConnectionUsage:
+    def _connections(self, numbers: NodeNumbers, limits: Limits | None, settings: NodeSettings) -> ConnectionUsage:
         if limits is not self._limits:
             self._limits = limits
             self._ip_limits = IpLimits(limits.connection_limits) if limits else None
@@ -178,9 +174,7 @@ class NodeUsages:
         default, own = settings.connection_limit, settings.listener_connection_limits
         reported, total = numbers.reported, numbers.one(Meaning.BROKER_CONNECTIONS)
         ips = {
-            ip: rate
-            for ip, rate in reported[Meaning.IP_CONNECTIONS].items()
-            if rules is None or rules.may_limit(ip)
+            ip: rate for ip, rate in reported[Meaning.IP_CONNECTIONS].items() if rules is None or rules.may_limit(ip)
         }
         return ConnectionUsage(
             broker=LimitedRate(rate=total, limit=default),
@@ -239,10 +233,7 @@ def _disagreements(shown: UsageReader, read: Columns) -> dict[str, int]:
     apart |= np.isnan(reported) != np.isnan(ours)
     apart &= ~np.isnan(read.usage[rows])
     numbers = layout.node_numbers[rows]
-    return {
-        layout.nodes[number]: int(apart[numbers == number].sum())
-        for number in set(numbers.tolist())
-    }
+    return {layout.nodes[number]: int(apart[numbers == number].sum()) for number in set(numbers.tolist())}
 
 
 def _throttled_seconds(numbers: NodeNumbers, sums: HistogramSums) -> dict[str, float]:

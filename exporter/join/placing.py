@@ -328,9 +328,7 @@ def labels_of(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _identity(
-    meaning: ColumnMeaning, tags: Sequence[str]
-) -> tuple[str, str, str, tuple[str, ...] | None]:
+def _identity(meaning: ColumnMeaning, tags: Sequence[str]) -> tuple[str, str, str, tuple[str, ...] | None]:
     """What distinguishes an entity from others of its node; of a callback's the tags that are shown."""
     if meaning.callback is None:
         kind, user, client_id = meaning.tags or (QuotaType.PRODUCE, "", "")

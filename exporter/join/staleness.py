@@ -26,9 +26,7 @@ from ..snapshot.layout import TYPES, Rows
 from .limiting import NO_RULES, alike
 from .placing import Placed
 
-_SAMPLES: Final = np.array(
-    [2 if kind is QuotaType.CONTROLLER_MUTATION else 11 for kind in TYPES]
-)
+_SAMPLES: Final = np.array([2 if kind is QuotaType.CONTROLLER_MUTATION else 11 for kind in TYPES])
 """Of a rate, by quota type."""
 _MOST_IDLE_RISE: Final = _SAMPLES / (_SAMPLES - 1) + 1e-9
 """
@@ -125,15 +123,12 @@ class Staleness:
         layout = placed.layout
         nowhere = np.full(len(layout), -1)  # the NaN at the end
         now = [
-            values[placed.places.get(meaning, nowhere)[suspects]]
-            for meaning in (Meaning.USAGE, Meaning.THROTTLE_TIME)
+            values[placed.places.get(meaning, nowhere)[suspects]] for meaning in (Meaning.USAGE, Meaning.THROTTLE_TIME)
         ]
         before = [each[suspects] for each in self._last]
         for each, last in zip(now, self._last, strict=True):
             last[suspects] = np.fmax(each, 0.0)
-        forwarded = (self._standings[suspects] == Standing.FORWARDED) & np.isfinite(
-            now[1]
-        )
+        forwarded = (self._standings[suspects] == Standing.FORWARDED) & np.isfinite(now[1])
         judged = ~forwarded & ~stale[suspects]
         rises = now[0] > before[0] * _MOST_IDLE_RISE[layout.types[suspects]]
         rises |= now[1] > before[1]  # both are False for NaN
@@ -173,11 +168,7 @@ class RecentRows:
             self._layout = layout
         seen = np.flatnonzero(self._seen > -np.inf)
         self._seen[seen[np.abs(at - self._seen[seen]) > _LINGER_SECONDS]] = -np.inf
-        self._left = {
-            name: seen
-            for name, seen in self._left.items()
-            if abs(at - seen) <= _LINGER_SECONDS
-        }
+        self._left = {name: seen for name, seen in self._left.items() if abs(at - seen) <= _LINGER_SECONDS}
 
     def note(self, rows: Rows, at: float) -> None:
         """See the entities of these rows now."""
@@ -222,9 +213,7 @@ def standing_of(entity: Entity, limits: Limits | None) -> Standing:
     return Standing.FORWARDED if forwarded else Standing.STALE
 
 
-def active_controllers(
-    reported: Mapping[str, bool | None], leader: str | None
-) -> dict[str, bool | None]:
+def active_controllers(reported: Mapping[str, bool | None], leader: str | None) -> dict[str, bool | None]:
     """
     Which nodes lead the KRaft quorum; None where that is unknown.
 
@@ -237,6 +226,4 @@ def active_controllers(
         return {node: bool(own) for node, own in reported.items()}
     if leader is None:
         return dict(reported)
-    return {
-        node: node == leader if own is None else own for node, own in reported.items()
-    }
+    return {node: node == leader if own is None else own for node, own in reported.items()}

@@ -116,9 +116,7 @@ def read_timeout(config: KafkaConfig) -> float:
 class AdminLimits:
     """Reads the limits of a cluster. ``clock`` gives Unix time in seconds."""
 
-    def __init__(
-        self, admin: QuotaAdmin, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, admin: QuotaAdmin, clock: Callable[[], float] = time.time) -> None:
         self._admin = admin
         self._clock = clock
         self._calls = BlockingCalls("quotascope-admin", LimitsError)
@@ -164,9 +162,7 @@ class AdminLimits:
         patience = inf if self._read_before else _FIRST_PATIENCE_SECONDS
         self._read_before = True
         missing: dict[str, str] = {}
-        for node_id, settings in self._admin.describe_all_settings(
-            node_ids, patience
-        ).items():
+        for node_id, settings in self._admin.describe_all_settings(node_ids, patience).items():
             name = str(node_id)
             if not isinstance(settings, ClientError):
                 self._nodes[name] = settings_of(settings)
@@ -190,9 +186,7 @@ def rules_of(quotas: Iterable[ConfiguredQuota]) -> Mapping[QuotaType, QuotaRules
     for quota in quotas:
         quota_type = QuotaType.of_quota_key(quota.key)
         if quota_type is not None and quota.entity.keys() <= {"user", "client-id"}:
-            entity = QuotaEntity(
-                _name(quota.entity, "user"), _name(quota.entity, "client-id")
-            )
+            entity = QuotaEntity(_name(quota.entity, "user"), _name(quota.entity, "client-id"))
             rules[quota_type].set(entity, quota.value)
     return rules
 
@@ -212,9 +206,7 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
     start, end = "listener.name.", f".{CONNECTION_RATE}"
     own_rate = rates.get(CONNECTION_RATE)
     return NodeSettings(
-        request_capacity_threads=float(
-            settings.num_io_threads + settings.num_network_threads
-        ),
+        request_capacity_threads=float(settings.num_io_threads + settings.num_network_threads),
         quota_samples=settings.quota_samples,
         quota_window_seconds=float(settings.quota_window_seconds),
         controller_quota_samples=settings.controller_quota_samples,
@@ -234,11 +226,7 @@ def settings_of(settings: BrokerSettings) -> NodeSettings:
 def _by_direction(
     kinds: Iterable[ReplicationQuotaType | RLMQuotaType], rates: Mapping[str, int]
 ) -> Mapping[str, float]:
-    return {
-        kind.label: float(rates[kind.rate_key])
-        for kind in kinds
-        if kind.rate_key in rates
-    }
+    return {kind.label: float(rates[kind.rate_key]) for kind in kinds if kind.rate_key in rates}
 
 
 def _name(entity: Entity, entity_type: str) -> Name | None:

@@ -73,9 +73,7 @@ class LimitsRefresh:
             self.health = replace(self.health, read_at=None, error=None, denied=False)
             self.settled.set()
 
-    async def run(
-        self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
-    ) -> None:
+    async def run(self, pause: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         """Refresh until canceled, with a pause after each read."""
         while True:
             await self.refresh()
@@ -114,9 +112,7 @@ class LimitsRefresh:
         if before is not None:
             for key, entity, old, new in _changes(before, limits):
                 self._changes[key] += 1
-                log.info(
-                    "limit changed", quota_key=key, entity=entity, old=old, new=new
-                )
+                log.info("limit changed", quota_key=key, entity=entity, old=old, new=new)
             # the old objects where nothing changed, so that results derived from them stay valid
             rules = {
                 kind: before.rules[kind] if before.rules.get(kind) == table else table
@@ -147,18 +143,14 @@ class LimitsRefresh:
 
 def _changes(old: Limits, new: Limits) -> Iterator[_Change]:
     """The differences between two reads, by quota key."""
-    yield from _differences(
-        "ip ", CONNECTION_KEY, old.connection_limits, new.connection_limits
-    )
+    yield from _differences("ip ", CONNECTION_KEY, old.connection_limits, new.connection_limits)
     for kind in QuotaType:
         before: Mapping[QuotaEntity, float] = old.rules.get(kind, {})
         after: Mapping[QuotaEntity, float] = new.rules.get(kind, {})
         yield from _differences("", kind.quota_key, before, after)
 
 
-def _differences(
-    prefix: str, key: str, old: Mapping[_Key, float], new: Mapping[_Key, float]
-) -> Iterator[_Change]:
+def _differences(prefix: str, key: str, old: Mapping[_Key, float], new: Mapping[_Key, float]) -> Iterator[_Change]:
     if old is new:
         return
     for entity in {**old, **new}:

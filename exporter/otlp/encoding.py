@@ -68,14 +68,10 @@ class Encoder:
     ``cluster`` is one more attribute of every point. A request has ``max_bytes`` at most; a longer point is sent alone.
     """
 
-    def __init__(
-        self, resource: Resource, cluster: str | None, max_bytes: int, starts: Starts
-    ) -> None:
+    def __init__(self, resource: Resource, cluster: str | None, max_bytes: int, starts: Starts) -> None:
         scope = InstrumentationScope("quotascope", own_version())
         scoped = ScopeMetrics(scope=scope, metrics=[], schema_url="")
-        whole = ResourceMetrics(
-            resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
-        )
+        whole = ResourceMetrics(resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url)
         empty = encode_metrics(MetricsData([whole])).SerializeToString()
         self._begun = partial(service.ExportMetricsServiceRequest.FromString, empty)
         self._room = max_bytes - len(empty) - _LENGTHS
@@ -122,9 +118,7 @@ class Encoder:
         message, count, room = self._begun(), 0, self._room
         for points in found:
             family = points.family
-            described = otlp.Metric(
-                name=otel_name(family), description=family.help, unit=ucum(family)
-            )
+            described = otlp.Metric(name=otel_name(family), description=family.help, unit=ucum(family))
             around = described.ByteSize() + _LENGTHS
             more = _GAUGE_NUMBERS if points.starts_ns is None else _SUM_NUMBERS
             ends = [0, *accumulate(len(head) + more for head in points.heads)]
@@ -152,12 +146,10 @@ class Encoder:
         if layout is self._layout:
             return
         rows = layout.unchanged_in(self._layout)  # -1 is the None that is appended
-        by_row = {of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()}  # fmt: skip
+        by_row = {of: np.append(kept, [None])[rows] for of, kept in self._by_row.items()}
         self._by_row, self._layout = by_row, layout
 
-    def _of_entities(
-        self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot
-    ) -> dict[bytes, float]:
+    def _of_entities(self, reader: PerEntity, names: tuple[str, ...], snapshot: Snapshot) -> dict[bytes, float]:
         """The heads and values of entities; of those that share a series the first one counts."""
         layout, values = snapshot.shown.layout, reader.values(snapshot)
         part = reader.rows(layout)
@@ -178,20 +170,14 @@ class Encoder:
     def _head(self, names: Sequence[str], labels: Sequence[str]) -> bytes:
         """A label that is empty is left out, which means the same to Prometheus."""
         pairs = [*zip(names, labels, strict=True), *self._more]
-        attributes = [
-            KeyValue(key=name, value=AnyValue(string_value=encodable(text)))
-            for name, text in pairs
-            if text
-        ]
+        attributes = [KeyValue(key=name, value=AnyValue(string_value=encodable(text))) for name, text in pairs if text]
         point = otlp.NumberDataPoint(attributes=attributes)
         return otlp.Gauge(data_points=[point]).SerializeToString()
 
 
 def _fill(metric: otlp.Metric, points: Points, part: slice, at_ns: int) -> None:
     """Add points to a metric that is described already."""
-    data: otlp.Gauge | otlp.Sum = (
-        metric.gauge if points.starts_ns is None else metric.sum
-    )
+    data: otlp.Gauge | otlp.Sum = metric.gauge if points.starts_ns is None else metric.sum
     data.MergeFromString(b"".join(points.heads[part]))
     for point, value in zip(data.data_points, points.values[part], strict=True):
         point.time_unix_nano = at_ns
@@ -208,9 +194,7 @@ def unix_ns(seconds: float) -> int:
     return round(seconds * 1e6) * 1000
 
 
-def resource_of(
-    url: str, cluster: str | None, attributes: Mapping[str, str]
-) -> Resource:
+def resource_of(url: str, cluster: str | None, attributes: Mapping[str, str]) -> Resource:
     """
     The resource: quotascope, its version, and which instance of it this is.
 

@@ -113,9 +113,7 @@ class PushCounts:
         """Count a push, and log it if its outcome is not that of the push before."""
         outcome = result.outcome
         self._pushes[outcome] += 1
-        self._points.update(
-            accepted=result.accepted, rejected=result.rejected, lost=result.lost
-        )
+        self._points.update(accepted=result.accepted, rejected=result.rejected, lost=result.lost)
         self._reason = "" if outcome is Outcome.SUCCESS else result.reason
         before, self._last = self._last, outcome
         if outcome is before:
@@ -149,9 +147,7 @@ class Starts:
         self._began_ns = began_ns
         self._counts: dict[tuple[str, bytes], _Count] = {}
 
-    def of(
-        self, family: Family, series: Mapping[bytes, float], at_ns: int
-    ) -> list[int]:
+    def of(self, family: Family, series: Mapping[bytes, float], at_ns: int) -> list[int]:
         """The starts of a family's series, Unix time; ``series`` are their values at ``at_ns`` by a key."""
         if family.name.startswith("quotascope_"):
             return [min(self._began_ns, at_ns)] * len(series)
@@ -169,9 +165,7 @@ class Starts:
     def forget(self, at_ns: int) -> None:
         """Drop the counters that have not been seen for an hour."""
         oldest = at_ns - FORGET_AFTER_NS
-        self._counts = {
-            key: count for key, count in self._counts.items() if count.seen_ns >= oldest
-        }
+        self._counts = {key: count for key, count in self._counts.items() if count.seen_ns >= oldest}
 
 
 class SnapshotSender(Protocol):

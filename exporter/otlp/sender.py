@@ -72,9 +72,7 @@ class Sender:
             accepted += request.points - refused
             rejected += refused
             lost -= request.points
-        return PushResult(
-            accepted=accepted, rejected=rejected, lost=lost, reason=reason
-        )
+        return PushResult(accepted=accepted, rejected=rejected, lost=lost, reason=reason)
 
     def close(self) -> None:
         """End what is under way and close the connections."""
@@ -141,9 +139,7 @@ class _GrpcExporter(grpc_exporter.OTLPMetricExporter):
         secure, credentials = receiver.endpoint.startswith("https://"), None
         if secure:
             files = receiver.ca_file, receiver.key_file, receiver.cert_file
-            ca, key, chain = (
-                None if file is None else Path(file).read_bytes() for file in files
-            )
+            ca, key, chain = (None if file is None else Path(file).read_bytes() for file in files)
             credentials = grpc.ssl_channel_credentials(ca, key, chain)
         gzip, none = grpc.Compression.Gzip, grpc.Compression.NoCompression
         super().__init__(

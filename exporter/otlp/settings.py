@@ -27,9 +27,7 @@ _PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
 _PACKAGES = {"opentelemetry", "google", "grpc", "requests"}
 
 
-def build_push(
-    config: Config, environ: Mapping[str, str], starts: Starts | None = None
-) -> OtlpPush | None:
+def build_push(config: Config, environ: Mapping[str, str], starts: Starts | None = None) -> OtlpPush | None:
     """
     The configured push, not started yet; None when there is none. Raises ``ConfigError``.
 
@@ -66,15 +64,11 @@ def build_push(
 def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
     """The receiver to push to. Raises ``OSError`` or ``ValueError`` for what cannot be used."""
     variables = _Environment(environ)
-    protocol = config.protocol or OtlpProtocol(
-        variables.choice("PROTOCOL", OtlpProtocol, OtlpProtocol.HTTP)
-    )
-    compression = config.compression or variables.choice(
-        "COMPRESSION", OtlpCompression, OtlpCompression.GZIP
-    )
+    protocol = config.protocol or OtlpProtocol(variables.choice("PROTOCOL", OtlpProtocol, OtlpProtocol.HTTP))
+    compression = config.compression or variables.choice("COMPRESSION", OtlpCompression, OtlpCompression.GZIP)
     headers = variables.headers()
-    headers |= {name: secret(value, None) or "" for name, value in config.headers.items()}  # fmt: skip
-    headers |= {name: secret(None, file) or "" for name, file in config.header_files.items()}  # fmt: skip
+    headers |= {name: secret(value, None) or "" for name, value in config.headers.items()}
+    headers |= {name: secret(None, file) or "" for name, file in config.header_files.items()}
     for name in (*config.headers, *config.header_files):
         if not (headers[name].isprintable() and headers[name].isascii()):
             problem = "holds more than printable ASCII"
@@ -88,8 +82,7 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
         cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
         key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),
         gzip=compression == OtlpCompression.GZIP,
-        timeout_seconds=config.timeout_seconds
-        or variables.seconds(variables.name("TIMEOUT"), 10.0),
+        timeout_seconds=config.timeout_seconds or variables.seconds(variables.name("TIMEOUT"), 10.0),
     )
 
 
@@ -99,9 +92,7 @@ def interval_of(config: OtlpConfig, environ: Mapping[str, str]) -> float:
     return config.interval_seconds or _Environment(environ).seconds(variable, 60.0)
 
 
-def _endpoint(
-    config: OtlpConfig, protocol: OtlpProtocol, variables: _Environment
-) -> str:
+def _endpoint(config: OtlpConfig, protocol: OtlpProtocol, variables: _Environment) -> str:
     name, url = variables.name("ENDPOINT"), variables.text("ENDPOINT")
     if config.endpoint is not None or name is None or url is None:
         return _completed(config.endpoint or _DEFAULT_ENDPOINTS[protocol], protocol)
@@ -172,11 +163,7 @@ class _Environment:
 
     def headers(self) -> dict[str, str]:
         """``name=value,name=value`` with values as in URLs."""
-        pairs = [
-            pair.partition("=")
-            for pair in (self.text("HEADERS") or "").split(",")
-            if pair.strip()
-        ]
+        pairs = [pair.partition("=") for pair in (self.text("HEADERS") or "").split(",") if pair.strip()]
         if not all(equals and name.strip() for name, equals, _ in pairs):
             raise ValueError(f"{self.name('HEADERS')}: expected name=value,name=value")
         return {name.strip(): unquote(value.strip()) for name, _, value in pairs}

@@ -177,9 +177,7 @@ COLUMNS: Final = (
     ),
 )
 """The columns of a table of entities, from the left; the first is the name of the row."""
-OF_ENTITY: Final = tuple(
-    each for each in COLUMNS if each.header not in {OWNER.header, "Last 5 minutes"}
-)
+OF_ENTITY: Final = tuple(each for each in COLUMNS if each.header not in {OWNER.header, "Last 5 minutes"})
 """Those on the page of an entity, which draws more than five minutes."""
 
 
@@ -226,11 +224,7 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
     values: Floats = trail.used if limited else trail.usage
     known = values[np.isfinite(values)]
     # a limit of 100 % in sight, and bars of twice as much at most
-    top = (
-        max(_TOP, min(float(known.max()), 2.0))
-        if limited
-        else (float(known.max()) if known.size else 0.0) or 1.0
-    )
+    top = max(_TOP, min(float(known.max()), 2.0)) if limited else (float(known.max()) if known.size else 0.0) or 1.0
     throttled = np.flatnonzero(trail.throttle_time > 0).tolist()
     color = color_of if limited else _plain
     what = "highest utilization" if limited else "highest usage"
@@ -252,7 +246,5 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
         "limit": f"{_TRAIL_HEIGHT * (1 - 1 / top):.1f}" if limited else None,
         "bars": list(_bars(values.tolist(), color, _TRAIL_WIDTH, _TRAIL_HEIGHT, top)),
         "throttled": [_TRAIL_WIDTH * place for place in throttled],
-        "words": f"{words}; throttled in {steps} of {seen} steps"
-        if steps
-        else f"{words}; not throttled",
+        "words": f"{words}; throttled in {steps} of {seen} steps" if steps else f"{words}; not throttled",
     }

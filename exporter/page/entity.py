@@ -73,9 +73,7 @@ def find_entity(
     limits = snapshot.limits
     if limits is not None and user is not None:
         user = user_of(limits, user)
-    explanations = (
-        None if limits is None else explain(limits, user, client_id, snapshot.nodes)
-    )
+    explanations = None if limits is None else explain(limits, user, client_id, snapshot.nodes)
     wanted = {kind: {(user or "", client_id or "")} for kind in QuotaType}
     users = set[tuple[QuotaType, str]]()
     for each in explanations or ():
@@ -85,9 +83,7 @@ def find_entity(
         elif by_user:  # each of its clients alone
             users.add((each.quota_type, by_user))
     measured = snapshot.measured
-    entities: Sequence[Entity] = measured.columns.layout.entities[
-        measured.rows
-    ].tolist()
+    entities: Sequence[Entity] = measured.columns.layout.entities[measured.rows].tolist()
 
     def counts(entity: Entity) -> bool:
         kind = entity.quota_type
@@ -120,23 +116,12 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
             "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
             "entity": _heading(user, client_id),
             "asked": one_line(asked, 500),
-            "sentences": [
-                one_line(sentence(each, user, client_id), 1_000)
-                for each in result.explanations or ()
-            ],
-            "callbacks": [
-                (node, name(callback)) for node, callback in result.callbacks.items()
-            ],
+            "sentences": [one_line(sentence(each, user, client_id), 1_000) for each in result.explanations or ()],
+            "callbacks": [(node, name(callback)) for node, callback in result.callbacks.items()],
             "levels_of": list(_levels(result)),
             "types": [type_name(kind) for kind in QuotaType],
-            "columns": [
-                {"header": each.header, "kind": each.kind, "address": "", "sorted": ""}
-                for each in OF_ENTITY
-            ],
-            "rows": [
-                [column.cell(TableRow(usage=usage)) for column in OF_ENTITY]
-                for usage in rows
-            ],
+            "columns": [{"header": each.header, "kind": each.kind, "address": "", "sorted": ""} for each in OF_ENTITY],
+            "rows": [[column.cell(TableRow(usage=usage)) for column in OF_ENTITY] for usage in rows],
             "count": len(result.rows),
             "drawings": [
                 (
@@ -172,9 +157,7 @@ def _day_time(at: float) -> str:
 def _heading(user: str | None, client_id: str | None) -> str:
     if user is None and not client_id:
         unnamed = client_id is None
-        return (
-            "clients that no quota names" if unnamed else "clients without a client-id"
-        )
+        return "clients that no quota names" if unnamed else "clients without a client-id"
     return entity_name(user or "", client_id or "")
 
 

@@ -27,9 +27,7 @@ class Owners:
     Queries name an owner by its ``readable`` text.
     """
 
-    def __init__(
-        self, entries: Sequence[OwnerConfig] = (), default: str | None = None
-    ) -> None:
+    def __init__(self, entries: Sequence[OwnerConfig] = (), default: str | None = None) -> None:
         self._entries = [
             (
                 each.team,

@@ -42,9 +42,7 @@ _SHOWS: Final = (
 )
 
 
-def entity_list_page(
-    result: QueryResult | None, frame: PageFrame, problem: str = ""
-) -> str:
+def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str = "") -> str:
     """
     The page as HTML.
 
@@ -71,9 +69,7 @@ def entity_list_page(
             "show": query.selection.show.value,
             "caption": _caption(result),
             "columns": list(_headers(result, columns)),
-            "urgent": address_of(
-                replace(query, selection=_turned(query.selection, Order.URGENCY))
-            ),
+            "urgent": address_of(replace(query, selection=_turned(query.selection, Order.URGENCY))),
             "rows": [
                 [
                     column.cell(
@@ -96,9 +92,7 @@ def entity_list_page(
                 _sources(snapshot),
             ),
         }
-    return render(
-        "page.html", frame, here="entities", result=result, problem=problem, **shown
-    )
+    return render("page.html", frame, here="entities", result=result, problem=problem, **shown)
 
 
 def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
@@ -150,15 +144,11 @@ def _owner_options(result: QueryResult) -> list[tuple[str, str]]:
     return [("", "all"), *((each, each) for each in names)] if names else []
 
 
-def _turned(
-    selection: Selection, order: Order, *, backwards: bool = False
-) -> Selection:
+def _turned(selection: Selection, order: Order, *, backwards: bool = False) -> Selection:
     return replace(selection, order=order, backwards=backwards)
 
 
-def _headers(
-    result: QueryResult, columns: list[TableColumn]
-) -> Iterator[dict[str, str]]:
+def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[str, str]]:
     """The headers, which are links that sort; ``sorted`` is the direction of the one by which the table is sorted."""
     query, selection = result.query, result.query.selection
     for column in columns:
@@ -181,7 +171,7 @@ def _shadows(snapshot: Snapshot) -> dict[str, object]:
     rows = []
     for shadow in snapshot.shadows:
         first = shadow.entities[0] if shadow.entities else None
-        named = "" if first is None else entity_name(first.entity.user, first.entity.client_id)  # fmt: skip
+        named = "" if first is None else entity_name(first.entity.user, first.entity.client_id)
         known = bool(shadow.evaluated)
         rows.append((
             name(shadow.name),

@@ -106,7 +106,7 @@ class EpisodeQuery:
             ("offset", str(self.offset), "0"),
             ("size", str(self.size), str(SIZE)),
         )
-        yield from ((key, value) for key, value, usual in given if value is not None and value != usual)  # fmt: skip
+        yield from ((key, value) for key, value, usual in given if value is not None and value != usual)
 
 
 def read_episode_query(given: Mapping[str, str]) -> EpisodeQuery:
@@ -173,9 +173,7 @@ class QueryResult:
         return address_of(replace(self.query, offset=offset))
 
 
-def find_entities(
-    snapshot: Snapshot, trails: Trails, query: EntityQuery, owners: Owners
-) -> QueryResult:
+def find_entities(snapshot: Snapshot, trails: Trails, query: EntityQuery, owners: Owners) -> QueryResult:
     """Run a query on a snapshot."""
     measured = snapshot.measured
     found = matching(measured, query.selection)
@@ -197,9 +195,7 @@ def find_entities(
 _Value = TypeVar("_Value")
 
 
-def one_of(
-    given: Mapping[str, str], name: str, values: Mapping[str, _Value], usual: _Value
-) -> _Value:
+def one_of(given: Mapping[str, str], name: str, values: Mapping[str, _Value], usual: _Value) -> _Value:
     """The value that a parameter names; the usual one without it. Raises ``InvalidQuery``."""
     text = given.get(name, "")
     if text and text not in values:
@@ -207,9 +203,7 @@ def one_of(
     return values[text] if text else usual
 
 
-def number_of(
-    given: Mapping[str, str], name: str, usual: int, least: int, most: int
-) -> int:
+def number_of(given: Mapping[str, str], name: str, usual: int, least: int, most: int) -> int:
     """A whole number between bounds; the usual one without it. Raises ``InvalidQuery``."""
     text = given.get(name, "")
     if not text:

@@ -80,16 +80,12 @@ def clock_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
 
 
-def entity_address(
-    user: str | None, client_id: str | None, path: str = "entity"
-) -> str:
+def entity_address(user: str | None, client_id: str | None, path: str = "entity") -> str:
     """
     The address of the page of an entity; empty where the names are too long for one.
 
     A dimension that the entity does not have is left out; an empty client-id alone is that of clients that send none.
     """
-    given = [
-        (key, text) for key, text in (("user", user), ("client_id", client_id)) if text
-    ]
+    given = [(key, text) for key, text in (("user", user), ("client_id", client_id)) if text]
     query = urlencode(given or [("client_id", "")], errors="replace")
     return f"{path}?{query}" if len(query) <= _LONGEST_ADDRESS else ""

@@ -150,9 +150,7 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
             "following": following if end < result.total else None,
             "json": f"api/v1/rules{address_of(query)}",
         }
-    return render(
-        "rules.html", frame, here="rules", result=result, problem=problem, **shown
-    )
+    return render("rules.html", frame, here="rules", result=result, problem=problem, **shown)
 
 
 def _caption(result: RulesResult) -> str:

@@ -13,8 +13,7 @@ from markupsafe import Markup
 from .render import render
 
 POLICY: Final = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy: nothing but our own style and icon."""
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -67,9 +66,7 @@ async def _with_slash(_request: web.Request) -> web.Response:
 
 def _rendered(title: str, **values: object) -> str:
     full = f"{title} - quotascope"
-    return render(
-        "runbook.html", None, title=full, root="../", here="runbooks", **values
-    )
+    return render("runbook.html", None, title=full, root="../", here="runbooks", **values)
 
 
 def _answer(text: str) -> web.Response:

@@ -63,9 +63,7 @@ class Pages:
         self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    def configure(
-        self, config: CollectionConfig, frame: PageFrame, owners: Owners
-    ) -> None:
+    def configure(self, config: CollectionConfig, frame: PageFrame, owners: Owners) -> None:
         """Use another timeout, surroundings of the pages and owners from the next request on."""
         self._timeout_seconds = config.timeout_seconds
         self._frame = frame
@@ -128,9 +126,7 @@ class Pages:
             problem,
         )
 
-    async def _page(
-        self, made: Callable[[Snapshot | None], str], problem: str = ""
-    ) -> web.Response:
+    async def _page(self, made: Callable[[Snapshot | None], str], problem: str = "") -> web.Response:
         snapshot = await self.snapshot()
         return web.Response(
             text=await self.in_turn(lambda: made(snapshot)),
@@ -169,9 +165,7 @@ class Pages:
         """The entities that a query selects, with their utilization of the last minutes."""
         return find_entities(snapshot, self._trails, query, self._owners)
 
-    def explained(
-        self, snapshot: Snapshot, user: str | None, client_id: str | None
-    ) -> EntityResult:
+    def explained(self, snapshot: Snapshot, user: str | None, client_id: str | None) -> EntityResult:
         """The rules for a user and client-id, and what is measured of it."""
         return find_entity(snapshot, self._trails, self.episodes, user, client_id)
 

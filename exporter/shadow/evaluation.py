@@ -109,9 +109,7 @@ class Shadows:
 class _Evaluation:
     """One shadow."""
 
-    def __init__(
-        self, candidate: Candidate, most: int, shows: Callable[[str, str], bool]
-    ) -> None:
+    def __init__(self, candidate: Candidate, most: int, shows: Callable[[str, str], bool]) -> None:
         self._candidate, self._most, self._shows = candidate, most, shows
         self._limits: Limits | None = None
         self._grouping: Grouping | None = None
@@ -119,9 +117,7 @@ class _Evaluation:
         self._last: dict[str, tuple[float, Counter[QuotaType]]] = {}
         """When each broker was read last, and how many entities the shadow had on it."""
 
-    def of(
-        self, joined: Snapshot, limits: Limits | None, late: AbstractSet[str]
-    ) -> Shadow:
+    def of(self, joined: Snapshot, limits: Limits | None, late: AbstractSet[str]) -> Shadow:
         """What it would do now."""
         if limits is None:
             return self._unknown(joined)
@@ -131,11 +127,7 @@ class _Evaluation:
         places = _places(joined, limits, grouping)
         for pool in places:
             if not grouping.enforced[pool[0]].enabled:
-                reason = (
-                    UnevaluatedReason.MUTATION
-                    if pool[0] is _MUTATION
-                    else UnevaluatedReason.UNMEASURED
-                )
+                reason = UnevaluatedReason.MUTATION if pool[0] is _MUTATION else UnevaluatedReason.UNMEASURED
                 unevaluated[*pool, reason] += len(grouping.rules[pool[0]])
         self._note_absent(joined, places, evaluated, unevaluated)
         unclear = {pool[:2] for pool in unevaluated}
@@ -145,9 +137,7 @@ class _Evaluation:
             entities=self._nearest(grouping, answers),
             evaluated={pool: evaluated[pool] for pool in known},
             throttled={pool: throttled[pool] for pool in known},
-            unevaluated={
-                key: unevaluated[key] for key in sorted(unevaluated, key=_in_order)
-            },
+            unevaluated={key: unevaluated[key] for key in sorted(unevaluated, key=_in_order)},
         )
 
     def _followed(self, layout: Layout, limits: Limits) -> Grouping:
@@ -178,9 +168,7 @@ class _Evaluation:
         for (kind, broker, _), count in unevaluated.items():
             if broker in now:
                 now[broker][kind] += count
-        self._last |= {
-            broker: (joined.taken_at, counts) for broker, counts in now.items()
-        }
+        self._last |= {broker: (joined.taken_at, counts) for broker, counts in now.items()}
         for broker, (at, counts) in tuple(self._last.items()):
             if abs(joined.taken_at - at) > _AWAY_SECONDS:
                 del self._last[broker]
@@ -188,9 +176,7 @@ class _Evaluation:
                 for kind, count in counts.items():
                     unevaluated[kind, broker, UnevaluatedReason.ABSENT] = max(1, count)
 
-    def _nearest(
-        self, grouping: Grouping, answers: _Answers
-    ) -> tuple[EntityUsage, ...]:
+    def _nearest(self, grouping: Grouping, answers: _Answers) -> tuple[EntityUsage, ...]:
         """Those that are shown one by one."""
         rank = answers.ratios + (answers.throttle_ms > 0) * _THROTTLED
         rank[: len(self._shown)][self._shown] *= _KEEP

@@ -118,13 +118,8 @@ class Grouping:
         self._limits = limits
         self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
         self._windows, self._shows = windows, shows
-        self._completions = {
-            kind: Completions(self.enforced[kind], table)
-            for kind, table in rules.items()
-        }
-        self._known: dict[QuotaType, tuple[_Placed, _Numbers]] = {
-            kind: ({}, {}) for kind in QuotaType
-        }
+        self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}
+        self._known: dict[QuotaType, tuple[_Placed, _Numbers]] = {kind: ({}, {}) for kind in QuotaType}
         self._pool_numbers: dict[Pool, int] = {}
         self._group = np.empty(0, np.intp)
         self.layout = Layout(())
@@ -211,9 +206,7 @@ class Grouping:
         if number is None:
             number = numbers[entity.broker, tags] = len(self.entities)
             user, client_id = tags
-            made = Entity(
-                broker=entity.broker, quota_type=kind, user=user, client_id=client_id
-            )
+            made = Entity(broker=entity.broker, quota_type=kind, user=user, client_id=client_id)
             self.entities.append(limited(made, self._shadow_limits))
         return number
 

@@ -62,10 +62,7 @@ class Columns:
         """The columns of usages in any order: for a few, since each is taken apart."""
         rows = sorted(usages, key=lambda usage: order(usage.entity))
         layout = Layout([row.entity for row in rows])
-        columns = {
-            name: np.array([getattr(row, of) for row in rows], np.float64)
-            for name, of in _FIELDS.items()
-        }
+        columns = {name: np.array([getattr(row, of) for row in rows], np.float64) for name, of in _FIELDS.items()}
         columns["throttle_time"][[not row.throttle_known for row in rows]] = np.nan
         detailed = np.array([row.detailed for row in rows], np.bool_)
         return cls(

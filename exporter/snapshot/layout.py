@@ -30,9 +30,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 class _Derived(cached_property[NDArray[_Scalar]], Generic[_Scalar]):
     """An array with a value for each entity: made when it is first read, and patched where rows come and leave."""
 
-    def __init__(
-        self, of: Callable[[Layout, Entity], object], dtype: type[_Scalar]
-    ) -> None:
+    def __init__(self, of: Callable[[Layout, Entity], object], dtype: type[_Scalar]) -> None:
         super().__init__(lambda layout: fixed(self.values(layout, layout.entities)))
         self._of, self._dtype = of, dtype
 
@@ -80,9 +78,7 @@ class Layout:
             found.append(bisect_left(self.entities, order(each), lo=first, key=order))
         return np.array(found, np.intp)
 
-    def changed(
-        self, gone: Rows, came: Iterable[Entity] = (), places: Rows | None = None
-    ) -> Layout:
+    def changed(self, gone: Rows, came: Iterable[Entity] = (), places: Rows | None = None) -> Layout:
         """The layout without some rows (ascending), and with some more entities: in their order if ``places`` has where they go."""
         fresh = sorted(came, key=order) if places is None else list(came)
         places = self.places(fresh) if places is None else places
@@ -101,7 +97,9 @@ class Layout:
                 values = derived.values(layout, fresh)
                 patched = np.insert(getattr(self, name)[kept], places, values)
                 layout.__dict__[name] = fixed(patched)
-        if "node_numbers" in layout.__dict__ and len(layout.nodes) > 2 * np.count_nonzero(np.bincount(layout.node_numbers)):  # fmt: skip
+        if "node_numbers" in layout.__dict__ and len(layout.nodes) > 2 * np.count_nonzero(
+            np.bincount(layout.node_numbers)
+        ):
             # most of the nodes taken over have no entities any more: they are found again when needed
             for name in ("nodes", "node_numbers", "_numbers_of_nodes"):
                 layout.__dict__.pop(name, None)
@@ -142,9 +140,7 @@ class Layout:
         same = np.fromiter(map(is_, self.entities, there), np.bool_, len(self))
         return np.where(same, rows, -1)
 
-    def carry(
-        self, values: NDArray[_Scalar], other: Layout, fill: float = np.nan
-    ) -> NDArray[_Scalar]:
+    def carry(self, values: NDArray[_Scalar], other: Layout, fill: float = np.nan) -> NDArray[_Scalar]:
         """Values by row of another layout, by row of this one; ``fill`` for entities that it does not have."""
         if other is self:
             return values
@@ -157,16 +153,16 @@ class Layout:
     serials = _Derived(lambda _, entity: entity.serial, np.int64)
     types = _Derived(lambda _, entity: TYPES.index(entity.quota_type), np.int8)
     """The number of each quota type in ``TYPES``."""
-    limits = _Derived(lambda _, each: np.nan if each.limit is None else each.limit, np.float64)  # fmt: skip
+    limits = _Derived(lambda _, each: np.nan if each.limit is None else each.limit, np.float64)
     """In the unit of ``Entity.limit``; NaN when unlimited or unknown."""
-    bursts = _Derived(lambda _, each: np.nan if each.burst_tokens is None else each.burst_tokens, np.float64)  # fmt: skip
+    bursts = _Derived(lambda _, each: np.nan if each.burst_tokens is None else each.burst_tokens, np.float64)
     """``Entity.burst_tokens``, NaN without."""
-    limits_unknown = _Derived(lambda _, each: each.limit is None and each.resolution is None, np.bool_)  # fmt: skip
+    limits_unknown = _Derived(lambda _, each: each.limit is None and each.resolution is None, np.bool_)
     """Whether an entity may have a limit that is not known."""
-    ruled = _Derived(lambda _, each: 1.0 if each.resolution and each.resolution.entity else np.nan, np.float64)  # fmt: skip
+    ruled = _Derived(lambda _, each: 1.0 if each.resolution and each.resolution.entity else np.nan, np.float64)
     """1 where a configured rule decides, NaN elsewhere."""
     stand_ins = _Derived(lambda _, entity: entity.stands_in, np.bool_)
-    node_numbers = _Derived(lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32)  # noqa: SLF001  # fmt: skip
+    node_numbers = _Derived(lambda layout, entity: layout._numbers_of_nodes[entity.broker], np.int32)  # noqa: SLF001
     """The place of each entity's node in ``nodes``."""
 
     @cached_property

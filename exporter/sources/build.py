@@ -89,9 +89,7 @@ class DetectedSource:
 
     """
 
-    def __init__(
-        self, first: Source, second: Source, timeout_seconds: float = 60.0
-    ) -> None:
+    def __init__(self, first: Source, second: Source, timeout_seconds: float = 60.0) -> None:
         self._timeout_seconds = timeout_seconds
         self.name, self.node_id = first.name, first.node_id
         self._likely, self._other = first, second

@@ -60,10 +60,7 @@ def has_line(page: str, beginnings: tuple[str, ...]) -> bool:
 def _patterns(beginnings: tuple[str, ...]) -> list[re.Pattern[str]]:
     # where all alternatives of a pattern begin alike, re searches a page for that beginning, a hundred times as fast
     alike = groupby(sorted(beginnings), key=lambda text: text[0])
-    return [
-        re.compile("|".join(re.escape(f"\n{text}") for text in texts))
-        for _, texts in alike
-    ]
+    return [re.compile("|".join(re.escape(f"\n{text}") for text in texts)) for _, texts in alike]
 
 
 # What several dialects have in common
@@ -75,9 +72,7 @@ _Place = tuple[str, str, str]
 def _places(attributes: Iterable[Attribute]) -> dict[str, _Place]:
     """By their names in lower case where no rule says otherwise, such as ``kafka_server_produce_byte_rate``."""
     return {
-        re.sub(
-            r"[^a-zA-Z0-9_]+", "_", f"{each.domain}_{each.type}_{each.name}"
-        ).lower(): (
+        re.sub(r"[^a-zA-Z0-9_]+", "_", f"{each.domain}_{each.type}_{each.name}").lower(): (
             each.domain,
             each.type,
             each.name,
@@ -88,9 +83,7 @@ def _places(attributes: Iterable[Attribute]) -> dict[str, _Place]:
 
 
 _ACTIVE_CONTROLLER: Final = BeanColumn(
-    Bean.of(
-        "kafka.controller", {"type": "KafkaController", "name": "ActiveControllerCount"}
-    ),
+    Bean.of("kafka.controller", {"type": "KafkaController", "name": "ActiveControllerCount"}),
     "Value",
 )
 _ACTIVE: Final = "kafka_controller_kafkacontroller_activecontrollercount"
@@ -114,9 +107,7 @@ _LOAD_BEANS: Final = {
     if each.meaning in LOAD_MEANINGS
 }
 """An attribute of each bean about the load of a node, by the metric's name."""
-_LOAD_NAME: Final = re.compile(
-    rf"({'|'.join(_LOAD_BEANS)})(?:_(oneminuterate|count|(?:count_)?total))?"
-)
+_LOAD_NAME: Final = re.compile(rf"({'|'.join(_LOAD_BEANS)})(?:_(oneminuterate|count|(?:count_)?total))?")
 _QUANTILES: Final = {"0.5": "50", "0.50": "50", "0.95": "95", "0.99": "99"}
 
 
@@ -141,9 +132,7 @@ def _load_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     return wanted(BeanColumn(Bean.of(of.domain, properties), attribute))
 
 
-_PROPERTY: Final = re.compile(
-    r'(type|user|client-id)=("(?:[^"\\]|\\.)*+"|[^",]*)(?:, |\Z)', re.DOTALL
-)
+_PROPERTY: Final = re.compile(r'(type|user|client-id)=("(?:[^"\\]|\\.)*+"|[^",]*)(?:, |\Z)', re.DOTALL)
 _TAG: Final = re.compile(r'([^",=:*?]+)=("(?:[^"\\]|\\.)*+"|[^",]*)(?:, |\Z)')
 
 
@@ -184,11 +173,7 @@ for _name in NAMES:
 
 
 def _quotascope_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
-    named = (
-        candidate
-        for candidate in _NAMES_BY_FAMILY.get(name, ())
-        if candidate.constants.items() <= labels.items()
-    )
+    named = (candidate for candidate in _NAMES_BY_FAMILY.get(name, ()) if candidate.constants.items() <= labels.items())
     found = next(named, None)
     if found is None:
         return None
@@ -272,10 +257,7 @@ KAFKA_2_0_0: Final = TextDialect(
 # understood. Everything that Jolokia gives is there.
 
 _DEFAULT_PLACES: Final = _places(ATTRIBUTES)
-_QUOTAS: Final = tuple(
-    f"kafka_server_{kind}_"
-    for kind in ("Produce", "Fetch", "Request", "ControllerMutation")
-)
+_QUOTAS: Final = tuple(f"kafka_server_{kind}_" for kind in ("Produce", "Fetch", "Request", "ControllerMutation"))
 _QUOTAS_LOWER: Final = tuple(map(str.lower, _QUOTAS))
 _LEADS: Final = "kafka_controller_KafkaController_Value{"
 _DEFAULT_PREFIXES: Final = (
@@ -307,8 +289,7 @@ def _default_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     domain, kind, attribute = place
     try:
         properties = {
-            "client-id" if label == "client_id" else label: unquote_tag_value(value)
-            for label, value in labels.items()
+            "client-id" if label == "client_id" else label: unquote_tag_value(value) for label, value in labels.items()
         }
     except MalformedName:
         return None
@@ -339,9 +320,7 @@ JMX_DEFAULT: Final = TextDialect(
 # Names are made of Kafka's group and name in lower case, labels are Kafka's tags as they are: client-ids are not quoted,
 # and a tag without a value is an empty label.
 
-_STRIMZI_PLACES: Final = _places(
-    each for each in ATTRIBUTES if each.domain == SERVER and not each.optional
-)
+_STRIMZI_PLACES: Final = _places(each for each in ATTRIBUTES if each.domain == SERVER and not each.optional)
 _STRIMZI_START: Final = "kafka_server_app_info_start_time_ms"
 _STRIMZI_ERRORS: Final = "kafka_network_requestmetrics_errorspersec_total"
 _STRIMZI_PLUGIN: Final = {
@@ -362,11 +341,7 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     place = _STRIMZI_PLACES.get(name)
     if place is not None:
         domain, kind, attribute = place
-        tags = {
-            "client-id" if label == "client_id" else label: value
-            for label, value in labels.items()
-            if value
-        }
+        tags = {"client-id" if label == "client_id" else label: value for label, value in labels.items() if value}
         return wanted(BeanColumn(Bean.of(domain, {**tags, "type": kind}), attribute))
     if name == _STRIMZI_START and labels.get("client_id"):
         return _app_info(labels["client_id"])
@@ -382,10 +357,7 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
 STRIMZI: Final = TextDialect(
     name="strimzi",
     marks=tuple(  # the space is for delay queues, which have no labels: an allowlist may contain nothing else
-        f"{name}{end}"
-        for name in _STRIMZI_PLACES
-        if name.startswith(_QUOTAS_LOWER)
-        for end in "{ "
+        f"{name}{end}" for name in _STRIMZI_PLACES if name.startswith(_QUOTAS_LOWER) for end in "{ "
     ),
     # a jmx_exporter, which unlike the reporter explains each metric
     not_beside=("jmx_", "# HELP kafka_server_"),

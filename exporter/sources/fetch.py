@@ -136,18 +136,14 @@ class HttpFetch:
                 login = aiohttp.encode_basic_auth(user, self._target.password)
                 headers.setdefault("Authorization", login)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=2, ssl=True if tls is None else tls
-                ),
+                connector=aiohttp.TCPConnector(limit=2, ssl=True if tls is None else tls),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=headers,
                 auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None),
             )
         method = "GET" if body is None else "POST"
-        async with self._session.request(
-            method, url, data=body, allow_redirects=False
-        ) as response:
+        async with self._session.request(method, url, data=body, allow_redirects=False) as response:
             if response.status != _OK:
                 raise self._refused(response)
             return await self._bounded(response)
@@ -155,9 +151,7 @@ class HttpFetch:
     def _refused(self, response: aiohttp.ClientResponse) -> SourceError:
         status = response.status
         if status in _DENIED:
-            return SourceDenied(
-                f"HTTP {status}: {self._peer.name} refuses these credentials; {self._peer.login}"
-            )
+            return SourceDenied(f"HTTP {status}: {self._peer.name} refuses these credentials; {self._peer.login}")
         if status in _REDIRECTS:
             try:
                 url = response.url.join(URL(response.headers["Location"]))
@@ -210,9 +204,7 @@ def _explained(error: aiohttp.ClientError, hint: str, peer: Peer) -> SourceError
             f"the connection ended before an answer ({shown(error)}): {peer.ended}, or is this port https?"
         )
     if isinstance(error, aiohttp.ClientPayloadError):
-        return SourceUnreachable(
-            f"the connection ended in the middle of the answer: {peer.ended}?"
-        )
+        return SourceUnreachable(f"the connection ended in the middle of the answer: {peer.ended}?")
     return SourceUnreadable(f"this is not HTTP as it should be; {hint}")
 
 

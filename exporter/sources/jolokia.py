@@ -52,9 +52,7 @@ _FORBIDDEN = (401, 403)
 _PIECE_BYTES: Final = 1 << 20
 MOST_MARKS: Final = 2_000_000
 """Commas, colons and opening brackets of an answer, outside of its strings: 300,000 MBeans have as many, and take 64 MiB."""
-_MARK: Final = re.compile(
-    rb'[^"{\[,:]*+(?:"(?:[^"\\]|\\.)*+"[^"{\[,:]*+)*+(?:[{\[,:]|\Z)', re.DOTALL
-)
+_MARK: Final = re.compile(rb'[^"{\[,:]*+(?:"(?:[^"\\]|\\.)*+"[^"{\[,:]*+)*+(?:[{\[,:]|\Z)', re.DOTALL)
 _NO_SUCH_BEAN = 404
 
 
@@ -90,17 +88,11 @@ REQUESTS: Final = (
         f"{SERVER}:*",
         tuple(
             dict.fromkeys(
-                each.name
-                for each in ATTRIBUTES
-                if each.brokers_have_it and each.domain == SERVER and not each.optional
+                each.name for each in ATTRIBUTES if each.brokers_have_it and each.domain == SERVER and not each.optional
             )
         ),
     ),
-    *(
-        each
-        for each in BY_TYPE
-        if each.optional or not each.pattern.startswith(f"{SERVER}:")
-    ),
+    *(each for each in BY_TYPE if each.optional or not each.pattern.startswith(f"{SERVER}:")),
 )
 """
 The same numbers in fewer reads, in the order in which the agent answers them: one domain by the names of its attributes, which no other beans have; beans that are known by name are looked up.
@@ -122,9 +114,7 @@ def bulk_request(requests: Sequence[ReadRequest] = REQUESTS) -> bytes:
     ).encode()
 
 
-def numbers_in(
-    answer: bytes, requests: Sequence[ReadRequest]
-) -> tuple[list[Key], NDArray[np.float64]]:
+def numbers_in(answer: bytes, requests: Sequence[ReadRequest]) -> tuple[list[Key], NDArray[np.float64]]:
     """
     Which attributes of which MBeans are in an answer, and the numbers of all, one MBean after the other.
 
@@ -178,9 +168,7 @@ def _items(answer: bytes, count: int) -> list[object]:
     if isinstance(decoded, dict) and "status" in decoded:
         raise _refused("the request", decoded)
     if not isinstance(decoded, list) or len(decoded) != count:
-        raise SourceUnreadable(
-            f"the answer is not a list of {count} items: is this a Jolokia agent?"
-        )
+        raise SourceUnreadable(f"the answer is not a list of {count} items: is this a Jolokia agent?")
     return decoded
 
 
@@ -270,9 +258,7 @@ class JolokiaSource:
         agent = URL(target.url)
         # an error of one attribute must not spoil an answer: sensors expire while the agent reads them
         options = {"ignoreErrors": "true", "includeRequest": "false"}
-        self._url = agent.with_path(f"{agent.path.rstrip('/')}/").with_query(
-            {**agent.query, **options}
-        )
+        self._url = agent.with_path(f"{agent.path.rstrip('/')}/").with_query({**agent.query, **options})
         self._tracker = LayoutTracker(columns_of)
         self._decoding = answer_thread()
         self._node_id = NodeId(target.node_id)
@@ -299,9 +285,7 @@ class JolokiaSource:
             self._reads_by_type = _READS_BY_TYPE
         return BeanTable(node_id=self._node_id.of(layout), layout=layout, values=values)
 
-    async def _asked_for(
-        self, requests: Sequence[ReadRequest]
-    ) -> tuple[BeanLayout, array[float]]:
+    async def _asked_for(self, requests: Sequence[ReadRequest]) -> tuple[BeanLayout, array[float]]:
         answer = await self._fetch.read(self._url, bulk_request(requests))
         return await self._decoding.run(
             lambda: self._tracker.place(*numbers_in(answer, requests)),

@@ -37,9 +37,7 @@ class PrometheusTextSource:
 
     """
 
-    def __init__(
-        self, name: str, target: HttpTarget, forced: TextDialect | None = None
-    ) -> None:
+    def __init__(self, name: str, target: HttpTarget, forced: TextDialect | None = None) -> None:
         self.name, self.node_id = name, target.node_id
         self._fetch = HttpFetch(target, _HINT)
         self._reader = TextReader(forced)
@@ -55,9 +53,7 @@ class PrometheusTextSource:
         """The quota beans as they are now. Raises ``SourceError``."""
         self._decoding.check()
         answer = await self._fetch.read()
-        page = await self._decoding.run(
-            lambda: self._reader.read(answer), pool_of_answer(len(answer))
-        )
+        page = await self._decoding.run(lambda: self._reader.read(answer), pool_of_answer(len(answer)))
         if not answer.endswith(b"\n"):
             raise SourceUnreadable(
                 "the answer ends in the middle of a line, so there should be more of it: does the agent, or a proxy before it, cut it?"
@@ -141,18 +137,14 @@ class TextReader:
         if self._forced and other and other is not self._forced:
             mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {other.name}"
         hint = mistake or (self._dialect.advice if self._dialect else _NO_DIALECT)
-        return TextPage(
-            layout=layout, values=values, remark=remark, hint=hint, mistake=mistake
-        )
+        return TextPage(layout=layout, values=values, remark=remark, hint=hint, mistake=mistake)
 
     def _learn(self, layout: BeanLayout) -> None:
         """Keep what is the same as long as the layout is."""
         self._layout = layout
         attributes = ((each, attribute_of(each)) for each in layout.columns)
         self._has_entities = any(
-            attribute is not None
-            and attribute.quota_type is not None
-            and len(column.bean.properties) > 1
+            attribute is not None and attribute.quota_type is not None and len(column.bean.properties) > 1
             for column, attribute in attributes
         )
         factor_of = self._dialect.factor_of if self._dialect else None
@@ -178,17 +170,13 @@ class TextReader:
         try:
             return [self._dialect.column_of(*parse_series(key))]
         except ValueError as error:
-            raise SourceUnreadable(
-                f"the answer is not Prometheus text: {error} ({shown(key)})"
-            ) from None
+            raise SourceUnreadable(f"the answer is not Prometheus text: {error} ({shown(key)})") from None
 
 
 SampleKey = str
 """Name and labels of a sample, as the agent writes them: one that was seen before need not be parsed again."""
 
-_SAMPLE: Final = re.compile(
-    r'([^{ \t]*+(?:[ \t]*+\{(?:[^"}]|"(?:[^"\\]|\\.)*+")*+\})?)(.*)', re.DOTALL
-)
+_SAMPLE: Final = re.compile(r'([^{ \t]*+(?:[ \t]*+\{(?:[^"}]|"(?:[^"\\]|\\.)*+")*+\})?)(.*)', re.DOTALL)
 _EXEMPLAR: Final = " # "
 
 
@@ -229,9 +217,7 @@ def text_of(part: str) -> str:
     return part if part.isascii() else part.encode("latin-1").decode(errors="replace")
 
 
-def numbers_in(
-    text: str, prefixes: tuple[str, ...]
-) -> tuple[list[SampleKey], list[float]]:
+def numbers_in(text: str, prefixes: tuple[str, ...]) -> tuple[list[SampleKey], list[float]]:
     """
     The samples of the lines that begin with one of ``prefixes``, and their numbers.
 
@@ -252,9 +238,7 @@ def numbers_in(
     try:
         return keys, [_plain_number(rest) for rest in rests]
     except ValueError:
-        return keys, [
-            _number(line, rest) for line, rest in zip(wanted, rests, strict=True)
-        ]
+        return keys, [_number(line, rest) for line, rest in zip(wanted, rests, strict=True)]
 
 
 def _end_of_key(line: str) -> int:
@@ -313,9 +297,6 @@ def parse_series(text: str) -> tuple[str, dict[str, str]]:
         raise ValueError("its labels are malformed")
     if "\\" in inner:
         labels = {
-            label: _ESCAPE.sub(
-                lambda escape: "\n" if escape[1] == "n" else escape[1], value
-            )
-            for label, value in pairs
+            label: _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value) for label, value in pairs
         }
     return found[1], labels

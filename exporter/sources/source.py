@@ -72,9 +72,7 @@ class LayoutTracker(Generic[Key]):
 
     """
 
-    def __init__(
-        self, columns_of: Callable[[Key], Sequence[BeanColumn | None]]
-    ) -> None:
+    def __init__(self, columns_of: Callable[[Key], Sequence[BeanColumn | None]]) -> None:
         self._columns_of = columns_of
         self._layout = BeanLayout(())
         self._order: list[Key] = []
@@ -86,9 +84,7 @@ class LayoutTracker(Generic[Key]):
         self._columns: dict[BeanColumn, int] = {}
         """The place of each column; more than one key may have it."""
 
-    def place(
-        self, keys: list[Key], values: Sequence[float] | NDArray[np.float64]
-    ) -> tuple[BeanLayout, array[float]]:
+    def place(self, keys: list[Key], values: Sequence[float] | NDArray[np.float64]) -> tuple[BeanLayout, array[float]]:
         """The layout of ``keys`` and the ``values`` of all of them, one key after the other, in its order. Raises ``SourceUnreadable`` when there are too many."""
         if len(values) > MOST_NUMBERS:
             raise SourceUnreadable(
@@ -98,11 +94,7 @@ class LayoutTracker(Generic[Key]):
         if keys != self._order:
             found = [*map(self._places.get, keys)]
             # a key that is malformed raises before anything is changed
-            came = {
-                key: self._columns_of(key)
-                for key, at in zip(keys, found, strict=True)
-                if at is None
-            }
+            came = {key: self._columns_of(key) for key, at in zip(keys, found, strict=True) if at is None}
             known = len({*map(id, found)} - {id(None)})
             left = self._places.keys() - {*keys} if known < len(self._places) else ()
             if left or came:
@@ -137,9 +129,7 @@ class LayoutTracker(Generic[Key]):
                 columns[place : place + 1] = [column]
                 self._columns[column] = place
         for key, each in came.items():
-            self._places[key] = [
-                _NOWHERE if column is None else self._columns[column] for column in each
-            ]
+            self._places[key] = [_NOWHERE if column is None else self._columns[column] for column in each]
         moved = {}
         for gap in reversed(free):
             while columns and columns[-1] is None:
@@ -172,8 +162,7 @@ class NodeId:
                 column.bean.get("id") or ""
                 for column in layout.columns
                 # the attribute first: there are tens of thousands of columns, and few of that name
-                if column.attribute == _OF_NODE
-                and column.bean.get("type") == "app-info"
+                if column.attribute == _OF_NODE and column.bean.get("type") == "app-info"
             }
             # Kafka's are whole numbers of 32 bits; anything else is the id of something else
             numbers = filter(re.compile(r"[0-9]{1,10}").fullmatch, ids)

@@ -66,8 +66,7 @@ class AccessPolicy:
         self._settings = settings
         found = {host: _address(host) for host in listening}
         loopback = all(
-            host == "localhost" if address is None else address.is_loopback
-            for host, address in found.items()
+            host == "localhost" if address is None else address.is_loopback for host, address in found.items()
         )
         self._any_host = not allowed_hosts and not loopback
         # "" is HTTP/1.0 without a Host header, which no browser speaks
@@ -83,9 +82,7 @@ class AccessPolicy:
         self._wrong_login = RateLimitedLog("logins were refused")
         self._busy = RateLimitedLog("too many passwords to check at once")
 
-    async def answer(
-        self, request: web.Request, handler: Handler
-    ) -> web.StreamResponse:
+    async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """What ``handler`` answers, or a refusal; either with the headers of every answer."""
         try:
             response = (
@@ -141,9 +138,7 @@ class AccessPolicy:
             return refusal(503, "too many passwords to check at once", _MOMENTS_LATER)
         return refusal(401, "user and password, please", _CHALLENGE)
 
-    async def _within_limits(
-        self, request: web.Request, handler: Handler
-    ) -> web.StreamResponse:
+    async def _within_limits(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """What ``handler`` answers; a refusal when there are too many requests."""
         if request.path in ALWAYS:
             return await handler(request)
@@ -178,9 +173,7 @@ class AccessPolicy:
         return True
 
 
-def refusal(
-    status: int, text: str, headers: Mapping[str, str] | None = None
-) -> web.Response:
+def refusal(status: int, text: str, headers: Mapping[str, str] | None = None) -> web.Response:
     """
     The answer to a request that is refused, after which the connection ends.
 

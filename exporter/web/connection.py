@@ -196,9 +196,7 @@ class HttpConnection(web.RequestHandler):
                 ssl_shutdown_timeout=seconds,
             )
         except OSError as error:  # such as ssl.SSLError, and a client that is gone
-            self._pool.failed_handshakes.add(
-                reason=os_reason(error) or type(error).__name__
-            )
+            self._pool.failed_handshakes.add(reason=os_reason(error) or type(error).__name__)
         finally:
             self.handshake = None
             if secured is None:  # None also when the connection was cut meanwhile
@@ -322,9 +320,7 @@ class HttpConnection(web.RequestHandler):
         """Replace the deadline after which the connection is cut; None for no deadline."""
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = (
-            None if seconds is None else self._loop.call_later(seconds, self.cut)
-        )
+        self._deadline = None if seconds is None else self._loop.call_later(seconds, self.cut)
 
 
 def most_connections(wanted: int) -> int:

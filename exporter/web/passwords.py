@@ -72,9 +72,7 @@ class Passwords:
         async with self._turns.turn(address):
             if self._knows(users, user, digest):  # one that waited had the same
                 return True
-            right = await asyncio.to_thread(
-                bcrypt.checkpw, password[:_LONGEST], hashed.get_secret_value().encode()
-            )
+            right = await asyncio.to_thread(bcrypt.checkpw, password[:_LONGEST], hashed.get_secret_value().encode())
             accepted = right and user in users
             self._turns.note(address, right=accepted)
         if accepted:
@@ -84,9 +82,7 @@ class Passwords:
 
     def _knows(self, users: Mapping[str, SecretStr], user: str, digest: bytes) -> bool:
         known = self._right.get(user)
-        return (
-            user in users and known is not None and hmac.compare_digest(known, digest)
-        )
+        return user in users and known is not None and hmac.compare_digest(known, digest)
 
     def _of_unknown(self, users: Mapping[str, SecretStr], user: str) -> SecretStr:
         """A hash for an unknown user: always the same for a name, so that its cost reveals nothing."""

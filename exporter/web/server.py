@@ -35,9 +35,7 @@ class HttpServer:
     ours. Raises ``ConfigError`` when the web config file cannot be used.
     """
 
-    def __init__(
-        self, config: ServerConfig, limits: ServerLimits | None = None
-    ) -> None:
+    def __init__(self, config: ServerConfig, limits: ServerLimits | None = None) -> None:
         self._config = config
         self._limits = limits or ServerLimits(
             connections=connections_within(config.max_connections),
@@ -61,23 +59,16 @@ class HttpServer:
 
         ``grace_seconds`` is how long ``close`` waits for requests in progress.
         """
-        self._runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=grace_seconds
-        )
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_seconds)
         await self._runner.setup()
         http = cast("web.Server", self._runner.server)
         # around the application and not as its middlewares: it answers `Expect` before those
-        http.request_handler = partial(
-            self._access.answer, handler=http.request_handler
-        )
+        http.request_handler = partial(self._access.answer, handler=http.request_handler)
         for host, port in self._config.endpoints:
             self._listeners.append(await self._listen(http, host, port))
         scheme = "http" if self._settings().tls is None else "https"
         users = len(self._settings().config.basic_auth_users)
-        urls = [
-            url_of(scheme, *listener.sockets[0].getsockname()[:2])
-            for listener in self._listeners
-        ]
+        urls = [url_of(scheme, *listener.sockets[0].getsockname()[:2]) for listener in self._listeners]
         for url in urls:
             log.info("listening", url=url, users=users or "anybody")
         return urls[0]
@@ -114,24 +105,18 @@ class HttpServer:
             )
         except (OSError, ValueError) as error:  # ValueError: not a valid host name
             reason = os_reason(error) if isinstance(error, OSError) else str(error)
-            raise CannotListen(
-                f"cannot listen on {host or 'all addresses'} port {port}: {reason}"
-            ) from None
+            raise CannotListen(f"cannot listen on {host or 'all addresses'} port {port}: {reason}") from None
         loop.set_exception_handler(self._on_loop_error)
         return listener
 
-    def _on_loop_error(
-        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
-    ) -> None:
+    def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """
         Handle what asyncio reports about its loop: that it cannot accept, because no file descriptor is left.
 
         asyncio tries again after a second; until then the connection that has waited longest is closed.
         """
         error = context.get("exception")
-        if "socket.accept()" not in context["message"] or not isinstance(
-            error, OSError
-        ):
+        if "socket.accept()" not in context["message"] or not isinstance(error, OSError):
             loop.default_exception_handler(context)
             return
         self._cannot_accept.add(reason=os_reason(error), connections=len(self._pool))

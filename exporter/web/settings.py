@@ -37,10 +37,10 @@ _VERIFICATION: Final = {
 _VERSIONS: Final = {"TLS12": ssl.TLSVersion.TLSv1_2, TLS13: ssl.TLSVersion.TLSv1_3}
 _NAMES: Final = {"DNS", "email", "IP Address", "URI"}
 """Kinds of subject alternative names that ``client_allowed_sans`` compares."""
-_SWITCHED: Final = (
-    "tls_server_config was added or removed: turning TLS on or off needs a restart"
+_SWITCHED: Final = "tls_server_config was added or removed: turning TLS on or off needs a restart"
+_OPENED: Final = (
+    "{field} {what}: to allow more clients, restart the exporter; a file that is half written looks the same"
 )
-_OPENED: Final = "{field} {what}: to allow more clients, restart the exporter; a file that is half written looks the same"
 _AGAIN_AFTER_SECONDS: Final = 5.0
 
 _Signature = tuple[tuple[int, int, int] | None, ...]
@@ -91,16 +91,12 @@ def server_context(config: TlsServerConfig) -> ssl.SSLContext:
     else:
         context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
     context.options |= ssl.OP_NO_RENEGOTIATION
-    suites = ":".join(
-        OPENSSL_SUITES[name] for name in config.cipher_suites if name in OPENSSL_SUITES
-    )
+    suites = ":".join(OPENSSL_SUITES[name] for name in config.cipher_suites if name in OPENSSL_SUITES)
     if suites:
         context.set_ciphers(suites)
     elif config.cipher_suites:  # none that TLS 1.2 knows
         if config.max_version != TLS13:
-            raise ValueError(
-                "tls_server_config.cipher_suites has none for max_version TLS12"
-            )
+            raise ValueError("tls_server_config.cipher_suites has none for max_version TLS12")
         context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
         # an empty password instead of None: OpenSSL would ask on the terminal
@@ -184,7 +180,7 @@ class WatchedSettings:
             log.info("the web config file was read again", path=str(self._path))
             return settings
         if problem != self._problem:
-            log.error("the web config file cannot be used any more: the last good one stays", error=problem)  # fmt: skip
+            log.error("the web config file cannot be used any more: the last good one stays", error=problem)
         self._problem = problem
         # a file that it names may come later, and is not looked at yet
         self._again_at = self._clock() + _AGAIN_AFTER_SECONDS

@@ -83,9 +83,7 @@ def _pem_file(path: Path, info: ValidationInfo) -> Path:
     return found
 
 
-def _one_of(
-    known: Iterable[str], refused: Mapping[str, str] | None = None
-) -> AfterValidator:
+def _one_of(known: Iterable[str], refused: Mapping[str, str] | None = None) -> AfterValidator:
     """One of the known values; those that are refused for a reason get that as the message."""
 
     def check(value: str) -> str:
@@ -101,13 +99,9 @@ def _one_of(
 def _bcrypt(value: SecretStr) -> SecretStr:
     match = _HASH.fullmatch(value.get_secret_value())
     if match is None:
-        raise ValueError(
-            "is not a bcrypt hash, such as `htpasswd -nBC 10 '' | tr -d ':\\n'` prints"
-        )
+        raise ValueError("is not a bcrypt hash, such as `htpasswd -nBC 10 '' | tr -d ':\\n'` prints")
     if int(match[1]) not in _COSTS:
-        raise ValueError(
-            f"has the cost {match[1]}: it must be {_COSTS[0]} to {_COSTS[-1]}"
-        )
+        raise ValueError(f"has the cost {match[1]}: it must be {_COSTS[0]} to {_COSTS[-1]}")
     return value
 
 
@@ -138,16 +132,12 @@ class TlsServerConfig(Section):
     @field_validator("cert", "key")
     @classmethod
     def _not_inline(cls, _: SecretStr) -> SecretStr:
-        raise ValueError(
-            "cannot be given here, for Python's ssl reads files only: use cert_file and key_file"
-        )
+        raise ValueError("cannot be given here, for Python's ssl reads files only: use cert_file and key_file")
 
     @field_validator("curve_preferences")
     @classmethod
     def _not_ordered(cls, _: tuple[str, ...]) -> tuple[str, ...]:
-        raise ValueError(
-            "is not there: Python's ssl cannot order curves; leave it to OpenSSL"
-        )
+        raise ValueError("is not there: Python's ssl cannot order curves; leave it to OpenSSL")
 
     @model_validator(mode="after")
     def _consistent(self) -> TlsServerConfig:
@@ -157,9 +147,9 @@ class TlsServerConfig(Section):
         if verifies and not given:
             raise ValueError(f"{self.client_auth_type} needs client_ca_file")
         if given and not verifies:
-            raise ValueError(f"client_ca_file needs a client_auth_type, such as {REQUIRE_AND_VERIFY}")  # fmt: skip
+            raise ValueError(f"client_ca_file needs a client_auth_type, such as {REQUIRE_AND_VERIFY}")
         if self.client_allowed_sans and not verifies:
-            raise ValueError(f"client_allowed_sans needs a client_auth_type, such as {REQUIRE_AND_VERIFY}")  # fmt: skip
+            raise ValueError(f"client_allowed_sans needs a client_auth_type, such as {REQUIRE_AND_VERIFY}")
         if self.min_version > self.max_version:
             raise ValueError("min_version is above max_version")
         return self
@@ -206,9 +196,7 @@ class RateLimitConfig(Section):
     @model_validator(mode="after")
     def _consistent(self) -> RateLimitConfig:
         if self.interval is not None and self.burst == 0:
-            raise ValueError(
-                "interval needs a burst of 1 or more, else no request is answered"
-            )
+            raise ValueError("interval needs a burst of 1 or more, else no request is answered")
         return self
 
 
@@ -219,9 +207,7 @@ class WebConfig(Section):
     """None for plain HTTP."""
     http_server_config: HttpServerConfig = HttpServerConfig()
     rate_limit: RateLimitConfig = RateLimitConfig()
-    basic_auth_users: dict[UserName, Annotated[SecretStr, AfterValidator(_bcrypt)]] = (
-        Field(default_factory=dict)
-    )
+    basic_auth_users: dict[UserName, Annotated[SecretStr, AfterValidator(_bcrypt)]] = Field(default_factory=dict)
     """bcrypt hashes by user; empty when no password is needed."""
 
     @model_validator(mode="after")

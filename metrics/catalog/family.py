@@ -83,9 +83,7 @@ def gauge(
     )
 
 
-def counter(
-    name: str, text: str, labels: tuple[str, ...], unit: str, source: str
-) -> Family:
+def counter(name: str, text: str, labels: tuple[str, ...], unit: str, source: str) -> Family:
     """A value that only grows, until what counts it starts again; its name ends in ``_total``."""
     return Family(
         name=name,

@@ -27,7 +27,9 @@ from ..table.table import Run
 from . import intervals
 from .queueing import CLOCK_US, MOST_ERROR, logged_queue
 
-_READ: Final = tuple(dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in {"traffic", "topic_ids"}))))  # fmt: skip
+_READ: Final = tuple(
+    dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in {"traffic", "topic_ids"})))
+)
 _MOST_UNKNOWN: Final = 0.01
 """Requests without a queue time, as a part of all of a broker, above which its queue is unknown."""
 _BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601)]
@@ -64,17 +66,13 @@ class BrokerQueue:
         """Both together."""
         names = [name for name in self.__slots__ if name not in {"broker", "threads"}]
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return BrokerQueue(broker=self.broker, threads=max(self.threads, other.threads), **sums)  # fmt: skip
+        return BrokerQueue(broker=self.broker, threads=max(self.threads, other.threads), **sums)
 
     @property
     def error(self) -> float:
         """By which part the mean wait as simulated differs from the logged one; 0 where the log's clock is too coarse to show it."""
         off = self.simulated_us - self.logged_us
-        return (
-            0.0
-            if abs(off) <= CLOCK_US * self.requests
-            else off / max(self.logged_us, 1.0)
-        )
+        return 0.0 if abs(off) <= CLOCK_US * self.requests else off / max(self.logged_us, 1.0)
 
     @property
     def refusal(self) -> str | None:
@@ -82,7 +80,7 @@ class BrokerQueue:
         if self.unknown > _MOST_UNKNOWN * (self.requests + self.unknown):
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
-            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {self.error:+.0%}"  # fmt: skip
+            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {self.error:+.0%}"
         return None
 
 
@@ -101,22 +99,25 @@ class Benefit:
 
     def predicted(self, number: int, part: float) -> list[float | None]:
         """By broker: the predicted wait of a candidate that this part of the others' requests does not exceed, us."""
-        return [percentile_us(each.predicted_waits[number], part) for each in self.explained]  # fmt: skip
+        return [percentile_us(each.predicted_waits[number], part) for each in self.explained]
 
     def only(self, number: int) -> Benefit:
         """The same of one candidate."""
         names = ("others_us", "predicted_us", "logged_waits", "predicted_waits")
-        brokers = [replace(each, **{name: getattr(each, name)[[number]] for name in names}) for each in self.brokers]  # fmt: skip
+        brokers = [replace(each, **{name: getattr(each, name)[[number]] for name in names}) for each in self.brokers]
         return Benefit(names=[self.names[number]], brokers=brokers)
 
     @property
     def notes(self) -> Sequence[str]:
         """How well the queues explain the log, and why something is unknown."""
         if not any(each.requests for each in self.brokers):
-            return ("The wait is unknown: the log has no queue times; ingest it with this release.",)  # fmt: skip
-        explained = [f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {each.error:+.0%}" for each in self.explained]  # fmt: skip
+            return ("The wait is unknown: the log has no queue times; ingest it with this release.",)
+        explained = [
+            f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {each.error:+.0%}"
+            for each in self.explained
+        ]
         refused = [each.refusal for each in self.brokers if each.refusal is not None]
-        found = [f"Error of the simulated queue times against the log: {', '.join(explained)}."] if explained else []  # fmt: skip
+        found = [f"Error of the simulated queue times against the log: {', '.join(explained)}."] if explained else []
         return (*found, *(f"Left out of the wait: {why}." for why in refused))
 
     def values(self) -> list[dict[str, Any]]:
@@ -136,12 +137,9 @@ class Benefit:
     @property
     def saved(self) -> Mapping[str, float | None]:
         """By candidate: the part of the others' queue times that it saves them; None if it is unknown, or no other waits."""
-        before = sum((each.others_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
-        after = sum((each.predicted_us for each in self.explained), np.zeros(len(self.names)))  # fmt: skip
-        return {
-            name: float(1 - after[n] / before[n]) if before[n] else None
-            for n, name in enumerate(self.names)
-        }
+        before = sum((each.others_us for each in self.explained), np.zeros(len(self.names)))
+        after = sum((each.predicted_us for each in self.explained), np.zeros(len(self.names)))
+        return {name: float(1 - after[n] / before[n]) if before[n] else None for n, name in enumerate(self.names)}
 
 
 def benefit_of(
@@ -194,9 +192,9 @@ def _day(
     files: Sequence[File],
 ) -> list[BrokerQueue]:
     """The queues of all brokers in the files of a day."""
-    rows = requests.read(_READ, files=files).sort_by([("file", "ascending"), ("position", "ascending")])  # fmt: skip
-    numbered = rows.set_column(rows.column_names.index("position"), "position", array(np.arange(len(rows))))  # fmt: skip
-    numbered = numbered.set_column(rows.column_names.index("file"), "file", pa.array([""] * len(rows)))  # fmt: skip
+    rows = requests.read(_READ, files=files).sort_by([("file", "ascending"), ("position", "ascending")])
+    numbered = rows.set_column(rows.column_names.index("position"), "position", array(np.arange(len(rows))))
+    numbered = numbered.set_column(rows.column_names.index("file"), "file", pa.array([""] * len(rows)))
     served = intervals.intervals(rows)
     if not len(served):
         late = np.zeros((len(candidates), len(rows)), np.int64)
@@ -206,20 +204,20 @@ def _day(
     connections = encoded.fill_null(-1).to_numpy().astype(np.int64)
     names, clients = served.clients()
     of_rows = clients[served.groups]
-    throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]  # fmt: skip
+    throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]
     found = []
     for name in sorted({each.broker for each in served.listeners}):
         pool = served.of_pool(name)
-        queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)  # fmt: skip
+        queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
         before = np.zeros((len(candidates), len(_BINS)), np.int64)
         after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))
         for n in range(len(candidates)):
             late_ms = late[n][pool.rows]
             others = ~throttled[n][clients[pool.groups]]
-            reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None  # fmt: skip
-            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]  # fmt: skip
+            reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None
+            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]
             # What following a connection alone does to the queue is no saving.
-            as_logged = queue.predicted(0 * late_ms, np.ones(len(pool), np.bool_), reacting)  # fmt: skip
+            as_logged = queue.predicted(0 * late_ms, np.ones(len(pool), np.bool_), reacting)
             sums[:, n] = as_logged[others].sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(

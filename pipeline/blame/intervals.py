@@ -23,7 +23,21 @@ from ..replay.frame import array, dense
 from ..table import File, Table
 from ..table.layout import Column
 
-COLUMNS: Final = ("completed", "broker", "listener", "user", "client_id", "api_key", "thread_time_ms", "network_time_ms", "queue_time_ms", "remote_time_ms", "response_queue_time_ms", "traffic", "topic_ids")  # fmt: skip
+COLUMNS: Final = (
+    "completed",
+    "broker",
+    "listener",
+    "user",
+    "client_id",
+    "api_key",
+    "thread_time_ms",
+    "network_time_ms",
+    "queue_time_ms",
+    "remote_time_ms",
+    "response_queue_time_ms",
+    "traffic",
+    "topic_ids",
+)
 """What is read of `REQUESTS`: followers, exempt and forwarded requests hold handler threads as all others."""
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
@@ -93,7 +107,7 @@ class Intervals:
     @property
     def pools(self) -> tuple[list[str], Codes]:
         """Pools of handler threads, by name, and by listener the number of its pool: a broker has one for all of its listeners."""
-        names = [f"{each.broker} controller" if each in self.controllers else each.broker for each in self.listeners]  # fmt: skip
+        names = [f"{each.broker} controller" if each in self.controllers else each.broker for each in self.listeners]
         found = sorted(set(names))
         return found, np.asarray([found.index(name) for name in names], np.int32)
 
@@ -101,14 +115,14 @@ class Intervals:
         """The users with their client ids, sorted, and the number of each group's."""
         found = sorted({(each.user, each.client_id) for each in self.names})
         numbers = {entity: number for number, entity in enumerate(found)}
-        return found, np.asarray([numbers[each.user, each.client_id] for each in self.names], np.int32)  # fmt: skip
+        return found, np.asarray([numbers[each.user, each.client_id] for each in self.names], np.int32)
 
     def of_pool(self, name: str) -> Intervals:
         """Those that one pool of handler threads serves."""
         pools, of_listeners = self.pools
         number = pools.index(name) if name in pools else -1
         chosen = of_listeners[self.places] == number
-        return self.only(chosen, unknown=np.where(of_listeners == number, self.unknown, 0))  # fmt: skip
+        return self.only(chosen, unknown=np.where(of_listeners == number, self.unknown, 0))
 
     def filled(self, parts: Iterable[Intervals]) -> Intervals:
         """Rows of parts under these names and listeners, of which the parts have no others."""
@@ -116,19 +130,19 @@ class Intervals:
         places = {each: number for number, each in enumerate(self.listeners)}
         unknown, filled = np.zeros(len(places), np.int64), [self]
         for part in parts:
-            named = (name._replace(topic=self.topics.get(name.topic or "", name.topic)) for name in part.names)  # fmt: skip
+            named = (name._replace(topic=self.topics.get(name.topic or "", name.topic)) for name in part.names)
             of_names = np.asarray([numbers[name] for name in named], np.int32)
             of_places = np.asarray([places[each] for each in part.listeners], np.int32)
             np.add.at(unknown, of_places, part.unknown)
-            filled.append(replace(part, groups=of_names[part.groups], places=of_places[part.places]))  # fmt: skip
-        columns: Any = {name: np.concatenate([getattr(part, name) for part in filled]) for name in _NUMBERS}  # fmt: skip
+            filled.append(replace(part, groups=of_names[part.groups], places=of_places[part.places]))
+        columns: Any = {name: np.concatenate([getattr(part, name) for part in filled]) for name in _NUMBERS}
         whole = replace(self, **columns, unknown=unknown)
         return whole.only(np.argsort(whole.dequeued, kind="stable"))
 
-    def only(self, chosen: NDArray[np.bool_] | Ints, unknown: Ints | None = None) -> Intervals:  # fmt: skip
+    def only(self, chosen: NDArray[np.bool_] | Ints, unknown: Ints | None = None) -> Intervals:
         """Some rows, by a mask or their numbers, of the same names and listeners."""
         columns: Any = {name: getattr(self, name)[chosen] for name in _NUMBERS}
-        return replace(self, **columns, unknown=self.unknown if unknown is None else unknown)  # fmt: skip
+        return replace(self, **columns, unknown=self.unknown if unknown is None else unknown)
 
 
 def read(table: Table, files: Iterable[File]) -> Intervals:
@@ -146,15 +160,18 @@ def intervals(rows: pa.Table) -> Intervals:
     """
     size = len(rows)
     completed = rows["completed"].to_numpy() * 1_000
-    sent, answered, remote, local, queued = (_us(rows, name) for name in ("network_time_ms", "response_queue_time_ms", "remote_time_ms", "thread_time_ms", "queue_time_ms"))  # fmt: skip
+    sent, answered, remote, local, queued = (
+        _us(rows, name)
+        for name in ("network_time_ms", "response_queue_time_ms", "remote_time_ms", "thread_time_ms", "queue_time_ms")
+    )
     known = np.minimum.reduce([sent, answered, remote, local, queued]) >= 0
     released = completed - sent - answered - remote
     dequeued = released - local
-    names, groups = _encoded(rows["user"], rows["client_id"], rows["api_key"], _topics(rows))  # fmt: skip
+    names, groups = _encoded(rows["user"], rows["client_id"], rows["api_key"], _topics(rows))
     found, places = _encoded(rows["broker"], rows["listener"])
     listeners = [Place(broker or "", listener or "") for broker, listener in found]
     keys = np.asarray([group[2] for group in names], np.int64)
-    of_controllers = np.isin(keys, _OF_CONTROLLERS)[groups] if size else np.zeros(0, bool)  # fmt: skip
+    of_controllers = np.isin(keys, _OF_CONTROLLERS)[groups] if size else np.zeros(0, bool)
     order = np.flatnonzero(known)
     order = order[np.argsort(dequeued[order], kind="stable")]
     return Intervals(
@@ -175,7 +192,7 @@ def intervals(rows: pa.Table) -> Intervals:
 def together(parts: Sequence[Intervals]) -> Intervals:
     """All rows of parts, with one list of names and one of listeners, both sorted; a topic whose name one of the parts has is named in all."""
     topics = {each: name for part in parts for each, name in part.topics.items()}
-    names = {name._replace(topic=topics.get(name.topic or "", name.topic)) for part in parts for name in part.names}  # fmt: skip
+    names = {name._replace(topic=topics.get(name.topic or "", name.topic)) for part in parts for name in part.names}
     listeners = sorted({each for part in parts for each in part.listeners})
     return Intervals(
         enqueued=np.zeros(0, np.int64),
@@ -248,4 +265,6 @@ def _encoded(*columns: Column) -> tuple[list[tuple[Any, ...]], Codes]:
         mixed = mixed * len(found[-1]) + encoded.indices.to_numpy()
     numbers, codes = dense(mixed)
     parts = np.unravel_index(numbers, [max(1, len(values)) for values in found])
-    return list(zip(*(map(values.__getitem__, part.tolist()) for values, part in zip(found, parts, strict=True)), strict=True)), codes  # fmt: skip
+    return list(
+        zip(*(map(values.__getitem__, part.tolist()) for values, part in zip(found, parts, strict=True)), strict=True)
+    ), codes

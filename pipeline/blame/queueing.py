@@ -106,7 +106,7 @@ def waits_of(
     """
     order = np.argsort(arrivals, kind="stable")
     coming = np.ones(len(order), np.bool_) if present is None else present[order]
-    followers, pauses = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)  # fmt: skip
+    followers, pauses = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)
     if chains is not None:
         connections, pauses = (column[order] for column in chains)
         chained = np.flatnonzero(coming & (connections >= 0))
@@ -115,7 +115,7 @@ def waits_of(
         followers[chained[:-1][same]] = chained[1:][same]
         coming[chained[1:][same]] = False
     heap = new_heap(int((followers >= 0).sum()) + 1)
-    queue = Queue(arrivals[order], holds[order], coming.astype(np.int8), followers, pauses, heap)  # fmt: skip
+    queue = Queue(arrivals[order], holds[order], coming.astype(np.int8), followers, pauses, heap)
     earliest = int(arrivals.min(initial=0))
     made = Waits(np.zeros(len(order), np.int64), np.full(threads, earliest, np.int64))
     run(serve, queue, made, work=len(order))
@@ -143,7 +143,7 @@ class LoggedQueue:
     simulated: Ints
     """Waits with all requests as logged, us; dispatch included."""
 
-    def predicted(self, late_us: Ints, present: NDArray[np.bool_], connections: Ints | None = None) -> Floats:  # fmt: skip
+    def predicted(self, late_us: Ints, present: NDArray[np.bool_], connections: Ints | None = None) -> Floats:
         """
         The wait of each request if some come later, or never, us; NaN for those that never come.
 
@@ -162,7 +162,7 @@ class LoggedQueue:
             pauses[order[1:]] = np.maximum(0, self.arrivals[order[1:]] - left[:-1])
             pauses[order[1:]] += np.maximum(0, np.diff(late_us[order]))
             chains = connections, pauses
-        waits = waits_of(self.arrivals + late_us, self.holds, self.threads, present, chains)  # fmt: skip
+        waits = waits_of(self.arrivals + late_us, self.holds, self.threads, present, chains)
         return np.where(present, waits + drawn(self.dispatch, len(waits)), np.nan)
 
 
@@ -182,9 +182,7 @@ def _dispatch(arrivals: Ints, holds: Ints, logged: Ints) -> Ints:
     return usual
 
 
-def logged_queue(
-    arrivals: Ints, holds: Ints, logged: Ints, threads: int | None = None
-) -> LoggedQueue:
+def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int | None = None) -> LoggedQueue:
     """The queue of a log, all in us; without `threads`, of as many as explain the logged waits best."""
     dispatch = _dispatch(arrivals, holds, logged)
     if threads is None:

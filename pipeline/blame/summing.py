@@ -109,16 +109,21 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
     busiest = [1] * len(pools)
     if threads is None:
         places = {place: number for number, place in enumerate(head.listeners)}
-        numbers = [np.asarray([of_listeners[places[place]] for place in each.head.listeners], np.int64) for each in surveys]  # fmt: skip
-        busy = [each.busy.append_column("pool", array(of[each.busy["place"].to_numpy()])) for each, of in zip(surveys, numbers, strict=True)]  # fmt: skip
-        by_second = _added(pa.concat_tables(busy).drop_columns(["place"]), ("pool", "second"))  # fmt: skip
+        numbers = [
+            np.asarray([of_listeners[places[place]] for place in each.head.listeners], np.int64) for each in surveys
+        ]
+        busy = [
+            each.busy.append_column("pool", array(of[each.busy["place"].to_numpy()]))
+            for each, of in zip(surveys, numbers, strict=True)
+        ]
+        by_second = _added(pa.concat_tables(busy).drop_columns(["place"]), ("pool", "second"))
         for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
             busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
     rows = sum(each.rows for each in surveys)
     begin = min((each.begin_us for each in surveys), default=0)
     end = max((each.end_us for each in surveys), default=0) + 1
     longest = max((each.longest_us for each in surveys), default=0)
-    slot = SECOND_US * next((each for each in _SLOTS_S if end - begin <= each * SECOND_US * _MOST_SLOTS), _SLOTS_S[-1])  # fmt: skip
+    slot = SECOND_US * next((each for each in _SLOTS_S if end - begin <= each * SECOND_US * _MOST_SLOTS), _SLOTS_S[-1])
     share = (end - begin) * _PIECE_ROWS // max(1, rows)
     least = max(60 * SECOND_US, 4 * (longest + 2 * MARGIN_US), share)
     return Plan(
@@ -147,9 +152,9 @@ class Sums(NamedTuple):
     @classmethod
     def added(cls, parts: Iterable[Sums]) -> Sums:
         """The sums of all parts."""
-        keys = [("pool", "victim", "culprit"), ("pool", "slot", "victim", "culprit"), ("pool", "slot", "client")]  # fmt: skip
+        keys = [("pool", "victim", "culprit"), ("pool", "slot", "victim", "culprit"), ("pool", "slot", "client")]
         tables = map(pa.concat_tables, zip(*parts, strict=True))
-        return cls(*(_added(table, key) for table, key in zip(tables, keys, strict=True)))  # fmt: skip
+        return cls(*(_added(table, key) for table, key in zip(tables, keys, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,7 +166,7 @@ class Blame:
     sums: Sums
 
 
-def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> Sums:  # fmt: skip
+def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> Sums:
     """
     The sums of the waits that ended, and of the threads that were held, in a piece of time of a pool.
 
@@ -175,30 +180,36 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.clients
     parts = divided(requests, plan.threads[pool], begin_us, end_us, slot_us)
-    of_culprits = np.where(parts.culprits < 0, parts.culprits, of_groups[np.maximum(parts.culprits, 0)] if len(of_groups) else 0)  # fmt: skip
-    timeline = summed({"slot": parts.slots, "victim": of_groups[parts.victims], "culprit": of_culprits}, {"wait_ns": parts.wait_ns})  # fmt: skip
-    from_, to = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)  # fmt: skip
+    of_culprits = np.where(
+        parts.culprits < 0, parts.culprits, of_groups[np.maximum(parts.culprits, 0)] if len(of_groups) else 0
+    )
+    timeline = summed(
+        {"slot": parts.slots, "victim": of_groups[parts.victims], "culprit": of_culprits}, {"wait_ns": parts.wait_ns}
+    )
+    from_, to = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)
     rows, slots, held = spread(from_, to - from_, slot_us)
-    taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))  # fmt: skip
+    taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))
     zeros = np.zeros(len(taken), np.int64)
     loads = summed(
         {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
         {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]},
     )  # fmt: skip
-    matrix = summed({"victim": parts.victims, "culprit": parts.culprits}, {"wait_ns": parts.wait_ns})  # fmt: skip
-    return Sums(*(table.add_column(0, "pool", array(np.full(len(table), pool))) for table in (matrix, _folded(timeline), loads)))  # fmt: skip
+    matrix = summed({"victim": parts.victims, "culprit": parts.culprits}, {"wait_ns": parts.wait_ns})
+    return Sums(
+        *(table.add_column(0, "pool", array(np.full(len(table), pool))) for table in (matrix, _folded(timeline), loads))
+    )
 
 
 def _folded(timeline: pa.Table) -> pa.Table:
     """Those with little of a slot's waits as `OTHERS`."""
-    slots, victims, culprits, waits = (timeline[name].to_numpy() for name in ("slot", "victim", "culprit", "wait_ns"))  # fmt: skip
+    slots, victims, culprits, waits = (timeline[name].to_numpy() for name in ("slot", "victim", "culprit", "wait_ns"))
     _, of_slots = np.unique(slots, return_inverse=True)
-    different, of_pairs = np.unique(of_slots * (1 << 32) + culprits, return_inverse=True)  # fmt: skip
+    different, of_pairs = np.unique(of_slots * (1 << 32) + culprits, return_inverse=True)
     whole, each = np.zeros(len(different), np.int64), np.zeros(len(different), np.int64)
     np.add.at(whole, of_slots, waits)
     np.add.at(each, of_pairs, waits)
     small = (culprits >= 0) & (each[of_pairs] < _LEAST_SHARE * whole[of_slots])
-    return summed({"slot": slots, "victim": victims, "culprit": np.where(small, OTHERS, culprits)}, {"wait_ns": waits})  # fmt: skip
+    return summed({"slot": slots, "victim": victims, "culprit": np.where(small, OTHERS, culprits)}, {"wait_ns": waits})
 
 
 def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, Ints]:
@@ -210,16 +221,16 @@ def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, I
     places = np.repeat(np.arange(len(rows)), counts)
     numbers = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
     slots = first[places] + numbers
-    within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)  # fmt: skip
+    within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
     return rows[places], slots, within
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
     """Values of equal keys added up, in the order of the keys; all are columns of int64."""
-    columns = {name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}  # fmt: skip
+    columns = {name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}
     size = len(columns[next(iter(keys))])
     lows = [int(columns[name].min()) if size else 0 for name in keys]
-    widths = [int(columns[name].max()) - low + 1 if size else 1 for name, low in zip(keys, lows, strict=True)]  # fmt: skip
+    widths = [int(columns[name].max()) - low + 1 if size else 1 for name, low in zip(keys, lows, strict=True)]
     mixed = np.zeros(size, np.int64)
     for name, low, width in zip(keys, lows, widths, strict=True):
         mixed = mixed * width + columns[name] - low
@@ -233,7 +244,7 @@ def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
         np.add.at(added, places, columns[name])
         sums[name] = added[numbers] if places is mixed else added
     found = np.unravel_index(numbers, widths)
-    return pa.table({**{name: part + low for name, part, low in zip(keys, found, lows, strict=True)}, **sums})  # fmt: skip
+    return pa.table({**{name: part + low for name, part, low in zip(keys, found, lows, strict=True)}, **sums})
 
 
 def _added(table: pa.Table, keys: Sequence[str]) -> pa.Table:

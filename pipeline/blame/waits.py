@@ -80,7 +80,7 @@ class DividedWaits:
     wait_ns: Ints
 
 
-def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> DividedWaits:  # fmt: skip
+def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> DividedWaits:
     """
     Divide the waits that ended from `begin_us` to before `end_us`.
 
@@ -94,13 +94,13 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     """
     groups = len(requests.names)
     width = groups + 1
-    chosen = (requests.dequeued >= begin_us) & (requests.dequeued < end_us) & (requests.enqueued < requests.dequeued)  # fmt: skip
+    chosen = (requests.dequeued >= begin_us) & (requests.dequeued < end_us) & (requests.enqueued < requests.dequeued)
     rows = np.flatnonzero(chosen)
     rows = rows[np.argsort(requests.enqueued[rows], kind="stable")]
     first = begin_us // slot_us
     slots = requests.dequeued[rows] // slot_us - first
     keys = (slots * width + requests.groups[rows]) * width
-    holdings = Holdings(requests.enqueued, requests.dequeued, requests.released, requests.groups.astype(np.int64))  # fmt: skip
+    holdings = Holdings(requests.enqueued, requests.dequeued, requests.released, requests.groups.astype(np.int64))
     waiting = Waiting(rows, keys, threads)
     cells = _empty(_FIRST_CELLS, groups, len(requests), np.zeros(_STATE, np.int64))
     while not run(_divide, holdings, waiting, cells, work=4 * len(rows)):
@@ -150,7 +150,7 @@ def _put_all(keys: Ints, sums: Ints, cells: Cells) -> None:
 
 
 @kernel
-def _hold(holdings: Holdings, cells: Cells, row: int, begin: int, end: int, met: int) -> int:  # fmt: skip
+def _hold(holdings: Holdings, cells: Cells, row: int, begin: int, end: int, met: int) -> int:
     """Count a request that may have held a thread between two times; return how many groups did."""
     from_, to = holdings.dequeued[row], holdings.released[row]
     overlap = min(to, end) - max(from_, begin)

@@ -152,13 +152,13 @@ def rollup(history: pa.Table) -> pa.Table:
         Rows of `ROLLUP`, one for each key, in no particular order.
 
     """
-    names: dict[str, Column] = {name: history.column(name).combine_chunks().dictionary_encode() for name in _NAMES}  # fmt: skip
+    names: dict[str, Column] = {name: history.column(name).combine_chunks().dictionary_encode() for name in _NAMES}
     decided = history.column("timestamp")
     mutated = pc.coalesce(history.column("mutation_timestamp"), decided)
     throttle_ms = pc.max_element_wise(history.column("throttle_ms"), _ZERO)
     throttled = pc.or_(pc.greater(throttle_ms, _ZERO), history.column("refused"))
     clients = {name: encoded.indices for name, encoded in names.items()}
-    decisions = {"requests": pa.repeat(1, len(history)), "throttled": throttled, "throttle_ms": throttle_ms}  # fmt: skip
+    decisions = {"requests": pa.repeat(1, len(history)), "throttled": throttled, "throttle_ms": throttle_ms}
     charges: dict[QuotaType, list[tuple[Column, Column, dict[str, Column]]]] = {
         QuotaType.PRODUCE: [(decided, history.column("produce_bytes"), decisions)],
         QuotaType.FETCH: [(decided, history.column("fetch_bytes"), decisions)],
@@ -171,9 +171,11 @@ def rollup(history: pa.Table) -> pa.Table:
     sums = []
     for quota_type, parts in charges.items():
         charged = pa.concat_tables([_charged(clients, *part) for part in parts])
-        added = charged.group_by([*_NAMES, "start"], use_threads=False).aggregate([(name, "sum") for name in SUMS])  # fmt: skip
-        columns: dict[str, Column] = {name: encoded.dictionary.take(added.column(name)) for name, encoded in names.items()}  # fmt: skip
-        columns |= {"quota_type": pa.repeat(quota_type.label, len(added)), "start": added.column("start")}  # fmt: skip
+        added = charged.group_by([*_NAMES, "start"], use_threads=False).aggregate([(name, "sum") for name in SUMS])
+        columns: dict[str, Column] = {
+            name: encoded.dictionary.take(added.column(name)) for name, encoded in names.items()
+        }
+        columns |= {"quota_type": pa.repeat(quota_type.label, len(added)), "start": added.column("start")}
         columns |= {name: added.column(f"{name}_sum") for name in SUMS}
         sums.append(pa.table(columns, schema=ROLLUP))
     return pa.concat_tables(sums)

@@ -20,7 +20,7 @@ from ..table import Table
 from ..table.layout import Column, Numbers, bucket_of
 from .schema import EPISODES
 
-COLUMNS: Final = ("user", "client_id", "broker", "timestamp", "api_key", "throttle_ms", "refused")  # fmt: skip
+COLUMNS: Final = ("user", "client_id", "broker", "timestamp", "api_key", "throttle_ms", "refused")
 """What is read of history."""
 KEY: Final = ("user", "client_id", "broker", "quota_type")
 """What an episode is of."""
@@ -47,12 +47,12 @@ def fragments_of(history: pa.Table) -> pa.Table:
         Rows of `EPISODES`.
 
     """
-    throttles: Column = pc.max_element_wise(history.column("throttle_ms"), pa.scalar(0, pa.int32()))  # fmt: skip
+    throttles: Column = pc.max_element_wise(history.column("throttle_ms"), pa.scalar(0, pa.int32()))
     history = history.append_column("throttle", throttles.cast(pa.int64()))
     hit = pc.or_(pc.greater(throttles, pa.scalar(0)), history.column("refused"))
     found = history.filter(hit)
     began, throttle = found.column("timestamp"), found.column("throttle")
-    known: Column = pc.index_in(found.column("api_key"), pa.array(_TYPES, pa.int16()))  # fmt: skip
+    known: Column = pc.index_in(found.column("api_key"), pa.array(_TYPES, pa.int16()))
     labels: Column = pa.array([kind.label for kind in _TYPES.values()])
     columns: dict[str, Column] = {
         **{name: found.column(name) for name in ("user", "client_id", "broker")},
@@ -82,7 +82,7 @@ def merged(fragments: pa.Table) -> pa.Table:
     reached = np.maximum.accumulate(ends)
     starts = np.flatnonzero(np.r_[True, begins[1:] > reached[:-1]])
     firsts: Column = pa.array(starts)
-    sums = {name: np.add.reduceat(_numbers(rows, name), starts) for name in ("throttled", "throttle_ms")}  # fmt: skip
+    sums = {name: np.add.reduceat(_numbers(rows, name), starts) for name in ("throttled", "throttle_ms")}
     columns: dict[str, Column] = {
         **{name: rows.column(name).take(firsts) for name in KEY},
         "began": began[starts],
@@ -129,7 +129,7 @@ def episodes_in(
         parts.append(rows)
     found = merged(pa.concat_tables(parts))
     if begin_ms is not None:
-        found = found.filter(pc.greater_equal(found.column("ended"), pa.scalar(begin_ms)))  # fmt: skip
+        found = found.filter(pc.greater_equal(found.column("ended"), pa.scalar(begin_ms)))
     if end_ms is not None:
         found = found.filter(pc.less_equal(found.column("began"), pa.scalar(end_ms)))
     return found

@@ -19,7 +19,7 @@ from .schema import EPISODES, HISTORY, ROLLUP, TOPICS
 
 BUCKETS: Final = 16
 """How many buckets a history has by default: as many workers can replay it at once."""
-NAMES: Final = ("requests", "quarantine", "history", "seconds", "topics", "episodes", "shadow")  # fmt: skip
+NAMES: Final = ("requests", "quarantine", "history", "seconds", "topics", "episodes", "shadow")
 """The tables of a folder, in the order in which they are made of each other."""
 DETAIL: Final = ("requests", "history", "seconds", "topics")
 """Those that a replay and `usage` read and draw, and that lose days together."""
@@ -63,9 +63,7 @@ class History:
             detail=Table.create(f"{folder}/history", HISTORY, detail, options),
             seconds=Table.create(f"{folder}/seconds", ROLLUP, sums, options),
             topics=Table.create(f"{folder}/topics", TOPICS, sums, options),
-            episodes=Table.create(
-                f"{folder}/episodes", EPISODES, layout(day_of="began"), options
-            ),
+            episodes=Table.create(f"{folder}/episodes", EPISODES, layout(day_of="began"), options),
         )
 
     @classmethod
@@ -97,9 +95,7 @@ class History:
             retried(partial(follow, requests, topics.topics_of, topics.COLUMNS, run))
         if self.episodes is not None:
             follow = self.episodes.follow
-            retried(
-                partial(follow, detail, episodes.fragments_of, episodes.COLUMNS, run)
-            )
+            retried(partial(follow, detail, episodes.fragments_of, episodes.COLUMNS, run))
         return new
 
 
@@ -123,9 +119,7 @@ class TableState:
     """UTC day of its newest rows."""
 
 
-def tables_of(
-    folder: str, options: Mapping[str, str] | None = None
-) -> dict[str, Table]:
+def tables_of(folder: str, options: Mapping[str, str] | None = None) -> dict[str, Table]:
     """
     Return the tables that a folder has, by name.
 

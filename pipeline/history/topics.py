@@ -18,7 +18,19 @@ from quotascope.metrics.protocol import ApiKey
 from ..table.layout import DAY_MS, Column
 from .schema import TOPICS, Kind
 
-COLUMNS: Final = ("timestamp", "user", "client_id", "broker", "api_key", "produce_bytes", "fetch_bytes", "traffic", "topic_ids", "forwarded", "follower")  # fmt: skip
+COLUMNS: Final = (
+    "timestamp",
+    "user",
+    "client_id",
+    "broker",
+    "api_key",
+    "produce_bytes",
+    "fetch_bytes",
+    "traffic",
+    "topic_ids",
+    "forwarded",
+    "follower",
+)
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
 MINUTE_MS: Final = 60_000
 """The span of a sum."""
@@ -41,7 +53,7 @@ def topics_of(requests: pa.Table) -> pa.Table:
         Rows of `TOPICS`, one for each key, in no particular order.
 
     """
-    left_out = pc.or_(pc.fill_null(requests["follower"], _FALSE), pc.fill_null(requests["forwarded"], _FALSE))  # fmt: skip
+    left_out = pc.or_(pc.fill_null(requests["follower"], _FALSE), pc.fill_null(requests["forwarded"], _FALSE))
     moves = pc.is_in(requests["api_key"], pa.array(_APIS, pa.int16()))
     seen = requests.filter(pc.and_(moves, pc.invert(left_out)))
     given: dict[str, Column] = {name: seen[name] for name in seen.column_names}
@@ -53,7 +65,7 @@ def topics_of(requests: pa.Table) -> pa.Table:
     charged: Column = pc.coalesce(given["produce_bytes"], given["fetch_bytes"])
     sized: Column = pc.is_valid(charged)
     unknown: Column = pc.if_else(sized, Kind.UNKNOWN_TOPIC, Kind.UNKNOWN_SIZE)
-    kinds = pc.if_else(pc.and_(pc.is_valid(given["traffic"]), sized), Kind.PROTOCOL, unknown)  # fmt: skip
+    kinds = pc.if_else(pc.and_(pc.is_valid(given["traffic"]), sized), Kind.PROTOCOL, unknown)
     common = pa.table({
         **{name: pc.fill_null(given[name], "") for name in _CLIENT},
         "quota_type": pc.if_else(pc.equal(given["api_key"], pa.scalar(int(ApiKey.PRODUCE))), QuotaType.PRODUCE.label, QuotaType.FETCH.label),
@@ -62,10 +74,10 @@ def topics_of(requests: pa.Table) -> pa.Table:
     none: Column = pa.nulls(len(seen), pa.string())
     whole = _rows(common, kinds, none, none, 1, pc.subtract(charged, pa.array(records)))
     named = pc.or_(pc.is_valid(topics), pc.is_valid(ids))
-    parts = _rows(common.take(parents), pc.if_else(named, Kind.RECORDS, Kind.UNKNOWN_TOPIC), topics, ids, 1, held)  # fmt: skip
+    parts = _rows(common.take(parents), pc.if_else(named, Kind.RECORDS, Kind.UNKNOWN_TOPIC), topics, ids, 1, held)
     rows = pa.concat_tables([whole, parts, _names(requests)])
-    sums = rows.group_by([*_KEY], use_threads=False).aggregate([("requests", "sum"), ("bytes", "sum")])  # fmt: skip
-    columns: list[Column] = [sums[name if name in _KEY else f"{name}_sum"] for name in TOPICS.names]  # fmt: skip
+    sums = rows.group_by([*_KEY], use_threads=False).aggregate([("requests", "sum"), ("bytes", "sum")])
+    columns: list[Column] = [sums[name if name in _KEY else f"{name}_sum"] for name in TOPICS.names]
     return pa.table(columns, schema=TOPICS)
 
 
@@ -76,7 +88,7 @@ def _names(requests: pa.Table) -> pa.Table:
     topics, ids = pc.list_flatten(pairs).flatten()
     times = answered["timestamp"].to_numpy()[pc.list_parent_indices(pairs).to_numpy()]
     none: Column = pa.repeat("", len(ids))
-    common = pa.table({**dict.fromkeys((*_CLIENT, "quota_type"), none), "start": times // DAY_MS * DAY_MS})  # fmt: skip
+    common = pa.table({**dict.fromkeys((*_CLIENT, "quota_type"), none), "start": times // DAY_MS * DAY_MS})
     kinds: Column = pa.repeat(Kind.NAME.value, len(ids))
     return _rows(common, kinds, topics, ids, 0, pa.nulls(len(ids), pa.int64()))
 
@@ -85,5 +97,5 @@ def _rows(
     common: pa.Table, kinds: Column, topics: Column, ids: Column, requests: int, sizes: Column
 ) -> pa.Table:  # fmt: skip
     counts: Column = pa.repeat(pa.scalar(requests, pa.int64()), len(common))
-    columns = {"kind": kinds, "topic": topics, "topic_id": ids, "requests": counts, "bytes": sizes}  # fmt: skip
-    return pa.table([*common.columns, *columns.values()], [*common.column_names, *columns])  # fmt: skip
+    columns = {"kind": kinds, "topic": topics, "topic_id": ids, "requests": counts, "bytes": sizes}
+    return pa.table([*common.columns, *columns.values()], [*common.column_names, *columns])

@@ -81,9 +81,7 @@ class Ingest:
         self._requests = Seen(tables.requests, "timestamp")
         self._quarantine = Seen(tables.quarantine, None)
 
-    def add(
-        self, stage: Callable[[], Staged], batch: Batch | None = None
-    ) -> IngestReport:
+    def add(self, stage: Callable[[], Staged], batch: Batch | None = None) -> IngestReport:
         """
         Stage and commit, the requests before the quarantine; again while another run adds rows first, which may be the same.
 
@@ -111,12 +109,8 @@ class Ingest:
             marks = {batch.stream: batch.number} if batch else {}
             kept_with = notes(staged.named) | marks
             with self.tables.quarantine.discarded_unless_committed(staged.quarantine):
-                kept += _commit(
-                    self.tables.requests, staged.requests, runs[0], kept_with
-                )
-            report.quarantined = _commit(
-                self.tables.quarantine, staged.quarantine, runs[1], marks
-            )
+                kept += _commit(self.tables.requests, staged.requests, runs[0], kept_with)
+            report.quarantined = _commit(self.tables.quarantine, staged.quarantine, runs[1], marks)
             report.kept = kept
             return report
 
@@ -140,11 +134,11 @@ class Ingest:
             report.duplicates += len(piece.requests) - len(fresh)
             if of_many:
                 names_topics = pc.is_valid(fresh["topics"])
-                staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])  # fmt: skip
+                staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])
                 fresh = fresh.filter(pc.invert(names_topics))
             self._stage_resolved(fresh, staged)
             refused = self._quarantine.fresh(piece.quarantine, staged.quarantine)
-            report.quarantined_before += len(piece.quarantine) + piece.again - len(refused)  # fmt: skip
+            report.quarantined_before += len(piece.quarantine) + piece.again - len(refused)
             reasons: list[Any] = refused["reason"].to_pylist()
             report.reasons.update(reasons)
             staged.quarantine += self.tables.quarantine.stage(refused)
@@ -156,15 +150,11 @@ class Ingest:
         staged.requests += self.tables.requests.stage(resolved.requests)
 
 
-def _commit(
-    table: Table, files: Sequence[File], last: int | None, kept: Mapping[str, int]
-) -> int:
+def _commit(table: Table, files: Sequence[File], last: int | None, kept: Mapping[str, int]) -> int:
     """Add the rows of staged files as the run after the last one; return how many."""
     if not files:
         return 0
-    return table.advance(
-        RUNS, files, after=last, epoch=0 if last is None else last + 1, notes=kept
-    )
+    return table.advance(RUNS, files, after=last, epoch=0 if last is None else last + 1, notes=kept)
 
 
 class Seen:
@@ -220,7 +210,7 @@ class Seen:
         loaded = self._loaded.pop(file.path, None)
         if loaded is None:
             batches = self._table.batches([file], ["identity"])
-            loaded = pa.Table.from_batches(batches, pa.schema([("identity", pa.binary())]))  # fmt: skip
+            loaded = pa.Table.from_batches(batches, pa.schema([("identity", pa.binary())]))
         self._loaded[file.path] = loaded
         held = sum(len(table) for table in self._loaded.values())
         for path in list(self._loaded)[:-1]:  # the least recently used first

@@ -28,9 +28,7 @@ class LogFiles:
     """What else is in the folders and was not looked into, and why."""
 
 
-def log_files(
-    paths: Iterable[str], names: str = "*", *, follow_links: bool = False
-) -> LogFiles:
+def log_files(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> LogFiles:
     """
     The files that paths mean, those of a folder by name. A path itself may be a link.
 
@@ -67,7 +65,7 @@ def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) 
     while folders:
         folder = folders.pop()
         try:
-            entries = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]  # fmt: skip
+            entries = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]
         except OSError as error:
             found.left_out[str(folder.absolute())] = str(error.strerror)
             continue
@@ -85,7 +83,7 @@ def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) 
                 folders.append(path)
     if not files:
         reasons = "".join(f"; {path}: {why}" for path, why in found.left_out.items())
-        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")  # fmt: skip
+        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")
     found.files += [str(file.absolute()) for file in sorted(files)]
 
 

@@ -87,9 +87,7 @@ def _chunks(
         source, number = options.source(file), 1
         try:
             for lines in lines_of(file, note):
-                parsed = parse_lines(
-                    lines, range(number, number + len(lines)), source, junk
-                )
+                parsed = parse_lines(lines, range(number, number + len(lines)), source, junk)
                 number += len(lines)
                 again += parsed.again
                 if len(parsed.requests) or len(parsed.quarantine):
@@ -115,9 +113,7 @@ def _joined(held: Sequence[Parsed], again: int) -> Parsed:
     )  # fmt: skip
 
 
-def lines_of(
-    file: str, at: Callable[[int], None] = lambda _bytes: None
-) -> Iterator[list[bytes]]:
+def lines_of(file: str, at: Callable[[int], None] = lambda _bytes: None) -> Iterator[list[bytes]]:
     """
     The lines of a file or of standard input, without their line feeds.
 
@@ -143,7 +139,7 @@ def lines_of(
         if rest:
             yield [rest]
         broken = isinstance(error, Broken)
-        why = f"the compressed file is damaged or ends too early ({error})" if broken else str(error)  # fmt: skip
+        why = f"the compressed file is damaged or ends too early ({error})" if broken else str(error)
         raise UnreadableLog(file, why) from error
     if rest:
         yield [rest]
@@ -160,9 +156,7 @@ _CONTENTS: Final = (
 """By what a file begins with, what it seems to be, the first that fits."""
 
 
-def seen_in(
-    paths: Iterable[str], names: str = "*", *, follow_links: bool = False
-) -> str:
+def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
     """
     What the first file of these that is not empty seems to hold instead of a request log, in words; empty where that cannot be seen.
 
@@ -175,9 +169,7 @@ def seen_in(
         except UnreadableLog:
             continue
         if first is not None:
-            kinds = (
-                what for begin, what in _CONTENTS if begin.search(first[:_BEGINNING])
-            )
+            kinds = (what for begin, what in _CONTENTS if begin.search(first[:_BEGINNING]))
             return f"{file} seems to hold {next(kinds, 'text of another kind')}"
     return "all files are empty" if here else ""
 

@@ -128,7 +128,7 @@ class IngestReport:
 
     def add(self, later: Self) -> None:
         """Add the counts of later lines of the same run."""
-        for name in ("read", "kept", "quarantined", "duplicates", "quarantined_before", "forwarded"):  # fmt: skip
+        for name in ("read", "kept", "quarantined", "duplicates", "quarantined_before", "forwarded"):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.reasons.update(later.reasons)
 

@@ -135,7 +135,7 @@ def recommendations(needs: Iterable[Need], policy: Policy) -> list[Recommendatio
         grouped.setdefault((need.entity, need.kind), []).append(need)
     made = [_recommendation(each, policy) for each in grouped.values()]
     types = list(QuotaType)
-    return sorted(made, key=lambda each: (*(name or "" for name in each.names), types.index(each.kind)))  # fmt: skip
+    return sorted(made, key=lambda each: (*(name or "" for name in each.names), types.index(each.kind)))
 
 
 def _recommendation(needs: Sequence[Need], policy: Policy) -> Recommendation:
@@ -155,7 +155,7 @@ def _recommendation(needs: Sequence[Need], policy: Policy) -> Recommendation:
     )
 
 
-def protecting(results: pa.Table, policy: Policy, found: Protection) -> list[Recommendation]:  # fmt: skip
+def protecting(results: pa.Table, policy: Policy, found: Protection) -> list[Recommendation]:
     """The level found for each entity that it throttles, from its replay (`quotascope.pipeline.replay.RESULTS`), in the order of names."""
     rows: dict[QuotaEntity, list[Mapping[str, Any]]] = {}
     for row in results.to_pylist():

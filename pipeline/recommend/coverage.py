@@ -111,9 +111,7 @@ class Coverage:
             )
 
 
-def coverage_of(
-    found: RequestTally, span_ms: tuple[int, int], zone: tzinfo
-) -> Coverage:
+def coverage_of(found: RequestTally, span_ms: tuple[int, int], zone: tzinfo) -> Coverage:
     """
     Sum up what was counted of a whole history.
 
@@ -155,7 +153,7 @@ def _of_batch(batch: pa.RecordBatch, shape: RuleShape) -> RequestTally:
             "unknown": unknown.cast(pa.int64()),
         }
     )
-    sums = rows.group_by(list(names)).aggregate([("throttled", "count"), ("throttled", "sum"), ("unknown", "sum")])  # fmt: skip
+    sums = rows.group_by(list(names)).aggregate([("throttled", "count"), ("throttled", "sum"), ("unknown", "sum")])
     entities = {
         QuotaEntity(**{name: row[name] for name in names}): Logged(row["throttled_count"], row["throttled_sum"], row["unknown_sum"])
         for row in sums.to_pylist()

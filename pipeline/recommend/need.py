@@ -109,9 +109,7 @@ def _groups(history: pa.Table, names: Sequence[str]) -> Iterator[pa.Table]:
     groups = np.zeros(history.num_rows, np.int64)
     for column in columns:
         codes = column.dictionary_encode().indices.to_numpy()
-        groups = np.unique(
-            groups * (int(codes.max()) + 1) + codes, return_inverse=True
-        )[1]
+        groups = np.unique(groups * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
     order = in_order(history, groups)
     starts = [0, *(np.flatnonzero(np.diff(groups[order])) + 1).tolist()]
     for start, end in zip(starts, [*starts[1:], history.num_rows], strict=True):
@@ -168,6 +166,6 @@ def lowest(good: Good, high: int) -> int:
             parts = range(1, AT_ONCE + 1)
             tried = [bad + (best - bad) * part // (AT_ONCE + 1) for part in parts]
         verdicts = good(tried)
-        bad = max((each for each, ok in zip(tried, verdicts, strict=True) if not ok), default=bad)  # fmt: skip
-        best = min((each for each, ok in zip(tried, verdicts, strict=True) if ok and each > bad), default=best)  # fmt: skip
+        bad = max((each for each, ok in zip(tried, verdicts, strict=True) if not ok), default=bad)
+        best = min((each for each, ok in zip(tried, verdicts, strict=True) if ok and each > bad), default=best)
     return best

@@ -34,9 +34,7 @@ MOST_HEADROOM: Final = 1_000.0
 HIGHEST_FLOOR: Final = 1e15
 """In any unit; a petabyte a second is more than any cluster has."""
 _DIGITS: Final = 3
-_TARGET: Final = re.compile(
-    r"p(\d{1,2}(?:\.\d{1,3})?)=(\d{1,9}(?:\.\d{1,6})?)(us|ms|s)"
-)
+_TARGET: Final = re.compile(r"p(\d{1,2}(?:\.\d{1,3})?)=(\d{1,9}(?:\.\d{1,6})?)(us|ms|s)")
 _US: Final = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
@@ -73,7 +71,7 @@ class QueueTarget:
         """Read `p99=20ms`. Raises `BadPolicy`."""
         found = _TARGET.fullmatch(text)
         if found is None or not float(found[1]) or not float(found[2]):
-            raise BadPolicy(f"a target is a percentile and a time, such as p99=20ms, not {text[:60]!r}")  # fmt: skip
+            raise BadPolicy(f"a target is a percentile and a time, such as p99=20ms, not {text[:60]!r}")
         return cls(float(found[1]) / 100, float(found[2]) * _US[found[3]])
 
     def __str__(self) -> str:
@@ -84,7 +82,7 @@ def time_text(time_us: float | None) -> str:
     """A queue time, to three digits; unknown for None."""
     if time_us is None:
         return "unknown"
-    return f"{time_us / 1e3:.3g} ms" if time_us < _US["s"] else f"{time_us / 1e6:.4g} s"  # fmt: skip
+    return f"{time_us / 1e3:.3g} ms" if time_us < _US["s"] else f"{time_us / 1e6:.4g} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +117,14 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 1:
-            raise BadPolicy(f"the share of time must be from 0 % to below 100 %, not {self.share * 100:g} %")  # fmt: skip
+            raise BadPolicy(f"the share of time must be from 0 % to below 100 %, not {self.share * 100:g} %")
         if not 0 <= self.headroom <= MOST_HEADROOM:
-            raise BadPolicy(f"the headroom must be from 0 % to {MOST_HEADROOM * 100:.0f} %, not {self.headroom * 100:g} %")  # fmt: skip
+            raise BadPolicy(
+                f"the headroom must be from 0 % to {MOST_HEADROOM * 100:.0f} %, not {self.headroom * 100:g} %"
+            )
         for floor in self.floors.values():
             if not 0 < floor <= HIGHEST_FLOOR:
-                raise BadPolicy(f"a floor must be above 0 and at most {HIGHEST_FLOOR:g}, not {floor:g}")  # fmt: skip
+                raise BadPolicy(f"a floor must be above 0 and at most {HIGHEST_FLOOR:g}, not {floor:g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

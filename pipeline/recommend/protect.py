@@ -80,13 +80,13 @@ class Protection:
     def headline(self) -> str:
         """The answer in one sentence."""
         if self.answer is Answer.UNKNOWN:
-            return f"Whether limits keep {self.target} is unknown: no simulated queue explains the log's."  # fmt: skip
+            return f"Whether limits keep {self.target} is unknown: no simulated queue explains the log's."
         if self.answer is Answer.HELD:
             return f"The log keeps {self.target} on each broker: no limit is needed."
         level = f"{self.level:g} % of a thread for each client"
         if self.answer is Answer.UNREACHABLE:
-            return f"No request quota that was tried keeps {self.target} for the other clients; the nearest is {level}."  # fmt: skip
-        return f"{self.target} is kept for the other clients by {level}, the highest limit found."  # fmt: skip
+            return f"No request quota that was tried keeps {self.target} for the other clients; the nearest is {level}."
+        return f"{self.target} is kept for the other clients by {level}, the highest limit found."
 
     @property
     def notes(self) -> Sequence[str]:
@@ -97,8 +97,10 @@ class Protection:
             for each, logged, predicted in self.waits
             if self.answer is not Answer.HELD
         ]  # fmt: skip
-        meaning = ("Closed loop: a limited client sends later, in bursts as brokers let it; its own wait does not count.",)  # fmt: skip
-        return (*waits, *(meaning if self.level is not None else ()), *self.queues.notes)  # fmt: skip
+        meaning = (
+            "Closed loop: a limited client sends later, in bursts as brokers let it; its own wait does not count.",
+        )
+        return (*waits, *(meaning if self.level is not None else ()), *self.queues.notes)
 
 
 def protect(
@@ -118,11 +120,11 @@ def protect(
 
     """
     queues = queues_under([Candidate(name="as logged", quotas=QuotaSet())])
-    logged = (percentile_us(each.logged_waits[0], target.part) for each in queues.explained)  # fmt: skip
+    logged = (percentile_us(each.logged_waits[0], target.part) for each in queues.explained)
     if queues.explained and _worst(logged) <= target.most_us:
         return Protection(target=target, answer=Answer.HELD, level=None, queues=queues)
-    if not queues.explained or _worst(queues.predicted(0, target.part)) <= target.most_us:  # fmt: skip
-        return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)  # fmt: skip
+    if not queues.explained or _worst(queues.predicted(0, target.part)) <= target.most_us:
+        return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)
     low, high, best, levels = floor, HIGHEST, None, [floor]
     for _ in range(_ROUNDS):
         between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
@@ -132,7 +134,7 @@ def protect(
         kept = [n for n, wait in enumerate(waits) if wait <= target.most_us]
         if not kept and best is None:
             least = int(np.argmin(waits))
-            return Protection(target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried.only(least))  # fmt: skip
+            return Protection(target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried.only(least))
         if kept:
             low = best = levels[kept[-1]]
             queues = tried.only(kept[-1])
@@ -148,8 +150,10 @@ def _worst(waits_us: Iterable[float | None]) -> float:
 
 def limited_to(level: float, shape: RuleShape, windows: ClusterWindows) -> Candidate:
     """A request quota for every entity of a shape, as a default."""
-    quotas: dict[Entity, dict[str, float]] = {_DEFAULTS[shape]: {QuotaType.REQUEST.quota_key: level}}  # fmt: skip
-    return Candidate(name=f"{level:g} %", quotas=QuotaSet(quotas), windows=windows.client, controller_windows=windows.controller)  # fmt: skip
+    quotas: dict[Entity, dict[str, float]] = {_DEFAULTS[shape]: {QuotaType.REQUEST.quota_key: level}}
+    return Candidate(
+        name=f"{level:g} %", quotas=QuotaSet(quotas), windows=windows.client, controller_windows=windows.controller
+    )
 
 
 def _ms(time_us: float | None) -> float | None:

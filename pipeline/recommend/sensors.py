@@ -114,9 +114,7 @@ def mutations_of(rows: pa.Table, windows: ClusterWindows) -> QuotaSensor:
     )
 
 
-def debt_sensor(
-    times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], config: WindowConfig
-) -> QuotaSensor:
+def debt_sensor(times_ms: Ints, values: Floats, permissive: NDArray[np.bool_], config: WindowConfig) -> QuotaSensor:
     """
     The token bucket of mutations that are all charged (Kafka: `TokenBucket`, KIP-599): its form in which a higher limit never throttles longer.
 

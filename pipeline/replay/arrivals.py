@@ -69,7 +69,7 @@ def _kept(plan: ReplayPlan) -> NDArray[np.bool_]:
                 charged = ~np.isnan(requests.percents)
             rate = rates[plan.slot(candidate, kind)][charged]
             limit = plan.limits[candidate, kind][requests.pairs[charged]]
-            within = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)  # fmt: skip
+            within = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)
             parts[charged] = np.minimum(parts[charged], within)
         # A request comes where the sum of the parts of its client reaches the next whole number.
         sums = np.cumsum(parts[order])

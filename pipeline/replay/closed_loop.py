@@ -79,9 +79,7 @@ Heap.WRITTEN = True  # type: ignore[attr-defined]
 
 def new_heap(most: int) -> Heap:
     """Return an empty heap with room for that many entries."""
-    return Heap(
-        np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64)
-    )
+    return Heap(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64))
 
 
 @kernel
@@ -254,9 +252,7 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
         own_ms, refused = _charge_mutation(loop, row, now_ms)
     elif requests.kinds[row] != NO_KIND:
         kind = requests.kinds[row]
-        own_ms, place = _charge(
-            loop, row, kind, float(size), now_ms, loop.sizes.longest_ms
-        )
+        own_ms, place = _charge(loop, row, kind, float(size), now_ms, loop.sizes.longest_ms)
     request_ms = _charge_time(loop, row, size, now_ms)
     return RequestVerdict(
         throttled_by=stronger(requests.kinds[row], own_ms, request_ms),
@@ -268,9 +264,7 @@ def _judge(loop: ClosedLoop, row: int, now_ms: int) -> RequestVerdict:
 
 
 @kernel
-def _charge(
-    loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, most_ms: int
-) -> tuple[int, int]:
+def _charge(loop: ClosedLoop, row: int, kind: int, value: float, now_ms: int, most_ms: int) -> tuple[int, int]:
     """Charge a sensor; return the throttle in ms, and the place of the window that was charged."""
     limits = loop.limits
     at = kind * loop.sizes.pairs + loop.requests.pairs[row]
@@ -395,9 +389,7 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
             requests=requests,
             connections=connections,
             limits=_limits(plan, candidate, numbers),
-            windows=empty_windows(
-                len(MEASURED) * plan.frame.pairs, chosen.windows.samples
-            ),
+            windows=empty_windows(len(MEASURED) * plan.frame.pairs, chosen.windows.samples),
             buckets=buckets,
             spreads=spreads,
             pending=Pending(

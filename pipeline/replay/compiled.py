@@ -124,9 +124,7 @@ def _lists(argument: object) -> object:
     return argument
 
 
-def _write_back(
-    arguments: Iterable[object], changed: Iterable[object], *, written: bool
-) -> None:
+def _write_back(arguments: Iterable[object], changed: Iterable[object], *, written: bool) -> None:
     for argument, change in zip(arguments, changed, strict=True):
         if isinstance(argument, tuple) and isinstance(change, tuple):
             marked = getattr(type(argument), "WRITTEN", False)

@@ -75,9 +75,7 @@ class Rows:
         self.places: dict[_Key, int] = {}
         self.columns: dict[str, NDArray[Any]] = {}
 
-    def fill(
-        self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]
-    ) -> None:
+    def fill(self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]) -> None:
         """Write what is held of some keys into the rows of their numbers."""
         places = np.array([self.places.get(key, -1) for key in keys], np.int64)
         held = places >= 0
@@ -94,9 +92,7 @@ class Rows:
                 self.columns[name] = np.pad(column, ((0, more), (0, 0)))
         return places
 
-    def hold(
-        self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]
-    ) -> None:
+    def hold(self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]) -> None:
         """Hold the rows of some numbers."""
         places = self.at(keys)
         for name, rows in arrays.items():
@@ -253,9 +249,7 @@ def proceed(
     plan = plan_of(_only(whole, due), rules, rules.resolve(entities), settings)
     outcomes = _mutations(carried, plan)
     measured = _measured(carried, plan, whole, due, (before | due) & ~owing)
-    results = _entered(
-        carried, plan, outcomes, measured, ints(table, "connection")[due]
-    )
+    results = _entered(carried, plan, outcomes, measured, ints(table, "connection")[due])
     return Part(
         results=results,
         decided=int(due.sum()),
@@ -393,17 +387,12 @@ def _measured(
         if not len(limited):
             continue
         # only those that occur, of the first pair of each
-        _, first, local = np.unique(
-            sensors[limited], return_index=True, return_inverse=True
-        )
+        _, first, local = np.unique(sensors[limited], return_index=True, return_inverse=True)
         sensors[limited] = local
         pairs, resolved = limited[first], plan.resolved[number]
         tags = resolved.tags[whole.pair_entities[pairs]].tolist()
         at = whole.pair_brokers[pairs].tolist()
-        keys = [
-            (*resolved.names[tag], brokers[place])
-            for tag, place in zip(tags, at, strict=True)
-        ]
+        keys = [(*resolved.names[tag], brokers[place]) for tag, place in zip(tags, at, strict=True)]
         held, every = carried.rows[f"sensors {slot}"], np.arange(len(keys))
         windows = empty_windows(len(keys), samples)
         state = _by_row(len(keys), windows, *SensorWindows._fields)
@@ -445,9 +434,7 @@ def _entered(
     cells[..., _OF_CELLS] = pairs["cells"].reshape(*cells.shape[:2], len(_OF_CELLS))
     connections, first = np.unique(frame.requests.connections, return_index=True)
     hashes, at = hashes[first], frame.requests.pairs[first]
-    mutes = _by_row(
-        frame.connections, ledger, "mute_ends", "mute_kinds", "latest", "muting"
-    )
+    mutes = _by_row(frame.connections, ledger, "mute_ends", "mute_kinds", "latest", "muting")
     muted = carried.rows["connections"]
 
     def of_connections(chosen: NDArray[np.bool_]) -> tuple[Codes, list[_Key]]:

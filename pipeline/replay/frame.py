@@ -141,15 +141,11 @@ class Entities:
     def only(self, numbers: Ints | Codes) -> Entities:
         """Some of them."""
         chosen = array(numbers)
-        return Entities(
-            users=self.users.take(chosen), client_ids=self.client_ids.take(chosen)
-        )
+        return Entities(users=self.users.take(chosen), client_ids=self.client_ids.take(chosen))
 
     def names(self) -> list[tuple[str, str]]:
         """The pairs of names."""
-        return list(
-            zip(self.users.to_pylist(), self.client_ids.to_pylist(), strict=True)
-        )
+        return list(zip(self.users.to_pylist(), self.client_ids.to_pylist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -197,9 +193,7 @@ def needed(table: pa.Table) -> pa.Table:
     """The columns that a replay reads, null where a request's place is unknown. Raises `PipelineError` when another one is missing, or null."""
     missing = [name for name in NEEDED if name not in (*table.column_names, *PLACE)]
     if missing:
-        raise PipelineError(
-            f"the history lacks the columns {', '.join(missing)}; make it with this release"
-        )
+        raise PipelineError(f"the history lacks the columns {', '.join(missing)}; make it with this release")
     for name in PLACE:
         if name not in table.column_names:
             unknown = pa.nulls(len(table), HISTORY.field(name).type)
@@ -207,7 +201,9 @@ def needed(table: pa.Table) -> pa.Table:
     for name in NEEDED:
         nulls = table.column(name).null_count
         if nulls and not HISTORY.field(name).nullable:
-            raise PipelineError(f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; docs/history.md says what it holds")  # fmt: skip
+            raise PipelineError(
+                f"the history's column {name} is null in {nulls:,} of {len(table):,} rows; docs/history.md says what it holds"
+            )
     return table.select(NEEDED)
 
 
@@ -335,9 +331,7 @@ def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
         sizes[known] = ints(table, name)[known]
     fetches = np.isin(ints(table, "api_key"), FETCH_APIS)
     throttled = ints(table, "throttle_ms") > 0
-    withheld = (
-        fetches & throttled & _known(table, "thread_time_ms") & (kinds == NO_KIND)
-    )
+    withheld = fetches & throttled & _known(table, "thread_time_ms") & (kinds == NO_KIND)
     kinds[withheld] = FETCH
     return kinds, sizes, withheld
 

@@ -101,9 +101,7 @@ def cell_of(trial: int, kind: int) -> int:
 
 
 @kernel
-def book_activity(
-    ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: int
-) -> None:
+def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: int) -> None:
     """Count the entity as active from now on; what muted it since it was last active lies outside its activity."""
     base = pair * PAIR_FIELDS
     end_ms = ledger.pairs[base + ACTIVE_END]
@@ -120,9 +118,7 @@ def book_activity(
 
 
 @kernel
-def _book_idle_mutes(
-    ledger: ReplayLedger, trial: int, end_ms: int, now_ms: int
-) -> None:
+def _book_idle_mutes(ledger: ReplayLedger, trial: int, end_ms: int, now_ms: int) -> None:
     for kind in range(KINDS):
         cell = cell_of(trial, kind)
         until_ms = min(ledger.cells[cell + MUTE_END], now_ms)
@@ -131,9 +127,7 @@ def _book_idle_mutes(
 
 
 @kernel
-def book_throttle(
-    ledger: ReplayLedger, trial: int, kind: int, now_ms: int, throttle_ms: int
-) -> None:
+def book_throttle(ledger: ReplayLedger, trial: int, kind: int, now_ms: int, throttle_ms: int) -> None:
     """Count a throttled request of a pair under a candidate."""
     cells, cell = ledger.cells, cell_of(trial, kind)
     cells[cell + THROTTLED] += 1
@@ -179,9 +173,7 @@ def enter_free(
 
 
 @kernel
-def book_mutes(
-    ledger: ReplayLedger, pair: int, now_ms: int, end_ms: int, muting: int
-) -> None:
+def book_mutes(ledger: ReplayLedger, pair: int, now_ms: int, end_ms: int, muting: int) -> None:
     """Note until when a pair is muted under the candidates before a rank, at most; not at all where that is now."""
     base = pair * PAIR_FIELDS
     if now_ms < ledger.pairs[base + LATEST_MUTE]:

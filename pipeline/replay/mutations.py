@@ -66,9 +66,7 @@ def new_buckets(limits: Floats, samples: Ints, window_ms: Ints) -> Buckets:
 
 
 @kernel
-def take(
-    buckets: Buckets, bucket: int, permits: float, now_ms: int, treatment: int
-) -> tuple[int, bool]:
+def take(buckets: Buckets, bucket: int, permits: float, now_ms: int, treatment: int) -> tuple[int, bool]:
     """
     Charge a mutation, or refuse it; return the throttle in ms and whether it was refused.
 
@@ -139,9 +137,7 @@ def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, most: int) -> Sp
 
 
 @kernel
-def spread(
-    spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: int
-) -> tuple[int, bool]:
+def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: int) -> tuple[int, bool]:
     """
     Book a mutation over the windows before, or refuse it; return the ms to wait, at least 1, and whether it was refused.
 
@@ -237,9 +233,7 @@ def _decide(replay: MutationReplay, candidate: int, number: int, bucket: int) ->
     now_ms, permits = mutations.times[number], float(mutations.permits[number])
     treatment = mutations.treatments[number]
     if replay.policies[candidate] == BURST_SPREADING:
-        throttle_ms, refused = spread(
-            replay.spreads, bucket, permits, now_ms, treatment
-        )
+        throttle_ms, refused = spread(replay.spreads, bucket, permits, now_ms, treatment)
     else:
         throttle_ms, refused = take(replay.buckets, bucket, permits, now_ms, treatment)
     if throttle_ms == 0 and not refused:

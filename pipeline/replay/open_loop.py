@@ -137,9 +137,7 @@ def _stop(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     own = _limits_at(loop.sizes, max(request.kind, 0), request.pair)
     time = _limits_at(loop.sizes, REQUEST, request.pair)
     lowest = loop.limits.lowest
-    while rank < candidates and (
-        bytes_rate > lowest[own + rank] or time_rate > lowest[time + rank]
-    ):
+    while rank < candidates and (bytes_rate > lowest[own + rank] or time_rate > lowest[time + rank]):
         rank += 1
     return rank
 
@@ -164,9 +162,7 @@ def _own_throttle(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 
 
 @kernel
-def _of_rate(
-    loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int
-) -> int:
+def _of_rate(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int) -> int:
     own = _limits_at(loop.sizes, kind, request.pair)
     limit = loop.limits.limits[own + rank]
     slot = loop.limits.slots[natural(kind * loop.sizes.candidates) + rank]

@@ -152,9 +152,7 @@ class CandidateRules:
             self.tables.append(tables)
             self.resolution_of.append(
                 {
-                    kind: self._ruled.setdefault(
-                        frozenset(table), (len(self._ruled), table)
-                    )[0]
+                    kind: self._ruled.setdefault(frozenset(table), (len(self._ruled), table))[0]
                     for kind, table in tables.items()
                 }
             )
@@ -185,9 +183,7 @@ def _resolved(table: RuleTable, names: Sequence[tuple[str, str]]) -> ResolvedRul
                 tags[tag] = len(tags), place
             if tags[tag][1] >= 0:
                 places[number] = tags[tag]
-    return ResolvedRules(
-        tags=places[:, 0], rules=places[:, 1], deciding=list(deciding), names=list(tags)
-    )
+    return ResolvedRules(tags=places[:, 0], rules=places[:, 1], deciding=list(deciding), names=list(tags))
 
 
 def groups_of(resolved: Sequence[ResolvedRules], entities: int) -> Ints:

@@ -155,9 +155,7 @@ def add(
 
 
 @kernel
-def measure(
-    windows: SensorWindows, sensor: int, now_ms: int, samples: int, window_ms: int
-) -> tuple[float, int]:
+def measure(windows: SensorWindows, sensor: int, now_ms: int, samples: int, window_ms: int) -> tuple[float, int]:
     """Return the rate per second and the ms it is measured over; obsolete windows start again."""
     base = sensor * (samples + 1)
     total = 0.0
@@ -219,9 +217,7 @@ def throttle_times(measured: Measurements, limits: Floats, most_ms: int) -> Ints
 
 
 @kernel
-def _each_limit(
-    measured: Measurements, limits: Floats, outcome: ThrottleTimes, most_ms: int
-) -> None:
+def _each_limit(measured: Measurements, limits: Floats, outcome: ThrottleTimes, most_ms: int) -> None:
     count = len(measured.rates)
     for row in range(len(limits)):
         for number in range(count):

@@ -63,9 +63,7 @@ from .plan import (
 )
 
 
-def _column(
-    name: str, kind: pa.DataType, about: str, *, null: bool = False
-) -> "pa.Field[pa.DataType]":
+def _column(name: str, kind: pa.DataType, about: str, *, null: bool = False) -> "pa.Field[pa.DataType]":
     return pa.field(name, kind, nullable=null, metadata={"about": about})
 
 
@@ -106,9 +104,7 @@ RESULTS: Final = pa.schema(
             pa.int64(),
             "Requests that this quota throttles. Closed loop: a request that is sent again counts each time.",
         ),
-        _column(
-            "throttled_ms", pa.int64(), "Sum of the throttle times of these requests."
-        ),
+        _column("throttled_ms", pa.int64(), "Sum of the throttle times of these requests."),
         _column(
             "muted_ms",
             pa.int64(),
@@ -124,9 +120,7 @@ RESULTS: Final = pa.schema(
             pa.float64(),
             "muted_ms / active_ms, from 0 to 1; 0 without a request.",
         ),
-        _column(
-            "longest_throttle_ms", pa.int64(), "The longest throttle time of a request."
-        ),
+        _column("longest_throttle_ms", pa.int64(), "The longest throttle time of a request."),
         _column(
             "delayed_requests",
             pa.int64(),
@@ -241,9 +235,7 @@ def frames(
         yield frame, [each.only(numbers) for each in resolved]
 
 
-def _cuts(
-    rows: Ints, entities: Ints, most_rows: int, most_entities: int
-) -> Iterator[tuple[int, int]]:
+def _cuts(rows: Ints, entities: Ints, most_rows: int, most_entities: int) -> Iterator[tuple[int, int]]:
     """Where to cut rows, given by their groups in order, so that no piece exceeds either number unless it is one group."""
     borders = [*np.flatnonzero(rows[1:] != rows[:-1]) + 1, len(rows)]
     counts = np.unique(entities, return_counts=True)[1]
@@ -258,9 +250,7 @@ def _cuts(
     yield start, stop
 
 
-def results_of(
-    plan: ReplayPlan, booked: Booked, *, of_active: bool = False
-) -> pa.Table:
+def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> pa.Table:
     """
     The rows of a frame, by candidate and then by entity: one wherever a candidate limits what an entity charged.
 
@@ -271,7 +261,7 @@ def results_of(
     if plan.settings.per_broker:
         owners = np.arange(frame.pairs, dtype=np.int32)
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
-    requests, amounts = (np.add.reduceat(each, starts, axis=1) for each in _charged(frame))  # fmt: skip
+    requests, amounts = (np.add.reduceat(each, starts, axis=1) for each in _charged(frame))
     limits = plan.limits[:, :, starts]
     seen = requests > 0
     if of_active:
@@ -305,9 +295,7 @@ def results_of(
     return pa.table({name: columns[name] for name in RESULTS.names}, schema=RESULTS)
 
 
-def _names(
-    plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints
-) -> dict[str, Column]:
+def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict[str, Column]:
     """The names of each row's candidate, entity, quota type and level."""
     frame = plan.frame
     entities = frame.pair_entities[pairs]

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from quotascope.metrics import spelled
 from quotascope.metrics.protocol import ApiKey
-from quotascope.pages.charts import (  # fmt: skip
+from quotascope.pages.charts import (
     Curve,
     Lane,
     Span,
@@ -84,7 +84,7 @@ def label_of(by: str, group: Group) -> str:
     if by == "topic":
         return shown(group.topic or "no topic")
     known = group.api_key in set(ApiKey)
-    return ApiKey(group.api_key).name.title().replace("_", "") if known else f"API {group.api_key}"  # fmt: skip
+    return ApiKey(group.api_key).name.title().replace("_", "") if known else f"API {group.api_key}"
 
 
 def waited(ns: float) -> str:
@@ -95,7 +95,7 @@ def waited(ns: float) -> str:
 def pool_named(name: str) -> str:
     """Of whom the handler threads are, with the name's control characters escaped."""
     node, _, controller = name.rpartition(" controller")
-    return f"controller {shown(node)}" if not controller and node else f"broker {shown(name)}"  # fmt: skip
+    return f"controller {shown(node)}" if not controller and node else f"broker {shown(name)}"
 
 
 def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> Matrix:
@@ -106,7 +106,7 @@ def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> 
     # of the numbers of groups the last, -1, is `NOT_LOGGED`
     numbers = np.asarray([*(places[label] for label in named), len(labels)])
     parts = _of(found.sums.matrix, pool)
-    culprits, victims, ns = numbers[parts["culprit"]], numbers[parts["victim"]], parts["wait_ns"]  # fmt: skip
+    culprits, victims, ns = numbers[parts["culprit"]], numbers[parts["victim"]], parts["wait_ns"]
     rows, of_rows = _largest(culprits, ns, len(labels), most)
     columns, of_columns = _largest(victims, ns, len(labels), most)
     of_rows[-1] = len(rows) + 1
@@ -133,7 +133,7 @@ def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints
 def episodes(found: Blame) -> list[BusyTime]:
     """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
     plan = found.plan
-    held = {(pool, client, slot): us for pool, slot, client, _, us in _tuples(found.sums.loads)}  # fmt: skip
+    held = {(pool, client, slot): us for pool, slot, client, _, us in _tuples(found.sums.loads)}
     whole: Counter[tuple[int, int]] = Counter()
     own: Counter[tuple[int, int, int]] = Counter()
     caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
@@ -142,7 +142,9 @@ def episodes(found: Blame) -> list[BusyTime]:
         own[pool, victim, slot] += ns
         if culprit >= 0 and culprit != victim:
             caused[pool, culprit, slot][victim] = ns
-    chosen = sorted(key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * (whole[key[0], key[2]] - own[key]))  # fmt: skip
+    chosen = sorted(
+        key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * (whole[key[0], key[2]] - own[key])
+    )
     groups: list[list[tuple[int, int, int]]] = []
     for key in chosen:
         last = groups[-1][-1] if groups else None
@@ -158,27 +160,37 @@ def episodes(found: Blame) -> list[BusyTime]:
         waits: Counter[int] = Counter()
         for slot in slots:
             waits.update(caused.get((pool, client, slot), {}))
-        share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))  # fmt: skip
-        made.append(BusyTime(pool=pool, client=client, begin_us=begin, end_us=end, held_share=share, victims=len(waits), wait_ns=waits.total()))  # fmt: skip
+        share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))
+        made.append(
+            BusyTime(
+                pool=pool,
+                client=client,
+                begin_us=begin,
+                end_us=end,
+                held_share=share,
+                victims=len(waits),
+                wait_ns=waits.total(),
+            )
+        )
     most = max((each.wait_ns for each in made), default=0)
-    return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)  # fmt: skip
+    return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)
 
 
 def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
     """An episode in words."""
     plan = found.plan
     length = (plan.end_us - plan.begin_us) // 1_000
-    begin, end = (clock(us // 1_000, length, zone) for us in (each.begin_us, each.end_us))  # fmt: skip
-    client, pool = spelled(*plan.clients[0][each.client]), pool_named(plan.pools[0][each.pool])  # fmt: skip
+    begin, end = (clock(us // 1_000, length, zone) for us in (each.begin_us, each.end_us))
+    client, pool = spelled(*plan.clients[0][each.client]), pool_named(plan.pools[0][each.pool])
     others = counted(each.victims, "other client")
     tail = " each" if each.victims > 1 else ""
-    return f"Between {begin} and {end} {client} held {percent(min(1.0, each.held_share))} of {pool}'s handler time; {others} waited {waited(each.wait_ns / each.victims)} longer{tail}."  # fmt: skip
+    return f"Between {begin} and {end} {client} held {percent(min(1.0, each.held_share))} of {pool}'s handler time; {others} waited {waited(each.wait_ns / each.victims)} longer{tail}."
 
 
 def sentences(found: Blame, zone: tzinfo = UTC) -> list[str]:
     """Those that matter, at most `SENTENCES`."""
     made = [sentence(found, each, zone) for each in episodes(found)[:SENTENCES]]
-    return made or ["No client caused a quarter of what others waited in any slot of time."]  # fmt: skip
+    return made or ["No client caused a quarter of what others waited in any slot of time."]
 
 
 def pools_of(found: Blame) -> list[tuple[int, str]]:
@@ -191,9 +203,13 @@ def pools_of(found: Blame) -> list[tuple[int, str]]:
         total = int(waits["wait_ns"].sum())
         left = int(waits["wait_ns"][waits["culprit"] == NOT_LOGGED].sum())
         threads = counted(plan.threads[pool], "handler thread")
-        how = " (the most that the log shows busy in a second; --io-threads sets num.io.threads)" if plan.estimated else ""  # fmt: skip
-        held = int(loads["held_us"].sum()) / (plan.threads[pool] * (plan.end_us - plan.begin_us))  # fmt: skip
-        line = f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"  # fmt: skip
+        how = (
+            " (the most that the log shows busy in a second; --io-threads sets num.io.threads)"
+            if plan.estimated
+            else ""
+        )
+        held = int(loads["held_us"].sum()) / (plan.threads[pool] * (plan.end_us - plan.begin_us))
+        line = f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"
         if unknown:
             line += f"; the queue time of {counted(unknown, 'more request')} is unknown"
         made.append((-total, pool, line[0].upper() + line[1:]))
@@ -207,15 +223,15 @@ def _of(sums: pa.Table, pool: int) -> dict[str, Ints]:
 
 
 def _tuples(sums: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(sums[name].to_numpy().tolist() for name in sums.column_names), strict=True)  # fmt: skip
+    return zip(*(sums[name].to_numpy().tolist() for name in sums.column_names), strict=True)
 
 
 def blame_json(found: Blame) -> str:
     """All cells; times are us since 1970, waits ns, shares ratios. Names are as they are; a culprit of null is not in the log."""
-    plan, (pools, of_listeners), (clients, _) = found.plan, found.plan.pools, found.plan.clients  # fmt: skip
+    plan, (pools, of_listeners), (clients, _) = found.plan, found.plan.pools, found.plan.clients
 
     def client(number: int) -> Any:  # noqa: ANN401 - of JSON
-        return clients[number] if number >= 0 else None if number == NOT_LOGGED else "others"  # fmt: skip
+        return clients[number] if number >= 0 else None if number == NOT_LOGGED else "others"
 
     document = {
         "history": found.folder,
@@ -275,7 +291,7 @@ def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
             yield _timeline(found, own, zone)
         yield from _tables(found, pool)
     if len(pools) > MOST:
-        yield element("p", f"{counted(len(pools) - MOST, 'more broker')} with less waiting: see JSON.", class_="where")  # fmt: skip
+        yield element("p", f"{counted(len(pools) - MOST, 'more broker')} with less waiting: see JSON.", class_="where")
     yield element("ul", *(element("li", each) for each in _NOTES))
 
 
@@ -285,23 +301,38 @@ def _tables(found: Blame, pool: int) -> Iterator[Element]:
     numbers = [f"#{number}" for number in range(1, len(matrix.victims))]
     yield element("h3", "Culprits (rows) and victims (columns)")
     values = [ns for row in matrix.waits for ns in row]
-    yield grid_map(matrix.culprits, [*numbers, "others"], values, waited, "Waits by culprit and victim")  # fmt: skip
-    yield table(("#", "victim", "#waited"), [(number, name, waited(sum(row[place] for row in matrix.waits))) for place, (number, name) in enumerate(zip([*numbers, ""], matrix.victims, strict=True))])  # fmt: skip
+    yield grid_map(matrix.culprits, [*numbers, "others"], values, waited, "Waits by culprit and victim")
+    yield table(
+        ("#", "victim", "#waited"),
+        [
+            (number, name, waited(sum(row[place] for row in matrix.waits)))
+            for place, (number, name) in enumerate(zip([*numbers, ""], matrix.victims, strict=True))
+        ],
+    )
     for by in BY:
         caused = matrix_of(found, pool, by, most=2 * MOST)
         total = sum(map(sum, caused.waits)) or 1
         yield element("h3", f"Caused, by {'API' if by == 'api' else by}")
-        rows = [(name, waited(sum(row)), percent(sum(row) / total)) for name, row in zip(caused.culprits, caused.waits, strict=True) if sum(row)]  # fmt: skip
+        rows = [
+            (name, waited(sum(row)), percent(sum(row) / total))
+            for name, row in zip(caused.culprits, caused.waits, strict=True)
+            if sum(row)
+        ]
         yield table(("culprit", "#caused", "#share"), rows)
 
 
 def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
     plan, parts = found.plan, _of(found.sums.timeline, pool)
-    waits = dict(
-        _tuples(summed({"slot": parts["slot"]}, {"wait_ns": parts["wait_ns"]}))
-    )
+    waits = dict(_tuples(summed({"slot": parts["slot"]}, {"wait_ns": parts["wait_ns"]})))
     slot_ms, slots = plan.slot_us // 1_000, sorted(waits)
-    curve = Curve(begin_ms=plan.begin_us // 1_000, end_ms=plan.end_us // 1_000, piece_ms=slot_ms, times_ms=[slot * slot_ms for slot in slots], mean=[], peak=[waits[slot] / 1e3 / plan.slot_us for slot in slots])  # fmt: skip
+    curve = Curve(
+        begin_ms=plan.begin_us // 1_000,
+        end_ms=plan.end_us // 1_000,
+        piece_ms=slot_ms,
+        times_ms=[slot * slot_ms for slot in slots],
+        mean=[],
+        peak=[waits[slot] / 1e3 / plan.slot_us for slot in slots],
+    )
     return line_chart(curve, [], _plain, zone, "Requests in the queue")[0]
 
 
@@ -315,7 +346,7 @@ def _timeline(found: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Element
     for each in chosen:
         spans = lanes.setdefault(each.client, [])
         color = f"var(--c{list(lanes).index(each.client) % SERIES})"
-        began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))  # fmt: skip
-        spans.append(Span(began=began, ended=ended, color=color, title=sentence(found, each, zone)))  # fmt: skip
-    named = [Lane(label=shown(spelled(*plan.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]  # fmt: skip
+        began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))
+        spans.append(Span(began=began, ended=ended, color=color, title=sentence(found, each, zone)))
+    named = [Lane(label=shown(spelled(*plan.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]
     return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, "none")

@@ -23,7 +23,23 @@ from ..replay.results import CLOSED_LOOP_ONLY
 from ..week import HOURS
 from .whatif import COMPARED, ReplaySummary
 
-_COLUMNS: Final = ("user", "client_id", "quota_type", "key", "now", "now_state", "limit", "lowest", "broker", "hour_of_week", "requests", "logged_requests", "logged_throttled", "logged_unknown", "demand_held_back")  # fmt: skip
+_COLUMNS: Final = (
+    "user",
+    "client_id",
+    "quota_type",
+    "key",
+    "now",
+    "now_state",
+    "limit",
+    "lowest",
+    "broker",
+    "hour_of_week",
+    "requests",
+    "logged_requests",
+    "logged_throttled",
+    "logged_unknown",
+    "demand_held_back",
+)
 _HEAD: Final = """\
 #!/usr/bin/env bash
 # Written by `quotascope recommend`, which has run none of it: read it first. kafka-configs.sh must be on the PATH.
@@ -42,7 +58,7 @@ def whatif_csv(results: pa.Table, mode: Mode) -> str:
 
     """
     sink = io.BytesIO()
-    columns = [_column(name, results.column(name), mode) for name in results.column_names]  # fmt: skip
+    columns = [_column(name, results.column(name), mode) for name in results.column_names]
     arrow_csv.write_csv(pa.table(columns, results.column_names), sink)
     return sink.getvalue().decode()
 
@@ -53,7 +69,7 @@ def _column(name: str, column: Any, mode: Mode) -> Any:  # noqa: ANN401 - Arrow'
     if not pa.types.is_string(column.type):
         return column
     texts: list[str | None] = column.to_pylist()
-    return pa.array([None if text is None else text_cell(text) for text in texts], pa.string())  # fmt: skip
+    return pa.array([None if text is None else text_cell(text) for text in texts], pa.string())
 
 
 def whatif_json(summary: ReplaySummary) -> str:
@@ -104,7 +120,7 @@ def recommend_csv(advice: Advice) -> str:
     writer.writeheader()
     for each in advice.recommended:
         cells = _limit(each, advice).items()
-        writer.writerow({name: text_cell(cell) if isinstance(cell, str) else cell for name, cell in cells})  # fmt: skip
+        writer.writerow({name: text_cell(cell) if isinstance(cell, str) else cell for name, cell in cells})
     return sink.getvalue()
 
 

@@ -18,8 +18,18 @@ from .words import percent, rate, spaced
 
 CHARTS: Final = 12
 _COLORS: Final = {RECOMMENDED: 0, NOW: 1}
-_HEADS: Final = ("entity", "=quota", "#now", "#recommended", "#lowest", "=peak hour", "broker", "#requests", "#throttled while logged")  # fmt: skip
-_HIT_HEADS: Final = ("entity", "=quota", "#limit", "#throttled for", "#share", "#longest", "#throttled now")  # fmt: skip
+_HEADS: Final = (
+    "entity",
+    "=quota",
+    "#now",
+    "#recommended",
+    "#lowest",
+    "=peak hour",
+    "broker",
+    "#requests",
+    "#throttled while logged",
+)
+_HIT_HEADS: Final = ("entity", "=quota", "#limit", "#throttled for", "#share", "#longest", "#throttled now")
 _OF_SHARES: Final = (
     "Each broker enforces limits separately: a recommended limit is what the broker with the highest demand needs.",
     "The search for the lowest limit takes requests as logged, not slowed down (open loop).",
@@ -30,9 +40,7 @@ _NOTES: Final = (
 )
 
 
-def recommend_page(
-    advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands: Sequence[str]
-) -> str:
+def recommend_page(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands: Sequence[str]) -> str:
     """
     The text of a file; names are untrusted, and nothing but text in it.
 
@@ -45,9 +53,7 @@ def recommend_page(
     return framed("Recommended quotas", _sections(advice, usages, commands))
 
 
-def _sections(
-    advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands: Sequence[str]
-) -> Iterator[Element]:
+def _sections(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands: Sequence[str]) -> Iterator[Element]:
     zone = advice.policy.zone
     begin, end = (moment(time, zone) for time in advice.span_ms)
     yield element("h1", "Recommended quotas")
@@ -79,7 +85,7 @@ def charted(advice: Advice) -> Sequence[GroupSummary]:
     for made in most[:CHARTS]:
         now = advice.now_of(made)
         limits = {RECOMMENDED: made.limit} | ({} if now is None else {NOW: now})
-        found.append(GroupSummary(group=LimitGroup(made.kind, *made.names), limits=limits))  # fmt: skip
+        found.append(GroupSummary(group=LimitGroup(made.kind, *made.names), limits=limits))
     return found
 
 
@@ -106,7 +112,7 @@ def caveats(advice: Advice) -> Sequence[str]:
     )
     found = [made_of, *(advice.protection.notes if advice.protection else ())]
     if coverage.short:
-        found.append("That is less than a day of log: hours that are not in it may need more.")  # fmt: skip
+        found.append("That is less than a day of log: hours that are not in it may need more.")
     if advice.held_back:
         found.append(
             f"{advice.held_back:,} of {counted(len(advice.recommended), 'limit')} (marked *) are of entities that were throttled while the log was written: "
@@ -118,15 +124,13 @@ def caveats(advice: Advice) -> Sequence[str]:
 def verdict(advice: Advice) -> str:
     """The sentence where the replay throttles no client."""
     if advice.held_back:
-        return "No client would be throttled in the replay, but the log has only what clients sent while they were throttled."  # fmt: skip
+        return "No client would be throttled in the replay, but the log has only what clients sent while they were throttled."
     return "No client would be throttled in the replay."
 
 
 def notes(advice: Advice) -> Sequence[str]:
     """What a reader must know about the figures, one sentence each."""
-    missing = (
-        "The configured quotas are unknown here, so that every limit counts as new."
-    )
+    missing = "The configured quotas are unknown here, so that every limit counts as new."
     searched = _OF_SHARES if advice.protection is None else ()
     return (
         _NOTES[0],

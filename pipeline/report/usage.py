@@ -96,7 +96,7 @@ def span_ms(history: History) -> tuple[int, int]:
     table = history.detail
     files = [file for file in table.files() if file.rows]
     if not files:
-        raise EmptyHistory(f"{table.storage.uri}: the history is empty: ingest request logs first")  # fmt: skip
+        raise EmptyHistory(f"{table.storage.uri}: the history is empty: ingest request logs first")
     spans = [_span_of(table, file) for file in files]
     first, last = (min(span[0] for span in spans), max(span[1] for span in spans))
     return first - first % _SECOND, last - last % _SECOND + _SECOND
@@ -173,17 +173,11 @@ def usages_of(
         for group in groups:
             _collect(group, batch, found[group])
     seen = seen_hours(quarters * QUARTER_MS, zone)
-    return {
-        group: _busiest(group.kind, brokers, span, zone, seen)
-        for group, brokers in found.items()
-        if brokers
-    }
+    return {group: _busiest(group.kind, brokers, span, zone, seen) for group, brokers in found.items() if brokers}
 
 
-def _collect(
-    group: LimitGroup, batch: pa.RecordBatch, brokers: dict[str, _Seconds]
-) -> None:
-    wanted = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}  # fmt: skip
+def _collect(group: LimitGroup, batch: pa.RecordBatch, brokers: dict[str, _Seconds]) -> None:
+    wanted = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}
     keep = np.ones(batch.num_rows, np.bool_)
     for name, value in wanted.items():
         if value is not None:
@@ -198,7 +192,7 @@ def _collect(
 
 def _equal(batch: pa.RecordBatch, name: str, value: str) -> NDArray[np.bool_]:
     column: Any = batch.column(name)
-    same: NDArray[np.bool_] = pc.equal(column, pa.scalar(value)).to_numpy(zero_copy_only=False)  # fmt: skip
+    same: NDArray[np.bool_] = pc.equal(column, pa.scalar(value)).to_numpy(zero_copy_only=False)
     return same
 
 
@@ -221,9 +215,7 @@ def _busiest(
     )
 
 
-def curve_of(
-    kind: QuotaType, starts_ms: _Ints, amounts: _Ints, span: tuple[int, int]
-) -> Curve:
+def curve_of(kind: QuotaType, starts_ms: _Ints, amounts: _Ints, span: tuple[int, int]) -> Curve:
     """
     Usage over time, in at most `PIECES` pieces; its rates are in the unit of the quota type, its peaks the highest of `peaks`.
 
@@ -277,14 +269,9 @@ def group_section(
     """
     group = summary.group
     unit = partial(rate, group.kind)
-    limits = [
-        LimitLine(name=name, value=value, color=colors[name])
-        for name, value in summary.limits.items()
-    ]
+    limits = [LimitLine(name=name, value=value, color=colors[name]) for name, value in summary.limits.items()]
     chart, left_out = line_chart(drawn.usage, limits, unit, zone)
-    yield element(
-        "h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}"
-    )
+    yield element("h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}")
     yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
     yield element("p", *_legend(drawn, limits, unit), class_="legend")
     yield chart
@@ -296,9 +283,7 @@ def group_section(
         yield heat_map(drawn.by_hour, unit, _WEEK)
 
 
-def _legend(
-    drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format
-) -> Iterator[Child]:
+def _legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
     if drawn.usage.mean:
         yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
     yield key("peak", element("rect", class_="peak", width=22, height=10))

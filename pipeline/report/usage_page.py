@@ -100,9 +100,11 @@ def find_usage(
     """
     history = History.open(folder)
     covered = span_ms(history)
-    first, last = (usual if given is None else round(1_000 * given) for given, usual in zip(span_s, covered, strict=True))  # fmt: skip
+    first, last = (
+        usual if given is None else round(1_000 * given) for given, usual in zip(span_s, covered, strict=True)
+    )
     span = first // MINUTE_MS * MINUTE_MS, -(-last // MINUTE_MS) * MINUTE_MS
-    where = {name: value for name, value in zip(_CLIENT, client, strict=False) if value is not None}  # fmt: skip
+    where = {name: value for name, value in zip(_CLIENT, client, strict=False) if value is not None}
     found: dict[tuple[str, ...], ClientUsage] = {}
 
     def of(row: Mapping[str, Any]) -> ClientUsage:
@@ -115,9 +117,9 @@ def find_usage(
     with suppress(NoTable):  # as in a history of an earlier release
         table = Table.open(f"{folder.rstrip('/')}/topics", None, TOPICS)
         # of any time: a client asks for the ids of its topics when it starts
-        pairs = _added(table, {"user": "", "kind": Kind.NAME}, None, ("topic_id", "topic"), ())  # fmt: skip
+        pairs = _added(table, {"user": "", "kind": Kind.NAME}, None, ("topic_id", "topic"), ())
         names = {row["topic_id"]: row["topic"] for row in pairs}
-        for row in _added(table, where, span, (*_CLIENT, "kind", "topic", "topic_id"), ("bytes", "requests")):  # fmt: skip
+        for row in _added(table, where, span, (*_CLIENT, "kind", "topic", "topic_id"), ("bytes", "requests")):
             kind, topic_id = row["kind"], row["topic_id"]
             if kind == Kind.RECORDS:
                 name = row["topic"] or names.get(topic_id, f"{ID}{topic_id}")
@@ -127,7 +129,7 @@ def find_usage(
             elif kind == Kind.UNKNOWN_SIZE:
                 of(row).unsized += row["requests"]
     order = list(QuotaType)
-    clients = sorted(found.values(), key=lambda each: (order.index(each.kind), -each.amount, each.user, each.client_id))  # fmt: skip
+    clients = sorted(found.values(), key=lambda each: (order.index(each.kind), -each.amount, each.user, each.client_id))
     return Usage(folder, max(span[0], covered[0]), min(span[1], covered[1]), clients)
 
 
@@ -144,36 +146,38 @@ def _added(
     for name, value in where.items():
         chosen &= pc.field(name) == value
     bucket = bucket_of(where["user"], table.layout.buckets) if "user" in where else None
-    files = [file for file in table.files() if bucket in (None, file.bucket) and (file.first or begin) < end and (file.last or begin) >= begin]  # fmt: skip
+    files = [
+        file
+        for file in table.files()
+        if bucket in (None, file.bucket) and (file.first or begin) < end and (file.last or begin) >= begin
+    ]
 
     def grouped(rows: pa.Table) -> pa.Table:
-        added = rows.group_by([*key], use_threads=False).aggregate([(name, "sum") for name in sums])  # fmt: skip
-        return added.rename_columns([name.removesuffix("_sum") for name in added.column_names])  # fmt: skip
+        added = rows.group_by([*key], use_threads=False).aggregate([(name, "sum") for name in sums])
+        return added.rename_columns([name.removesuffix("_sum") for name in added.column_names])
 
-    parts = [grouped(pa.Table.from_batches([batch]).filter(chosen)) for batch in table.batches(files)]  # fmt: skip
+    parts = [grouped(pa.Table.from_batches([batch]).filter(chosen)) for batch in table.batches(files)]
     return grouped(pa.concat_tables(parts)).to_pylist() if parts else []
 
 
 HEADS: Final = ("used", "share", "mean", "requests")
 
 
-def clients_of(
-    found: Usage, kind: QuotaType
-) -> list[tuple[ClientUsage, float, tuple[str, ...]]]:
+def clients_of(found: Usage, kind: QuotaType) -> list[tuple[ClientUsage, float, tuple[str, ...]]]:
     """The clients of a quota type, each with its share of what is known of all, and its cells under `HEADS`."""
     own = [each for each in found.clients if each.kind is kind]
     total = sum(each.amount for each in own) or 1
-    scale = (_TO_PERCENT if kind is QuotaType.REQUEST else 1.0) * 1_000 / max(1, found.end_ms - found.begin_ms)  # fmt: skip
+    scale = (_TO_PERCENT if kind is QuotaType.REQUEST else 1.0) * 1_000 / max(1, found.end_ms - found.begin_ms)
     made = []
     for each in own:
-        cells = [f"{amount(each.amount)}B", percent(each.amount / total), rate(kind, each.amount * scale)]  # fmt: skip
+        cells = [f"{amount(each.amount)}B", percent(each.amount / total), rate(kind, each.amount * scale)]
         if kind not in OF_BYTES:
-            cells[0] = seconds(each.amount / _US) if kind is QuotaType.REQUEST else f"{each.amount:,}"  # fmt: skip
+            cells[0] = seconds(each.amount / _US) if kind is QuotaType.REQUEST else f"{each.amount:,}"
         if each.unsized:
-            cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if each.requests else ["unknown"] * 3  # fmt: skip
+            cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if each.requests else ["unknown"] * 3
         elif any(other.unsized for other in own):
             cells[1] = f"≤ {cells[1]}"
-        count = f"{each.requests:,}" + (f" + {each.unsized:,} unknown" if each.unsized else "")  # fmt: skip
+        count = f"{each.requests:,}" + (f" + {each.unsized:,} unknown" if each.unsized else "")
         made.append((each, each.amount / total, (*cells, count)))
     return made
 
@@ -204,7 +208,13 @@ def usage_json(found: Usage) -> str:
         }
         for each in found.clients
     ]  # fmt: skip
-    document = {"history": found.folder, "begin_ms": found.begin_ms, "end_ms": found.end_ms, "clients": clients, "notes": NOTES}  # fmt: skip
+    document = {
+        "history": found.folder,
+        "begin_ms": found.begin_ms,
+        "end_ms": found.end_ms,
+        "clients": clients,
+        "notes": NOTES,
+    }
     return json.dumps(document, indent=2, allow_nan=False)
 
 
@@ -224,10 +234,18 @@ def _sections(found: Usage, zone: tzinfo) -> Iterator[Element]:
         if not own:
             continue
         yield element("h2", spaced(kind.label).capitalize())
-        rows: list[Sequence[Child]] = [(spelled(each.user, each.client_id), share_bar(share, "var(--c0)"), *cells) for each, share, cells in own]  # fmt: skip
+        rows: list[Sequence[Child]] = [
+            (spelled(each.user, each.client_id), share_bar(share, "var(--c0)"), *cells) for each, share, cells in own
+        ]
         yield table(("entity", "=", *(f"#{head}" for head in HEADS)), rows)
         for each, _, _ in own[:MOST] if kind in OF_BYTES else ():
-            yield element("h3", f"{spelled(each.user, each.client_id)}: {spaced(kind.label)}")  # fmt: skip
-            rows = [(name, share_bar(share, "var(--c1)"), held, percent(share)) for name, held, share in topics_of(each)]  # fmt: skip
-            yield table(("topic", "=", "#bytes", "#share"), rows) if rows else element("p", "unknown topics", class_="where")  # fmt: skip
+            yield element("h3", f"{spelled(each.user, each.client_id)}: {spaced(kind.label)}")
+            rows = [
+                (name, share_bar(share, "var(--c1)"), held, percent(share)) for name, held, share in topics_of(each)
+            ]
+            yield (
+                table(("topic", "=", "#bytes", "#share"), rows)
+                if rows
+                else element("p", "unknown topics", class_="where")
+            )
     yield element("ul", *(element("li", note) for note in NOTES))

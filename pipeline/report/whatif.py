@@ -63,7 +63,21 @@ PAGE_NOTES: Final = (
 """Of charts and shares; the last of the notes, which the terminal leaves out."""
 CHARTS: Final = 12
 """Groups that are drawn: those that are throttled longest."""
-_ROW_HEADS: Final = ("entity", "=quota", "candidate", "#limit", "rule", "#requests", "#throttled", "#throttled for", "#share", "#longest", "#delayed", "#refused", "#recovery")  # fmt: skip
+_ROW_HEADS: Final = (
+    "entity",
+    "=quota",
+    "candidate",
+    "#limit",
+    "rule",
+    "#requests",
+    "#throttled",
+    "#throttled for",
+    "#share",
+    "#longest",
+    "#delayed",
+    "#refused",
+    "#recovery",
+)
 _CHANGE_HEADS: Final = ("entity", "=quota")
 _RULE_HEADS: Final = ("rule", "=quota", "candidate", "#limit")
 
@@ -163,9 +177,7 @@ class Figure:
         return f"{sign}{text}"
 
 
-THROTTLED_FOR: Final = Figure(
-    key="muted_ms", head="throttled for", text=_ms, compared=True
-)
+THROTTLED_FOR: Final = Figure(key="muted_ms", head="throttled for", text=_ms, compared=True)
 FIGURES: Final = (
     Figure(key="limited", head="limited", text=_count),
     Figure(key="hit", head="throttled", text=_count),
@@ -319,9 +331,7 @@ def summary_of(  # noqa: PLR0913 - the last by name
     )
 
 
-def _compared(
-    rows: Iterable[Row], candidates: Sequence[CandidateSummary]
-) -> Iterator[Comparison]:
+def _compared(rows: Iterable[Row], candidates: Sequence[CandidateSummary]) -> Iterator[Comparison]:
     """Each candidate but the first beside the first; a client that a candidate does not limit is not throttled by it."""
     by_client: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in rows:
@@ -334,13 +344,12 @@ def _compared(
             requests = next(iter(found.values()))["requests"]
             base, then = (_totals(row, requests) for row in pair)
             if any(figure.difference(then, base) for figure in COMPARED):
-                change = Change(name=spelled(user, client_id), quota=spaced(quota_type), base=base, then=then, row=pair[1])  # fmt: skip
+                change = Change(
+                    name=spelled(user, client_id), quota=spaced(quota_type), base=base, then=then, row=pair[1]
+                )
                 by_user.setdefault(user, []).append(change)
         changes = [change for found in by_user.values() for change in found]
-        users = [
-            (_of_user(user, found), sorted(found, key=_largest))
-            for user, found in by_user.items()
-        ]
+        users = [(_of_user(user, found), sorted(found, key=_largest)) for user, found in by_user.items()]
         yield Comparison(
             candidate=candidate,
             worse=sum(change.gained_ms > 0 for change in changes),
@@ -405,16 +414,12 @@ def group_of(row: Row) -> LimitGroup:
     return LimitGroup(kind, user, client_id)
 
 
-def whatif_page(
-    summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo = UTC
-) -> str:
+def whatif_page(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo = UTC) -> str:
     """The text of a file; names are untrusted, and nothing but text in it."""
     return framed("What if", _sections(summary, usages, zone))
 
 
-def _sections(
-    summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo
-) -> Iterator[Element]:
+def _sections(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo) -> Iterator[Element]:
     begin, end = (moment(time, zone) for time in summary.span_ms)
     period = f"{shown(summary.source, 200)}, {begin} to {end}, {summary.mode_name}"
     yield element("h1", "What if")
@@ -422,7 +427,7 @@ def _sections(
     yield element("p", headline(summary), class_="headline")
     yield from _differences(summary)
     yield element("h2", "Candidates")
-    heads = ("candidate", *(f"#{figure.head}" for figure in summary.figures), "worst client")  # fmt: skip
+    heads = ("candidate", *(f"#{figure.head}" for figure in summary.figures), "worst client")
     rows: list[Sequence[Child]] = [
         (shown(each.name), *(figure.cell(each) for figure in summary.figures), each.worst)
         for each in summary.candidates
@@ -494,23 +499,21 @@ def _differences(summary: ReplaySummary) -> Iterator[Element]:
     yield element("h2", "Who is throttled more, who less")
     changed = [each for each in summary.comparisons if each.users]
     if not changed:
-        yield element("p", "No client is throttled for longer or shorter than under the base.")  # fmt: skip
+        yield element("p", "No client is throttled for longer or shorter than under the base.")
     changed.sort(key=lambda each: _largest(each.users[0][0]))
     for each in changed[:CHARTS]:
         yield element("h3", shown(each.candidate.name))
         yield _changes(each)
     if (left := len(changed) - CHARTS) > 0:
-        yield element("p", f"{counted(left, 'more candidate')} with smaller differences: see CSV or JSON.", class_="where")  # fmt: skip
+        yield element(
+            "p", f"{counted(left, 'more candidate')} with smaller differences: see CSV or JSON.", class_="where"
+        )
 
 
 def _changes(comparison: Comparison) -> Element:
     """A user with all of its clients in bold, then these; a user with one client has no row of its own."""
     changes = [change for _, clients in comparison.users for change in clients]
-    figures = [
-        figure
-        for figure in COMPARED
-        if any(figure.difference(each.then, each.base) for each in changes)
-    ]
+    figures = [figure for figure in COMPARED if any(figure.difference(each.then, each.base) for each in changes)]
     rows: list[Sequence[Child]] = []
     for user, clients in comparison.users:
         for change in (user, *clients) if len(clients) > 1 else clients:
@@ -520,14 +523,12 @@ def _changes(comparison: Comparison) -> Element:
                 cells.append(difference(figure, change.then, change.base))
             cells += change.limit
             bold = change is user
-            rows.append([element("b", cell) if bold and isinstance(cell, str) and cell else cell for cell in cells])  # fmt: skip
+            rows.append([element("b", cell) if bold and isinstance(cell, str) and cell else cell for cell in cells])
     more = (head for figure in figures for head in (f"#{figure.head}", "#difference"))
     return table((*_CHANGE_HEADS, *more, "#limit", "rule"), rows)
 
 
-def difference(
-    figure: Figure, totals: CandidateSummary, base: CandidateSummary
-) -> Element:
+def difference(figure: Figure, totals: CandidateSummary, base: CandidateSummary) -> Element:
     """A difference, colored by whether it is better or worse."""
     value = figure.difference(totals, base)
     kind = "worse" if value > 0 else "better" if value < 0 else "same"
@@ -542,7 +543,7 @@ def _by_rule(summary: ReplaySummary) -> Iterator[Element]:
         key = (row["candidate"], rate(group_of(row).kind, row["limit"]))
         by_candidate = found.setdefault(rule, {})
         by_candidate.setdefault(key, CandidateSummary(name="")).add(row)
-    figures = [figure for figure in summary.figures if figure.key not in {"worst_share", "wait_saved"}]  # fmt: skip
+    figures = [figure for figure in summary.figures if figure.key not in {"worst_share", "wait_saved"}]
     order = [each.name for each in summary.candidates]
     rows = [
         (*rule, shown(name), limit, *(figure.cell(totals) for figure in figures))
@@ -581,9 +582,7 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
             )
 
 
-def _charts(
-    summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo
-) -> Iterator[Element]:
+def _charts(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo) -> Iterator[Element]:
     groups = [each for each in summary.groups[:CHARTS] if each.group in usages]
     if not groups:
         return
@@ -593,4 +592,6 @@ def _charts(
         yield from group_section(each, usages[each.group], colors, zone)
     left = len(summary.groups) - len(groups)
     if left:
-        yield element("p", f"{counted(left, 'more group')} with less throttled time or usage: no chart.", class_="where")  # fmt: skip
+        yield element(
+            "p", f"{counted(left, 'more group')} with less throttled time or usage: no chart.", class_="where"
+        )

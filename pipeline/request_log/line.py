@@ -55,9 +55,7 @@ _USUAL_AT: Final = slice(24, 24 + len(_USUAL))
 _USUAL_START: Final = 24 + len(_USUAL) - 1
 _SECONDS: Final = slice(1, 20)
 _MILLISECONDS: Final = slice(21, 24)
-_STAMP: Final = re.compile(
-    rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?"
-)
+_STAMP: Final = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
 _MOST_SECONDS: Final = 10_000
 """Parsed seconds that are cached."""
 _WRONG_SHAPE: Final = (
@@ -84,7 +82,7 @@ class LineReader:
         found = decoded(text)
         try:
             if not FIRST_MS <= completed < LAST_MS:
-                raise Unreadable(Reason.UNKNOWN_SHAPE, "the time is not in the years 2000 to 2199")  # fmt: skip
+                raise Unreadable(Reason.UNKNOWN_SHAPE, "the time is not in the years 2000 to 2199")
             return self._values(completed, found, text)
         except UnknownVersion as error:
             raise Unreadable(Reason.UNKNOWN_VERSION, str(error)) from error
@@ -110,7 +108,7 @@ class LineReader:
             raise Unreadable(Reason.NOT_A_REQUEST, "does not say `Completed request:`")
         json = line[mark + len(_MARK) :].lstrip(b" ")
         if json.startswith(b"RequestHeader("):
-            raise Unreadable(Reason.OLD_LAYOUT, "text as written by brokers before 2.8, not JSON")  # fmt: skip
+            raise Unreadable(Reason.OLD_LAYOUT, "text as written by brokers before 2.8, not JSON")
         if not json:
             raise Unreadable(Reason.TRUNCATED, "ends before its JSON begins")
         if not json.startswith(b"{"):
@@ -214,7 +212,7 @@ def _produce(line: ProduceLine) -> Content:
     throttle_ms = _throttle(line.response)
     if isinstance(request, str):
         return Content(throttle_ms)
-    size, traffic = produce_bytes(header.request_api_version, header.client_id, request)  # fmt: skip
+    size, traffic = produce_bytes(header.request_api_version, header.client_id, request)
     waited = request.acks == ALL_REPLICAS
     return Content(throttle_ms, size, None, None, False, False, waited, traffic)  # noqa: FBT003 - a row
 
@@ -225,7 +223,7 @@ def _fetch(line: FetchLine) -> Content:
     if isinstance(response, str):
         return Content(None, follower=follower)
     size, traffic = fetch_bytes(line.request_header.request_api_version, response)
-    return Content(response.throttle_time_ms, None, size, None, False, follower, True, traffic)  # noqa: FBT003 - a row  # fmt: skip
+    return Content(response.throttle_time_ms, None, size, None, False, follower, True, traffic)  # noqa: FBT003 - a row
 
 
 def _share_fetch(line: ShareFetchLine) -> Content:

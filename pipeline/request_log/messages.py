@@ -149,9 +149,7 @@ class Header(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     request_api_version_deprecated: bool = False
 
 
-class LogLine(
-    msgspec.Struct, Generic[_Request, _Response], gc=False, frozen=True, rename="camel"
-):
+class LogLine(msgspec.Struct, Generic[_Request, _Response], gc=False, frozen=True, rename="camel"):
     """All of a line; times are ms."""
 
     request_header: Header
@@ -192,26 +190,15 @@ def _created(request: Json, response: Json) -> list[TopicRow]:
 
 def _enlarged(request: Json, response: Json) -> list[TopicRow]:
     answers = _by_topic(response, "results")
-    return [
-        _row(topic["name"], answers.get(topic["name"], {}), topic["count"], request)
-        for topic in request["topics"]
-    ]
+    return [_row(topic["name"], answers.get(topic["name"], {}), topic["count"], request) for topic in request["topics"]]
 
 
 def _deleted(request: Json, response: Json) -> list[TopicRow]:
     """The response has the name of a topic that the request names by id (since version 6)."""
     if response:
-        return [
-            _row(answer["name"], answer, None, request)
-            for answer in response["responses"]
-        ]
-    named = request.get("topics") or [
-        {"name": name} for name in request.get("topicNames", ())
-    ]
-    return [
-        _row(topic["name"], {"topicId": topic.get("topicId")}, None, request)
-        for topic in named
-    ]
+        return [_row(answer["name"], answer, None, request) for answer in response["responses"]]
+    named = request.get("topics") or [{"name": name} for name in request.get("topicNames", ())]
+    return [_row(topic["name"], {"topicId": topic.get("topicId")}, None, request) for topic in named]
 
 
 def _by_topic(response: Json, field: str) -> dict[str, Json]:
@@ -222,9 +209,7 @@ def _by_topic(response: Json, field: str) -> dict[str, Json]:
 NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def _row(
-    name: str | None, answer: Json, partitions: int | None, request: Json
-) -> TopicRow:
+def _row(name: str | None, answer: Json, partitions: int | None, request: Json) -> TopicRow:
     topic_id = answer.get("topicId")
     return {
         "name": name,

@@ -63,7 +63,7 @@ class TopicCounts:
         """Learn from a request; to learn twice from one changes nothing. A deleted topic has 0 partitions."""
         deleted = row["api_key"] == ApiKey.DELETE_TOPICS
         for topic in row["topics"]:
-            if topic["error"] == ErrorCode.NONE and not topic["validate_only"] and topic["name"]:  # fmt: skip
+            if topic["error"] == ErrorCode.NONE and not topic["validate_only"] and topic["name"]:
                 partitions = 0 if deleted else topic["partitions"]
                 events = self._events.setdefault(topic["name"], [])
                 event = (row["completed"], partitions)
@@ -93,9 +93,7 @@ class OneSide:
     """
 
     most: int = MOST
-    _rows: dict[_Key, dict[bytes, Row]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    _rows: dict[_Key, dict[bytes, Row]] = field(default_factory=lambda: defaultdict(dict))
     _keys: dict[bytes, _Key] = field(default_factory=dict)
     """By identity, in the order in which they came."""
 
@@ -208,13 +206,11 @@ class MutationLedger:
             for topic in row["topics"]
             if topic["error"] in _AT_THE_QUOTA
         ]
-        known = bool(row["topics"]) and all(
-            error in _COUNTED and count is not None for error, count in asked
-        )
-        values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}  # fmt: skip
+        known = bool(row["topics"]) and all(error in _COUNTED and count is not None for error, count in asked)
+        values = {"mutations_known": known, "mutation_timestamp": row["mutation_timestamp"]}
         if known:
             values[_COLUMN_OF[row["api_key"]]] = sum(count for _, count in asked)
-            values["mutations_charged"] = sum(count for error, count in asked if error == ErrorCode.NONE)  # fmt: skip
+            values["mutations_charged"] = sum(count for error, count in asked if error == ErrorCode.NONE)
         return values
 
 
@@ -236,6 +232,6 @@ def with_values(table: pa.Table, values: Mapping[int, Mapping[str, Any]]) -> pa.
         mask = np.zeros(len(table), np.bool_)
         mask[list(changed)] = True
         new = pa.array([changed[number] for number in sorted(changed)], column.type)
-        replaced = pc.replace_with_mask(table[name].combine_chunks(), pa.array(mask), new)  # fmt: skip
+        replaced = pc.replace_with_mask(table[name].combine_chunks(), pa.array(mask), new)
         table = table.set_column(place, column, replaced)
     return table

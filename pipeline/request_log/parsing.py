@@ -67,9 +67,7 @@ class Parsed:
     """Repeated texts that cannot be read: they are in neither table."""
 
 
-def parse(
-    lines: "pa.Array[Any]", numbers: "pa.Array[Any]", source: LogSource
-) -> Parsed:
+def parse(lines: "pa.Array[Any]", numbers: "pa.Array[Any]", source: LogSource) -> Parsed:
     """`parse_lines` of lines in Arrow, bytes or strings, and their numbers, null where unknown."""
     texts = lines.cast(pa.binary()).to_pylist()
     return parse_lines(texts, numbers.to_pylist(), source)
@@ -120,17 +118,13 @@ def parse_lines(
         batch = _batch(rows)
     except _MISFIT:
         misfits = dict(_misfits(rows, 0))
-        refused += [
-            (Unreadable(Reason.UNKNOWN_SHAPE, detail), places[index])
-            for index, detail in misfits.items()
-        ]
+        refused += [(Unreadable(Reason.UNKNOWN_SHAPE, detail), places[index]) for index, detail in misfits.items()]
         fitting = [index for index in range(len(rows)) if index not in misfits]
         rows = [rows[index] for index in fitting]
         places = [places[index] for index in fitting]
         batch = _batch(rows)
     levels = [
-        level_of(text) if row[_API_KEY] == _API_VERSIONS else None
-        for row, (_, text) in zip(rows, places, strict=True)
+        level_of(text) if row[_API_KEY] == _API_VERSIONS else None for row, (_, text) in zip(rows, places, strict=True)
     ]
     return Parsed(
         _requests(batch, [number for number, _ in places], source),
@@ -153,7 +147,7 @@ def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
 def _traffic(rows: Sequence[Traffic | None]) -> "pa.Array[Any]":
     """The column `traffic`; flat arrays take a third of the time of nested values."""
     flat = list(chain.from_iterable(filter(None, rows)))
-    parts: list[Any] = [pa.array(flat[at::3], field.type) for at, field in enumerate(TRAFFIC)]  # fmt: skip
+    parts: list[Any] = [pa.array(flat[at::3], field.type) for at, field in enumerate(TRAFFIC)]
     sizes = np.array([-3 if row is None else len(row) for row in rows], np.int32) // 3
     ends = np.cumsum(np.maximum(sizes, 0), dtype=np.int32)
     return pa.ListArray.from_arrays(
@@ -176,9 +170,7 @@ def _misfits(rows: Sequence[Row], first: int) -> Iterator[tuple[int, str]]:
         yield from _misfits(rows[half:], first + half)
 
 
-def _requests(
-    batch: pa.RecordBatch, numbers: list[int | None], source: LogSource
-) -> pa.Table:
+def _requests(batch: pa.RecordBatch, numbers: list[int | None], source: LogSource) -> pa.Table:
     table = pa.Table.from_batches([batch])
     position = pa.array(numbers, pa.int64())
     given = {
@@ -197,9 +189,7 @@ def _requests(
     )
 
 
-def _quarantine(
-    refused: list[tuple[Unreadable, _Place]], source: LogSource
-) -> pa.Table:
+def _quarantine(refused: list[tuple[Unreadable, _Place]], source: LogSource) -> pa.Table:
     rows = [
         (
             error.reason.value,
@@ -215,9 +205,6 @@ def _quarantine(
     ]
     columns = zip(*rows, strict=True) if rows else [()] * len(QUARANTINE)
     return pa.table(
-        [
-            pa.array(values, field.type)
-            for values, field in zip(columns, QUARANTINE, strict=True)
-        ],
+        [pa.array(values, field.type) for values, field in zip(columns, QUARANTINE, strict=True)],
         schema=QUARANTINE,
     )

@@ -14,9 +14,7 @@ import pyarrow as pa
 from ..table.storage import FORMERLY
 
 
-def _column(
-    name: str, kind: pa.DataType, description: str, formerly: str | None = None
-) -> "pa.Field[Any]":
+def _column(name: str, kind: pa.DataType, description: str, formerly: str | None = None) -> "pa.Field[Any]":
     metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
     return pa.field(name, kind, metadata=metadata)
 
@@ -63,7 +61,7 @@ TOPIC = pa.struct(
     ]
 )
 
-TRAFFIC = pa.struct([("topic", pa.string()), ("id", pa.string()), ("bytes", pa.int64())])  # fmt: skip
+TRAFFIC = pa.struct([("topic", pa.string()), ("id", pa.string()), ("bytes", pa.int64())])
 
 TOPIC_ID = pa.struct([("topic", pa.string()), ("id", pa.string())])
 

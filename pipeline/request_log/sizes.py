@@ -45,9 +45,7 @@ Traffic: TypeAlias = tuple[Name | int, ...]
 """Name, id and bytes of records of a topic, then those of the next: a flat tuple costs the garbage collector nothing."""
 
 
-def produce_bytes(
-    version: int, client_id: str | None, request: ProduceRequest
-) -> tuple[int, Traffic]:
+def produce_bytes(version: int, client_id: str | None, request: ProduceRequest) -> tuple[int, Traffic]:
     """
     Bytes that the Produce quota is charged (`KafkaApis.handleProduceRequest`): header and body, without the length of the frame; and by topic.
 
@@ -77,9 +75,7 @@ def produce_bytes(
     return size, tuple(traffic)
 
 
-def fetch_bytes(
-    version: int, response: FetchResponse
-) -> tuple[int, Traffic] | tuple[None, None]:
+def fetch_bytes(version: int, response: FetchResponse) -> tuple[int, Traffic] | tuple[None, None]:
     """
     Bytes that the Fetch quota is charged (`FetchResponse.sizeOf`): body and frame, without header and endpoints of new leaders; and by topic.
 
@@ -103,7 +99,7 @@ def fetch_bytes(
     traffic: list[Name | int] = []
     for topic in response.responses:
         partitions, held = topic.partitions, 0
-        size += _UUID if version >= _TOPIC_IDS else text(topic.name)  # fmt: skip
+        size += _UUID if version >= _TOPIC_IDS else text(topic.name)
         size += length(len(partitions)) + tags + len(partitions) * fixed
         for partition in partitions:
             records = partition.records_size_in_bytes
@@ -113,9 +109,7 @@ def fetch_bytes(
             if aborted and version >= _FETCH_LAST_STABLE_OFFSET:
                 size += length(len(aborted)) - length(0)
                 size += len(aborted) * (8 + 8 + tags)  # producer id, first offset
-            if (
-                flexible
-            ):  # tagged fields: tag, length, two numbers, no tags of their own
+            if flexible:  # tagged fields: tag, length, two numbers, no tags of their own
                 size += 0 if partition.diverging_epoch is UNSET else 15
                 size += 0 if partition.current_leader is UNSET else 11
                 size += 0 if partition.snapshot_id is UNSET else 15
@@ -124,9 +118,7 @@ def fetch_bytes(
     return size, tuple(traffic)
 
 
-def share_fetch_bytes(
-    version: int, response: ShareFetchResponse
-) -> tuple[int, Traffic] | tuple[None, None]:
+def share_fetch_bytes(version: int, response: ShareFetchResponse) -> tuple[int, Traffic] | tuple[None, None]:
     """
     Bytes that the Fetch quota is charged for a share group's fetch (`ShareFetchResponse.sizeOf`): without error and endpoints; and by topic.
 
@@ -161,14 +153,10 @@ def share_fetch_bytes(
 
 
 def _unknown(api: str, version: int, newest: int) -> UnknownVersion:
-    return UnknownVersion(
-        f"{api} of version {version}: the newest with a known size is {newest}"
-    )
+    return UnknownVersion(f"{api} of version {version}: the newest with a known size is {newest}")
 
 
-def _encoding(
-    *, flexible: bool
-) -> tuple[int, Callable[[int], int], Callable[[Name], int]]:
+def _encoding(*, flexible: bool) -> tuple[int, Callable[[int], int], Callable[[Name], int]]:
     """Bytes of the tags at the end of a structure; of the length in front of an array or of records (`_NULL`: of null); of a text."""
     return (_NO_TAGS, _varint, _compact_text) if flexible else (0, _int32, _old_text)
 

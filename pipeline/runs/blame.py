@@ -71,7 +71,9 @@ def _planned(surveys: Sequence[Survey], folder: str, threads: int | None) -> Pla
     plan = plan_of(surveys, threads)
     if plan.rows:
         return plan
-    raise NoQueueTimes(f"no request of {folder} has a queue time; ingest the request logs with this release into another folder")  # fmt: skip
+    raise NoQueueTimes(
+        f"no request of {folder} has a queue time; ingest the request logs with this release into another folder"
+    )
 
 
 def _surveys(table: Table, files: Sequence[File]) -> list[Survey]:

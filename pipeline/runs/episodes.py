@@ -47,10 +47,12 @@ def find_episodes(
     """
     history, table = History.open(folder), Table.open(f"{folder.rstrip('/')}/episodes")
     first, last = span_ms(history)
-    begin, end = (usual if given is None else round(1_000 * given) for given, usual in zip(span_s, (first, last), strict=True))  # fmt: skip
+    begin, end = (
+        usual if given is None else round(1_000 * given) for given, usual in zip(span_s, (first, last), strict=True)
+    )
     rows = episodes_in(table, *client, begin, end).sort_by("began").to_pylist()
     tables = None if quotas is None else quotas.tables()
-    _, late = history.detail.added_since(table.last_epoch(f"follows {history.detail.identity}"))  # fmt: skip
+    _, late = history.detail.added_since(table.last_epoch(f"follows {history.detail.identity}"))
     behind = [(None, file.day * DAY_MS, (file.day + 1) * DAY_MS) for file in late]
     gaps = [*_gaps(history.seconds, (first, begin, end, last)), *sorted(set(behind))]
     return {
@@ -80,13 +82,13 @@ def find_episodes(
 def _rules(row: dict[str, Any], tables: Mapping[QuotaType, RuleTable]) -> list[str]:
     """What may have throttled, by Kafka's precedence: the quota of the API, or that of request time."""
     labels = {row["quota_type"], QuotaType.REQUEST.label}
-    decided = {kind.label: tables[kind].decide(row["user"], row["client_id"]) for kind in QuotaType if kind.label in labels}  # fmt: skip
-    return [f"{label} {rule.entity.rule}" for label, rule in decided.items() if rule.entity]  # fmt: skip
+    decided = {
+        kind.label: tables[kind].decide(row["user"], row["client_id"]) for kind in QuotaType if kind.label in labels
+    }
+    return [f"{label} {rule.entity.rule}" for label, rule in decided.items() if rule.entity]
 
 
-def _gaps(
-    seconds: Table, times: tuple[int, int, int, int]
-) -> Iterator[tuple[str | None, int, int]]:
+def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[str | None, int, int]]:
     """What lies before and after all requests, and for each broker of these days the quarters of an hour without one."""
     first, begin, end, last = times
     yield None, begin, first

@@ -81,11 +81,13 @@ def advise(
         made = recommendations(_needs(history, policy, windows, run, progress), policy)
     else:
         limited = partial(limited_to, shape=policy.shape, windows=windows)
-        queues = partial(benefit_of, folder, mode=Mode.CLOSED_LOOP, run=run, threads=policy.io_threads, settings=settings)  # fmt: skip
-        protection = protect(policy.protect, policy.floors[QuotaType.REQUEST], limited, queues)  # fmt: skip
+        queues = partial(
+            benefit_of, folder, mode=Mode.CLOSED_LOOP, run=run, threads=policy.io_threads, settings=settings
+        )
+        protection = protect(policy.protect, policy.floors[QuotaType.REQUEST], limited, queues)
         made = []
         if protection.answer is Answer.REACHED and protection.level is not None:
-            results = replayed(history, [limited(protection.level)], Mode.OPEN_LOOP, run, settings=settings)  # fmt: skip
+            results = replayed(history, [limited(protection.level)], Mode.OPEN_LOOP, run, settings=settings)
             made = protecting(results, policy, protection)
     tried = {RECOMMENDED: target(now, made)} | ({} if now is None else {NOW: now})
     candidates = [
@@ -145,9 +147,7 @@ def _needs(
         yield from part
 
 
-def _needs_part(
-    table: Table, policy: Policy, windows: ClusterWindows, files: Sequence[File]
-) -> list[Need]:
+def _needs_part(table: Table, policy: Policy, windows: ClusterWindows, files: Sequence[File]) -> list[Need]:
     """What the entities in some files need; the files hold whole groups."""
     together = policy.shape is RuleShape.CLIENT  # any two users may share one
     users = table.whole_users(files, NEEDED, together=together)

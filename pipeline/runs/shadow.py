@@ -175,9 +175,7 @@ class ShadowStream:
         rows = self._history.read(NEEDED, files=files)
         rules, now_ms = CandidateRules(self._candidates), time.time_ns() // 1_000_000
         with compiling():
-            part = proceed(
-                carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms
-            )
+            part = proceed(carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms)
         found: Any = part.results
         about: dict[str, Any] = {
             "rules": self.rules,
@@ -202,12 +200,8 @@ class ShadowStream:
             with self._state.filesystem.open_input_stream(path, "zstd") as source:
                 return Carried.loaded(pa.ipc.open_stream(source).read_all())
         except (OSError, pa.ArrowException, LookupError, ValueError) as error:
-            remedy = (
-                "restore it, or remove the folder and the table `shadow` to begin again"
-            )
-            raise UnreachableTable(
-                self._state.uri, f"its file {path}", str(error), remedy
-            ) from error
+            remedy = "restore it, or remove the folder and the table `shadow` to begin again"
+            raise UnreachableTable(self._state.uri, f"its file {path}", str(error), remedy) from error
 
     def _save(self, number: int, epoch: int, saved: pa.Table) -> None:
         path = self._state_path(number, epoch)
@@ -276,17 +270,13 @@ def results_since(
         chosen = pc.and_(chosen, pc.less_equal(rows["timestamp"], pa.scalar(end_ms)))
     rows = rows.filter(chosen).sort_by("timestamp")
     key = [name for name in KEY if brokers or name != "broker"]
-    how = dict.fromkeys(
-        [name for name in RESULTS.names if name not in (*KEY, _SHARE)], "sum"
-    )
+    how = dict.fromkeys([name for name in RESULTS.names if name not in (*KEY, _SHARE)], "sum")
     how |= dict.fromkeys(_LARGEST, "max") | dict.fromkeys(_LAST, "last")
     sums = rows.group_by(key, use_threads=False).aggregate(list(how.items()))
     columns: dict[str, Any] = {"broker": pa.nulls(len(sums), pa.string())}
     columns |= {name: sums[name] for name in key}
     columns |= {name: sums[f"{name}_{each}"] for name, each in how.items()}
-    muted, active = (
-        pc.cast(columns[name], pa.float64()) for name in ("muted_ms", "active_ms")
-    )
+    muted, active = (pc.cast(columns[name], pa.float64()) for name in ("muted_ms", "active_ms"))
     columns[_SHARE] = pc.divide(muted, pc.max_element_wise(active, 1.0))
     table: Any = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
     charged: pa.Table = table.filter(pc.greater(table["requests"], pa.scalar(0)))

@@ -115,9 +115,7 @@ def times_of(since_ms: int, until_ms: int, begin_ms: int | None) -> Times:
     return Times(begin=begin_ms, since=since_ms, until=until_ms)
 
 
-def verify_log(
-    folder: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None
-) -> Verification:
+def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None) -> Verification:
     """
     Compare the table `shadow` of a folder before the limits were set with the logged throttles after that.
 
@@ -127,9 +125,7 @@ def verify_log(
 
     """
     history = History.open(folder).detail
-    files = [
-        each for each in history.files() if each.last is None or each.last >= since_ms
-    ]
+    files = [each for each in history.files() if each.last is None or each.last >= since_ms]
     requests: Any = history.read(_NEEDED, files=files)
     newest = pc.max(requests["timestamp"]).as_py()
     if newest is None or newest <= since_ms:
@@ -150,9 +146,7 @@ def verify_log(
     requests = requests.filter(pc.greater(requests["timestamp"], pa.scalar(since_ms)))
     in_time = pc.less_equal(requests["timestamp"], pa.scalar(times.until))
     requests = requests.filter(in_time)
-    throttles: Any = pc.max_element_wise(
-        requests["throttle_ms"], pa.scalar(0, pa.int32())
-    )
+    throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
     hit = pc.greater(throttles, pa.scalar(0))
     after = _summed(requests, [hit, throttles, requests["refused"]], 1.0)
     return _compared(shadow, times, before, after)
@@ -174,9 +168,7 @@ def _summed(rows: pa.Table, figures: Iterable[Any], scale: float) -> _ByEntity:
     }
 
 
-def verify_prometheus(
-    url: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None
-) -> Verification:
+def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None, begin_ms: int | None) -> Verification:
     """
     Compare the throttle times of a shadow before its limits were set with those of the brokers after that, both as a Prometheus has them.
 
@@ -196,9 +188,7 @@ def verify_prometheus(
     return _compared(shadow, times, before, after)
 
 
-def _sampled(
-    url: str, wanted: str, begin_ms: int, end_ms: int, scale: float
-) -> _ByEntity:
+def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int, scale: float) -> _ByEntity:
     """By entity of a cluster the samples above 0, and their sum."""
     span = f"{max(1, (end_ms - begin_ms) // 1_000)}s"
     by = "sum by (user, client_id, cluster)"
@@ -248,9 +238,7 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
     return found
 
 
-def _compared(
-    shadow: str, times: Times, before: _ByEntity, after: _ByEntity
-) -> Verification:
+def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) -> Verification:
     """Of the entities that the shadow limits."""
     found = [
         Verified(

@@ -77,7 +77,7 @@ def what_if(  # noqa: PLR0913 - most by name
         run = run_for(engine, history.detail, "replay of buckets")
         settings = ReplaySettings(release=kafka.release)
         results = replayed(history.detail, candidates, mode, run, progress, settings)
-        benefit = benefit_of(folder, candidates, mode, run, threads=threads, settings=settings)  # fmt: skip
+        benefit = benefit_of(folder, candidates, mode, run, threads=threads, settings=settings)
     names = [candidate.name for candidate in candidates]
     summary = summary_of(results, names, folder, span, mode, kafka, benefit=benefit)
     groups = [each.group for each in summary.groups[:CHARTS]]
@@ -120,4 +120,4 @@ def _replay_part(
     """The results of some files: all requests that may share a limit with one of theirs."""
     together = CandidateRules(candidates).across_users
     users = history.whole_users(files, NEEDED, together=together)
-    return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])  # fmt: skip
+    return pa.concat_tables([replay(rows, candidates, mode, settings) for rows in users])

@@ -58,9 +58,7 @@ def map_in_arrow(frame: "DataFrame", work: Work, schema: str) -> "DataFrame":
     return _frame_of(mapped, frame.sparkSession)
 
 
-def apply_in_arrow(
-    frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.Table], schema: str
-) -> "DataFrame":
+def apply_in_arrow(frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.Table], schema: str) -> "DataFrame":
     """
     What the work makes of all rows that have a value of one column; they are shuffled, and come in any order.
 
@@ -71,7 +69,9 @@ def apply_in_arrow(
 
     """
     if _is_spark_3(frame):
-        raise SparkFailed(f"limits that users share are replayed with Spark 4.0 or newer, and this is {frame.sparkSession.version}")  # fmt: skip
+        raise SparkFailed(
+            f"limits that users share are replayed with Spark 4.0 or newer, and this is {frame.sparkSession.version}"
+        )
 
     def marked(table):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202 - from annotations PySpark would guess what it is
         with _errors_marked():
@@ -103,9 +103,7 @@ def collected(frame: "DataFrame") -> "list[Row]":
         raise error_of(str(error)) from error
 
 
-def answers_of(
-    frame: "DataFrame", work: Callable[[Iterator[pa.RecordBatch]], Answer]
-) -> list[Answer]:
+def answers_of(frame: "DataFrame", work: Callable[[Iterator[pa.RecordBatch]], Answer]) -> list[Answer]:
     """What the work answers to each partition's batches, pickled on the way; raises what `collected` raises."""
 
     def answered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -125,9 +123,7 @@ def error_of(text: str) -> PipelineError:
         error = found.__new__(found, message)
         error.__dict__.update(state)
         return error
-    return SparkFailed(
-        f"Spark gave up: {_reason(text)}; what it logged before says more"
-    )
+    return SparkFailed(f"Spark gave up: {_reason(text)}; what it logged before says more")
 
 
 @contextmanager
@@ -135,7 +131,7 @@ def _errors_marked() -> Iterator[None]:
     try:
         yield
     except PipelineError as error:
-        state = {key: each for key, each in vars(error).items() if isinstance(each, str)}  # fmt: skip
+        state = {key: each for key, each in vars(error).items() if isinstance(each, str)}
         text = json.dumps([type(error).__name__, str(error), state])
         raise RuntimeError(f"{_RAISED}{text}") from None
 
@@ -152,7 +148,7 @@ def _reason(text: str) -> str:
     lines = [line for line in lines if line and not line.startswith(("at ", "... "))]
     if any(line.startswith("Traceback (most recent") for line in lines):
         lines.reverse()
-    found = next((line for line in lines if not line.startswith("An error occurred while calling")), "no reason")  # fmt: skip
+    found = next((line for line in lines if not line.startswith("An error occurred while calling")), "no reason")
     return _SECRET.sub(r"\1[hidden]", found)[:_MOST]
 
 

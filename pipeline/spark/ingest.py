@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MOST_AT_ONCE: Final = 2_000
 _NO_ZSTD: Final = "native zStandard library"
-_DAMAGED: Final = ("FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD)  # fmt: skip
+_DAMAGED: Final = (
+    "FAILED_READ_FILE",
+    "EOFException",
+    "ZipException",
+    "Unexpected end of input",
+    "incorrect data check",
+    _NO_ZSTD,
+)
 """In Spark's errors about files that it cannot read to their end."""
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
@@ -52,7 +59,9 @@ AGAIN: Final = pa.field("again", pa.int64())
 """How many lines more a row stands for: texts that cannot be read and that come again have one row."""
 LEVEL: Final = pa.field("level", pa.int32())
 """The newest `metadata.version` that an answer names; null for nearly all."""
-ROWS: Final = pa.schema([*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, AGAIN, LEVEL])  # fmt: skip
+ROWS: Final = pa.schema(
+    [*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, AGAIN, LEVEL]
+)
 """Requests and quarantined lines in one; the latter have a reason."""
 SLICE_MS: Final = 600_000
 """The requests of a bucket in so much time are one part: what one worker has to hold in memory."""
@@ -147,9 +156,7 @@ def stream(
         raise (failed[0] if failed else error_of(str(error))) from error
 
 
-def lines_of_files(
-    spark: "SparkSession", paths: list[str], names: str = "*"
-) -> "DataFrame":
+def lines_of_files(spark: "SparkSession", paths: list[str], names: str = "*") -> "DataFrame":
     """
     The lines of files that Spark can read, as `LINES`.
 
@@ -198,9 +205,7 @@ def lines_of_messages(messages: "DataFrame") -> "DataFrame":
     )
 
 
-def staged_lines(
-    lines: "DataFrame", tables: IngestTables, options: IngestOptions
-) -> Staged:
+def staged_lines(lines: "DataFrame", tables: IngestTables, options: IngestOptions) -> Staged:
     """
     Read lines in `LINES`, and write those that are new; nothing is part of the tables before `Ingest.add` commits it.
 
@@ -219,15 +224,13 @@ def staged_lines(
     return whole
 
 
-def parsed(
-    options: IngestOptions, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Turn lines in `LINES` into `ROWS`."""
     counts: dict[tuple[str, int], int] = {}
     for batch in batches:
         for piece in _pieces(batch):
             for few in bounded(piece, READ, READ_BYTES):
-                file, start = (few.column(name)[0].as_py() for name in ("file", "start"))  # fmt: skip
+                file, start = (few.column(name)[0].as_py() for name in ("file", "start"))
                 numbers = few.column("number")
                 if start is not None:
                     # no line before it has a greater number: each has a byte
@@ -278,12 +281,14 @@ def _packed(found: Parsed) -> pa.Table:
     requests, quarantine = found.requests, found.quarantine
     slices = np.asarray(requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
     parts = slices * BUCKETS + buckets_of(requests["user"], BUCKETS)
-    requests = requests.append_column(PART, pa.array(parts)).append_column(LEVEL, found.levels)  # fmt: skip
+    requests = requests.append_column(PART, pa.array(parts)).append_column(LEVEL, found.levels)
     identities: list[Any] = quarantine["identity"].to_pylist()
     beginnings = [-1 - (identity[0] << 8 | identity[1]) for identity in identities]
     again = [found.again, *[0] * len(identities)][: len(identities)]
-    quarantine = quarantine.append_column(PART, pa.array(beginnings, pa.int64())).append_column(AGAIN, pa.array(again, pa.int64()))  # fmt: skip
-    return pa.concat_tables([ROWS.empty_table(), requests, quarantine], promote_options="default")  # fmt: skip
+    quarantine = quarantine.append_column(PART, pa.array(beginnings, pa.int64())).append_column(
+        AGAIN, pa.array(again, pa.int64())
+    )
+    return pa.concat_tables([ROWS.empty_table(), requests, quarantine], promote_options="default")
 
 
 def _unpacked(rows: pa.Table) -> Parsed:
@@ -312,9 +317,7 @@ def _small_batches(spark: "SparkSession") -> Iterator[None]:
         spark.conf.set(_ROWS_AT_ONCE, before)
 
 
-def _check_links(
-    spark: "SparkSession", paths: Sequence[str], options: IngestOptions
-) -> None:
+def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOptions) -> None:
     """Refuse folders of this machine with links out of them, which Spark would follow."""
     folders = [path for path in paths if Path(path_here(path)).is_dir()]
     if options.follow_links or not folders:
@@ -344,7 +347,9 @@ def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
     except SparkFailed as error:
         if not any(word in str(error.__cause__) for word in _DAMAGED):
             raise
-        raise UnreadableLog(", ".join(paths), f"Spark cannot read it to its end: {_first_line(error.__cause__)}") from error  # fmt: skip
+        raise UnreadableLog(
+            ", ".join(paths), f"Spark cannot read it to its end: {_first_line(error.__cause__)}"
+        ) from error
 
 
 def _first_line(error: BaseException | None) -> str:

@@ -90,9 +90,7 @@ class SparkRun:
 
 
 @contextmanager
-def shown(
-    spark: "SparkSession", doing: str, progress: Progress | None = None
-) -> Iterator[None]:
+def shown(spark: "SparkSession", doing: str, progress: Progress | None = None) -> Iterator[None]:
     """
     Give the jobs and stages of a block a name in Spark's UI, and report their tasks.
 
@@ -128,9 +126,7 @@ def shown(
 
 
 @contextmanager
-def _reported(
-    context: "SparkContext", tag: str, progress: Progress | None
-) -> Iterator[None]:
+def _reported(context: "SparkContext", tag: str, progress: Progress | None) -> Iterator[None]:
     """Report the tasks of the jobs with a tag while the block runs, and that all are done where it raises nothing."""
     if progress is None:
         yield
@@ -174,5 +170,5 @@ def _worked(
     items: Sequence[Item],
     batches: Iterator[pa.RecordBatch],
 ) -> list[tuple[int, Answer]]:
-    numbers = [number for batch in batches for number in batch["id"].to_numpy().tolist()]  # fmt: skip
+    numbers = [number for batch in batches for number in batch["id"].to_numpy().tolist()]
     return [(number, work(items[number])) for number in numbers]

@@ -152,8 +152,8 @@ def waits_divided(
     spark = run.spark
     with shown(spark, "division of waits", progress):
         tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
-        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES))  # fmt: skip
-        answers = collected(apply_in_arrow(rows, GROUP, partial(_divided, plan), ANSWER))  # fmt: skip
+        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES))
+        answers = collected(apply_in_arrow(rows, GROUP, partial(_divided, plan), ANSWER))
     return [pickle.loads(row.answer) for row in answers]  # noqa: S301 - of our own workers
 
 
@@ -173,8 +173,8 @@ def _pieces(
                 last = (found.released + plan.longest_us + MARGIN_US) // plan.piece_us
                 counts = last - first + 1
                 places = np.repeat(np.arange(len(found)), counts)
-                pieces = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts - first, counts)  # fmt: skip
-                columns = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}  # fmt: skip
+                pieces = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts - first, counts)
+                columns = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
                 key = pieces * len(of_listeners) + of_listeners[found.places[places]]
                 yield from pa.table({GROUP: key, **columns}, _PIECES).to_batches()
 
@@ -244,17 +244,21 @@ def _requests(frame: "DataFrame") -> "DataFrame":
     Rows of an earlier release have some values under a former name only, and null would be taken for an exempt request.
     """
     kinds = dict(frame.dtypes)
-    names = {name: [each for each in names_of(HISTORY.field(name)) if each in kinds] for name in NEEDED}  # fmt: skip
+    names = {name: [each for each in names_of(HISTORY.field(name)) if each in kinds] for name in NEEDED}
     missing = [name for name in NEEDED if not names[name] and name not in PLACE]
     if missing:
-        raise PipelineError(f"the frame lacks the columns {', '.join(missing)}; docs/history.md says what a history holds")  # fmt: skip
+        raise PipelineError(
+            f"the frame lacks the columns {', '.join(missing)}; docs/history.md says what a history holds"
+        )
     for name, given in names.items():
         wanted = ddl(pa.schema([HISTORY.field(name)])).split()[1]
         for each in given:
             if kinds[each] not in _TAKEN.get(wanted, (wanted,)):
-                raise PipelineError(f"the frame's column {each} is {kinds[each]}, not {wanted}; docs/history.md says what it holds")  # fmt: skip
-    quoted = {name: ", ".join(f"`{each}`" for each in given) for name, given in names.items() if given}  # fmt: skip
-    return frame.selectExpr(*(f"coalesce({given}) AS `{name}`" for name, given in quoted.items()))  # fmt: skip
+                raise PipelineError(
+                    f"the frame's column {each} is {kinds[each]}, not {wanted}; docs/history.md says what it holds"
+                )
+    quoted = {name: ", ".join(f"`{each}`" for each in given) for name, given in names.items() if given}
+    return frame.selectExpr(*(f"coalesce({given}) AS `{name}`" for name, given in quoted.items()))
 
 
 def _grouped(frame: "DataFrame", rules: CandidateRules) -> "DataFrame":
@@ -272,9 +276,7 @@ def _grouped(frame: "DataFrame", rules: CandidateRules) -> "DataFrame":
     rows = [(*row, group) for row, group in zip(found, groups, strict=True)]
     schema = "user string, client_id string, together bigint"
     members = frame.sparkSession.createDataFrame(rows, schema)
-    known = frame.join(
-        sql.broadcast(members), names, "left"
-    )  # a null is an error of the replay
+    known = frame.join(sql.broadcast(members), names, "left")  # a null is an error of the replay
     return grouped_by(known, "together").drop("together")
 
 

@@ -90,9 +90,7 @@ def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
     return number
 
 
-def by_partition(
-    rows: pa.Table, layout: TableLayout
-) -> Iterator[tuple[int, int, pa.Table]]:
+def by_partition(rows: pa.Table, layout: TableLayout) -> Iterator[tuple[int, int, pa.Table]]:
     """Yield day, bucket and rows of each file that rows belong to; they stay in their order."""
     partitions = partitions_of(rows, layout)
     if len(rows) and np.all(partitions == partitions[0]):

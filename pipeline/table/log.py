@@ -60,7 +60,10 @@ def opened(storage: Storage) -> DeltaTable:
         raise UnreadableTable(storage.uri, "it is a Delta table of another program")
     for column in log.schema().fields:
         if column.metadata.get(_PHYSICAL, column.name) != column.name:
-            raise UnreadableTable(storage.uri, f"its column {column.name} was added or renamed under delta.columnMapping.mode: rename or drop it again")  # fmt: skip
+            raise UnreadableTable(
+                storage.uri,
+                f"its column {column.name} was added or renamed under delta.columnMapping.mode: rename or drop it again",
+            )
     return log
 
 
@@ -96,7 +99,7 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
             raise NotWritten(storage.uri, plain(error)) from error
     log = opened(storage)
     known = log.metadata().configuration
-    missing = {name: value for name, value in _statistics(layout_of(log)).items() if name not in known}  # fmt: skip
+    missing = {name: value for name, value in _statistics(layout_of(log)).items() if name not in known}
     if missing:  # of an earlier release; only other programs need it, and another process may have set it
         with suppress(OSError, DeltaError):
             log.alter.set_table_properties(missing)
@@ -114,7 +117,7 @@ def schema_of(log: DeltaTable) -> pa.Schema:
     """The columns of the table's files."""
     found: Any = log.schema().to_arrow()
     names = {name for name, _ in _PARTITIONS}
-    return pa.schema([column for column in pa.schema(found) if column.name not in names])  # fmt: skip
+    return pa.schema([column for column in pa.schema(found) if column.name not in names])
 
 
 def add_columns(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
@@ -141,9 +144,7 @@ def add_columns(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
         refresh(storage, log)
 
 
-def files_of(
-    storage: Storage, log: DeltaTable, layout: TableLayout
-) -> tuple[File, ...]:
+def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[File, ...]:
     """
     Return the files of the table, by bucket, day, and age.
 
@@ -157,7 +158,7 @@ def files_of(
         # they could be read, but the library cannot take such a file out of the table: a compaction would double its rows
         name = f"delta.`{storage.uri}`"
         purge = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} APPLY (PURGE)"
-        raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")  # fmt: skip
+        raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
     actions = pa.table(log.get_add_actions(flatten=True)).to_pylist()
     files = (_file(storage, layout, action) for action in actions)
     return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.name)))
@@ -181,15 +182,19 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
         raise UnreadableTable(storage.uri, why) from error
     except OSError as error:
         raise unreachable(storage, f"commit {version}", error) from error
-    added = [action["add"] for action in actions if "add" in action and action["add"]["dataChange"]]  # fmt: skip
+    added = [action["add"] for action in actions if "add" in action and action["add"]["dataChange"]]
     if added and any(action.get("remove", {}).get("dataChange") for action in actions):
-        operation = next((action["commitInfo"].get("operation") for action in actions if "commitInfo" in action), None)  # fmt: skip
+        operation = next((action["commitInfo"].get("operation") for action in actions if "commitInfo" in action), None)
         raise ChangedRows(storage.uri, f"{version} ({operation})")
     for each in added:
         known = json.loads(each.get("stats") or "{}")
         # with the keys of the library's flattened actions
-        flat = {"path": unquote(each["path"]), "size_bytes": each["size"], "num_records": known.get("numRecords")}  # fmt: skip
-        parts = {"partition": each["partitionValues"], "min": known.get("minValues", {}), "max": known.get("maxValues", {})}  # fmt: skip
+        flat = {"path": unquote(each["path"]), "size_bytes": each["size"], "num_records": known.get("numRecords")}
+        parts = {
+            "partition": each["partitionValues"],
+            "min": known.get("minValues", {}),
+            "max": known.get("maxValues", {}),
+        }
         for kind, values in parts.items():
             flat |= {f"{kind}.{name}": value for name, value in values.items()}
         yield _file(storage, layout, flat)
@@ -216,7 +221,7 @@ def added(layout: TableLayout, file: File, *, new: bool) -> AddAction:
     if layout.day_of is not None and file.first is not None:
         known["minValues"] = {layout.day_of: file.first}
         known["maxValues"] = {layout.day_of: file.last}
-    return AddAction(file.path, file.size, _values(file), _now_ms(), new, json.dumps(known))  # fmt: skip
+    return AddAction(file.path, file.size, _values(file), _now_ms(), new, json.dumps(known))
 
 
 def removed(storage: Storage, file: File, *, rows_stay: bool) -> RemoveAction:
@@ -228,7 +233,10 @@ def removed(storage: Storage, file: File, *, rows_stay: bool) -> RemoveAction:
 
     """
     if is_elsewhere(file.path):
-        raise NotWritten(storage.uri, "it is a shallow clone, and lists files of another table: in Spark, run OPTIMIZE, DELETE or a deep clone")  # fmt: skip
+        raise NotWritten(
+            storage.uri,
+            "it is a shallow clone, and lists files of another table: in Spark, run OPTIMIZE, DELETE or a deep clone",
+        )
     return RemoveAction(file.path, not rows_stay, _now_ms(), file.size, _values(file))
 
 
@@ -267,7 +275,10 @@ def _not_committed(storage: Storage, error: Exception) -> TableError:
     """What the library means by an error, of which it has one for commits."""
     why = plain(error)
     if _UNSUPPORTED in why:
-        return NotWritten(storage.uri, f"another program switched on what this one cannot write ({why}): in Spark, ALTER TABLE delta.`{storage.uri}` DROP FEATURE each of them")  # fmt: skip
+        return NotWritten(
+            storage.uri,
+            f"another program switched on what this one cannot write ({why}): in Spark, ALTER TABLE delta.`{storage.uri}` DROP FEATURE each of them",
+        )
     lost = isinstance(error, CommitFailedError)
     return (LostCommit if lost else NotWritten)(storage.uri, why)
 

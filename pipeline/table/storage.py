@@ -98,9 +98,7 @@ class Storage:
     def filesystem(self) -> fs.FileSystem:
         """The folder as a file system of its own."""
         if self.is_local:
-            return fs.SubTreeFileSystem(
-                str(Path(self.uri).absolute()), fs.LocalFileSystem()
-            )
+            return fs.SubTreeFileSystem(str(Path(self.uri).absolute()), fs.LocalFileSystem())
         from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415 - local tables are read without it
 
         return fs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
@@ -167,9 +165,7 @@ class Storage:
         if self.filesystem.get_file_info(path).type is fs.FileType.File:
             self.filesystem.delete_file(path)
 
-    def restrict(
-        self, file: File, sources: Sequence[File], of: "Storage | None" = None
-    ) -> None:
+    def restrict(self, file: File, sources: Sequence[File], of: "Storage | None" = None) -> None:
         """
         Let only those read a file who may read all of those that it was made of, `of` this table or another; of folders of this machine.
 
@@ -196,9 +192,7 @@ class Storage:
                 self.remove(file.path)
                 raise NotWritten(self.uri, plain(error)) from error
 
-    def batches(
-        self, file: File, columns: "Iterable[pa.Field[Any]]"
-    ) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: File, columns: "Iterable[pa.Field[Any]]") -> Iterator[pa.RecordBatch]:
         """
         Yield the rows of a committed file with these columns, of these types and in this order, as `conformed` returns them.
 
@@ -264,9 +258,7 @@ class Storage:
         return unreachable(self, f"its file {file.path}", error)
 
 
-def bounded(
-    batch: pa.RecordBatch, rows: int, most_bytes: int
-) -> Iterator[pa.RecordBatch]:
+def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
     """Cut a batch into slices within a number of rows and bytes, or of one row; in order."""
     for start in range(0, batch.num_rows, rows):
         part = batch.slice(start, rows)
@@ -276,9 +268,7 @@ def bounded(
             yield from bounded(part, -(-part.num_rows // 2), most_bytes)
 
 
-def gathered(
-    batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int
-) -> Iterator[list[pa.RecordBatch]]:
+def gathered(batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
     """Batches, cut by ``bounded``, in groups that end with the one that reaches the number of rows or bytes; in order."""
     held: list[pa.RecordBatch] = []
     count = weight = 0
@@ -313,7 +303,7 @@ def plain(error: Exception) -> str:
 
 def unreachable(storage: Storage, what: str, error: Exception) -> UnreachableTable:
     """Return an error for what could not be read though nothing says that it is damaged; `what` is a part of the table."""
-    return UnreachableTable(storage.uri, what, plain(error), _advice(storage, error) or _OTHERWISE)  # fmt: skip
+    return UnreachableTable(storage.uri, what, plain(error), _advice(storage, error) or _OTHERWISE)
 
 
 def is_unreachable(storage: Storage, error: Exception) -> bool:
@@ -361,9 +351,9 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         held = [name for name in names_of(column) if name in batch.schema.names]
         found: list[Column] = [batch.column(name).cast(column.type) for name in held]
         # files that were merged may have a column under both names
-        values: Column = found[0] if len(found) == 1 else pc.coalesce(*found, pa.nulls(len(batch), column.type))  # fmt: skip
+        values: Column = found[0] if len(found) == 1 else pc.coalesce(*found, pa.nulls(len(batch), column.type))
         if values.null_count and not column.nullable:
-            raise pa.ArrowInvalid(f"column {column.name} has no value in {values.null_count} rows")  # fmt: skip
+            raise pa.ArrowInvalid(f"column {column.name} has no value in {values.null_count} rows")
         columns.append(values)
     return pa.record_batch(columns, schema=schema)
 
@@ -373,7 +363,7 @@ def _rows(source: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:  # noqa: 
     footer = pq.read_metadata(source)
     there = footer.schema.to_arrow_schema().names
     held = [name for column in schema for name in names_of(column) if name in there]
-    encoded = [each.name for each in schema if each.name in there and pa.types.is_dictionary(each.type)]  # fmt: skip
+    encoded = [each.name for each in schema if each.name in there and pa.types.is_dictionary(each.type)]
     with pq.ParquetFile(source, metadata=footer, read_dictionary=encoded) as opened:
         for group in range(opened.num_row_groups):
             for batch in opened.iter_batches(BATCH, row_groups=[group], columns=held):

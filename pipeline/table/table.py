@@ -98,9 +98,7 @@ class Table:
 
     """
 
-    def __init__(
-        self, storage: Storage, schema: pa.Schema, layout: TableLayout
-    ) -> None:
+    def __init__(self, storage: Storage, schema: pa.Schema, layout: TableLayout) -> None:
         self.storage: Storage = storage
         self.schema: pa.Schema = schema
         self.layout: TableLayout = layout
@@ -219,9 +217,7 @@ class Table:
         brought = (log.brought_by(self.storage, self.layout, each) for each in later)
         return last, tuple(chain.from_iterable(brought))
 
-    def batches(
-        self, files: Iterable[File], columns: Sequence[str] | None = None
-    ) -> Iterator[pa.RecordBatch]:
+    def batches(self, files: Iterable[File], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """
         Yield the rows of files, one file after the other, in the memory of a row group.
 
@@ -261,14 +257,14 @@ class Table:
             MissingFile, DamagedFile, UnreachableTable: as `batches` does.
 
         """
-        wanted = pa.schema([each.with_type(_ENCODED) if each.type == pa.string() else each for each in self._of(columns)])  # fmt: skip
+        wanted = pa.schema(
+            [each.with_type(_ENCODED) if each.type == pa.string() else each for each in self._of(columns)]
+        )
         key, buckets = self.layout.bucket_of, self.layout.buckets
         whole = together or key is None
         shares = 1 if whole else max(1, -(-sum(file.rows for file in files) // SHARE))
         for share in range(shares):
-            parts = [
-                wanted.empty_table()
-            ]  # other programs may leave files without rows
+            parts = [wanted.empty_table()]  # other programs may leave files without rows
             for file in files:
                 for batch in self.storage.batches(file, wanted):
                     rows = pa.Table.from_batches([batch])
@@ -278,9 +274,7 @@ class Table:
                     parts.append(rows)
             yield pa.concat_tables(parts)
 
-    def append(
-        self, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch], epoch: int = 0
-    ) -> int:
+    def append(self, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch], epoch: int = 0) -> int:
         """Stage rows in any order and `advance`, unless their batch was added before; return how many were added."""
         last = self.last_epoch(batch_id)
         if last is not None and epoch <= last:
@@ -299,11 +293,11 @@ class Table:
         files: list[File] = []
         with self.discarded_unless_committed(files):
             for held in gathered(batches, CHUNK, CHUNK_BYTES):
-                chunk = pa.Table.from_batches(held).select(self.schema.names).cast(self.schema)  # fmt: skip
+                chunk = pa.Table.from_batches(held).select(self.schema.names).cast(self.schema)
                 for day, bucket, part in by_partition(chunk, self.layout):
                     if day not in DAYS:  # no reader could make a date of it
-                        raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")  # fmt: skip
-                    files.append(self.storage.write(self.layout, (day, bucket), self.schema, part.to_batches()))  # fmt: skip
+                        raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")
+                    files.append(self.storage.write(self.layout, (day, bucket), self.schema, part.to_batches()))
         return files
 
     def advance(
@@ -333,7 +327,9 @@ class Table:
         with self.discarded_unless_committed(files):
             if self.last_epoch(batch_id) != after:
                 raise LostCommit(self.storage.uri, f"{batch_id} went on")
-            counts = {name: max(number, self._log.transaction_version(name) or number) for name, number in notes.items()}  # fmt: skip
+            counts = {
+                name: max(number, self._log.transaction_version(name) or number) for name, number in notes.items()
+            }
             actions = [log.added(self.layout, file, new=True) for file in files]
             log.commit(self.storage, self._log, actions, counts | {batch_id: epoch})
         return sum(file.rows for file in files)
@@ -380,7 +376,7 @@ class Table:
         """Write what is made of files of the source, for those only who may read these: another run may have left them."""
         rows = source.batches(files, columns)
         chunks = gathered(rows, CHUNK, CHUNK_BYTES)
-        made = self.stage(batch for held in chunks for batch in make(pa.Table.from_batches(held)).to_batches())  # fmt: skip
+        made = self.stage(batch for held in chunks for batch in make(pa.Table.from_batches(held)).to_batches())
         for file in made:
             self.storage.restrict(file, files, of=source.storage)
         return made
@@ -416,7 +412,7 @@ class Table:
     def _merge(self, files: Sequence[File]) -> File:
         """Write one file with the rows of files of one bucket and day, readable by users who may read all of them."""
         partition = files[0].day, files[0].bucket
-        file = self.storage.write(self.layout, partition, self.schema, self.batches(files))  # fmt: skip
+        file = self.storage.write(self.layout, partition, self.schema, self.batches(files))
         self.storage.restrict(file, files)
         return file
 
@@ -497,8 +493,8 @@ def _paths(files: Iterable[File]) -> set[str]:
 
 def _differences(found: pa.Schema, wanted: pa.Schema) -> str:
     kinds = {column.name: column.type for column in found}
-    missing = [column.name for column in wanted if column.name not in kinds and not column.nullable]  # fmt: skip
-    other = [column.name for column in wanted if kinds.get(column.name, column.type) != column.type]  # fmt: skip
+    missing = [column.name for column in wanted if column.name not in kinds and not column.nullable]
+    other = [column.name for column in wanted if kinds.get(column.name, column.type) != column.type]
     known = {name for column in wanted for name in names_of(column)}
     extra = [name for name in kinds if name not in known]
     words = (("without", missing), ("of another type", other), ("more", extra))

@@ -56,9 +56,7 @@ def locate(path: Path) -> Path:
     if len(logs) > 1:
         names = ", ".join(each.name for each in logs[:_MOST_NAMED])
         more = ", …" if len(logs) > _MOST_NAMED else ""
-        raise NoEventLog(
-            f"{found} holds {len(logs)} event logs, name one: {names}{more}"
-        )
+        raise NoEventLog(f"{found} holds {len(logs)} event logs, name one: {names}{more}")
     return logs[0]
 
 
@@ -82,9 +80,7 @@ def files(log: Path) -> Sequence[LogFile]:
     if not log.is_dir():
         return (LogFile(path=log, index=0),)
     found = [
-        LogFile(
-            path=each, index=int(match[1]), compacted=each.name.endswith(_COMPACTED)
-        )
+        LogFile(path=each, index=int(match[1]), compacted=each.name.endswith(_COMPACTED))
         for each in log.iterdir()
         if (match := _EVENTS.match(each.name))
     ]
@@ -96,10 +92,7 @@ def files(log: Path) -> Sequence[LogFile]:
 def is_running(log: Path) -> bool:
     """Whether the application has not closed this log; it may also have been killed."""
     if log.is_dir():
-        return not any(
-            each.name.startswith(_STATUS) and not each.name.endswith(_RUNNING)
-            for each in log.iterdir()
-        )
+        return not any(each.name.startswith(_STATUS) and not each.name.endswith(_RUNNING) for each in log.iterdir())
     return log.name.endswith(_RUNNING) and log.exists()
 
 
@@ -115,9 +108,7 @@ _REFUSED: Final = {
     ".lzf": "is compressed with LZF, which nothing here reads",
     ".gz": "is compressed with gzip, which Spark does not write: unpack it first (gunzip)",
 }
-_ADVICE: Final = (
-    "Let Spark write it with spark.eventLog.compression.codec=zstd, or uncompressed."
-)
+_ADVICE: Final = "Let Spark write it with spark.eventLog.compression.codec=zstd, or uncompressed."
 
 
 def decoder(path: Path, suffix: str) -> Decode:
@@ -138,12 +129,8 @@ def _zstd(path: Path) -> Decode:
     try:
         import zstandard  # noqa: PLC0415 - the extra spark
     except ImportError as error:
-        raise CodecUnusable(
-            f"{path} is compressed with zstd: pip install zstandard"
-        ) from error
-    decompress = (
-        zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress
-    )
+        raise CodecUnusable(f"{path} is compressed with zstd: pip install zstandard") from error
+    decompress = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress
 
     def decode(data: bytes) -> Iterator[bytes]:
         try:

@@ -55,9 +55,7 @@ class EventLog:
 
     """
 
-    def __init__(
-        self, path: Path, after: Position | None = None, *, successes: bool = False
-    ) -> None:
+    def __init__(self, path: Path, after: Position | None = None, *, successes: bool = False) -> None:
         self.path = locate(path)
         self._successes = successes
         self.finished = False
@@ -95,9 +93,7 @@ class EventLog:
         """Bytes of the files now. Raises `OSError`."""
         return sum(each.path.stat().st_size for each in files(locate(self.path)))
 
-    def feed(
-        self, job: EventSink, progress: Callable[[int], None] | None = None
-    ) -> int:
+    def feed(self, job: EventSink, progress: Callable[[int], None] | None = None) -> int:
         """
         Pass the new events to a job; return the number of new lines.
 
@@ -153,9 +149,7 @@ class EventLog:
     def _next(self, found: Sequence[LogFile]) -> LogFile | None:
         """The file after the one that is read; a folder that was compacted meanwhile holds it still."""
         at = self._after.index if self._reader is None else self._reader.file.index
-        if self._reader is None and any(
-            each.index == at and not each.compacted for each in found
-        ):
+        if self._reader is None and any(each.index == at and not each.compacted for each in found):
             at -= 1
         return next((each for each in found if each.index > at), None)
 

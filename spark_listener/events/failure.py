@@ -131,9 +131,7 @@ def classify(reason: Json) -> Failure | None:
             names = tuple(each.name for each in chain)
             if len(names) > _MOST_NAMES:
                 names = names[: _MOST_NAMES // 2] + names[-_MOST_NAMES // 2 :]
-            return Failure(
-                cause=min(map(_shown_by, chain), key=_ORDER.index), chain=names
-            )
+            return Failure(cause=min(map(_shown_by, chain), key=_ORDER.index), chain=names)
         case other:
             return Failure(cause=_CAUSES.get(other, FailureCause.UNKNOWN))
 
@@ -167,12 +165,9 @@ def _shown_by(raised: Raised) -> FailureCause:
         or code in _CONFLUENT_TIMEOUTS
         or (name == _CONNECTOR_TIMEOUT and said.startswith(_CONNECTOR_SAID)),
         FailureCause.KAFKA_OTHER: name.startswith(_KAFKA),
-        FailureCause.PYTHON_WORKER_DIED: name == "org.apache.spark.SparkException"
-        and said.startswith(_WORKER_DIED),
+        FailureCause.PYTHON_WORKER_DIED: name == "org.apache.spark.SparkException" and said.startswith(_WORKER_DIED),
     }
-    return next(
-        (cause for cause, shown in evidence.items() if shown), FailureCause.OTHER
-    )
+    return next((cause for cause, shown in evidence.items() if shown), FailureCause.OTHER)
 
 
 _ORDER: Sequence[FailureCause] = tuple(FailureCause)

@@ -66,14 +66,16 @@ def _environment_updated(event: Json) -> EnvironmentUpdated:
         separator = ":" if key.endswith("ClassPath") else ","
         added += filter(None, text(properties, key).split(separator))
     # of our jar by its own name: a folder of that name may hold the job's
-    jars = [file for file in added if "quotascope" not in file.rpartition("/")[2] and not file.endswith((".py", ".zip", ".egg"))]  # fmt: skip
+    jars = [
+        file
+        for file in added
+        if "quotascope" not in file.rpartition("/")[2] and not file.endswith((".py", ".zip", ".egg"))
+    ]
     return EnvironmentUpdated(
         listener=text(properties, "spark.quotascope.enabled").lower() == "true"
         or any("quotascope_tasks" in file for file in added),
         summary_file=name(properties, "spark.quotascope.summaryFile"),
-        without_java_clients=bool(entries)
-        and not jars
-        and not any("kafka" in file.lower() for file in entries),
+        without_java_clients=bool(entries) and not jars and not any("kafka" in file.lower() for file in entries),
     )
 
 
@@ -86,8 +88,7 @@ def _stage_submitted(event: Json) -> StageSubmitted:
         tasks=number(stage, "Number of Tasks", 0) or 0,
         query=name(part(event, "Properties"), _QUERY_ID),
         runs_python=any(
-            _PYTHON.search(f"{name(rdd, 'Name')} {name(rdd, 'Scope')}")
-            for rdd in parts(stage, "RDD Info")
+            _PYTHON.search(f"{name(rdd, 'Name')} {name(rdd, 'Scope')}") for rdd in parts(stage, "RDD Info")
         ),
         time=_time_if_known(stage, "Submission Time"),
     )
@@ -152,11 +153,7 @@ def _query_progressed(event: Json) -> QueryProgressed:
 def _phases(progress: Json) -> Mapping[str, float]:
     """`durationMs`, in seconds."""
     phases = list(part(progress, "durationMs").items())[:_MOST_PHASES]
-    return {
-        str(phase)[:100]: ms / 1_000
-        for phase, ms in phases
-        if isinstance(ms, int | float) and math.isfinite(ms)
-    }
+    return {str(phase)[:100]: ms / 1_000 for phase, ms in phases if isinstance(ms, int | float) and math.isfinite(ms)}
 
 
 def _offsets_behind(sources: Sequence[Json]) -> OffsetsBehind | None:
@@ -175,13 +172,13 @@ def _kafka_offsets(sources: Sequence[Json]) -> KafkaOffsets | None:
     ends: list[tuple[int, int]] = []
     for source in sources:
         if text(source, "description").startswith(("KafkaV1[", "KafkaV2[")):
-            read, newest = (_by_partition(source.get(key)) for key in ("endOffset", "latestOffset"))  # fmt: skip
+            read, newest = (_by_partition(source.get(key)) for key in ("endOffset", "latestOffset"))
             if not read or read.keys() != newest.keys():
                 return None
             ends.append((sum(read.values()), sum(newest.values())))
     if not ends:
         return None
-    return KafkaOffsets(read=sum(end[0] for end in ends), newest=sum(end[1] for end in ends))  # fmt: skip
+    return KafkaOffsets(read=sum(end[0] for end in ends), newest=sum(end[1] for end in ends))
 
 
 def _by_partition(found: object) -> dict[tuple[str, str], int]:
@@ -189,9 +186,7 @@ def _by_partition(found: object) -> dict[tuple[str, str], int]:
     try:
         topics: Any = json.loads(found) if isinstance(found, str) else found
         return {
-            (topic, partition): needed(offsets, partition)
-            for topic, offsets in topics.items()
-            for partition in offsets
+            (topic, partition): needed(offsets, partition) for topic, offsets in topics.items() for partition in offsets
         }
     except (AttributeError, TypeError, ValueError, RecursionError, UnreadableEvent):
         return {}
@@ -221,9 +216,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
         app_id=name(event, "App ID"),
         time=_time(event, "Timestamp"),
     ),
-    "SparkListenerApplicationEnd": lambda event: ApplicationEnded(
-        time=_time(event, "Timestamp")
-    ),
+    "SparkListenerApplicationEnd": lambda event: ApplicationEnded(time=_time(event, "Timestamp")),
     "SparkListenerEnvironmentUpdate": _environment_updated,
     "SparkListenerJobStart": lambda event: JobStarted(
         job=needed(event, "Job ID"),

@@ -65,17 +65,13 @@ class JobCollector(Collector):
                 yield metric
 
 
-def _empty(
-    family: Family, labels: tuple[str, ...]
-) -> CounterMetricFamily | GaugeMetricFamily:
+def _empty(family: Family, labels: tuple[str, ...]) -> CounterMetricFamily | GaugeMetricFamily:
     if family.type is FamilyType.COUNTER:
-        return CounterMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)  # fmt: skip
-    return GaugeMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)  # fmt: skip
+        return CounterMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)
+    return GaugeMetricFamily(family.name, family.help, labels=labels, unit=family.declared_unit)
 
 
-def series_of(
-    family: Family, jobs: Iterable[JobSnapshot]
-) -> dict[tuple[str, ...], float]:
+def series_of(family: Family, jobs: Iterable[JobSnapshot]) -> dict[tuple[str, ...], float]:
     """
     The series of a family. Text that UTF-8 cannot hold is escaped.
 
@@ -85,9 +81,7 @@ def series_of(
     adds = family.type is FamilyType.COUNTER
     for job in jobs:
         for labels, value in SERIES[family](job):
-            key = tuple(
-                each.encode(errors="backslashreplace").decode() for each in labels
-            )
+            key = tuple(each.encode(errors="backslashreplace").decode() for each in labels)
             known = found.get(key)
             if known is None:
                 found[key] = value
@@ -109,9 +103,7 @@ def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
 def _by_cause(
     counts: Callable[[JobSnapshot], Mapping[FailureCause, int]],
 ) -> SeriesReader:
-    return lambda job: [
-        ((job.app, key.value), n) for key, n in counts(job).items() if job.tasks_seen
-    ]
+    return lambda job: [((job.app, key.value), n) for key, n in counts(job).items() if job.tasks_seen]
 
 
 def _by_job(number: Callable[[JobSnapshot], float]) -> SeriesReader:
@@ -134,17 +126,13 @@ def _by_query(number: Callable[[QuerySnapshot], float | None]) -> SeriesReader:
 
 
 def _by_catch_up(number: Callable[[CatchUp], float]) -> SeriesReader:
-    return _by_query(
-        lambda query: None if query.catch_up is None else number(query.catch_up)
-    )
+    return _by_query(lambda query: None if query.catch_up is None else number(query.catch_up))
 
 
 SERIES: Final[Mapping[Family, SeriesReader]] = {
     catalog.SPARK_THROTTLED_SECONDS: _by_client(lambda each: each.throttled_ms / 1_000),
     catalog.SPARK_THROTTLED_RESPONSES: _by_client(lambda each: each.responses),
-    catalog.SPARK_THROTTLE_MAX_SECONDS: _by_client(
-        lambda each: each.recent_longest_ms / 1_000
-    ),
+    catalog.SPARK_THROTTLE_MAX_SECONDS: _by_client(lambda each: each.recent_longest_ms / 1_000),
     catalog.SPARK_ADMIN_QUOTA_RETRIES: lambda job: [
         ((job.app, each.client.user, each.client.client_id), each.quota_retries)
         for _, each in job.throttles
@@ -160,37 +148,19 @@ SERIES: Final[Mapping[Family, SeriesReader]] = {
     catalog.SPARK_EXECUTORS_LOST: _of_tasks(lambda job: job.executors_lost),
     catalog.SPARK_QUERY_RESTARTS: _by_query(lambda query: query.restarts),
     catalog.SPARK_QUERY_BATCH_DURATION_SECONDS: lambda job: [
-        ((job.app, query.name, phase), seconds)
-        for query in job.queries
-        for phase, seconds in query.phases.items()
+        ((job.app, query.name, phase), seconds) for query in job.queries for phase, seconds in query.phases.items()
     ],
-    catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS: _by_query(
-        lambda query: query.progress_age_seconds
-    ),
+    catalog.SPARK_QUERY_PROGRESS_AGE_SECONDS: _by_query(lambda query: query.progress_age_seconds),
     catalog.SPARK_QUERY_TRIGGER_SECONDS: _by_query(lambda query: query.trigger_seconds),
-    catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND: _by_query(
-        lambda query: query.max_offsets_behind
-    ),
-    catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND: _by_query(
-        lambda query: query.avg_offsets_behind
-    ),
-    catalog.SPARK_QUERY_BACKLOG_OFFSETS: _by_catch_up(
-        lambda catch_up: catch_up.backlog
-    ),
-    catalog.SPARK_QUERY_READ_OFFSETS_PER_SECOND: _by_catch_up(
-        lambda catch_up: catch_up.read_per_second
-    ),
-    catalog.SPARK_QUERY_CATCH_UP_SECONDS: _by_catch_up(
-        lambda catch_up: catch_up.seconds
-    ),
+    catalog.SPARK_QUERY_MAX_OFFSETS_BEHIND: _by_query(lambda query: query.max_offsets_behind),
+    catalog.SPARK_QUERY_AVG_OFFSETS_BEHIND: _by_query(lambda query: query.avg_offsets_behind),
+    catalog.SPARK_QUERY_BACKLOG_OFFSETS: _by_catch_up(lambda catch_up: catch_up.backlog),
+    catalog.SPARK_QUERY_READ_OFFSETS_PER_SECOND: _by_catch_up(lambda catch_up: catch_up.read_per_second),
+    catalog.SPARK_QUERY_CATCH_UP_SECONDS: _by_catch_up(lambda catch_up: catch_up.seconds),
     catalog.SPARK_LISTENER_EVENTS: _by_job(lambda job: job.events),
     catalog.SPARK_LISTENER_LOST_EVENTS: _by_job(lambda job: job.lost_events),
-    catalog.SPARK_LISTENER_PROBLEMS: lambda job: [
-        ((job.app, part), count) for part, count in job.problems
-    ],
+    catalog.SPARK_LISTENER_PROBLEMS: lambda job: [((job.app, part), count) for part, count in job.problems],
     catalog.SPARK_LISTENER_LAG_SECONDS: _by_job(lambda job: job.lag_seconds),
-    catalog.SPARK_LISTENER_SOURCE_INFO: lambda job: [
-        ((job.app, source), 1) for source in job.sources
-    ],
+    catalog.SPARK_LISTENER_SOURCE_INFO: lambda job: [((job.app, source), 1) for source in job.sources],
 }
 """One for every family of `job_families()`."""

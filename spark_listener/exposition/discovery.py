@@ -58,9 +58,7 @@ class DriverEntry:
         """Say that the driver lives. Raises `OSError`."""
         try:
             os.utime(self.path)
-        except (
-            FileNotFoundError
-        ):  # removed as dead by another driver, while a laptop slept
+        except FileNotFoundError:  # removed as dead by another driver, while a laptop slept
             put(self.path, self._text)
 
     def remove(self) -> None:

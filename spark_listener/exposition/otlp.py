@@ -86,9 +86,7 @@ class JobPush:
         self._failing = False
         self._reason = ""
         self._exporter = self._open(settings)
-        self._repeating = Repeating(
-            self._push, _interval(settings), "quotascope-otlp", self._push
-        )
+        self._repeating = Repeating(self._push, _interval(settings), "quotascope-otlp", self._push)
 
     def close(self) -> None:
         """Push the last numbers; given up after five seconds."""
@@ -99,7 +97,7 @@ class JobPush:
 
     def _push(self) -> None:
         times = (self._began_ns, time.time_ns())
-        data = metrics_data(self._snapshots(), self._resource, times, self._cluster, self._families, self._series)  # fmt: skip
+        data = metrics_data(self._snapshots(), self._resource, times, self._cluster, self._families, self._series)
         self._reason = ""
         with _quiet() as codes:
             result = self._exporter.export(data)
@@ -144,7 +142,7 @@ def _protocol(settings: ListenerSettings) -> str:
         if found in PROTOCOLS:
             return found
         if found:
-            raise InvalidProperty(name, f"expected {' or '.join(PROTOCOLS)}, got {found!r}")  # fmt: skip
+            raise InvalidProperty(name, f"expected {' or '.join(PROTOCOLS)}, got {found!r}")
     return PROTOCOLS[0]
 
 
@@ -218,9 +216,7 @@ def metrics_data(
     ]
     scope = InstrumentationScope("quotascope.spark_listener")
     scoped = ScopeMetrics(scope=scope, metrics=metrics, schema_url="")
-    whole = ResourceMetrics(
-        resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
-    )
+    whole = ResourceMetrics(resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url)
     return MetricsData(resource_metrics=[whole])
 
 
@@ -232,9 +228,7 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
             aggregation_temporality=AggregationTemporality.CUMULATIVE,
             is_monotonic=True,
         )
-    return Metric(
-        name=otel_name(family), description=family.help, unit=ucum(family), data=data
-    )
+    return Metric(name=otel_name(family), description=family.help, unit=ucum(family), data=data)
 
 
 def _points(
@@ -261,9 +255,7 @@ class _QuietSession(requests.Session):
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__()
         self._report = report
-        self.auth = lambda request: (
-            request
-        )  # without it, a .netrc file would replace our headers
+        self.auth = lambda request: request  # without it, a .netrc file would replace our headers
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401 - as requests declares it
         try:

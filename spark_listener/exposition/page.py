@@ -47,9 +47,7 @@ class DriverPage:
         registry.register(collector)
         self._server = _Server(bind_address, port)
         self._server.set_app(_only_metrics(make_wsgi_app(registry)))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="quotascope-page", daemon=True
-        )
+        self._thread = threading.Thread(target=self._server.serve_forever, name="quotascope-page", daemon=True)
         self._thread.start()
 
     @property
@@ -132,9 +130,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         try:
             yield
         finally:
-            connection.since += (
-                time.monotonic() - began
-            )  # it is the client's patience that is bounded, not ours
+            connection.since += time.monotonic() - began  # it is the client's patience that is bounded, not ours
             connection.computing = False
 
     def _has_room(self) -> bool:
@@ -149,7 +145,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def _end(self, *, most: int = _MOST_AT_ONCE, before: float = float("inf")) -> int:
         """End connections that wait for their clients, those that are open longest first; return how many."""
         with self._lock:
-            slow = [each for each, of in self._open.items() if not of.computing and of.since < before]  # fmt: skip
+            slow = [each for each, of in self._open.items() if not of.computing and of.since < before]
             for request in slow[:most]:
                 del self._open[request]
                 with suppress(OSError):  # its client has gone
@@ -185,9 +181,7 @@ WsgiApplication = Callable[..., Iterable[bytes]]
 def _only_metrics(metrics: WsgiApplication) -> WsgiApplication:
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("PATH_INFO") != PATH:
-            return _say(
-                start, "404 Not Found", f"The metrics of this Spark job are at {PATH}"
-            )
+            return _say(start, "404 Not Found", f"The metrics of this Spark job are at {PATH}")
         try:
             with environ[_COMPUTING]:
                 return metrics(environ, start)

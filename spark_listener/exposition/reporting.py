@@ -120,9 +120,7 @@ def start_reporting(
     return reporting
 
 
-def _open_page(
-    settings: ListenerSettings, properties: Mapping[str, str], snapshots: Snapshots
-) -> DriverPage:
+def _open_page(settings: ListenerSettings, properties: Mapping[str, str], snapshots: Snapshots) -> DriverPage:
     """The page on its port; on a free one if the port is taken, as two drivers on one machine may have the same settings."""
     collector = JobCollector(snapshots, settings.cluster)
     address = (

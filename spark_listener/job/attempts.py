@@ -40,9 +40,7 @@ class AttemptCounts:
         self.failures: Counter[FailureCause] = Counter()
         self.retries: Counter[FailureCause] = Counter()
         self.stage_retries = 0
-        self._to_repeat: Recent[tuple[int, int], FailureCause | None] = Recent(
-            _MOST_TO_REPEAT
-        )
+        self._to_repeat: Recent[tuple[int, int], FailureCause | None] = Recent(_MOST_TO_REPEAT)
         self._running: Recent[int, None] = Recent(_MOST_RUNNING)
 
     def stage_submitted(self, stage: StageSubmitted) -> None:
@@ -71,9 +69,7 @@ class AttemptCounts:
     def ended(self, ended: TaskEnded) -> None:
         """Count the attempt as failed when it did, in whatever state its stage is."""
         attempt = ended.attempt
-        if (
-            ended.reason != "Resubmitted"
-        ):  # an event about an attempt that has ended before
+        if ended.reason != "Resubmitted":  # an event about an attempt that has ended before
             if attempt.task not in self._running:
                 self.started(attempt)
             self._running.pop(attempt.task, None)
@@ -144,11 +140,7 @@ class LostExecutors:
 
     def lost(self, now: float) -> int:
         """How many were lost until now (seconds since 1970)."""
-        decided = [
-            executor
-            for executor, time in self._undecided.items()
-            if time <= now - _STOPPING_SECONDS
-        ]
+        decided = [executor for executor, time in self._undecided.items() if time <= now - _STOPPING_SECONDS]
         for executor in decided:
             del self._undecided[executor]
         self._lost += len(decided)

@@ -69,7 +69,7 @@ class Positions:
         if self._began is None:
             self._began = event.began
             found.clear()
-        if offsets is None or event.began is None or event.ended is None or self._began is None:  # fmt: skip
+        if offsets is None or event.began is None or event.ended is None or self._began is None:
             found.clear()
             return
         position = _Position(event.began, event.ended, offsets)
@@ -98,8 +98,8 @@ class Positions:
         first, last = self._found[0], self._found[-1]
         if last.ended < first.ended + 2 * _QUOTA_WINDOW or last.began <= first.began:
             return None  # within one tooth, or the clock was set
-        ends, begins = [each.ended for each in self._found], [each.began for each in self._found]  # fmt: skip
-        read = linear_regression(ends, [each.offsets.read for each in self._found]).slope  # fmt: skip
+        ends, begins = [each.ended for each in self._found], [each.began for each in self._found]
+        read = linear_regression(ends, [each.offsets.read for each in self._found]).slope
         newest = [each.offsets.newest for each in self._found]
         added = max(0.0, linear_regression(begins, newest).slope)
         took = last.ended - last.began

@@ -144,9 +144,7 @@ class Job:
             if part in self._problems or len(self._problems) < _MOST_PARTS:
                 self._problems[part] += 1
 
-    def add_throttles(
-        self, read: ThrottleReader, kind: ClientKind | None = None
-    ) -> None:
+    def add_throttles(self, read: ThrottleReader, kind: ClientKind | None = None) -> None:
         """
         Call this reader, too, for each snapshot; if it raises, its last numbers stay.
 
@@ -176,19 +174,13 @@ class Job:
                 totals = (*self._notes.totals(), *read)
                 return JobSnapshot(
                     app=self._app,
-                    failures={
-                        each: self._attempts.failures[each] for each in FailureCause
-                    },
-                    retries={
-                        each: self._attempts.retries[each] for each in FailureCause
-                    },
+                    failures={each: self._attempts.failures[each] for each in FailureCause},
+                    retries={each: self._attempts.retries[each] for each in FailureCause},
                     stage_retries=self._attempts.stage_retries,
                     executors_lost=self._executors.lost(now),
                     queries=self._queries.snapshots(now),
                     throttles=summed(named(totals, self._queries.name)),
-                    seen_clients=tuple(
-                        sorted({each.seen for each in self._readers if each.seen})
-                    ),
+                    seen_clients=tuple(sorted({each.seen for each in self._readers if each.seen})),
                     # events of a log that is only read have no source
                     tasks_seen=bool(self._past_sources - {"streaming"})
                     or (not self._past_sources and self._events > 0),

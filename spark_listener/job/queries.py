@@ -72,9 +72,7 @@ class QueryStates:
 
     """
 
-    def __init__(
-        self, trigger: TriggerReader = lambda _: None, most: int = 1_000
-    ) -> None:
+    def __init__(self, trigger: TriggerReader = lambda _: None, most: int = 1_000) -> None:
         self._trigger = trigger
         self._most = most
         self._queries: dict[str, _QueryState] = {}
@@ -149,12 +147,8 @@ def _snapshot(queries: Iterable[_QueryState], now: float) -> QuerySnapshot:
         active=latest.active,
         restarts=sum(max(0, query.starts - 1) for query in queries),
         phases=latest.phases,
-        progress_age_seconds=max(0.0, now - latest.last_seen)
-        if latest.active
-        else None,
-        trigger_seconds=(latest.trigger_seconds or latest.measured_seconds)
-        if latest.active
-        else None,
+        progress_age_seconds=max(0.0, now - latest.last_seen) if latest.active else None,
+        trigger_seconds=(latest.trigger_seconds or latest.measured_seconds) if latest.active else None,
         max_offsets_behind=None if behind is None else behind.most,
         avg_offsets_behind=None if behind is None else behind.average,
         catch_up=latest.positions.catch_up(),

@@ -128,7 +128,7 @@ def read_summary(path: Path) -> Summary:
         if document["quotascope_summary"] != _FORMAT:
             raise UnreadableSummary(f"{path}: written by another version of quotascope")
         throttles = tuple(_totals(row) for row in document["throttles"])
-        seen = tuple(each for each in get_args(ClientKind) if each in document["seen_clients"])  # fmt: skip
+        seen = tuple(each for each in get_args(ClientKind) if each in document["seen_clients"])
         return Summary(throttles, _count(document["unknown_attempts"]), seen)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise UnreadableSummary(f"{path} is no summary of a Spark job") from error

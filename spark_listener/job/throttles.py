@@ -72,9 +72,7 @@ def summed(counts: Iterable[QueryTotals]) -> tuple[QueryTotals, ...]:
     return tuple(sorted(sums.values()))
 
 
-def named(
-    counts: Iterable[QueryTotals], name: Callable[[str], str]
-) -> Iterator[QueryTotals]:
+def named(counts: Iterable[QueryTotals], name: Callable[[str], str]) -> Iterator[QueryTotals]:
     """The same by the names of queries."""
     return ((name(query), totals) for query, totals in counts)
 

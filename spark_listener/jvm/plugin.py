@@ -24,9 +24,7 @@ def write_jar(target: Path) -> None:
     try:
         put(target, JAR.read_bytes())
     except OSError as error:
-        raise JarUnavailable(
-            f"the plugin's jar is not written to {target}: {error.strerror or error}"
-        ) from error
+        raise JarUnavailable(f"the plugin's jar is not written to {target}: {error.strerror or error}") from error
 
 
 class PluginTotals:
@@ -77,8 +75,7 @@ def read(answer: str) -> list[tuple[str, ClientTotals]]:
 
 def _totals(client: list[str], counts: list[int]) -> tuple[str, ClientTotals]:
     query, user, client_id, side = (  # Java's texts may hold halves of characters
-        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        for text in client
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in client
     )
     if side not in get_args(Side):
         raise ValueError(side)

@@ -158,12 +158,7 @@ class Application:
     @property
     def throttles_complete(self) -> bool:
         """Whether the throttle times of all reporting clients are in, so that 0 means not throttled."""
-        return (
-            self.with_summary
-            and bool(self.throttles)
-            and not self.unknown_attempts
-            and not self.unseen_clients
-        )
+        return self.with_summary and bool(self.throttles) and not self.unknown_attempts and not self.unseen_clients
 
     def critical_seconds(self, query: str | None = None) -> float | None:
         """
@@ -186,9 +181,7 @@ class Application:
             return None if self.throttled_ms else 0.0
         shares = self._shares
         savings = (
-            self._saving(
-                stage, stage.slots.saved(shares.get(stage.query, shares[None]))
-            )
+            self._saving(stage, stage.slots.saved(shares.get(stage.query, shares[None])))
             for stage in self.stages
             if query is None or stage.query == query
         )
@@ -205,11 +198,7 @@ class Application:
     def limited_share(self, query: str) -> float | None:
         """The share (0 to 1) of the time of a streaming query's stages that is on the critical path and throttled; None if it is unknown."""
         critical = self.critical_seconds(query)
-        busy = critical_seconds(
-            self._saving(stage, math.inf)
-            for stage in self.stages
-            if stage.query == query
-        )
+        busy = critical_seconds(self._saving(stage, math.inf) for stage in self.stages if stage.query == query)
         if critical is None or not busy:
             return None
         share = critical / busy
@@ -234,19 +223,12 @@ class Application:
             left[key] = left.get(key, 0.0) - stage.slots.noted
             for each in {stage.query, None}:
                 other[each] = other.get(each, 0.0) + stage.slots.other
-        shares = {
-            key: max(0.0, seconds) / other[key] if other.get(key) else 0.0
-            for key, seconds in left.items()
-        }
+        shares = {key: max(0.0, seconds) / other[key] if other.get(key) else 0.0 for key, seconds in left.items()}
         of_all = min(1.0, shares.get(None, 0.0))
-        return {None: of_all} | {
-            key: min(1.0, share + of_all) for key, share in shares.items() if key
-        }
+        return {None: of_all} | {key: min(1.0, share + of_all) for key, share in shares.items() if key}
 
 
-def read_application(
-    path: Path, summary: Path | None = None, progress: Progress | None = None
-) -> Application:
+def read_application(path: Path, summary: Path | None = None, progress: Progress | None = None) -> Application:
     """
     Read an event log as far as it has been written.
 
@@ -292,9 +274,7 @@ def read_application(
         unknown_attempts=source.unknown_attempts,
         seen_clients=source.seen_clients,
         unseen_clients=tuple(
-            kind
-            for kind, is_possible in possible.items()
-            if is_possible and kind not in source.seen_clients
+            kind for kind, is_possible in possible.items() if is_possible and kind not in source.seen_clients
         ),
         listener=history.listener,
         summary_file=history.summary_file.replace("{app_id}", history.app_id),
@@ -341,7 +321,7 @@ class ApplicationHistory:
             case StageSubmitted():
                 self._at(record.time)
                 stage = self._stage(record.stage, record.attempt)
-                stage.name, stage.tasks, stage.query = record.name, record.tasks, record.query  # fmt: skip
+                stage.name, stage.tasks, stage.query = record.name, record.tasks, record.query
                 stage.began = record.time
                 self.runs_python |= record.runs_python
             case StageCompleted():
@@ -375,10 +355,7 @@ class ApplicationHistory:
         return self._with_names(self._batches)
 
     def _with_names(self, found: Iterable[_OfQuery]) -> tuple[_OfQuery, ...]:
-        return tuple(
-            replace(each, query=self._names.get(each.query, each.query))
-            for each in found
-        )
+        return tuple(replace(each, query=self._names.get(each.query, each.query)) for each in found)
 
     def _at(self, time: float | None) -> None:
         if time is not None and time > 0:
@@ -444,7 +421,7 @@ class ApplicationHistory:
         if found is None:
             if len(self._stages) >= _MOST_STAGES:
                 stages = self._stages.items()
-                unharmed = (key for key, each in stages if each.ended and not each.is_hit)  # fmt: skip
+                unharmed = (key for key, each in stages if each.ended and not each.is_hit)
                 del self._stages[next(unharmed, next(iter(self._stages)))]
                 self.left_out += 1
             found = StageHistory(stage=stage, attempt=attempt)

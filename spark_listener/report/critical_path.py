@@ -48,10 +48,10 @@ class Slots:
     _kept: tuple[_Slot, ...] = ()
     _longest: float = 0.0
 
-    def add(self, executor: str, began: float, ended: float, throttled: float | None) -> None:  # fmt: skip
+    def add(self, executor: str, began: float, ended: float, throttled: float | None) -> None:
         """An attempt ended, after those added before it; `throttled` is the seconds in its note, None without one."""
         took = max(0.0, ended - began)
-        if self._open >= _MOST_SLOTS or len(self._by_executor.get(executor, ())) >= _MOST_CORES:  # fmt: skip
+        if self._open >= _MOST_SLOTS or len(self._by_executor.get(executor, ())) >= _MOST_CORES:
             self.close()
         slots = self._by_executor.setdefault(executor, [])
         fitting = (slot for slot in slots if slot.free <= began)
@@ -76,9 +76,7 @@ class Slots:
         slots += self._kept
         self._by_executor.clear()
         self._open = 0
-        self._longest = max(
-            self._longest, *(slot.noted + slot.remains(0) for slot in slots), 0.0
-        )
+        self._longest = max(self._longest, *(slot.noted + slot.remains(0) for slot in slots), 0.0)
         slots.sort(key=lambda slot: (slot.rest, slot.other), reverse=True)
         kept: list[_Slot] = []
         for slot in slots:

@@ -73,10 +73,7 @@ def _elements(application: Application) -> Iterator[Element]:
         cells: list[tuple[Child, ...]] = [*rows]
         if section.shares:
             heads = (*heads, "=")
-            cells = [
-                (*row, share_bar(share, THROTTLED))
-                for row, share in zip(rows, section.shares, strict=True)
-            ]
+            cells = [(*row, share_bar(share, THROTTLED)) for row, share in zip(rows, section.shares, strict=True)]
         yield table(heads, cells, _MOST_ROWS)
     yield element("ul", *(element("li", note) for note in notes(application)))
 
@@ -90,8 +87,10 @@ def image(application: Application) -> str:
     per_row = int(width) // _IMAGE_KEY
     legend = _IMAGE_TOP + height + 10
     bottom = legend + 18 * (1 + (len(keys) - 1) // per_row)
-    svg = element("svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {bottom:g}", width=width, height=bottom)  # fmt: skip
-    svg.append(element("style", f"{CHARTS}:root {{ background: var(--paper); font-family: sans-serif; }}"))  # fmt: skip
+    svg = element(
+        "svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:g} {bottom:g}", width=width, height=bottom
+    )
+    svg.append(element("style", f"{CHARTS}:root {{ background: var(--paper); font-family: sans-serif; }}"))
     svg.append(element("text", shown(application.app) or "A Spark job", x=10, y=24))
     svg.append(element("text", period(application), class_="tick", x=10, y=44))
     svg.append(element("text", headline(application), x=10, y=64))
@@ -99,7 +98,7 @@ def image(application: Application) -> str:
         chart.set(place, f"{value:g}")
     svg.append(chart)
     for number, (name, color) in enumerate(keys):
-        x, y = 10 + number % per_row * _IMAGE_KEY, legend + number // per_row * 18  # fmt: skip
+        x, y = 10 + number % per_row * _IMAGE_KEY, legend + number // per_row * 18
         svg.append(element("rect", x=x, y=y, width=22, height=10, fill=color))
         svg.append(element("text", name, x=x + 28, y=y + 10))
     return tostring(svg, encoding="unicode") + "\n"
@@ -119,9 +118,7 @@ def _length(application: Application) -> float:
     return max(application.ended - application.began, 1e-3)
 
 
-def timeline(
-    application: Application, most: int = _MOST_LANES
-) -> tuple[list[Lane], int]:
+def timeline(application: Application, most: int = _MOST_LANES) -> tuple[list[Lane], int]:
     """
     A lane for each streaming query, and for each stage that belongs to none.
 
@@ -185,10 +182,9 @@ def _span(
 ) -> Span:
     """Times outside of the application, from a clock that was set, are moved to its ends."""
     begin, end = (
-        min(max(time, application.began), application.ended) - application.began
-        for time in (began, max(began, ended))
+        min(max(time, application.began), application.ended) - application.began for time in (began, max(began, ended))
     )
-    return Span(began=begin, ended=end, color=color, title=title, marked=min(throttled, end - begin))  # fmt: skip
+    return Span(began=begin, ended=end, color=color, title=title, marked=min(throttled, end - begin))
 
 
 def _place(rows: list[list[Span]], span: Span) -> None:

@@ -144,7 +144,7 @@ def _limit_cells(query: QuerySnapshot, share: float | None) -> tuple[str, ...]:
     if found is None:
         catch_up, allowed = "unknown", "unknown"
     else:
-        catch_up = seconds(found.seconds) if math.isfinite(found.seconds) else "cannot catch up"  # fmt: skip
+        catch_up = seconds(found.seconds) if math.isfinite(found.seconds) else "cannot catch up"
         allowed = f"{found.read_per_second:,.0f} per s" if limited else "unknown"
     return (
         "unknown" if share is None else f"{share:.0%}",
@@ -178,7 +178,7 @@ def tables(application: Application) -> RenderableType:
             title_style="bold",
             box=SIMPLE_HEAD,
         )
-        kept = [n for n, each in enumerate(section.heads) if each not in section.page_only]  # fmt: skip
+        kept = [n for n, each in enumerate(section.heads) if each not in section.page_only]
         for head in (section.heads[n] for n in kept):
             drawn.add_column(
                 head.lstrip("#="),
@@ -235,12 +235,7 @@ def _catching_up(application: Application) -> Iterator[str]:
     left = _MOST_IN_HEADLINE
     for query in application.snapshot.queries:
         found = query.catch_up
-        if (
-            left
-            and found is not None
-            and found.seconds
-            and _is_limited(application.limited_share(query.name))
-        ):
+        if left and found is not None and found.seconds and _is_limited(application.limited_share(query.name)):
             left -= 1
             name = shown(query.name, 40)
             if math.isfinite(found.seconds):
@@ -251,29 +246,21 @@ def _catching_up(application: Application) -> Iterator[str]:
 
 def throttled_clients(application: Application) -> Sequence[QueryTotals]:
     """Clients with a throttle time or a refused request, those throttled longest first."""
-    found = [
-        row
-        for row in application.throttles
-        if row[1].throttled_ms or row[1].responses or row[1].quota_retries
-    ]
+    found = [row for row in application.throttles if row[1].throttled_ms or row[1].responses or row[1].quota_retries]
     return sorted(found, key=lambda row: row[1].throttled_ms, reverse=True)
 
 
 def causes(application: Application) -> Sequence[tuple[FailureCause, int, int]]:
     """The causes that occurred, with failed attempts and retries."""
     snapshot = application.snapshot
-    rows = [
-        (each, snapshot.failures[each], snapshot.retries[each]) for each in FailureCause
-    ]
+    rows = [(each, snapshot.failures[each], snapshot.retries[each]) for each in FailureCause]
     return [row for row in rows if row[1] or row[2]]
 
 
 def affected_stages(application: Application) -> Sequence[StageHistory]:
     """Stages with failures or throttle times, the worst first."""
     hit = [stage for stage in application.stages if stage.is_hit]
-    hit.sort(
-        key=lambda stage: (stage.throttled_ms or 0, stage.failed_attempts), reverse=True
-    )
+    hit.sort(key=lambda stage: (stage.throttled_ms or 0, stage.failed_attempts), reverse=True)
     return hit
 
 
@@ -292,17 +279,13 @@ def _unknown_why(application: Application) -> str:
         elif application.listener:
             advice = "give --summary"
         else:
-            advice = "it does not show that the listener was attached, see docs/spark.md"  # fmt: skip
+            advice = "it does not show that the listener was attached, see docs/spark.md"
         return f"no failed attempt noted any, and the log has none of successful attempts ({advice})"
     if not application.throttles:
-        return (
-            "no Kafka client of the job reported to the listener (docs/spark-tasks.md)"
-        )
+        return "no Kafka client of the job reported to the listener (docs/spark-tasks.md)"
     lacking = [_UNSEEN[kind] for kind in application.unseen_clients]
     if application.unknown_attempts:
-        lacking.append(
-            f"{counted(application.unknown_attempts, 'attempt')} ended without a report"
-        )
+        lacking.append(f"{counted(application.unknown_attempts, 'attempt')} ended without a report")
     return f"the clients that reported were not throttled, but {' and '.join(lacking)}"
 
 
@@ -328,25 +311,17 @@ def notes(application: Application) -> Sequence[str]:
         )
     found += [f"{_UNSEEN[kind]}." for kind in application.unseen_clients]
     if not application.finished:
-        found.append(
-            "The application has not ended, or was killed: the log ends where it was last written."
-        )
+        found.append("The application has not ended, or was killed: the log ends where it was last written.")
     if application.compacted:
-        found.append(
-            "The History server has compacted this log: tasks of jobs that had ended are missing."
-        )
+        found.append("The History server has compacted this log: tasks of jobs that had ended are missing.")
     if application.unknown_attempts:
         found.append(
             f"{counted(application.unknown_attempts, 'attempt')} ended without a report of the throttle times of their Kafka clients."
         )
     if snapshot.lost_events:
-        found.append(
-            f"{counted(snapshot.lost_events, 'line')} of the log could not be read."
-        )
+        found.append(f"{counted(snapshot.lost_events, 'line')} of the log could not be read.")
     if application.left_out:
-        found.append(
-            f"{application.left_out} stages, attempts or batches are counted but not listed one by one."
-        )
+        found.append(f"{application.left_out} stages, attempts or batches are counted but not listed one by one.")
     return found
 
 
@@ -402,9 +377,7 @@ def document(application: Application) -> str:
                 "phases": dict(query.phases),
                 "max_offsets_behind": query.max_offsets_behind,
                 "avg_offsets_behind": query.avg_offsets_behind,
-                "critical_path_throttled_seconds": application.critical_seconds(
-                    query.name
-                ),
+                "critical_path_throttled_seconds": application.critical_seconds(query.name),
                 **_limit_values(query, application.limited_share(query.name)),
             }
             for query in snapshot.queries

@@ -24,11 +24,7 @@ class ListenerBus:
 
     def __init__(self, context: Spark) -> None:
         self._bus = context._jsc.sc().listenerBus()  # noqa: SLF001 - PySpark has no public way
-        self.drops = (
-            self._bus.metrics()
-            .metricRegistry()
-            .counter(f"queue.{QUEUE}.numDroppedEvents")
-        )
+        self.drops = self._bus.metrics().metricRegistry().counter(f"queue.{QUEUE}.numDroppedEvents")
         """Spark's own count of events that did not fit into the queue; not reset when listeners are removed and added."""
 
     @property
@@ -46,7 +42,5 @@ class ListenerBus:
 
     def settle(self, seconds: float) -> None:
         """Wait until all events posted so far were delivered, for at most this number of seconds."""
-        with suppress(
-            Exception
-        ):  # a TimeoutException of Scala's, or nothing to wait for
+        with suppress(Exception):  # a TimeoutException of Scala's, or nothing to wait for
             self._bus.waitUntilEmpty(int(seconds * 1000))

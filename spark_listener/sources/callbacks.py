@@ -77,9 +77,7 @@ class CallbackSource:
         self._jvm = context._jvm  # noqa: SLF001 - PySpark has no public way
         self._gateway = context._gateway  # noqa: SLF001 - as above
         self._arrays = self._jvm.java.util.Arrays
-        self._to_json = (
-            self._jvm.org.apache.spark.util.JsonProtocol.sparkEventToJsonString
-        )
+        self._to_json = self._jvm.org.apache.spark.util.JsonProtocol.sparkEventToJsonString
         self._bus = ListenerBus(context)
         self._dropped = self._bus.drops.getCount()
         ensure_callback_server_started(self._gateway)
@@ -102,9 +100,7 @@ class CallbackSource:
     def _listener(self) -> object:
         """An object with all methods that the interface has in this version of Spark; events are handled by their class."""
         interface = self._jvm.java.lang.Class.forName(_INTERFACE)
-        body: dict[str, object] = {
-            str(each.getName()): lambda *_: None for each in interface.getMethods()
-        }
+        body: dict[str, object] = {str(each.getName()): lambda *_: None for each in interface.getMethods()}
         for name in self._wanted:
             method = "on" + name.rpartition(".")[2].removeprefix("SparkListener")
             if method in body:

@@ -57,13 +57,9 @@ def open_sources(
             capacity=settings.queue_capacity,
             thin=not settings.successes,
         ),
-        "callbacks": lambda _: CallbackSource(
-            _needed(context, "callbacks", unreachable), job, wanted=wanted
-        ),
+        "callbacks": lambda _: CallbackSource(_needed(context, "callbacks", unreachable), job, wanted=wanted),
         "streaming": lambda _: StreamingSource(session, job),
-        "event_log": lambda queries: EventLogSource(
-            _needed(log, "event_log", no_log), job, queries=queries
-        ),
+        "event_log": lambda queries: EventLogSource(_needed(log, "event_log", no_log), job, queries=queries),
     }
 
     def opened(name: str, *, queries: bool = True) -> tuple[EventSource, ...]:
@@ -93,9 +89,4 @@ def _needed(value: _Value | None, name: str, advice: str) -> _Value:
 
 
 def _jvm_names() -> tuple[str, ...]:
-    return tuple(
-        package + name
-        for name in WANTED
-        for prefix, package in _PACKAGES.items()
-        if name.startswith(prefix)
-    )
+    return tuple(package + name for name in WANTED for prefix, package in _PACKAGES.items() if name.startswith(prefix))

@@ -33,9 +33,7 @@ class LogPlace:
         if self.app_id is None:
             return self.path
         # an attempt's number or a suffix may follow the id; more digits would be those of another application
-        name = re.compile(
-            rf"(?:eventlog_v2_)?{re.escape(self.app_id)}(?:_(?P<attempt>[^.]+))?(?:\..*)?"
-        )
+        name = re.compile(rf"(?:eventlog_v2_)?{re.escape(self.app_id)}(?:_(?P<attempt>[^.]+))?(?:\..*)?")
         found = []
         for each in self.path.iterdir():
             match = name.fullmatch(each.name)
@@ -48,9 +46,7 @@ class LogPlace:
         return max(found)[-1]
 
 
-def log_place(
-    setting: str | None, properties: Mapping[str, str], app_id: str
-) -> LogPlace | None:
+def log_place(setting: str | None, properties: Mapping[str, str], app_id: str) -> LogPlace | None:
     """
     The log of the setting, or where Spark writes one; None if it writes none, or where only Hadoop's clients can read.
 
@@ -139,9 +135,7 @@ class EventLogSource:
 class _TimedSink:
     """Notes how late events are, and leaves out those of queries where another source has them."""
 
-    def __init__(
-        self, job: EventSink, clock: Callable[[], float], *, queries: bool
-    ) -> None:
+    def __init__(self, job: EventSink, clock: Callable[[], float], *, queries: bool) -> None:
         self._job = job
         self._clock = clock
         self._queries = queries

@@ -105,9 +105,7 @@ class PullSource:
         self._job.lost(sum(lost) + unreadable)
 
 
-def _event_queue(
-    gateway: Java, capacity: int, wanted: Iterable[str], *, successes: bool
-) -> Java:
+def _event_queue(gateway: Java, capacity: int, wanted: Iterable[str], *, successes: bool) -> Java:
     """A new `EventQueue`."""
     names = gateway.jvm.java.util.HashSet()
     for name in wanted:

@@ -109,7 +109,7 @@ def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
             if all(map(is_count, ids)) and ids == attempt:
                 query, rows = values["query"], values["clients"]
                 reported = values.get("reported", [])
-                if isinstance(query, str) and isinstance(rows, list) and isinstance(reported, list):  # fmt: skip
+                if isinstance(query, str) and isinstance(rows, list) and isinstance(reported, list):
                     yield Note(
                         query[:_MOST_QUERY],
                         tuple(map(totals_of, rows)),

@@ -22,18 +22,12 @@ def give_way(package: ModuleType) -> None:
         package.__spec__ = spec
         package.__file__ = spec.origin
         package.__path__ = list(spec.submodule_search_locations or ())
-        spec.loader.exec_module(
-            package
-        )  # gives way in turn when it is another archive's
+        spec.loader.exec_module(package)  # gives way in turn when it is another archive's
 
 
 def _elsewhere(name: str, tried: list[str]) -> ModuleSpec | None:
     parent = sys.modules[name.rpartition(".")[0]]
-    path = [
-        folder
-        for folder in parent.__path__
-        if not any(file.startswith(folder) for file in tried)
-    ]
+    path = [folder for folder in parent.__path__ if not any(file.startswith(folder) for file in tried)]
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         spec: ModuleSpec | None = find and find(name, path)

@@ -23,9 +23,7 @@ _GIVE_WAY = b"\n\ngive_way(sys.modules[__name__])\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same file
 
 
-def write_py_files(
-    path: str | Path | IO[bytes], *, accumulator: int | None = None
-) -> None:
+def write_py_files(path: str | Path | IO[bytes], *, accumulator: int | None = None) -> None:
     """
     Write the zip, which works on Python 3.8 with or without quotascope installed.
 
@@ -54,9 +52,7 @@ def temporary_py_files(accumulator: int | None) -> str:
 def _entries(accumulator: int | None) -> Iterator[tuple[str, bytes]]:
     if accumulator is not None:
         yield f"{HOME}.py", f"ACCUMULATOR = {accumulator}\n".encode()
-    if not Path(
-        __file__
-    ).is_file():  # this driver runs from such a zip; so do its tasks
+    if not Path(__file__).is_file():  # this driver runs from such a zip; so do its tasks
         return
     # a package without a module, which Python before 3.13 finds by this entry only
     yield "quotascope/", b""

@@ -70,9 +70,7 @@ class ThrottleLedger:
         """The counts of each client so far, by the id of the streaming query."""
         with self._lock:
             accounts = sorted(self._accounts.items())
-        return tuple(
-            (query, each) for query, account in accounts for each in account.totals()
-        )
+        return tuple((query, each) for query, account in accounts for each in account.totals())
 
     def stages(self) -> Container[int]:
         """The ids of the stages of which tasks sent counts."""
@@ -166,9 +164,7 @@ class JobThrottles:
 
 
 _LOCK = threading.Lock()
-_KNOWN: weakref.WeakKeyDictionary[SparkContext, JobThrottles] = (
-    weakref.WeakKeyDictionary()
-)
+_KNOWN: weakref.WeakKeyDictionary[SparkContext, JobThrottles] = weakref.WeakKeyDictionary()
 
 
 def throttle_scope() -> AbstractContextManager[ThrottleAccount]:

@@ -89,9 +89,7 @@ class PythonWorker:
         self.account: ThrottleAccount = RoutedAccount(lambda: self._counter.account)
         self._spool = _spool_folder()
         if self._spool is not None:
-            threading.Thread(
-                target=self._report, name="quotascope-report", daemon=True
-            ).start()
+            threading.Thread(target=self._report, name="quotascope-report", daemon=True).start()
         elif accumulator is None:
             _LOG.warning(
                 "the driver of this task has no accumulator for it: only failed attempts report the throttle times of their Kafka clients"
@@ -150,9 +148,7 @@ def _spool_folder() -> Path | None:
     """The folder that the plugin (`PythonSpool`), if there is one, makes in the executor's first local directory, which Spark names to its workers."""
     first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     folder = Path(first, "quotascope")
-    return (
-        folder if first and folder.is_dir() else None
-    )  # never one of the current folder
+    return folder if first and folder.is_dir() else None  # never one of the current folder
 
 
 _LOCK = threading.Lock()
@@ -212,18 +208,14 @@ class AttemptCounter:
             if not new:
                 return
             path = folder / uuid4().hex
-            path.write_text(
-                "\n".join(_line(self.query, each) for each in new), encoding="ascii"
-            )
+            path.write_text("\n".join(_line(self.query, each) for each in new), encoding="ascii")
             path.rename(f"{path}.txt")  # seen as a whole or not at all
             for each in new:
                 self._left.add(each._replace(quota_retries=0))
             for taken in (self._reported, self._sent):
                 for each in totals:  # but for its admin calls that were repeated
                     before = taken.get(each.client, ClientTotals(each.client))
-                    taken[each.client] = each._replace(
-                        quota_retries=before.quota_retries
-                    )
+                    taken[each.client] = each._replace(quota_retries=before.quota_retries)
 
     def take_over(self, before: AttemptCounter) -> None:
         """Count what came too late for the task that ran here before."""
@@ -309,8 +301,6 @@ class _RoutedClient(ClientAccount):
         """The counts in this task so far."""
         return self._route().client(*self._client).totals
 
-    def _count(
-        self, throttled_ms: int, responses: int, longest_ms: int, quota_retries: int
-    ) -> None:
+    def _count(self, throttled_ms: int, responses: int, longest_ms: int, quota_retries: int) -> None:
         totals = ClientTotals(self._client, throttled_ms, responses, longest_ms)
         self._route().add(totals._replace(quota_retries=quota_retries))

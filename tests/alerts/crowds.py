@@ -76,9 +76,7 @@ def _to_clients_of(user: str, name: str) -> Move:
 def _moved(case: Case, move: Move) -> dict[str, str]:
     return {
         _written(series, move(labels)): values
-        for (series, values), labels in zip(
-            case.content["series"].items(), case.labels, strict=True
-        )
+        for (series, values), labels in zip(case.content["series"].items(), case.labels, strict=True)
     }
 
 

@@ -9,9 +9,7 @@ import promql_parser as parser
 
 from quotascope.metrics.catalog import Family, families, job_families
 
-FAMILIES: Final[dict[str, Family]] = {
-    family.name: family for family in (*families(), *job_families())
-}
+FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (*families(), *job_families())}
 OF_PROMETHEUS: Final = ("instance", "job")
 """Labels that every scraped series has, whatever its family declares."""
 
@@ -30,20 +28,12 @@ def nodes(node: Any) -> Iterator[Any]:
 
 def selectors(expression: str) -> Iterator[parser.VectorSelector]:
     """Every place where an expression reads series."""
-    yield from (
-        node
-        for node in nodes(parsed(expression))
-        if isinstance(node, parser.VectorSelector)
-    )
+    yield from (node for node in nodes(parsed(expression)) if isinstance(node, parser.VectorSelector))
 
 
 def matched_labels(selector: Any) -> set[str]:
     """The labels that a selector asks for."""
-    return {
-        matcher.name
-        for matcher in selector.matchers.matchers
-        if matcher.name != "__name__"
-    }
+    return {matcher.name for matcher in selector.matchers.matchers if matcher.name != "__name__"}
 
 
 def _children(node: Any) -> Iterator[Any]:

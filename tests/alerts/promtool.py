@@ -60,10 +60,7 @@ class Case:
     @property
     def labels(self) -> list[Labels]:
         """The labels of each series, as they are written."""
-        return [
-            dict(_LABEL.findall(series.partition("{")[2]))
-            for series in self.content["series"]
-        ]
+        return [dict(_LABEL.findall(series.partition("{")[2])) for series in self.content["series"]]
 
     def as_test(self) -> dict[str, Any]:
         """The test group of promtool."""
@@ -71,8 +68,7 @@ class Case:
             "name": str(self),
             "interval": self.content.get("every", "1m"),
             "input_series": [
-                {"series": series, "values": _spelled_out(values)}
-                for series, values in self.content["series"].items()
+                {"series": series, "values": _spelled_out(values)} for series, values in self.content["series"].items()
             ],
             "alert_rule_test": [*self._firing(), *self._silent()],
             "promql_expr_test": [*self._looks()],
@@ -84,11 +80,7 @@ class Case:
             yield {
                 "eval_time": time,
                 "alertname": self.subject,
-                "exp_alerts": [
-                    self._expected(expected)
-                    for expected in self.fires
-                    if expected["at"] == time
-                ],
+                "exp_alerts": [self._expected(expected) for expected in self.fires if expected["at"] == time],
             }
 
     def _silent(self) -> Iterator[dict[str, Any]]:
@@ -98,8 +90,7 @@ class Case:
     def _looks(self) -> Iterator[dict[str, Any]]:
         for look in self.content.get("records", []):
             samples = [
-                {"labels": sample["labels"], "value": float(sample["value"])}
-                for sample in look.get("exp_samples", [])
+                {"labels": sample["labels"], "value": float(sample["value"])} for sample in look.get("exp_samples", [])
             ]
             yield {**look, "exp_samples": samples}
 
@@ -151,9 +142,7 @@ RULES: Final = _rules()
 def _needed(text: str, known: frozenset[str] = frozenset()) -> set[str]:
     """The recorded series that an expression reads, and those behind them; some read their own past."""
     found = {name for name in RULES if ":" in name and name in text} - known
-    return found.union(
-        *(_needed(RULES[name]["rules"][0]["expr"], known | found) for name in found)
-    )
+    return found.union(*(_needed(RULES[name]["rules"][0]["expr"], known | found) for name in found))
 
 
 def _of_case(case: Case, rules: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -162,16 +151,10 @@ def _of_case(case: Case, rules: Mapping[str, dict[str, Any]]) -> list[dict[str, 
     asked += [look["expr"] for look in case.content.get("records", [])]
     needed = {case.subject}.union(*map(_needed, asked))
     needed -= {*case.content.get("without", [])}
-    return [
-        {**group, "name": str(number)}
-        for number, (name, group) in enumerate(rules.items())
-        if name in needed
-    ]
+    return [{**group, "name": str(number)} for number, (name, group) in enumerate(rules.items()) if name in needed]
 
 
-def try_case(
-    case: Case, folder: Path, *others: Case, rules: Mapping[str, Any] = RULES
-) -> str:
+def try_case(case: Case, folder: Path, *others: Case, rules: Mapping[str, Any] = RULES) -> str:
     """What promtool says about cases of one subject, empty when all came out as expected."""
     groups = _of_case(case, rules)
     (folder / "rules.yaml").write_text(yaml.safe_dump({"groups": groups}))

@@ -195,13 +195,10 @@ def _alerts() -> Mapping[str, Specified]:
 SPECIFIED: Final = _alerts()
 WINDOWS: Final = {
     f"KafkaQuota{name}": {*windows.split("; ")}
-    for name, windows in (
-        line.split(maxsplit=1) for line in _WINDOWS.strip().splitlines()
-    )
+    for name, windows in (line.split(maxsplit=1) for line in _WINDOWS.strip().splitlines())
 }
 THRESHOLDS: Final = {
-    name: (float(value), unit)
-    for name, value, unit in (line.split() for line in _THRESHOLDS.strip().splitlines())
+    name: (float(value), unit) for name, value, unit in (line.split() for line in _THRESHOLDS.strip().splitlines())
 }
 
 
@@ -209,9 +206,7 @@ def _of_scope(*scopes: str) -> frozenset[str]:
     return frozenset(name for name, one in SPECIFIED.items() if one.scope in scopes)
 
 
-_ON_CALL: Final = frozenset(
-    {"KafkaQuotaThrottleSpike", "KafkaQuotaManyClientsThrottled"}
-)
+_ON_CALL: Final = frozenset({"KafkaQuotaThrottleSpike", "KafkaQuotaManyClientsThrottled"})
 _NEAR: Final = frozenset({"KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"})
 _BY_LIMIT: Final = _NEAR | {
     "KafkaQuotaHeavyClientWithoutLimit",
@@ -221,12 +216,9 @@ _OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration", 
 INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # the whole cluster suffers: not each client, broker and job is a message
     "KafkaQuotaThrottleSpike": {
-        CLUSTER: _of_scope("entity", "broker", "job")
-        | {"KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"}
+        CLUSTER: _of_scope("entity", "broker", "job") | {"KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"}
     },
-    "KafkaQuotaManyClientsThrottled": {
-        CLUSTER: _of_scope("entity", "broker", "job") | {"KafkaQuotaThrottleStorm"}
-    },
+    "KafkaQuotaManyClientsThrottled": {CLUSTER: _of_scope("entity", "broker", "job") | {"KafkaQuotaThrottleStorm"}},
     # too many to name: those that fired before go on for a while
     "KafkaQuotaThrottleStorm": {
         CLUSTER: frozenset(
@@ -247,19 +239,13 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
         ENTITY: _NEAR | {"KafkaQuotaProduceThrottled", "KafkaQuotaFetchThrottled"}
     },
     # busy handlers are most of the capacity
-    "KafkaQuotaBrokerSaturated": {
-        BROKER: frozenset({"KafkaQuotaRequestTimeNearCapacity"})
-    },
+    "KafkaQuotaBrokerSaturated": {BROKER: frozenset({"KafkaQuotaRequestTimeNearCapacity"})},
     # one budget
-    "KafkaQuotaBudgetBurnsFast": {
-        BUDGET: frozenset({"KafkaQuotaBudgetBurns", "KafkaQuotaBudgetBurnsSlowly"})
-    },
+    "KafkaQuotaBudgetBurnsFast": {BUDGET: frozenset({"KafkaQuotaBudgetBurns", "KafkaQuotaBudgetBurnsSlowly"})},
     "KafkaQuotaBudgetBurns": {BUDGET: frozenset({"KafkaQuotaBudgetBurnsSlowly"})},
     # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
     "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
-    "KafkaQuotaSnapshotStale": {
-        CLUSTER: _OF_CLUSTERS - _ON_CALL - {"KafkaQuotaBudgetBurnsFast"}
-    },
+    "KafkaQuotaSnapshotStale": {CLUSTER: _OF_CLUSTERS - _ON_CALL - {"KafkaQuotaBudgetBurnsFast"}},
     # limits that are not known
     "KafkaQuotaLimitsStale": {CLUSTER: _BY_LIMIT},
 }

@@ -9,10 +9,7 @@ import pytest
 from tests.alerts.labels import RECORDED
 from tests.alerts.promtool import ALERTS, Case, cases, try_case
 
-BY_SUBJECT = {
-    subject: list(group)
-    for subject, group in groupby(cases(), key=lambda case: case.subject)
-}
+BY_SUBJECT = {subject: list(group) for subject, group in groupby(cases(), key=lambda case: case.subject)}
 
 
 @pytest.mark.real
@@ -41,9 +38,7 @@ def test_every_alert_has_cases(name: str) -> None:
     """No alert goes untested: at least one case in which it fires, and one in which it never does."""
     of_alert = BY_SUBJECT.get(name, [])
     assert any(case.fires for case in of_alert), "never fires in a test"
-    assert any(case.silent and not case.fires for case in of_alert), (
-        "no case in which it stays silent"
-    )
+    assert any(case.silent and not case.fires for case in of_alert), "no case in which it stays silent"
 
 
 def test_every_case_has_an_alert() -> None:
@@ -54,18 +49,7 @@ def test_every_case_has_an_alert() -> None:
 @pytest.mark.parametrize("name", [*RECORDED])
 def test_every_recording_rule_has_cases(name: str) -> None:
     """Each recorded series is looked at once with a value and once where it must not be or be 0."""
-    looks = [
-        look
-        for case in BY_SUBJECT["records"]
-        for look in case.content["records"]
-        if look["expr"] == name
-    ]
-    values = [
-        float(sample["value"])
-        for look in looks
-        for sample in look.get("exp_samples", [])
-    ]
+    looks = [look for case in BY_SUBJECT["records"] for look in case.content["records"] if look["expr"] == name]
+    values = [float(sample["value"]) for look in looks for sample in look.get("exp_samples", [])]
     assert any(values), "never has a value in a test"
-    assert 0 in values or any(not look.get("exp_samples") for look in looks), (
-        "is never silent in a test"
-    )
+    assert 0 in values or any(not look.get("exp_samples") for look in looks), "is never silent in a test"

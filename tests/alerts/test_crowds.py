@@ -78,9 +78,7 @@ def test_a_number_around_the_threshold_silences_no_alert(tmp_path: Path) -> None
         ("KafkaQuotaThrottleSpike", "cluster"),
     ],
 )
-def test_a_join_that_forgets_a_label_is_found(
-    subject: str, label: str, tmp_path: Path
-) -> None:
+def test_a_join_that_forgets_a_label_is_found(subject: str, label: str, tmp_path: Path) -> None:
     """Without a label in its joins, the alert takes its neighbors' values for its own."""
     assert _without(subject, label, CROWDS[subject], tmp_path) != ""
 

@@ -8,9 +8,7 @@ import pytest
 from quotascope.alerts import links, promql, recorded
 
 
-@pytest.mark.parametrize(
-    "module", [links, promql, recorded], ids=lambda module: module.__name__
-)
+@pytest.mark.parametrize("module", [links, promql, recorded], ids=lambda module: module.__name__)
 def test_examples(module: ModuleType) -> None:
     """Each builder shows its PromQL, and that is what comes out."""
     failed, tried = doctest.testmod(module)

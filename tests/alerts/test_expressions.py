@@ -52,9 +52,7 @@ def test_alerts_have_the_labels_that_they_tell(alert: Alert) -> None:
 @pytest.mark.parametrize("record", RECORDED.values(), ids=ids)
 def test_records_are_named_by_their_level(record: Record) -> None:
     """`level:metric:operations`, and one of the labels is the level."""
-    level, _, _ = re.fullmatch(
-        r"([a-z]+):([a-z0-9_]+):([a-z0-9]+)", record.name
-    ).groups()  # type: ignore[union-attr]
+    level, _, _ = re.fullmatch(r"([a-z]+):([a-z0-9_]+):([a-z0-9]+)", record.name).groups()  # type: ignore[union-attr]
     labels = labels_of(record.expr)
     assert {"entity": "client_id"}.get(level, level) in labels
     assert "cluster" in labels
@@ -71,29 +69,23 @@ def test_rates_are_of_counters_over_several_scrapes(rule: Record | Alert) -> Non
             assert family.type is FamilyType.COUNTER
             assert window.range >= 2 * SCRAPE
         elif call.func.name != "last_over_time" and (
-            call.func.name.endswith("_over_time")
-            or call.func.name in {"deriv", "delta", "predict_linear"}
+            call.func.name.endswith("_over_time") or call.func.name in {"deriv", "delta", "predict_linear"}
         ):
             for selector in (n for n in nodes(call) if hasattr(n, "matchers")):
                 family_or_none = FAMILIES.get(selector.name)
-                assert family_or_none is None or (
-                    family_or_none.type is FamilyType.GAUGE
-                )
+                assert family_or_none is None or (family_or_none.type is FamilyType.GAUGE)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=ids)
 def test_counters_are_only_read_as_rates(rule: Record | Alert) -> None:
     """The value of a counter depends on when its process started."""
     as_rates = {
-        call.args[0].vector_selector.name
-        for call in _calls(rule.expr)
-        if call.func.name in {"rate", "increase"}
+        call.args[0].vector_selector.name for call in _calls(rule.expr) if call.func.name in {"rate", "increase"}
     }
     counters = {
         selector.name
         for selector in selectors(rule.expr)
-        if selector.name in FAMILIES
-        and FAMILIES[selector.name].type is FamilyType.COUNTER
+        if selector.name in FAMILIES and FAMILIES[selector.name].type is FamilyType.COUNTER
     }
     assert counters <= as_rates
 
@@ -113,10 +105,7 @@ def test_aggregations_name_what_they_keep(rule: Record | Alert) -> None:
 def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
     """Every vector meets another on named labels, the cluster's among them; not what fills in for nothing, and a series its own past."""
     for node in _joins(rule.expr):
-        left, right = (
-            {each.name for each in selectors(str(side))}
-            for side in (node.lhs, node.rhs)
-        )
+        left, right = ({each.name for each in selectors(str(side))} for side in (node.lhs, node.rhs))
         if str(node.op) == "or" or not right:
             continue
         if str(node.op) in {"unless", ">="} and left == right:
@@ -131,9 +120,7 @@ def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
 def test_both_sides_of_an_or_have_the_same_labels(rule: Record | Alert) -> None:
     """Otherwise what fires, and what it is called, depends on the side."""
     for node in _joins(rule.expr):
-        if str(node.op) == "or" and (
-            node.modifier is None or not node.modifier.matching
-        ):
+        if str(node.op) == "or" and (node.modifier is None or not node.modifier.matching):
             left, right = labels_of(str(node.lhs)), labels_of(str(node.rhs))
             assert left == right
 
@@ -154,8 +141,7 @@ def test_alerts_compare(alert: Alert) -> None:
     found = [
         node
         for node in nodes(parsed(alert.expr))
-        if isinstance(node, parser.BinaryExpr)
-        and (str(node.op) in COMPARISONS or str(node.op) == "unless")
+        if isinstance(node, parser.BinaryExpr) and (str(node.op) in COMPARISONS or str(node.op) == "unless")
     ]
     assert found
 
@@ -181,9 +167,7 @@ def test_all_that_an_alert_needs_is_there(alert: Alert) -> None:
     assert list(notes) == ["summary", "description", "runbook_url", "dashboard_url"]
     assert notes["summary"].endswith(".")
     assert "{{" not in notes["summary"]
-    used = set(
-        re.findall(r"\$labels\.(\w+)", notes["description"] + notes["dashboard_url"])
-    )
+    used = set(re.findall(r"\$labels\.(\w+)", notes["description"] + notes["dashboard_url"]))
     assert used <= {CLUSTER, *alert.labels}
 
 
@@ -226,9 +210,7 @@ def test_another_label_of_clusters_takes_the_place_of_ours() -> None:
 def test_every_recorded_series_has_a_rule() -> None:
     """Dashboards use the names of `recorded`."""
     named = {
-        value
-        for name, value in vars(recorded).items()
-        if name.isupper() and isinstance(value, str) and ":" in value
+        value for name, value in vars(recorded).items() if name.isupper() and isinstance(value, str) and ":" in value
     } | {*recorded.BURNS.values()}
     assert named == set(RECORDED)
 
@@ -252,8 +234,7 @@ def _calls(expression: str) -> Iterator[Any]:
 def _joins(expression: str) -> Iterator[Any]:
     for node in nodes(parsed(expression)):
         if isinstance(node, parser.BinaryExpr) and not any(
-            isinstance(_bare(side), parser.NumberLiteral)
-            for side in (node.lhs, node.rhs)
+            isinstance(_bare(side), parser.NumberLiteral) for side in (node.lhs, node.rhs)
         ):
             yield node
 

@@ -47,9 +47,7 @@ def test_generated_files_are_current() -> None:
         **rule_files(Site()),
         "alertmanager/alertmanager-example.yaml": alertmanager_file(Site()),
         "kubernetes/quotascope-prometheusrule.yaml": operator_file(Site()),
-        "mixin/mixin.libsonnet": mixin_file(
-            Site(), lambda site: grafana_dashboards(Scope(site=site))
-        ),
+        "mixin/mixin.libsonnet": mixin_file(Site(), lambda site: grafana_dashboards(Scope(site=site))),
     }
     found = {
         str(path.relative_to(GENERATED)): path.read_text(encoding="utf-8")
@@ -103,9 +101,7 @@ def test_everything_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["alertmanager", "prometheus_rule", "runbooks"])
-def test_nothing_else_goes_into_the_folder_of_the_rules(
-    tmp_path: Path, option: str
-) -> None:
+def test_nothing_else_goes_into_the_folder_of_the_rules(tmp_path: Path, option: str) -> None:
     """Prometheus would refuse all of its rules."""
     inside = {"runbooks": tmp_path / "runbooks", "alertmanager": tmp_path / "x.yaml"}
     into = inside.get(option, tmp_path / "rules.d" / ".." / "x.yaml")
@@ -140,9 +136,7 @@ def test_what_an_earlier_version_put_there_is_found(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     """A file in place of the folder is a message, not a traceback."""
     (tmp_path / "taken").write_text("")
-    with pytest.raises(
-        CannotWrite, match=r"taken/quotascope-recording.* is not a fold"
-    ):
+    with pytest.raises(CannotWrite, match=r"taken/quotascope-recording.* is not a fold"):
         write(tmp_path / "taken", Site())
 
 

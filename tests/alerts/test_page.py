@@ -19,18 +19,14 @@ UNREAD = {
     "idle request handlers as a ratio (all agents: as a counter)",
 }
 """What no alert reads."""
-EXPRESSIONS = {
-    alert.name.removeprefix("KafkaQuota"): alert.expr for alert in alerts(Site())
-}
+EXPRESSIONS = {alert.name.removeprefix("KafkaQuota"): alert.expr for alert in alerts(Site())}
 
 
 def _families(expression: str, known: frozenset[str] = frozenset()) -> set[str]:
     """What an expression reads in the end, recorded series followed to where they come from."""
     names = {str(selector.name) for selector in selectors(expression)} - known
     found = {name for name in names if name not in RECORDED}
-    return found.union(
-        *(_families(RECORDED[name].expr, known | names) for name in names - found)
-    )
+    return found.union(*(_families(RECORDED[name].expr, known | names) for name in names - found))
 
 
 def missing() -> dict[str, tuple[str, ...]]:
@@ -39,8 +35,7 @@ def missing() -> dict[str, tuple[str, ...]]:
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     dialects = [name.strip("`") for name in rows[0]]
     return {
-        what: tuple(d for d, cell in zip(dialects, cells, strict=False) if "no" in cell)
-        for what, *cells in rows[1:]
+        what: tuple(d for d, cell in zip(dialects, cells, strict=False) if "no" in cell) for what, *cells in rows[1:]
     }
 
 
@@ -95,9 +90,7 @@ def test_every_threshold_has_its_row() -> None:
     """With its value and unit, and what is compared with it."""
     rows = {row[0].strip("`"): row for row in tables()["Thresholds"]}
     found = {name: row[1] for name, row in rows.items()}
-    assert found == {
-        name: f"{value:g} {unit}" for name, (value, unit) in THRESHOLDS.items()
-    }
+    assert found == {name: f"{value:g} {unit}" for name, (value, unit) in THRESHOLDS.items()}
     assert all(row[-1] for row in rows.values())
 
 
@@ -106,10 +99,7 @@ def test_what_agents_leave_out_has_its_rows() -> None:
     rows = {row[0]: row[1] for row in tables()["What agents leave out"]}
     lacking = {what: dialects for what, dialects in missing().items() if dialects}
     lacking = {what: lacking[what] for what in lacking if what not in UNREAD}
-    assert rows == {
-        what: ", ".join(f"`{name}`" for name in dialects)
-        for what, dialects in lacking.items()
-    }
+    assert rows == {what: ", ".join(f"`{name}`" for name in dialects) for what, dialects in lacking.items()}
 
 
 def test_recorded_series_have_their_rows() -> None:

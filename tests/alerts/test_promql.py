@@ -23,10 +23,7 @@ def test_a_label_that_a_family_lacks_is_refused() -> None:
 
 def test_the_clusters_label_may_be_asked_for() -> None:
     """Families do not declare it: Prometheus adds it."""
-    assert (
-        select(LIMIT_CHANGES, 'cluster!="a=b"', extra="cluster")
-        == 'quotascope_limit_changes_total{cluster!="a=b"}'
-    )
+    assert select(LIMIT_CHANGES, 'cluster!="a=b"', extra="cluster") == 'quotascope_limit_changes_total{cluster!="a=b"}'
 
 
 @pytest.mark.parametrize("text", ["broker", '"broker"="1"'])

@@ -106,10 +106,7 @@ def test_every_alert_keeps_back_what_is_specified(alertmanager: Alertmanager) ->
         for (cause, effect), back in zip(pairs, kept, strict=True):
             if back:
                 found.setdefault(cause["alertname"], set()).add(effect["alertname"])
-        expected = {
-            cause: set[str]().union(*effects.values())
-            for cause, effects in INHIBITED.items()
-        }
+        expected = {cause: set[str]().union(*effects.values()) for cause, effects in INHIBITED.items()}
         assert found == expected
 
     eventually(as_specified)
@@ -123,10 +120,7 @@ def test_another_client_or_cluster_is_not_kept_back(alertmanager: Alertmanager) 
             for effect in targets:
                 one, other = pair(cause, effect)
                 alike += [one, other]
-                others += [
-                    {**other, "case": name, name: f"another {other[name]}"}
-                    for name in labels
-                ]
+                others += [{**other, "case": name, name: f"another {other[name]}"} for name in labels]
     alertmanager.fire(*alike, *others)
 
     def as_specified() -> None:
@@ -146,8 +140,7 @@ def test_labels_that_are_not_compared_may_differ(alertmanager: Alertmanager) -> 
     }
     causes = [{"alertname": one, "cluster": f"other {one}"} for one in cases]
     effects: list[Labels] = [
-        {**ENTITY_LABELS, "alertname": other, "cluster": f"other {one}", "broker": "1"}
-        for one, other in cases.items()
+        {**ENTITY_LABELS, "alertname": other, "cluster": f"other {one}", "broker": "1"} for one, other in cases.items()
     ]
     alertmanager.fire(*causes, *effects)
     eventually(lambda: _all(alertmanager.kept_back(*effects)))

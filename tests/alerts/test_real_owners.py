@@ -70,9 +70,7 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     }
     config.write_text(json.dumps(settings), encoding="utf-8")
     example = folder / "alertmanager.yaml"
-    rules = write(
-        folder / "rules", read_alerts_config(config), Extras(alertmanager=example)
-    )[:2]
+    rules = write(folder / "rules", read_alerts_config(config), Extras(alertmanager=example))[:2]
     with served(Pager(folder)) as pager:
         routes = yaml.safe_load(example.read_text(encoding="utf-8"))
         for receiver in routes["receivers"]:
@@ -82,11 +80,7 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
             document: dict[str, Any] = {
                 "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
                 "rule_files": list(map(str, rules)),
-                "alerting": {
-                    "alertmanagers": [
-                        {"static_configs": [{"targets": [alertmanager.address]}]}
-                    ]
-                },
+                "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]},
                 "scrape_configs": [
                     {
                         "job_name": "quotascope",
@@ -134,12 +128,8 @@ def _client(message: Message) -> tuple[str, str]:
     return labels.get("user", ""), labels.get("client_id", "")
 
 
-@pytest.mark.parametrize(
-    ("chosen", "shown"), [("payments", {("alice", "")}), (".*", {*CLIENTS})]
-)
-def test_a_dashboard_shows_the_chosen_owners_clients(
-    watch: Watch, chosen: str, shown: set[tuple[str, str]]
-) -> None:
+@pytest.mark.parametrize(("chosen", "shown"), [("payments", {("alice", "")}), (".*", {*CLIENTS})])
+def test_a_dashboard_shows_the_chosen_owners_clients(watch: Watch, chosen: str, shown: set[tuple[str, str]]) -> None:
     """The filter of the variable *Owner*, as Grafana fills it in; All leaves nothing out."""
     _, prometheus = watch
     every = "max by (cluster, user, client_id) (kafka_quota_throttle_time_seconds)"
@@ -147,10 +137,7 @@ def test_a_dashboard_shows_the_chosen_owners_clients(
     query = query.replace("$cluster", ".*").replace("${owner:regex}", chosen)
 
     def filtered() -> None:
-        found = {
-            (labels["user"], labels["client_id"])
-            for labels, _ in prometheus.query(query)
-        }
+        found = {(labels["user"], labels["client_id"]) for labels, _ in prometheus.query(query)}
         assert found == shown
 
     eventually(filtered, seconds=30)

@@ -57,9 +57,7 @@ def kind(command: str) -> str:
     """What a command does to what: one of each kind is tried, for each starts a JVM; `test_runbooks` checks the keys."""
     words = shlex.split(command)
     values = {
-        value
-        for option, value in pairwise(words)
-        if option in {"--add-config", "--delete-config", "--entity-name"}
+        value for option, value in pairwise(words) if option in {"--add-config", "--delete-config", "--entity-name"}
     }
     return " ".join(word for word in words if word not in values)
 
@@ -67,9 +65,7 @@ def kind(command: str) -> str:
 TRIED = sorted({kind(command): command for command in COMMANDS}.values())
 
 
-def test_commands(
-    scene: Cluster, guarded_kafka: Cluster, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_commands(scene: Cluster, guarded_kafka: Cluster, tmp_path: Path, subtests: pytest.Subtests) -> None:
     """Every command ends well: Kafka's tools on the broker, ours with a configuration that names it."""
     config = tmp_path / "quotascope.yaml"
     write_config(config, settings_for(scene.brokers, scene.admin))

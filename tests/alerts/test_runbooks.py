@@ -60,10 +60,7 @@ def test_runbook_is_complete(name: str) -> None:
     parts = re.split(r"^## .+$", text, flags=re.MULTILINE)[1:]
     assert all(part.strip() for part in parts)
     meaning = " ".join(parts[HEADINGS.index("Meaning")].split())
-    assert (
-        " The alert does not fire " in meaning
-        or "alerts on limits are silent" in meaning
-    )
+    assert " The alert does not fire " in meaning or "alerts on limits are silent" in meaning
     assert [*blocks(parts[HEADINGS.index("Diagnosis")])]
     assert not re.search(r"TODO|TBD|FIXME|XXX", text)
     assert {block.language for block in blocks(text)} <= {"sh", "promql"}

@@ -29,10 +29,7 @@ NUMBERS = ("==", "!=", ">", "<", ">=", "<=", "*")
 
 def groups() -> dict[str, list[dict[str, Any]]]:
     """The groups by file, as they are written now."""
-    return {
-        name: yaml.safe_load(text)["groups"]
-        for name, text in rule_files(EVERYTHING).items()
-    }
+    return {name: yaml.safe_load(text)["groups"] for name, text in rule_files(EVERYTHING).items()}
 
 
 @pytest.fixture
@@ -71,9 +68,7 @@ def test_alerts_are_as_specified(written: Rules, subtests: pytest.Subtests) -> N
 def windows(expression: str) -> set[str]:
     """How far an expression looks back: ranges, with what they are shifted by, and shifts alone."""
     without_texts = re.sub(r'"[^"]*"', '""', expression)
-    return set(
-        re.findall(r"\[[^\]]+\](?: offset \w+)?|(?<!\] )offset \w+", without_texts)
-    )
+    return set(re.findall(r"\[[^\]]+\](?: offset \w+)?|(?<!\] )offset \w+", without_texts))
 
 
 def test_alerts_look_back_as_specified(written: Rules) -> None:

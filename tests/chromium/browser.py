@@ -16,7 +16,14 @@ from typing import Any, Final
 from PIL import Image
 
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
-_FLAGS: Final = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--remote-debugging-pipe")  # fmt: skip
+_FLAGS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--remote-debugging-pipe",
+)
 
 
 class BrowserMissing(Exception):
@@ -53,7 +60,7 @@ class Browser:
 
     def resize(self, width: int, height: int) -> None:
         """Give the page this size in pixels."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}  # fmt: skip
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self._call("Emulation.setDeviceMetricsOverride", **size)
 
     def scripts(self, *, run: bool) -> None:
@@ -79,7 +86,7 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """What JavaScript makes of an expression, or of its promise; the page's own policy does not keep us from asking."""
-        result = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)  # fmt: skip
+        result = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 

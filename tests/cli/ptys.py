@@ -17,9 +17,7 @@ from pathlib import Path
 QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 ENVIRONMENT = {
     **{
-        name: value
-        for name, value in os.environ.items()
-        if name not in {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR"}
+        name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR"}
     },
     "TERM": "xterm-256color",
 }

@@ -44,9 +44,7 @@ def write(run: Run, tmp_path: Path) -> Write:
 def files(folder: Path) -> dict[str, str]:
     """The texts of all files below a folder."""
     return {
-        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
-        for path in folder.rglob("*")
-        if path.is_file()
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()
     }
 
 
@@ -75,10 +73,7 @@ def test_every_threshold_and_alert_is_printed(run: Run) -> None:
     _, printed, _ = run("alerts", "config")
     loaded = yaml.safe_load(printed)
     assert loaded["thresholds"] == {name: one.value for name, one in thresholds()}
-    assert {
-        name: (each["enabled"], each["severity"], each["for"])
-        for name, each in loaded["alerts"].items()
-    } == {
+    assert {name: (each["enabled"], each["severity"], each["for"]) for name, each in loaded["alerts"].items()} == {
         alert.name: (True, alert.severity.value, alert.wait) for alert in alerts(Site())
     }
     prose = " ".join(line.strip(" #") for line in printed.splitlines())
@@ -98,9 +93,7 @@ def test_examples_can_be_uncommented(run: Run, write: Write) -> None:
     assert "payments" in rules["KafkaQuotaNearLimit"]["labels"]["owner"]
 
 
-def test_a_threshold_takes_effect_wherever_it_stands(
-    run: Run, write: Write, tmp_path: Path
-) -> None:
+def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp_path: Path) -> None:
     """In alerts, recording rules, texts, runbooks and the colors of dashboards; nothing else changes."""
     before = write({})
     values = {"THROTTLED": 0.25, "SPIKE_FACTOR": 2.123456789, "CLIENT_TIMEOUT": 45}
@@ -129,12 +122,8 @@ def test_a_threshold_takes_effect_wherever_it_stands(
     boards = tmp_path / "boards"
     config = str(tmp_path / "alerts.yaml")
     assert run("dashboards", "write", str(boards), "--config", config)[0] == 0
-    overview = json.loads(
-        (boards / "dashboards" / "quotascope-overview.json").read_text("utf-8")
-    )
-    delay = next(
-        panel for panel in overview["panels"] if panel["title"] == "Longest delay"
-    )
+    overview = json.loads((boards / "dashboards" / "quotascope-overview.json").read_text("utf-8"))
+    delay = next(panel for panel in overview["panels"] if panel["title"] == "Longest delay")
     steps = delay["fieldConfig"]["defaults"]["thresholds"]["steps"]
     assert [(step["color"], step["value"]) for step in steps] == [
         ("green", None),
@@ -191,9 +180,7 @@ def test_without_the_alert_on_storms_each_client_has_its_own(write: Write) -> No
         ("1h", "2h", "[59m]"),
     ],
 )
-def test_a_storm_ends_single_alerts_before_they_fire(
-    write: Write, of_storm: str, of_alert: str, window: str
-) -> None:
+def test_a_storm_ends_single_alerts_before_they_fire(write: Write, of_storm: str, of_alert: str, window: str) -> None:
     """The number of clients is looked at for almost the whole `for` of the two alerts, the shorter one, unless it may not be recorded within that."""
     alert = "KafkaQuotaMutationThrottled"
     rules = write(
@@ -230,17 +217,13 @@ def test_options_override_the_file(write: Write) -> None:
     assert served == "https://a.corp/runbooks/KafkaQuotaNearLimit"
 
 
-def test_labels_of_alerts_leave_the_clusters_label_alone(
-    run: Run, tmp_path: Path
-) -> None:
+def test_labels_of_alerts_leave_the_clusters_label_alone(run: Run, tmp_path: Path) -> None:
     """Also where an option names it: alerts of all clusters would look like those of one."""
     config = tmp_path / "alerts.yaml"
     config.write_text("labels: {kafka: ours}\n")
     command = ("alerts", "write", str(tmp_path / "rules"), "--config", str(config))
     code, _, errors = run(*command, "--cluster-label", "kafka")
-    assert (code, "'kafka' cannot be the label of clusters" in errors) == (1, True), (
-        errors
-    )
+    assert (code, "'kafka' cannot be the label of clusters" in errors) == (1, True), errors
     assert not (tmp_path / "rules").exists()
 
 

@@ -27,9 +27,7 @@ OWNED: dict[str, Any] = {
 def render(run: Run, tmp_path: Path) -> Render:
     """What jsonnet makes of the mixin with a `_config`."""
 
-    def rendered(
-        config: object = None, *options: str, shown: str = HIDDEN
-    ) -> dict[str, Any]:
+    def rendered(config: object = None, *options: str, shown: str = HIDDEN) -> dict[str, Any]:
         path = GENERATED / "mixin" / "mixin.libsonnet"
         if options:
             code, text, errors = run("alerts", "mixin", *options)
@@ -48,8 +46,7 @@ def merged(config: object) -> str:
     if not isinstance(config, dict):
         return json.dumps(config, ensure_ascii=False)
     items = (
-        f"{json.dumps(key)}{'+' if isinstance(each, dict) else ''}: {merged(each)}"
-        for key, each in config.items()
+        f"{json.dumps(key)}{'+' if isinstance(each, dict) else ''}: {merged(each)}" for key, each in config.items()
     )
     return f"{{ {', '.join(items)} }}"
 
@@ -65,9 +62,7 @@ def written(run: Run, tmp_path: Path) -> Callable[[object], dict[str, Any]]:
         code, _, errors = run("alerts", "write", str(folder), "--config", str(file))
         assert code == 0, errors
         return {
-            name: yaml.safe_load(
-                (folder / f"quotascope-{stem}.yaml").read_text("utf-8")
-            )
+            name: yaml.safe_load((folder / f"quotascope-{stem}.yaml").read_text("utf-8"))
             for name, stem in (("rules", "recording"), ("alerts", "alerts"))
         }
 
@@ -142,17 +137,13 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
             },
             id="alert",
         ),
-        pytest.param(
-            {"alerts": {"KafkaQuotaRuleChanged": {"enabled": False}}}, id="off"
-        ),
+        pytest.param({"alerts": {"KafkaQuotaRuleChanged": {"enabled": False}}}, id="off"),
         pytest.param(
             {"alerts": {"KafkaQuotaReplicationThrottleLeftOn": {"enabled": False}}},
             id="group off",
         ),
         pytest.param({"alerts": {STORM: {"enabled": False}}}, id="no storm"),
-        pytest.param(
-            {"alerts": {"KafkaQuotaManyNearLimit": {"enabled": False}}}, id="not many"
-        ),
+        pytest.param({"alerts": {"KafkaQuotaManyNearLimit": {"enabled": False}}}, id="not many"),
         pytest.param(
             {"alerts": {STORM: {"for": "90s"}, MUTATION: {"for": "1h30m"}}},
             id="seconds",
@@ -162,9 +153,7 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
             id="hours",
         ),
         pytest.param({"alerts": {MUTATION: {"for": "179s"}}}, id="no window"),
-        pytest.param(
-            {"alerts": {"KafkaQuotaManyNearLimit": {"for": "3m"}}}, id="near limits"
-        ),
+        pytest.param({"alerts": {"KafkaQuotaManyNearLimit": {"for": "3m"}}}, id="near limits"),
         pytest.param({"labels": {"owner": "a", "empty": ""}}, id="empty label"),
         pytest.param({"labels": {"component": HOSTILE, "scope_": "é😀"}}, id="labels"),
         pytest.param({"cluster_label": "kafka_cluster"}, id="cluster"),
@@ -216,9 +205,7 @@ def test_a_setting_does_what_it_does_in_the_file(
         ({"grafana_url": "javascript:x"}, "grafana_url is not"),
     ],
 )
-def test_a_mistake_is_an_error_that_names_the_key(
-    render: Render, config: dict[str, Any], said: str
-) -> None:
+def test_a_mistake_is_an_error_that_names_the_key(render: Render, config: dict[str, Any], said: str) -> None:
     """Nothing is rendered."""
     with pytest.raises(RuntimeError, match=f"_config.{said}"):
         render(config)
@@ -261,10 +248,7 @@ def test_dashboards_are_those_that_are_written(
     file.write_text(json.dumps(config))
     folder = tmp_path / "boards"
     assert run("dashboards", "write", str(folder), "--config", str(file))[0] == 0
-    expected = {
-        path.name: json.loads(path.read_text("utf-8"))
-        for path in (folder / "dashboards").iterdir()
-    }
+    expected = {path.name: json.loads(path.read_text("utf-8")) for path in (folder / "dashboards").iterdir()}
     found = render(config, shown="m.grafanaDashboards")
     assert normal(found) == normal(expected)
 

@@ -36,9 +36,7 @@ Command = Callable[[str], str]
 
 
 @pytest.fixture
-def command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs a command beside the file ``q.yaml``: what it prints, standard error marked with ``!``, and its exit code unless 0."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("quotascope.cli.compose.open_quota_admin", Cluster)
@@ -64,14 +62,14 @@ def test_exported_quotas_are_those_of_the_file(command: Command) -> None:
     assert out.endswith("20\n")
 
     def by_entity(text: str) -> set[str]:
-        return {json.dumps(rule, sort_keys=True) for rule in yaml.safe_load(text)["quotas"]}  # fmt: skip
+        return {json.dumps(rule, sort_keys=True) for rule in yaml.safe_load(text)["quotas"]}
 
     assert by_entity(out) == by_entity(QUOTAS)
 
 
 def test_exported_commands_set_each_quota(command: Command) -> None:
     """One for each entity, whose words are those that Kafka's tool takes."""
-    out, errors, code = parts(command("quotas export --quotas q.yaml --format kafka-configs --bootstrap-servers b:1"))  # fmt: skip
+    out, errors, code = parts(command("quotas export --quotas q.yaml --format kafka-configs --bootstrap-servers b:1"))
     assert (errors, code) == ([], 0)
     start = ["kafka-configs.sh", "--bootstrap-server", "b:1"]
     assert sorted(map(shlex.split, out.splitlines())) == sorted(
@@ -87,12 +85,14 @@ def test_exported_commands_set_each_quota(command: Command) -> None:
 
 def test_exported_manifests_are_one_for_each_user(command: Command) -> None:
     """What Strimzi's KafkaUser cannot hold is named on standard error."""
-    out, errors, code = parts(command("quotas export --quotas q.yaml --format kafka-user --strimzi-cluster my --namespace ns"))  # fmt: skip
+    out, errors, code = parts(
+        command("quotas export --quotas q.yaml --format kafka-user --strimzi-cluster my --namespace ns")
+    )
     assert code == 0
     assert not out.endswith("\n\n")
     (manifest,) = filter(None, yaml.safe_load_all(out))
-    assert manifest["metadata"] == {"name": "orders", "namespace": "ns", "labels": {"strimzi.io/cluster": "my"}}  # fmt: skip
-    assert manifest["spec"]["quotas"] == {"producerByteRate": 1048576, "requestPercentage": 50}  # fmt: skip
+    assert manifest["metadata"] == {"name": "orders", "namespace": "ns", "labels": {"strimzi.io/cluster": "my"}}
+    assert manifest["spec"]["quotas"] == {"producerByteRate": 1048576, "requestPercentage": 50}
     assert len(errors) == 3
     assert all(each.startswith("quotascope: left out: ") for each in errors)
 
@@ -102,7 +102,7 @@ def test_difference_for_programs(command: Command) -> None:
     asked = "quotas diff q.yaml --bootstrap-servers empty:9092"
     out, errors, code = parts(command(f"{asked} --json"))
     assert (errors, code) == ([], 2)
-    changes = {(json.dumps(each["entity"]), each["key"]): (each["old"], each["new"]) for each in json.loads(out)}  # fmt: skip
+    changes = {(json.dumps(each["entity"]), each["key"]): (each["old"], each["new"]) for each in json.loads(out)}
     assert changes == {
         ('{"user": "orders"}', "producer_byte_rate"): (None, 1048576),
         ('{"user": "orders"}', "request_percentage"): (None, 50),
@@ -115,18 +115,16 @@ def test_difference_for_programs(command: Command) -> None:
     out, errors, code = parts(command(f"{asked} --kafka-configs"))
     assert (len(out.splitlines()), errors, code) == (4, [], 2)
     Path("none.yaml").write_text("quotas: []\n", "utf-8")
-    same = command("quotas diff none.yaml --bootstrap-servers empty:9092 --json")  # fmt: skip
+    same = command("quotas diff none.yaml --bootstrap-servers empty:9092 --json")
     assert parts(same) == ("[]\n", [], 0)
 
 
 @pytest.mark.parametrize(("failing", "code"), [(False, 0), (True, 1)])
-def test_status_ends_as_the_brokers_are(
-    command: Command, agent: Serve, *, failing: bool, code: int
-) -> None:
+def test_status_ends_as_the_brokers_are(command: Command, agent: Serve, *, failing: bool, code: int) -> None:
     """1 where something cannot be read, else 0, whatever is warned of."""
     url = agent("split/throttled.1.jolokia2.json").url
     servers = "guarded:9092" if failing else "b:1"
-    said = parts(command(f"status --source {url} --bootstrap-servers {servers} --top 1"))  # fmt: skip
+    said = parts(command(f"status --source {url} --bootstrap-servers {servers} --top 1"))
     assert said[2] == code
     assert "svc:team a" in said[0]
 
@@ -140,9 +138,7 @@ def test_status_ends_as_the_brokers_are(
         ((None, None), False, "t is there already"),
     ],
 )
-def test_topic_in_words(
-    numbers: tuple[int | None, int | None], text: str, *, created: bool
-) -> None:
+def test_topic_in_words(numbers: tuple[int | None, int | None], text: str, *, created: bool) -> None:
     """Only numbers that are known, each in its number."""
     partitions, replicas = numbers
     found = TopicFound(partitions=partitions, replication_factor=replicas)
@@ -193,9 +189,7 @@ def test_broken_files_are_told_apart_from_the_counts(
     assert err.endswith("b.gz: cut off\n")
 
 
-def test_a_refused_change_for_programs(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_change_for_programs(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan, and what of it is not in force; the exit code and the message are those without --json."""
 
     def refused(_: Cluster, __: object) -> None:
@@ -205,7 +199,7 @@ def test_a_refused_change_for_programs(
     change = "quotas set producer_byte_rate=7 --user zoe --bootstrap-servers broker-1:9092 --apply"
     out, errors, code = parts(command(f"{change} --json"))
     document = json.loads(out)
-    assert document["changes"] == [{"entity": {"user": "zoe"}, "key": "producer_byte_rate", "old": None, "new": 7.0}]  # fmt: skip
+    assert document["changes"] == [{"entity": {"user": "zoe"}, "key": "producer_byte_rate", "old": None, "new": 7.0}]
     assert (document["applied"], document["affected"]) == (False, None)
     (missing,) = document["not_in_force"]
     assert "zoe" in missing
@@ -215,7 +209,17 @@ def test_a_refused_change_for_programs(
 
 def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """One document, of a topic's batch in a line; names are as they are, and what could not be read is on standard error as well."""
-    report = IngestReport(read=9, kept=2, duplicates=1, quarantined_before=3, forwarded=1, quarantined=2, reasons=Counter({"no JSON": 2}), broken={"a\nb.gz": "cut off"}, left_out={"c": "a link"})  # fmt: skip
+    report = IngestReport(
+        read=9,
+        kept=2,
+        duplicates=1,
+        quarantined_before=3,
+        forwarded=1,
+        quarantined=2,
+        reasons=Counter({"no JSON": 2}),
+        broken={"a\nb.gz": "cut off"},
+        left_out={"c": "a link"},
+    )
     for batch, more, lines in ((None, {}, 16), (3, {"batch": 3}, 1)):
         print_report(report, batch, json=True)
         out, err = capsys.readouterr()
@@ -246,9 +250,7 @@ def test_counts_alone_are_no_failure(capsys: pytest.CaptureFixture[str]) -> None
         ("request_percentage=1.5", (QuotaType.REQUEST, 1.5)),
     ],
 )
-def test_a_floor_is_a_key_and_a_limit(
-    text: str, found: tuple[QuotaType, float]
-) -> None:
+def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float]) -> None:
     """The keys are Kafka's."""
     assert _floor(text) == found
 

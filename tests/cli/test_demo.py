@@ -13,9 +13,7 @@ import pytest
 from tests.cli import ptys
 from tests.cli.ptys import QUOTASCOPE, terminal
 
-ENVIRONMENT = {
-    name: value for name, value in ptys.ENVIRONMENT.items() if name != "TERM"
-}
+ENVIRONMENT = {name: value for name, value in ptys.ENVIRONMENT.items() if name != "TERM"}
 PATIENCE_SECONDS = 30.0
 """Only a hanging process takes so long."""
 
@@ -75,12 +73,8 @@ def test_six_seconds() -> None:
         output, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     assert errors == ""
-    assert (
-        'kafka_quota_rule_info{client_id="spark-nightly",level="user_client"' in metrics
-    )
-    assert re.search(
-        r"^etl / spark-nightly +produce .* 1 etl / spark-nightly", output, re.MULTILINE
-    )
+    assert 'kafka_quota_rule_info{client_id="spark-nightly",level="user_client"' in metrics
+    assert re.search(r"^etl / spark-nightly +produce .* 1 etl / spark-nightly", output, re.MULTILINE)
     assert "\x1b" not in output
     assert max(map(len, output.splitlines())) <= 100
     assert re.fullmatch(r"The demo ended after \d+ s\. .*", output.splitlines()[-1])
@@ -104,9 +98,7 @@ def test_port_in_use() -> None:
         with started("--port", str(port)) as process:
             output, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, output) == (1, "")
-    assert re.fullmatch(
-        rf"quotascope: cannot listen on 127\.0\.0\.1 port {port}: .*\n", errors
-    )
+    assert re.fullmatch(rf"quotascope: cannot listen on 127\.0\.0\.1 port {port}: .*\n", errors)
 
 
 def test_reader_goes_away() -> None:

@@ -44,17 +44,12 @@ def test_no_name_can_forge_a_line(text: str) -> None:
         (["warning", "error", "note"], 2),
     ],
 )
-def test_exit_codes(
-    severities: list[str], code: int, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exit_codes(severities: list[str], code: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst severity decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
 
     async def examined(*_: object) -> list[Finding]:
         return [
-            Finding(
-                code="x", check="agents", severity=FindingSeverity(severity), text=""
-            )
-            for severity in severities
+            Finding(code="x", check="agents", severity=FindingSeverity(severity), text="") for severity in severities
         ]
 
     monkeypatch.setattr(doctor, "examined", examined)

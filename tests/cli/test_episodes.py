@@ -35,7 +35,13 @@ quotas:
 def written(folder: Path, *changes: tuple[float, dict[str, Any]]) -> None:
     """A history of Produce requests, so long after the start."""
     source = IngestTables.create(str(folder)).requests
-    rows = requests(*({"api_key": 0, "timestamp": START_MS + round(1_000 * at), "completed": START_MS + round(1_000 * at)} | change for at, change in changes))  # fmt: skip
+    rows = requests(
+        *(
+            {"api_key": 0, "timestamp": START_MS + round(1_000 * at), "completed": START_MS + round(1_000 * at)}
+            | change
+            for at, change in changes
+        )
+    )
     source.append(f"{source.version}", rows)
     History.create(str(folder)).update(source)
 
@@ -50,8 +56,8 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     """Two hours of one broker, the second quarter of an hour without a request; alice is throttled in the third, for four minutes."""
     quarters = [(QUARTER * each, {"user": "carol"}) for each in range(8) if each != 1]
-    slow = [(2 * QUARTER + 60.0 * each, {"throttle_ms": 500 * each}) for each in range(1, 5)]  # fmt: skip
-    mallory = (7 * QUARTER, {"user": HOSTILE, "client_id": HOSTILE, "api_key": 3, "throttle_ms": 7})  # fmt: skip
+    slow = [(2 * QUARTER + 60.0 * each, {"throttle_ms": 500 * each}) for each in range(1, 5)]
+    mallory = (7 * QUARTER, {"user": HOSTILE, "client_id": HOSTILE, "api_key": 3, "throttle_ms": 7})
     written(tmp_path, *quarters, *slow, mallory)
     (tmp_path / "quotas.yaml").write_text(QUOTAS)
     return tmp_path
@@ -77,8 +83,10 @@ def test_when_was_alice_throttled(folder: Path, run: Run) -> None:
     quotas = "--quotas", folder / "quotas.yaml"
     (episode,) = asked(run, folder, "--user", "alice", *quotas)["episodes"]
     assert episode["rules"] == ["produce 3 user alice", "request 6 user <default>"]
-    _, out, _ = run("episodes", folder, "--user", "alice", "--time-zone", "Europe/Berlin")  # fmt: skip
-    assert " ".join(out.splitlines()[1].split()) == "2023-11-14 23:44:20 3 min 2 s alice / app 1 produce unknown 4 5 s 2 s"  # fmt: skip
+    _, out, _ = run("episodes", folder, "--user", "alice", "--time-zone", "Europe/Berlin")
+    assert (
+        " ".join(out.splitlines()[1].split()) == "2023-11-14 23:44:20 3 min 2 s alice / app 1 produce unknown 4 5 s 2 s"
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +111,7 @@ def test_not_throttled_is_said_only_of_what_the_log_covers(
     times = ("--begin", f"2023-11-14T{begin}", "--end", f"2023-11-14T{end}+00:00")
     found = asked(run, folder, "--user", "alice", *times)
     assert found["throttled"] is throttled
-    covered = [(each["broker"], each["begin"], each["end"]) for each in found["not_covered"]]  # fmt: skip
+    covered = [(each["broker"], each["begin"], each["end"]) for each in found["not_covered"]]
     assert covered == gaps
     _, out, _ = run("episodes", folder, "--user", "alice", *times)
     assert ("no throttle was logged" in out) is (throttled is False)
@@ -116,10 +124,13 @@ def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> 
     source.append("late", requests({"timestamp": START_MS, "throttle_ms": 9}))
     made = History.create(str(folder))
     History(detail=made.detail, seconds=made.seconds).update(source)
-    found = asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")  # fmt: skip
+    found = asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")
     assert found["throttled"] is None
     made.update(source)
-    assert asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")["throttled"] is False  # fmt: skip
+    assert (
+        asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")["throttled"]
+        is False
+    )
 
 
 def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
@@ -165,7 +176,7 @@ def exporter() -> Iterator[str]:
     bob = usage(user="bob", throttle_time_seconds=2.0)
     episodes = Episodes()
     for at, shown in ((0, [alice]), (30, [alice, bob]), (60, []), (100, []), (130, [])):
-        last = replace(snapshot(*shown, sources=(health(up=at != 60),)), taken_at=NOW + at)  # fmt: skip
+        last = replace(snapshot(*shown, sources=(health(up=at != 60),)), taken_at=NOW + at)
         episodes.note(last)
 
     class Api(Handler):
@@ -182,16 +193,22 @@ def test_a_running_exporter(exporter: str, run: Run) -> None:
     """All parts of its answer; what it cannot know is null, and its gaps are said."""
     found = asked(run, "--exporter", exporter)
     alice, bob = found["episodes"]
-    assert (alice["began_at"], alice["ended_at"], alice["ongoing"]) == (NOW, NOW + 30, False)  # fmt: skip
-    assert (alice["rules"], alice["throttled_requests"], alice["longest_throttle_seconds"]) == (["3 user alice"], None, 0.5)  # fmt: skip
+    assert (alice["began_at"], alice["ended_at"], alice["ongoing"]) == (NOW, NOW + 30, False)
+    assert (alice["rules"], alice["throttled_requests"], alice["longest_throttle_seconds"]) == (
+        ["3 user alice"],
+        None,
+        0.5,
+    )
     assert (bob["user"], bob["rules"]) == ("bob", None)
-    assert found["not_covered"] == [{"broker": None, "begin": NOW + 30, "end": NOW + 60}]  # fmt: skip
+    assert found["not_covered"] == [{"broker": None, "begin": NOW + 30, "end": NOW + 60}]
     _, out, _ = run("episodes", "--exporter", exporter, "--user", "alice")
     assert "2026-11-21 09:03:00  30 s    user alice  1     produce  3 user alice" in out
-    assert "nothing was seen from 2026-11-21 09:03:30 UTC to 2026-11-21 09:04:00 UTC" in out  # fmt: skip
-    quiet = ("--user", "carol", "--begin", "2026-11-21T09:04:10", "--end", "2026-11-21T09:05")  # fmt: skip
+    assert "nothing was seen from 2026-11-21 09:03:30 UTC to 2026-11-21 09:04:00 UTC" in out
+    quiet = ("--user", "carol", "--begin", "2026-11-21T09:04:10", "--end", "2026-11-21T09:05")
     _, out, _ = run("episodes", "--exporter", exporter, *quiet)
-    assert out == "no throttle was seen from 2026-11-21 09:04:10 UTC to 2026-11-21 09:05:00 UTC\n"  # fmt: skip
-    before = asked(run, "--exporter", exporter, "--user", "carol", "--begin", "2026-11-21T09:00", "--end", "2026-11-21T09:03:20")  # fmt: skip
+    assert out == "no throttle was seen from 2026-11-21 09:04:10 UTC to 2026-11-21 09:05:00 UTC\n"
+    before = asked(
+        run, "--exporter", exporter, "--user", "carol", "--begin", "2026-11-21T09:00", "--end", "2026-11-21T09:03:20"
+    )
     assert before["throttled"] is None
     assert before["not_covered"] == [{"broker": None, "begin": NOW - 180, "end": NOW}]

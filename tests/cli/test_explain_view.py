@@ -24,9 +24,7 @@ def printed(user: str, client_id: str | None, *more: QuotaEntity) -> str:
     rules = {QuotaType.PRODUCE: QuotaRules(dict.fromkeys(own, 1.0))}
     explanations = explain(Limits(rules=rules, read_at=0.0), user, client_id)
     output = io.StringIO()
-    Console(file=output, force_terminal=False, width=120).print(
-        as_table(user, client_id, explanations)
-    )
+    Console(file=output, force_terminal=False, width=120).print(as_table(user, client_id, explanations))
     return output.getvalue()
 
 
@@ -65,9 +63,7 @@ PAIRS = QuotaEntity("alice", DEFAULT)
         ("x", (QuotaEntity(None, "x"),), "7 client-id x decides, 1 B/s; without it: unlimited; counted for all users with client-id x together"),
     ],
 )  # fmt: skip
-def test_what_decides_in_a_sentence(
-    client_id: str | None, rules: tuple[QuotaEntity, ...], sentence: str
-) -> None:
+def test_what_decides_in_a_sentence(client_id: str | None, rules: tuple[QuotaEntity, ...], sentence: str) -> None:
     """Any client-id, a client that sends none, and one that a quota names are three things."""
     whole = " ".join(printed("alice", client_id, *rules).split())
     assert f"produce: {sentence}" in whole
@@ -116,16 +112,9 @@ def test_the_limit_of_strimzis_plugin_has_its_rule(
     by_node: dict[str, float], sentence: str, shared: dict[str, float | None]
 ) -> None:
     """The client's own limit stays unknown: it may be an excluded principal."""
-    nodes = [
-        NodeUsage(broker=node, static_limits={QuotaType.REQUEST: bound})
-        for node, bound in by_node.items()
-    ]
+    nodes = [NodeUsage(broker=node, static_limits={QuotaType.REQUEST: bound}) for node, bound in by_node.items()]
     explanations = explain(UNDER_PLUGIN, "alice", "a", nodes)
-    (text,) = (
-        explained.sentence(each, "alice", "a")
-        for each in explanations
-        if each.quota_type is QuotaType.REQUEST
-    )
+    (text,) = (explained.sentence(each, "alice", "a") for each in explanations if each.quota_type is QuotaType.REQUEST)
     assert text.startswith(f"request: {sentence}")
     assert text.endswith("(client.quota.callback.static.request)") == bool(by_node)
     quotas = json.loads(json.dumps(as_json("alice", "a", explanations, {})))["quotas"]

@@ -100,12 +100,8 @@ def test_a_command_names_the_extra_that_it_lacks(extra: str, tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stderr
     ends = dict(zip(COMMANDS, json.loads(done.stdout), strict=True))
-    lacking = {
-        line: end for line, end in ends.items() if "pip install 'quotascope" in end[1]
-    }
-    assert lacking.keys() == {
-        line for line, needed in COMMANDS.items() if needed not in {"", extra}
-    }
+    lacking = {line: end for line, end in ends.items() if "pip install 'quotascope" in end[1]}
+    assert lacking.keys() == {line for line, needed in COMMANDS.items() if needed not in {"", extra}}
     for line, (code, err) in lacking.items():
         assert err.endswith(f": pip install 'quotascope[{COMMANDS[line]}]'\n")
         assert (code, err.count("\n")) == (1, 1), err

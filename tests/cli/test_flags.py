@@ -60,19 +60,14 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from _commands(each, f"{path} {name}")
 
 
-@pytest.mark.parametrize(
-    ("path", "command"), [*_commands(typer.main.get_command(app), "quotascope")]
-)
+@pytest.mark.parametrize(("path", "command"), [*_commands(typer.main.get_command(app), "quotascope")])
 def test_examples_use_flags_of_their_command(path: str, command: Any) -> None:
     """Each command has examples; a renamed flag would leave behind ones that fail."""
     assert "Examples:" in command.epilog
     assert re.search(rf"\b{path.rsplit(maxsplit=1)[-1]}\b", command.epilog)
     flags = {flag for _, option in _options(command, path) for flag in option.opts}
     for line in (command.epilog or "").splitlines():
-        ours = (
-            line.partition(f"{path} ")[2]
-            or line.partition(path.removeprefix("quotascope") + " ")[2]
-        )
+        ours = line.partition(f"{path} ")[2] or line.partition(path.removeprefix("quotascope") + " ")[2]
         used = re.findall(r"(?<=\s)--?[a-z][a-z.-]*", f" {ours.partition('|')[0]}")
         assert {*used} <= flags, line
 

@@ -37,7 +37,10 @@ def test_options(run: Run, asked: list[Any]) -> None:
     """They go to the source, the trigger and the reading of lines; each batch is a line of output."""
     more = ["--option", "kafka.ssl.key=a=b", "--option", "startingOffsets=latest"]
     code, out, _ = run(*command(*more, "--broker", "7", "--once", "--buckets", "3"))
-    assert (code, out) == (0, "batch 3: 5 lines: 4 requests added, 0 second lines of forwarded requests, 0 known before, 1 quarantined\n")  # fmt: skip
+    assert (code, out) == (
+        0,
+        "batch 3: 5 lines: 4 requests added, 0 second lines of forwarded requests, 0 known before, 1 quarantined\n",
+    )
     (((source, into, checkpoint, options), keywords),) = asked
     assert (into, checkpoint) == ("/u", "/u/stream-t")
     assert source == {
@@ -81,9 +84,7 @@ def test_how_often(run: Run, asked: list[Any]) -> None:
         ("a.log", ["--option", "a=b"], 2, "--option"),
     ],
 )
-def test_mistakes(
-    run: Run, asked: list[Any], logs: str, options: list[str], code: int, message: str
-) -> None:
+def test_mistakes(run: Run, asked: list[Any], logs: str, options: list[str], code: int, message: str) -> None:
     """They are named before Spark is asked anything, without secrets."""
     found, _, err = run(*command(*options, logs=logs))
     assert found == code
@@ -92,9 +93,7 @@ def test_mistakes(
     assert asked == []
 
 
-def test_what_ends_the_stream(
-    run: Run, asked: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_ends_the_stream(run: Run, asked: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Is a message and an exit code."""
     error: PipelineError = NoTable("/u")
 

@@ -47,7 +47,7 @@ def log_of(version: str, edit: str = "") -> str:
 def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Histories of 4.3.1, of 4.4.0, of both, and of a log that names no release; and the limit that throttled."""
     folder = tmp_path_factory.mktemp("month")
-    logs = {"4.3.1": [log_of("4.3.1")], "4.4.0": [log_of("4.4.0")], "silent": [log_of("4.3.1", "other")]}  # fmt: skip
+    logs = {"4.3.1": [log_of("4.3.1")], "4.4.0": [log_of("4.4.0")], "silent": [log_of("4.3.1", "other")]}
     logs["both"] = [*logs["4.4.0"], *logs["4.3.1"]]
     for name, texts in logs.items():
         (folder / f"{name}.log").write_text("".join(texts))
@@ -58,7 +58,7 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def told(usage: Path, *options: str, of: str = "4.4.0") -> dict[str, Any]:
     """What what-if says."""
-    done = quotascope(usage, "whatif", of, "--candidates", "candidates.yaml", "--json", *options)  # fmt: skip
+    done = quotascope(usage, "whatif", of, "--candidates", "candidates.yaml", "--json", *options)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -83,8 +83,8 @@ def test_the_release_that_wrote_the_log_is_followed(
 def test_a_log_of_two_releases_follows_the_newer(usage: Path) -> None:
     """It says which other one the log names; a closed loop likewise."""
     found = told(usage, "--mode", "closed", of="both")
-    assert found["kafka"] == {"version": "4.4", "known_by": "log", "also_named": ["4.3"]}  # fmt: skip
-    assert "as the log says (the newest that it names; some of it is of 4.3)" in " ".join(found["notes"])  # fmt: skip
+    assert found["kafka"] == {"version": "4.4", "known_by": "log", "also_named": ["4.3"]}
+    assert "as the log says (the newest that it names; some of it is of 4.3)" in " ".join(found["notes"])
 
 
 def test_the_newest_release_is_followed_where_none_is_named(usage: Path) -> None:
@@ -108,7 +108,7 @@ def test_terminal_and_page_name_the_release(usage: Path) -> None:
     """So do the table and the pages of both commands."""
     done = quotascope(usage, "whatif", "4.4.0", "--candidates", "candidates.yaml")
     assert "follow Kafka 4.4, as the log says" in " ".join(done.stdout.split())
-    whatif = ("whatif", "4.4.0", "--candidates", "candidates.yaml", "--kafka-version", "4.3")  # fmt: skip
+    whatif = ("whatif", "4.4.0", "--candidates", "candidates.yaml", "--kafka-version", "4.3")
     recommend = ("recommend", "4.3.1", "--short-log")
     for command, why in ((whatif, "--kafka-version"), (recommend, "the log")):
         done = quotascope(usage, *command, "--html", "-")
@@ -118,7 +118,7 @@ def test_terminal_and_page_name_the_release(usage: Path) -> None:
 @pytest.mark.parametrize("text", ["latest", "4", "4.4\n4.3"])
 def test_no_release(usage: Path, text: str) -> None:
     """What is no version is refused with an example."""
-    done = quotascope(usage, "whatif", "4.4.0", "--candidates", "candidates.yaml", "--kafka-version", text)  # fmt: skip
+    done = quotascope(usage, "whatif", "4.4.0", "--candidates", "candidates.yaml", "--kafka-version", text)
     assert done.returncode == 2
     assert "Invalid value for --kafka-version" in done.stderr
     assert "Traceback" not in done.stderr

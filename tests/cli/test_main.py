@@ -33,9 +33,7 @@ def test_nothing_shows_the_help(run: Run) -> None:
     assert "explain" in out + err
 
 
-@pytest.mark.parametrize(
-    "arguments", [["servee"], ["serve", "--prot", "1"], ["serve", "--port", "x"]]
-)
+@pytest.mark.parametrize("arguments", [["servee"], ["serve", "--prot", "1"], ["serve", "--port", "x"]])
 def test_wrong_usage_is_exit_code_2(run: Run, arguments: list[str]) -> None:
     """A typing mistake is told apart from something that failed."""
     code, out, err = run(*arguments)
@@ -58,12 +56,8 @@ def test_example_can_be_checked(run: Run, tmp_path: Path) -> None:
     assert run("config", "check", str(file)) == (0, f"{file}: fine, 1 source\n", "")
 
 
-@pytest.mark.parametrize(
-    "error", [ConfigError("q.yaml", ["line 1: no"]), LibraryMissing("kafka-python")]
-)
-def test_errors_are_one_message(
-    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+@pytest.mark.parametrize("error", [ConfigError("q.yaml", ["line 1: no"]), LibraryMissing("kafka-python")])
+def test_errors_are_one_message(run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """What we know to go wrong ends with its message and exit code 1."""
     fail_with(error, monkeypatch)
     assert run() == (1, "", f"quotascope: {error}\n")
@@ -115,9 +109,7 @@ def test_help_is_quick() -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "status", "explain"])
-def test_every_command_reaches_kafka_in_the_same_way(
-    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_reaches_kafka_in_the_same_way(run: Run, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is needed to connect can be said to each of them, not to one alone."""
     monkeypatch.setenv("COLUMNS", "200")
     _, shown, _ = run(command, "--help")

@@ -42,9 +42,7 @@ def _said(*arguments: str) -> str:
 def test_a_group_is_filled_with_what_was_given() -> None:
     """Each field of a group, and of a group in it, is an option of its own, with its default."""
     assert _said("home") == "home False None 7 False"
-    assert _said("home", "--speed", "9", "--name", "x", "--last") == (
-        "home False x 9 True"
-    )
+    assert _said("home", "--speed", "9", "--name", "x", "--last") == ("home False x 9 True")
 
 
 def test_options_stand_where_the_group_stands() -> None:

@@ -22,9 +22,7 @@ def test_a_terminal_gets_no_control_characters(
     assert capsys.readouterr().out == f'user,rows\n"{escaped}",1\nJürgen 東京,2\n'
 
 
-def test_files_and_pipes_get_names_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_and_pipes_get_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What another program reads holds what the log held."""
     file = tmp_path / "rows.csv"
     outputs.put(file, NAMES)
@@ -53,9 +51,7 @@ def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
         outputs.check(outputs.STDOUT, outputs.STDOUT)
 
 
-def test_a_file_is_replaced_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the disk is full, what was there before is still there, and nothing else; its mode stays."""
     file = tmp_path / "page.html"
     file.write_text("before")

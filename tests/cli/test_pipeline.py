@@ -19,7 +19,7 @@ CAPTURE = ROOT / "tests" / "pipeline" / "captures" / "kafka-4.3.1-request.log.gz
 
 def blocks(page: Path) -> list[str]:
     """The commands of a page that run as they stand."""
-    return re.findall(r"^```bash\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)  # fmt: skip
+    return re.findall(r"^```bash\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def bash(script: str, folder: Path) -> str:
@@ -56,7 +56,7 @@ def test_documented_commands_run_as_they_stand(tried: tuple[Path, str]) -> None:
         assert (folder / page).read_text(encoding="utf-8").startswith("<!doctype html>")
     with (folder / "whatif.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["candidate"] for row in rows} >= {"as it was", "each user producer_byte_rate=20000"}  # fmt: skip
+    assert {row["candidate"] for row in rows} >= {"as it was", "each user producer_byte_rate=20000"}
 
 
 def test_candidate_of_twice_as_much_frees_the_client(tried: tuple[Path, str]) -> None:
@@ -82,11 +82,11 @@ def test_recommended_limits_hit_nobody_longer_than_wanted(
             tried[0],
         )
     )
-    assert {each["user"] for each in told["recommended"]} == {"ANONYMOUS", "alice", "bob", "carol", "svc:team a"}  # fmt: skip
+    assert {each["user"] for each in told["recommended"]} == {"ANONYMOUS", "alice", "bob", "carol", "svc:team a"}
     assert all(hit["share"] <= 0.01 for hit in told["hits"])
     assert all(each["limit"] >= each["lowest"] for each in told["recommended"])
     script = (tried[0] / "set-quotas.sh").read_text(encoding="utf-8")
-    assert [line for line in script.splitlines() if "kafka-configs.sh -" in line] == told["commands"]  # fmt: skip
+    assert [line for line in script.splitlines() if "kafka-configs.sh -" in line] == told["commands"]
 
 
 @pytest.mark.slow
@@ -101,7 +101,13 @@ def test_reading_a_log_again_adds_nothing(tried: tuple[Path, str]) -> None:
 def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     """What could be read counts, the file is named, and the exit code is 1."""
     (tmp_path / "cut.log.gz").write_bytes(CAPTURE.read_bytes()[:50_000])
-    done = subprocess.run([BIN / "quotascope", "ingest", "cut.log.gz", "--into", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [BIN / "quotascope", "ingest", "cut.log.gz", "--into", "usage"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert "requests added" in done.stdout
     assert "cut.log.gz" in done.stderr
@@ -112,11 +118,19 @@ def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 def test_empty_log_makes_an_empty_history(tmp_path: Path) -> None:
     """Nothing to read and nothing to replay are failures that say so."""
     (tmp_path / "empty.log").touch()
-    done = subprocess.run([BIN / "quotascope", "ingest", "empty.log", "--into", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [BIN / "quotascope", "ingest", "empty.log", "--into", "usage"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert "0 lines: 0 requests added" in done.stdout
     assert "all files are empty" in done.stderr
-    done = subprocess.run([BIN / "quotascope", "recommend", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [BIN / "quotascope", "recommend", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "the history is empty" in done.stderr
     assert "Traceback" not in done.stderr
@@ -127,7 +141,13 @@ def test_what_is_no_request_log_is_called_so(tmp_path: Path) -> None:
     """Where all lines go to quarantine, now or before, the likely mistake is named; one request among them is enough to say nothing."""
     (tmp_path / "server.log").write_text("[2026-11-21 09:02:00,655] INFO started\n")
     for _ in range(2):
-        done = subprocess.run([BIN / "quotascope", "ingest", "server.log", "--into", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+        done = subprocess.run(
+            [BIN / "quotascope", "ingest", "server.log", "--into", "usage"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 1
         assert "server.log seems to hold the log of another logger" in done.stderr
         assert "give the log of kafka.request.logger at DEBUG" in done.stderr
@@ -135,15 +155,11 @@ def test_what_is_no_request_log_is_called_so(tmp_path: Path) -> None:
     assert "1 requests added" in bash(script, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "command", ["whatif usage --candidates candidates.yaml", "recommend usage"]
-)
-def test_outputs_that_cannot_be_written_are_told_first(
-    tmp_path: Path, command: str
-) -> None:
+@pytest.mark.parametrize("command", ["whatif usage --candidates candidates.yaml", "recommend usage"])
+def test_outputs_that_cannot_be_written_are_told_first(tmp_path: Path, command: str) -> None:
     """Before anything is read: here there is not even a history."""
     arguments = [*command.split(), "--html", "no/page.html"]
-    done = subprocess.run([BIN / "quotascope", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run([BIN / "quotascope", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "no/page.html: No such file or directory" in done.stderr
     assert "Traceback" not in done.stderr

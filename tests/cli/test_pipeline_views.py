@@ -39,11 +39,7 @@ def printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 @pytest.fixture(scope="module")
 def usage(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A minute of three users, of whom one has a terrible name and one makes topics."""
-    rows = [
-        produced(at, 40_000, user=user)
-        for user in ("alice", "bob", HOSTILE)
-        for at in range(0, 60_000, 1_000)
-    ]
+    rows = [produced(at, 40_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 60_000, 1_000)]
     rows += [mutated(at, 30, user="alice") for at in range(0, 60_000, 10_000)]
     return make_folder(tmp_path_factory.mktemp("views") / "usage", rows)
 
@@ -52,14 +48,12 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> str:
 def candidates(tmp_path: Path) -> Path:
     """Seven candidates: more than the terminal has room for."""
     file = tmp_path / "candidates.yaml"
-    grid = {"user": "<default>", "key": "producer_byte_rate", "values": [n * 10_000 for n in range(1, 8)]}  # fmt: skip
+    grid = {"user": "<default>", "key": "producer_byte_rate", "values": [n * 10_000 for n in range(1, 8)]}
     file.write_text(yaml.safe_dump({"grid": [grid]}), encoding="utf-8")
     return file
 
 
-def test_whatif_fits_a_terminal(
-    usage: str, candidates: Path, printed: Callable[..., str]
-) -> None:
+def test_whatif_fits_a_terminal(usage: str, candidates: Path, printed: Callable[..., str]) -> None:
     """Candidates below, clients beside each other; what does not fit is counted, and names cannot move the cursor."""
     out = printed("whatif", usage, "--candidates", candidates)
     assert max(map(len, out.splitlines())) <= 80
@@ -72,16 +66,14 @@ def test_whatif_fits_a_terminal(
 
 
 @pytest.mark.parametrize("by", ["client", "api", "topic"])
-def test_blame_fits_a_terminal(
-    by: str, tmp_path: Path, printed: Callable[..., str]
-) -> None:
+def test_blame_fits_a_terminal(by: str, tmp_path: Path, printed: Callable[..., str]) -> None:
     """A culprit with a terrible name in rows, victims in columns, and what is left in a row of its own; brokers beyond ten are counted."""
-    brokers = [{**each, "broker": f"b{number}"} for number in range(12) for each in saturated("erin", seconds=1)]  # fmt: skip
+    brokers = [{**each, "broker": f"b{number}"} for number in range(12) for each in saturated("erin", seconds=1)]
     folder = stored(tmp_path, [*saturated(HOSTILE), *brokers])
     out = printed("blame", folder, "--by", by, "--io-threads", 1)
     assert max(map(len, out.splitlines())) <= 80
     words = " ".join(out.split())
-    assert "held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each." in words  # fmt: skip
+    assert "held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each." in words
     assert {"client": "alert('hit')", "api": "Produce", "topic": "raw"}[by] in out
     assert "not in the log" in out
     assert "and 3 more brokers" in out
@@ -89,9 +81,7 @@ def test_blame_fits_a_terminal(
     assert "\u202e" not in out
 
 
-def test_whatif_shows_unlimited_and_unthrottled_apart(
-    usage: str, tmp_path: Path, printed: Callable[..., str]
-) -> None:
+def test_whatif_shows_unlimited_and_unthrottled_apart(usage: str, tmp_path: Path, printed: Callable[..., str]) -> None:
     """A client under a limit that never throttles it is throttled for 0 s; one without a limit has none, and what an open loop does not measure is null."""
     file = tmp_path / "candidates.yaml"
     made = [
@@ -102,7 +92,7 @@ def test_whatif_shows_unlimited_and_unthrottled_apart(
     file.write_text(yaml.safe_dump({"candidates": [*made, bob]}), encoding="utf-8")
     asked = ("whatif", usage, "--candidates", file)
     out = printed(*asked)
-    rows = {line.split()[0]: line.split() for line in out.splitlines() if "app1" in line}  # fmt: skip
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if "app1" in line}
     assert rows["alice"][-3:] == ["0", "s", "-"]
     assert rows["bob"][-5:-2] == ["produce", "-", "-"]
     assert "-: unlimited under this candidate" in out
@@ -110,7 +100,7 @@ def test_whatif_shows_unlimited_and_unthrottled_apart(
     for row in (*read["candidates"], *read["results"]):
         assert row["late_ms"] is row["unsent_requests"] is None
         assert row["muted_ms"] is not None
-    closed = json.loads(printed(*asked, "--mode", "closed", "--json"))  # fmt: skip
+    closed = json.loads(printed(*asked, "--mode", "closed", "--json"))
     assert all(row["late_ms"] is not None for row in closed["results"])
     for mode, cells in (("open", {""}), ("closed", {"0"})):
         text = printed(*asked, "--mode", mode, "--csv", "-")
@@ -119,9 +109,7 @@ def test_whatif_shows_unlimited_and_unthrottled_apart(
         assert all(row["muted_ms"].isdigit() for row in found)
 
 
-def test_whatif_shows_delays(
-    usage: str, tmp_path: Path, printed: Callable[..., str]
-) -> None:
+def test_whatif_shows_delays(usage: str, tmp_path: Path, printed: Callable[..., str]) -> None:
     """In closed loop: by how much each candidate makes requests later, and how many it keeps back; open loop has no such thing."""
     file = tmp_path / "candidates.yaml"
     grid = {"user": "<default>", "key": "producer_byte_rate", "values": [400, 10_000]}
@@ -139,40 +127,56 @@ def test_whatif_shows_delays(
     assert "later by" not in printed(*asked)
 
 
-def test_whatif_prints_one_thing_at_a_time(
-    usage: str, candidates: Path, printed: Callable[..., str]
-) -> None:
+def test_whatif_prints_one_thing_at_a_time(usage: str, candidates: Path, printed: Callable[..., str]) -> None:
     """With - as a file, standard output holds that document and nothing else."""
-    out = printed("whatif", usage, "--candidates", candidates, "--json")  # fmt: skip
+    out = printed("whatif", usage, "--candidates", candidates, "--json")
     assert len(json.loads(out)["candidates"]) == 7
-    out = printed("whatif", usage, "--candidates", candidates, "--csv", "-")  # fmt: skip
+    out = printed("whatif", usage, "--candidates", candidates, "--csv", "-")
     assert out.startswith('"candidate",')
 
 
-def test_recommend_fits_a_terminal(
-    usage: str, tmp_path: Path, printed: Callable[..., str]
-) -> None:
+def test_recommend_fits_a_terminal(usage: str, tmp_path: Path, printed: Callable[..., str]) -> None:
     """Limits beside the configured ones, what would change, throttled clients; a command is one line, to be copied."""
     now = tmp_path / "now.yaml"
-    rules = [{"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000}, {"user": "bob", "producer_byte_rate": 9_000}]  # fmt: skip
+    rules = [
+        {"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000},
+        {"user": "bob", "producer_byte_rate": 9_000},
+    ]
     now.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
     out = printed("recommend", usage, "--short-log", "--quotas", now)
     lines = out.splitlines()
     commands = [line for line in lines if line.startswith("kafka-configs.sh ")]
     assert len(commands) == 3
     assert max(len(line) for line in lines if line not in commands) <= 80
-    for words in ("The log covers 1 min ", "in 1 of the 168 hours", "less than a day", "0 of 186 requests (0 %)", "What would change", "~ producer_byte_rate 9000 -> ", "alice / app1", "none of which was run", "Nothing was applied."):  # fmt: skip
+    for words in (
+        "The log covers 1 min ",
+        "in 1 of the 168 hours",
+        "less than a day",
+        "0 of 186 requests (0 %)",
+        "What would change",
+        "~ producer_byte_rate 9000 -> ",
+        "alice / app1",
+        "none of which was run",
+        "Nothing was applied.",
+    ):
         assert words in out, words
     assert "\u202e" not in out
 
 
-def test_recommend_writes_files(
-    usage: str, tmp_path: Path, printed: Callable[..., str]
-) -> None:
+def test_recommend_writes_files(usage: str, tmp_path: Path, printed: Callable[..., str]) -> None:
     """A page, a table, a document, a script and manifests, all at once, beside what is shown."""
-    files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json-file", "commands", "strimzi")}  # fmt: skip
+    files = {name: tmp_path / f"out.{name}" for name in ("html", "csv", "json-file", "commands", "strimzi")}
     options = [each for name, file in files.items() for each in (f"--{name}", file)]
-    out = printed("recommend", usage, "--short-log", *options, "--key", "producer_byte_rate", "--floor", "producer_byte_rate=77000")  # fmt: skip
+    out = printed(
+        "recommend",
+        usage,
+        "--short-log",
+        *options,
+        "--key",
+        "producer_byte_rate",
+        "--floor",
+        "producer_byte_rate=77000",
+    )
     assert "3 limits" in out
     assert "77 kB/s" in out
     assert all(file.stat().st_size > 100 for file in files.values())
@@ -188,9 +192,7 @@ def test_recommend_writes_files(
     ],
     ids=["short log", "no folder"],
 )  # fmt: skip
-def test_recommend_fails(
-    options: list[str], messages: list[str], usage: str, run: Run
-) -> None:
+def test_recommend_fails(options: list[str], messages: list[str], usage: str, run: Run) -> None:
     """With one line that says what to do, and exit code 1; nothing is printed."""
     code, out, err = run("recommend", usage, *options)
     assert (code, out) == (1, "")
@@ -207,7 +209,9 @@ def test_progress_is_shown_on_a_terminal(usage: str) -> None:
         "--short-log",
         "--json",
     ]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"})  # fmt: skip
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"}
+    )
     os.close(theirs)
     shown = os.read(ours, 100_000).decode()
     os.close(ours)

@@ -41,9 +41,7 @@ async def test_the_table_agrees_with_the_metrics() -> None:
         )
     )
     rows = rendered(view(snapshot, 100), 100).split("\n")
-    row = next(
-        line for line in rows if line.startswith("dana / notebook") and "fetch" in line
-    )
+    row = next(line for line in rows if line.startswith("dana / notebook") and "fetch" in line)
     assert f" {used:.0%} 4 <default> / notebook " in row
     assert row.split()[-4:] == [f"{delay:.2f}", "s", f"{waited:.1f}", "s"]
 
@@ -64,7 +62,7 @@ async def test_as_many_rows_as_there_is_room_for() -> None:
     for height in range(1, every + 10):
         text = rendered(view(snapshot, 100, height), 100).rstrip("\n")
         lines = text.split("\n")
-        rows = [line for line in lines[:-1] if re.search(r" (produce|fetch|request|controlle)", line)]  # fmt: skip
+        rows = [line for line in lines[:-1] if re.search(r" (produce|fetch|request|controlle)", line)]
         assert lines[-1].startswith("muted now: ")
         assert len(rows) == min(max(1, height - 4), every)
 
@@ -123,16 +121,11 @@ async def test_farewell() -> None:
 CONFIG = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}})
 
 
-async def test_ends_when_its_time_is_over(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ends_when_its_time_is_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """With no time at all it still says where it is, shows the table once, and takes its leave."""
     monkeypatch.delenv("COLUMNS", raising=False)
     await play(CONFIG, 0)
     lines = capsys.readouterr().out.splitlines()
-    assert any(
-        re.match(r"For Prometheus: http://127\.0\.0\.1:\d+/metrics", line)
-        for line in lines
-    )
+    assert any(re.match(r"For Prometheus: http://127\.0\.0\.1:\d+/metrics", line) for line in lines)
     assert len([line for line in lines if line.startswith("entity ")]) == 1
     assert lines[-1].startswith("The demo ended after 0 s.")

@@ -26,9 +26,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 @pytest.fixture
-async def exporter(
-    tmp_path: Path, certificates: Certificates
-) -> AsyncIterator[Exporter]:
+async def exporter(tmp_path: Path, certificates: Certificates) -> AsyncIterator[Exporter]:
     """One that asks for both."""
     section = tls_section(
         certificates,

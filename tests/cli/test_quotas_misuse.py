@@ -19,9 +19,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--help"], 0),
     ],
 )
-def test_a_misused_diff_does_not_end_as_if_there_were_differences(
-    run: Run, words: list[str], code: int
-) -> None:
+def test_a_misused_diff_does_not_end_as_if_there_were_differences(run: Run, words: list[str], code: int) -> None:
     """Its exit code 2 means that they differ; a CI job has to distinguish the two."""
     assert run("quotas", "diff", *words)[0] == code
 

@@ -31,9 +31,7 @@ RULE = RuleUsage(
 def test_an_address_under_a_rule_is_shown_once() -> None:
     """However many brokers measure it, with the fullest."""
     text = rendered(as_table([RULE], known=True), 90)
-    assert " ".join(text.splitlines()[1].split()).endswith(
-        "ip <default> connect 10.0 conn/s ██████░ 90% 10.0.0.1"
-    )
+    assert " ".join(text.splitlines()[1].split()).endswith("ip <default> connect 10.0 conn/s ██████░ 90% 10.0.0.1")
 
 
 def test_a_narrow_terminal_shows_whom_a_rule_is_for() -> None:
@@ -67,10 +65,7 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
             IpImpact(ip="10.0.0.5", usage=None, before=inf, after=inf),
         ],
     )
-    lines = [
-        " ".join(line.split())
-        for line in rendered(view(changes, affected, 9), 90).splitlines()
-    ]
+    lines = [" ".join(line.split()) for line in rendered(view(changes, affected, 9), 90).splitlines()]
     assert "ip 10.0.0.1 connect 12.0 conn/s unlimited 10.0 conn/s 120%" in lines
     assert "ip 10.0.0.2 connect ? ? 10.0 conn/s ?" in lines
     assert "ip 10.0.0.3 connect 0.00 conn/s 20.0 conn/s unlimited -" in lines
@@ -114,9 +109,7 @@ def test_limits_of_the_affected_for_programs() -> None:
 def test_nobody_and_too_many_are_told() -> None:
     """A table that is cut says so."""
     changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
-    assert "no client that is measured now is affected" in rendered(
-        view(changes, Affected([], []), 9), 90
-    )
+    assert "no client that is measured now is affected" in rendered(view(changes, Affected([], []), 9), 90)
     one = IpImpact(ip="10.0.0.1", usage=12.0, before=None, after=10.0)
     cut = rendered(view(changes, Affected([], [one, one]), 0), 90)
     assert "and 2 more: --top shows more" in cut
@@ -153,9 +146,7 @@ def of_client(**known: Any) -> RuleUsage:
     ],
     ids=["unknown", "none", "unknown use", "zero", "overruled"],
 )
-def test_unknown_none_and_zero(
-    rule: RuleUsage, used: float | None, hits: int | None, row: str
-) -> None:
+def test_unknown_none_and_zero(rule: RuleUsage, used: float | None, hits: int | None, row: str) -> None:
     """The clients under a rule, and its utilization: text and JSON distinguish unknown from none."""
     assert listed(rule) == f"7 client-id app produce 1.00 kB/s {row}"
     (found,) = as_json([rule])
@@ -167,5 +158,5 @@ def test_unknown_none_and_zero(
 @pytest.mark.parametrize("name", ["team[prod]", "x[/y]"])
 def test_markup_in_a_rule_is_text(name: str) -> None:
     """Rich would leave it out, or fail."""
-    rule = RuleUsage(entity=QuotaEntity(name), key="producer_byte_rate", value=1e3, hits=())  # fmt: skip
+    rule = RuleUsage(entity=QuotaEntity(name), key="producer_byte_rate", value=1e3, hits=())
     assert f"3 user {name} produce" in listed(rule)

@@ -105,13 +105,9 @@ def test_reload_loses_no_scrape(agent: Serve, tmp_path: Path) -> None:
         with Scrapes(service.url) as scrapes:
             good = SETTINGS.format(sources=f"{a}, {b}", timeout=4, every="20ms")
             changed = service.reload(good, "configuration was read again")
-            bad = service.reload(
-                good + "otlp: {timeout_seconds: soon}", "cannot be used"
-            )
+            bad = service.reload(good + "otlp: {timeout_seconds: soon}", "cannot be used")
             kept = service.page()
-            service.reload(
-                SETTINGS.format(sources=b, timeout=4, every="20ms"), "was read again"
-            )
+            service.reload(SETTINGS.format(sources=b, timeout=4, every="20ms"), "was read again")
             last = service.page()
         service.process.send_signal(signal.SIGTERM)
         service.process.communicate()

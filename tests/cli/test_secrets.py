@@ -71,9 +71,7 @@ def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
     assert canaries.found_in("nothing") == []
 
 
-def planted(
-    folder: Path, canaries: Canaries, urls: list[str], **server: Any
-) -> dict[str, Any]:
+def planted(folder: Path, canaries: Canaries, urls: list[str], **server: Any) -> dict[str, Any]:
     """A configuration with a secret wherever there can be one; the last agent cannot be reached."""
     new, file = canaries.new, partial(canaries.file, folder)
     sources = [
@@ -84,9 +82,7 @@ def planted(
             "headers": {"X-Token": new()},
             "header_files": {"X-Other-Token": file()},
         }
-        for number, (url, login) in enumerate(
-            zip(urls, ({"password": new()}, {"password_file": file()}), strict=True)
-        )
+        for number, (url, login) in enumerate(zip(urls, ({"password": new()}, {"password_file": file()}), strict=True))
     ]
     return {
         "sources": sources,
@@ -155,7 +151,7 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
     environ = {"CANARY": canaries.new()}
     login = base64.b64encode(f"prometheus:{PASSWORD}".encode()).decode()
     right = {"Authorization": f"Basic {login}"}
-    wrong = {"Authorization": f"Basic {base64.b64encode(canaries.new().encode()).decode()}"}  # fmt: skip
+    wrong = {"Authorization": f"Basic {base64.b64encode(canaries.new().encode()).decode()}"}
     said: list[str] = []
     with subprocess.Popen(
         [QUOTASCOPE, "serve", "--config", config],
@@ -222,7 +218,7 @@ def test_no_message_about_a_mistake_repeats_a_secret(tmp_path: Path) -> None:
     ]
     for shape in shapes:
         given = planted(tmp_path, canaries, urls)
-        given["sources"][0]["tls"] = {"key_password": canaries.new(), "ca_file": str(made.ca)}  # fmt: skip
+        given["sources"][0]["tls"] = {"key_password": canaries.new(), "ca_file": str(made.ca)}
         text = yaml.safe_dump(given)
         for word in canaries.words:
             if word not in text:

@@ -137,6 +137,4 @@ def test_port_in_use() -> None:
         )
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr == (
-        f"quotascope: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
-    )
+    assert done.stderr == (f"quotascope: cannot listen on 127.0.0.1 port {port}: Address already in use\n")

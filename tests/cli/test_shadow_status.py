@@ -25,9 +25,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 Run = Callable[..., tuple[int, str, str]]
 PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
 HOSTILE = "<b>\x1b[2J\n" + "x" * 300
-QUIET = Shadow(
-    name="quiet", evaluated={(PRODUCE, "1"): 7}, throttled={(PRODUCE, "1"): 0}
-)
+QUIET = Shadow(name="quiet", evaluated={(PRODUCE, "1"): 7}, throttled={(PRODUCE, "1"): 0})
 BUSY = Shadow(
     name="half",
     entities=(usage(user="alice", limit=10.0, usage=20.0, throttle_time_seconds=11.0), usage(user=HOSTILE, limit=10.0, usage=1.0)),
@@ -39,11 +37,11 @@ BUSY = Shadow(
 
 def unknown(*reasons: UnevaluatedReason) -> Shadow:
     """One of which nothing is known, for these reasons."""
-    return Shadow(name="dark", unevaluated={(PRODUCE, "1", each): 2 for each in reasons})  # fmt: skip
+    return Shadow(name="dark", unevaluated={(PRODUCE, "1", each): 2 for each in reasons})
 
 
 @pytest.fixture
-def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:  # fmt: skip
+def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
     """Runs the command on a snapshot that an exporter has sent."""
 
     def shown(answer: Snapshot, *more: str) -> tuple[int, str, str]:
@@ -76,9 +74,7 @@ def test_a_pipeline_learns_it_from_the_exit_code(
     assert shown(snapshot(shadows=shadows, **changes))[0] == code
 
 
-def test_entities_stand_beside_what_is_enforced(
-    shown: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entities_stand_beside_what_is_enforced(shown: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are untrusted; JSON has the same."""
     monkeypatch.setenv("COLUMNS", "200")
     given = snapshot(usage(user="alice", limit=1000.0, usage=20.0), shadows=(BUSY,))
@@ -86,11 +82,11 @@ def test_entities_stand_beside_what_is_enforced(
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "half produce 2 1 none" in lines
     assert "half fetch ? ? 3 finer" in lines
-    assert "1 user alice produce 20.0 / 10.0 B/s 200% 11.0 s 1.00 kB/s 0 s" in lines  # fmt: skip
+    assert "1 user alice produce 20.0 / 10.0 B/s 200% 11.0 s 1.00 kB/s 0 s" in lines
     assert "\x1b[2J" not in text
     document = json.loads(shown(given, "--json")[1])["shadows"][0]
     assert document["entities"][1]["user"] == HOSTILE
-    assert document["unevaluated"] == [{"quota_type": "fetch", "broker": "1", "reason": "finer", "entities": 3}]  # fmt: skip
+    assert document["unevaluated"] == [{"quota_type": "fetch", "broker": "1", "reason": "finer", "entities": 3}]
 
 
 @pytest.mark.parametrize(
@@ -103,25 +99,31 @@ def test_entities_stand_beside_what_is_enforced(
         ({QuotaEntity(DEFAULT, DEFAULT): 1.0, QuotaEntity("alice"): 1.0}, "would overrule limits that are set"),
     ],
 )  # fmt: skip
-def test_it_says_how_to_measure_without_a_limit(
-    shown: Run, rules: dict[QuotaEntity, float], advice: str
-) -> None:
+def test_it_says_how_to_measure_without_a_limit(shown: Run, rules: dict[QuotaEntity, float], advice: str) -> None:
     """Not where such a rule would leave clients of levels 6 to 8 unlimited, or where it is there already."""
     given = limits(rules={PRODUCE: QuotaRules(rules)})
     text = shown(snapshot(shadows=(unknown(UnevaluatedReason.FINER),), limits=given))[1]
-    assert f"producer_byte_rate: {'to measure' if 'quotascope' in advice else 'a rule'}" in text.replace("\n", " ")  # fmt: skip
+    assert f"producer_byte_rate: {'to measure' if 'quotascope' in advice else 'a rule'}" in text.replace("\n", " ")
     assert advice in " ".join(text.split())
 
 
 def test_top_and_status_have_a_column_for_shadows() -> None:
     """The longest throttle in any of them, else the highest utilization; no column without shadows."""
-    near = replace(BUSY, name="near", entities=(usage(user="alice", limit=10.0, usage=9.0), usage(user="bob", limit=10.0, usage=4.5)))  # fmt: skip
-    rows = usage(user="alice", limit=1000.0, usage=900.0, throttle_time_seconds=1.0), usage(user="bob", limit=1000.0, usage=900.0), usage(user="carol", limit=1000.0, usage=900.0)  # fmt: skip
+    near = replace(
+        BUSY,
+        name="near",
+        entities=(usage(user="alice", limit=10.0, usage=9.0), usage(user="bob", limit=10.0, usage=4.5)),
+    )
+    rows = (
+        usage(user="alice", limit=1000.0, usage=900.0, throttle_time_seconds=1.0),
+        usage(user="bob", limit=1000.0, usage=900.0),
+        usage(user="carol", limit=1000.0, usage=900.0),
+    )
     given = snapshot(*rows, shadows=(BUSY, near))
     choices = Choices()
     for shown in (view(given, [], 10), screen(given, Trails(), choices, 160, 40)):
         lines = rendered(shown, 160).splitlines()
-        of = {name: next(line for line in lines if name in line) for name in ("alice", "bob", "carol")}  # fmt: skip
+        of = {name: next(line for line in lines if name in line) for name in ("alice", "bob", "carol")}
         assert re.search(r"1.00 s +11.0 s", of["alice"])
         assert re.search(r"0 s +45%", of["bob"])
         assert re.search(r"0 s +- ", of["carol"])

@@ -32,7 +32,18 @@ HOSTILE = 'a\n"b"\\<b>'
 
 def row(**more: Any) -> dict[str, Any]:
     """What a step decided of one client."""
-    return {"candidate": "half", "broker": "1", "user": "alice", "client_id": "app", "quota_type": "produce", "throttled_requests": 2, "throttled_ms": 1_500, "rejected_requests": 0, "rejected_mutations": 0, "step": 1} | more  # fmt: skip
+    return {
+        "candidate": "half",
+        "broker": "1",
+        "user": "alice",
+        "client_id": "app",
+        "quota_type": "produce",
+        "throttled_requests": 2,
+        "throttled_ms": 1_500,
+        "rejected_requests": 0,
+        "rejected_mutations": 0,
+        "step": 1,
+    } | more
 
 
 def collected(counters: ShadowCounters) -> list[Metric]:
@@ -42,13 +53,17 @@ def collected(counters: ShadowCounters) -> list[Metric]:
 
 def shown(counters: ShadowCounters) -> dict[tuple[str, ...], float]:
     """By name and values of labels."""
-    return {(sample.name, *sample.labels.values()): sample.value for metric in collected(counters) for sample in metric.samples}  # fmt: skip
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for metric in collected(counters)
+        for sample in metric.samples
+    }
 
 
 def test_counters() -> None:
     """What was counted before is where they begin; each has the labels that the catalog declares."""
     counters = ShadowCounters([row()], late=3)
-    counters.add([row(), row(quota_type="controller_mutation", user=HOSTILE, rejected_mutations=7)], 1, 12_500)  # fmt: skip
+    counters.add([row(), row(quota_type="controller_mutation", user=HOSTILE, rejected_mutations=7)], 1, 12_500)
     alice = "half", "produce", "1", "alice", "app"
     mutating = "half", "1", HOSTILE, "app"
     assert shown(counters) == {
@@ -62,15 +77,17 @@ def test_counters() -> None:
     }  # fmt: skip
     declared = {family.name: set(family.labels) for family in stream_families()}
     for metric in collected(counters):
-        assert all(set(sample.labels) == declared[sample.name] for sample in metric.samples)  # fmt: skip
+        assert all(set(sample.labels) == declared[sample.name] for sample in metric.samples)
 
 
 def test_pushed() -> None:
     """Over OTLP they have the values and labels of the page, and names that Prometheus translates back."""
-    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, stream_families(), series_of)  # fmt: skip
+    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, stream_families(), series_of)
     scoped: Any = pushed.resource_metrics[0].scope_metrics[0]
-    points = {metric.name: [(point.attributes, point.value) for point in metric.data.data_points] for metric in scoped.metrics}  # fmt: skip
-    alice = {"shadow": "half", "quota_type": "produce", "broker": "1", "user": "alice", "client_id": "app"}  # fmt: skip
+    points = {
+        metric.name: [(point.attributes, point.value) for point in metric.data.data_points] for metric in scoped.metrics
+    }
+    alice = {"shadow": "half", "quota_type": "produce", "broker": "1", "user": "alice", "client_id": "app"}
     assert points == {
         "kafka.quota.shadow_throttled_requests": [(alice, 2.0)],
         "kafka.quota.shadow_throttle": [(alice, 1.5)],
@@ -85,9 +102,13 @@ def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
     counters = ShadowCounters([])
     for step in steps:
         counters.add(step)
-    started_again = ShadowCounters([row(user="often", throttled_requests=9, step=2), row(user="a", step=2), row(user="b")])  # fmt: skip
+    started_again = ShadowCounters(
+        [row(user="often", throttled_requests=9, step=2), row(user="a", step=2), row(user="b")]
+    )
     for each in (counters, started_again):
-        requests = {key[4]: value for key, value in shown(each).items() if key[0].endswith("requests_total") and len(key) > 1}  # fmt: skip
+        requests = {
+            key[4]: value for key, value in shown(each).items() if key[0].endswith("requests_total") and len(key) > 1
+        }
         assert requests == {"b": 2, OVERFLOW: 11}
 
 
@@ -105,7 +126,7 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     def start(shadow: Any, *arguments: Any, done: Any, **keywords: Any) -> None:
         asked.append((shadow.folder, *arguments, keywords))
         rows: Any = SimpleNamespace(to_pylist=lambda: [row()])
-        done(3, IngestReport(read=5, kept=5), Part(decided=4, waiting=1, results=rows, until_ms=9_000))  # fmt: skip
+        done(3, IngestReport(read=5, kept=5), Part(decided=4, waiting=1, results=rows, until_ms=9_000))
         (number,) = page.findall("".join(written))
         text = ask(number).text
         families = {each.name: each for each in text_string_to_metric_families(text)}
@@ -118,7 +139,7 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setattr(runs, "shadow_topic", start)
     usage = str(tmp_path / "usage")
     options = ["--topic", "kafka://b:1/t", "--candidates", str(file), "--into", usage]
-    code, _, err = run("shadow", "stream", *options, "--hold", "2s", "--option", "a=b", "--port", "0")  # fmt: skip
+    code, _, err = run("shadow", "stream", *options, "--hold", "2s", "--option", "a=b", "--port", "0")
     assert (code, err) == (0, "")
     assert written[1:] == [
         "batch 3: 5 lines: 5 requests added, 0 second lines of forwarded requests, 0 known before, 0 quarantined\n",
@@ -132,18 +153,16 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 def test_a_topic_is_a_uri(run: Run) -> None:
     """The message names the option."""
-    code, _, err = run("shadow", "stream", "--topic", "t", "--candidates", "c", "--into", "/u")  # fmt: skip
+    code, _, err = run("shadow", "stream", "--topic", "t", "--candidates", "c", "--into", "/u")
     assert code == 2
     assert "--topic" in err
 
 
-SINCE = ("shadow", "verify", "half", "--folder", "/u", "--since", "2026-11-23T14:00:00Z")  # fmt: skip
+SINCE = ("shadow", "verify", "half", "--folder", "/u", "--since", "2026-11-23T14:00:00Z")
 
 
-@pytest.mark.parametrize(("seconds", "code"), [(100.0, 0), (105.0, 0), (150.0, 1), (0.0, 1)])  # fmt: skip
-def test_verify(
-    run: Run, monkeypatch: pytest.MonkeyPatch, seconds: float, code: int
-) -> None:
+@pytest.mark.parametrize(("seconds", "code"), [(100.0, 0), (105.0, 0), (150.0, 1), (0.0, 1)])
+def test_verify(run: Run, monkeypatch: pytest.MonkeyPatch, seconds: float, code: int) -> None:
     """The exit code says whether the same entities are throttled for about as long; JSON has the figures, the table the names made harmless."""
     times = verify.times_of(1_763_906_400_000, 1_763_907_000_000, None)
     before = Figures(throttled=5, seconds=100.0, refused=0)

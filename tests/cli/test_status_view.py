@@ -67,9 +67,7 @@ def test_unknown_throttle_times_are_not_none() -> None:
 def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
     """Sources, findings, nodes and entities come from outside; markup in them is only text."""
     hostile = f"[/][bold]{name}"
-    shown = snapshot(
-        usage_of(hostile, hostile), sources=(health(hostile, dialect=hostile),)
-    )
+    shown = snapshot(usage_of(hostile, hostile), sources=(health(hostile, dialect=hostile),))
     finding = Finding(
         code="x",
         check="agents",

@@ -87,9 +87,7 @@ class Cluster(ScriptedAdmin):
             place = _key(change.entity), change.key
             quotas.pop(place, None)
             if change.value is not None:
-                quotas[place] = ConfiguredQuota(
-                    entity=change.entity, key=change.key, value=change.value
-                )
+                quotas[place] = ConfiguredQuota(entity=change.entity, key=change.key, value=change.value)
         self.quotas = self.altered[self._servers] = tuple(quotas.values())
 
 
@@ -97,9 +95,7 @@ def _key(entity: Mapping[str, str | None]) -> frozenset[tuple[str, str | None]]:
     return frozenset(entity.items())
 
 
-def _named(
-    user: str | DefaultType | None, client_id: str | DefaultType | None
-) -> Iterator[tuple[str, str | None]]:
+def _named(user: str | DefaultType | None, client_id: str | DefaultType | None) -> Iterator[tuple[str, str | None]]:
     for kind, name in (("user", user), ("client-id", client_id)):
         if name is not None:
             yield kind, None if name is DEFAULT else str(name)
@@ -117,9 +113,7 @@ def places(agent: Serve) -> Iterator[dict[str, str]]:
         }
 
 
-def run(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> str:
+def run(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
     """Output, errors and exit code of one command, as a transcript has them."""
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     code: object = 0

@@ -17,7 +17,9 @@ HOSTILE = "<script>alert('hit')</script>\n\x1b[2J\u202e&amp;" + "x" * 300
 HOUR = 3_600_000
 
 
-def moved(user: str, key: int, *topics: tuple[str | None, str | None, int], more: int = 0, at: int = 0, **changed: Any) -> dict[str, Any]:  # fmt: skip
+def moved(
+    user: str, key: int, *topics: tuple[str | None, str | None, int], more: int = 0, at: int = 0, **changed: Any
+) -> dict[str, Any]:
     """A Produce or Fetch of topics, with so many bytes of protocol."""
     size = sum(held for _, _, held in topics) + more
     row = {
@@ -56,7 +58,7 @@ def asked(run: Run, *arguments: object) -> dict[tuple[str, str], dict[str, Any]]
     """What is used, by user and quota type."""
     code, out, _ = run("usage", *arguments, "--json")
     assert code == 0
-    return {(each["user"], each["quota_type"]): each for each in json.loads(out)["clients"]}  # fmt: skip
+    return {(each["user"], each["quota_type"]): each for each in json.loads(out)["clients"]}
 
 
 def test_numbers(run: Run, folder: Path) -> None:
@@ -88,10 +90,10 @@ def test_numbers(run: Run, folder: Path) -> None:
         (["--user", "mallory"], {}),
     ],
 )  # fmt: skip
-def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: dict[tuple[str, str], int]) -> None:  # fmt: skip
+def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: dict[tuple[str, str], int]) -> None:
     """Of a user, a client id, a period; names of topics are those of any time."""
     found = asked(run, folder, *chosen)
-    assert {key: each["amount"] for key, each in found.items() if key[1] != "request"} == amounts  # fmt: skip
+    assert {key: each["amount"] for key, each in found.items() if key[1] != "request"} == amounts
     if ("bob", "fetch") in found:
         assert "orders" in found["bob", "fetch"]["topics"]
 
@@ -102,10 +104,10 @@ def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     _, out, _ = run("usage", folder, "--by-topic")
     words = [" ".join(line.split()) for line in out.splitlines()]
     at = words.index("alice / app produce 1.1 kB 18 % 0.0122 B/s 2")
-    assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]  # fmt: skip
+    assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]
     assert "bob / app fetch ≥ 600 B unknown ≥ 0.00667 B/s 1 + 1 unknown" in words
     assert "dave / app fetch unknown unknown unknown 0 + 1 unknown" in words
-    assert words[words.index("erin / app produce 5 kB 82 % 0.0556 B/s 1") + 1] == "unknown topics 5 kB 100 %"  # fmt: skip
+    assert words[words.index("erin / app produce 5 kB 82 % 0.0556 B/s 1") + 1] == "unknown topics 5 kB 100 %"
     assert "\x1b[2J" not in out
     _, out, _ = run("usage", folder, "--top", 1)
     assert "8 more: --top, --json or --html" in out
@@ -120,7 +122,13 @@ def test_page(run: Run, folder: Path) -> None:
     found = Reader(page.read_text())
     assert found.kinds <= PLAIN
     assert found.attributes <= HARMLESS | {"viewbox", "fill", "preserveaspectratio"}
-    for text in ("bob / app: fetch", "id:|i2", "unknown topics", "≥ 600 B", "<script>alert('hit')</script>\\n\\x1b[2J\\u202e&amp;"):  # fmt: skip
+    for text in (
+        "bob / app: fetch",
+        "id:|i2",
+        "unknown topics",
+        "≥ 600 B",
+        "<script>alert('hit')</script>\\n\\x1b[2J\\u202e&amp;",
+    ):
         assert text in found.text
 
 
@@ -129,5 +137,5 @@ def test_a_real_log(run: Run, tmp_path: Path) -> None:
     assert run("ingest", CAPTURE, "--into", tmp_path / "usage")[0] == 0
     found = asked(run, tmp_path / "usage")
     moved = [each for each in found.values() if "topics" in each]
-    assert {(name, each["unknown_topics"]) for each in moved for name in each["topics"]} == {("t1", 0)}  # fmt: skip
+    assert {(name, each["unknown_topics"]) for each in moved for name in each["topics"]} == {("t1", 0)}
     assert found["carol", "fetch"]["requests_of_unknown_size"] == 13

@@ -34,13 +34,8 @@ def test_fits_the_terminal(width: int) -> None:
 def test_columns_stand_still(width: int) -> None:
     """Whatever the rows hold, the columns begin where they began before."""
     small = usage_of("a", "b", usage=1.0, limit=10.0)
-    large = usage_of(
-        "a" * 99, "b" * 99, usage=1e15, limit=9e14, throttle_time_seconds=3
-    )
-    heads = {
-        lines(rendered(table(rows, width), width))[0]
-        for rows in ([], [small], [large], [small, large])
-    }
+    large = usage_of("a" * 99, "b" * 99, usage=1e15, limit=9e14, throttle_time_seconds=3)
+    heads = {lines(rendered(table(rows, width), width))[0] for rows in ([], [small], [large], [small, large])}
     assert len(heads) == 1
 
 
@@ -69,9 +64,7 @@ def test_row_at_100_columns() -> None:
         throttled_seconds_total=12.0,
     )
     text = lines(rendered(table([row], 100), 100))[2]
-    expected = (
-        "etl / spark produce 1.20 / 1.00 kB/s ███ 120% 1 etl / spark 0.25 s 12.0 s"
-    )
+    expected = "etl / spark produce 1.20 / 1.00 kB/s ███ 120% 1 etl / spark 0.25 s 12.0 s"
     assert text.split() == expected.split()
 
 
@@ -102,9 +95,7 @@ def test_a_burst_counts_where_it_is_fuller() -> None:
 
 
 @given(user=texts, client_id=texts, width=st.sampled_from(WIDTHS))
-def test_hostile_names_stay_in_their_cell(
-    user: str, client_id: str, width: int
-) -> None:
+def test_hostile_names_stay_in_their_cell(user: str, client_id: str, width: int) -> None:
     """A name can neither break a row, nor move the cursor, nor be taken for markup."""
     text = rendered(table([usage_of(user, f"[red]{client_id}")], width), width)
     assert len(text.split("\n")) == 4

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
-INTERNALS = re.compile(r"Traceback|Errno|errno|Os \{|os error|Value error|Input should|_ssl\.c|pydantic|Error\(|Exception|object at 0x|ssl:default")  # fmt: skip
+INTERNALS = re.compile(
+    r"Traceback|Errno|errno|Os \{|os error|Value error|Input should|_ssl\.c|pydantic|Error\(|Exception|object at 0x|ssl:default"
+)
 WRONG = (
     ("statsu", "Did you mean 'status'?"),
     ("status --exportr http://a", "--exporter"),
@@ -81,16 +83,13 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         Path("named.yaml").write_text(
-            f"sources: [{{name: b, url: 'http://{address}/jolokia'}}]\n"
-            "collection: {timeout_seconds: 1}\n"
+            f"sources: [{{name: b, url: 'http://{address}/jolokia'}}]\ncollection: {{timeout_seconds: 1}}\n"
         )
         yield address
 
 
 @pytest.mark.parametrize(("words", "message"), WRONG)
-def test_a_wrong_input_is_explained(
-    run: Run, silent: str, words: str, message: str
-) -> None:
+def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: str) -> None:
     """What is wrong, in words of its own; the cluster is not asked, which would take ten seconds and name it instead."""
     code, _, err = run(*shlex.split(words.format(silent=silent)))
     assert code != 0
@@ -99,9 +98,7 @@ def test_a_wrong_input_is_explained(
 
 
 @pytest.mark.parametrize("words", SILENT)
-def test_a_silent_server_is_named(
-    run: Run, silent: str, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
+def test_a_silent_server_is_named(run: Run, silent: str, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     """With host and port, when the time is over."""
     monkeypatch.setattr("quotascope.dashboards.grafana._TIMEOUT", _timeout())
     monkeypatch.setattr("quotascope.exporter.api.client._TIMEOUT_SECONDS", 0.3)

@@ -61,9 +61,7 @@ async def demo_after(seconds: int) -> Snapshot:
 def rendered(renderable: RenderableType, width: int, encoding: str = "utf-8") -> str:
     """The text that a terminal of so many columns would show, without colors."""
     file = _Encoded(encoding)
-    console = Console(
-        file=file, width=width, height=200, force_terminal=True, color_system=None
-    )
+    console = Console(file=file, width=width, height=200, force_terminal=True, color_system=None)
     console.print(renderable)
     return file.getvalue()
 

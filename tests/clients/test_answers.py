@@ -18,9 +18,7 @@ def test_every_quota_keeps_its_entity_and_key() -> None:
     """Names come through as they are, and the default entity is None."""
     found = answers.quotas(answer("quotas"))
     assert len(found) == 7
-    default = ConfiguredQuota(
-        entity={"user": None}, key="request_percentage", value=2.5
-    )
+    default = ConfiguredQuota(entity={"user": None}, key="request_percentage", value=2.5)
     assert default in found
     names = {quota.entity.get("client-id") for quota in found}
     assert {"my app/1=x,*?", 'line\nbreak "<b>" ü', None} <= names
@@ -58,9 +56,7 @@ def test_settings_are_numbers() -> None:
 def test_a_setting_that_is_no_number_is_named(value: str | None) -> None:
     """An answer without a usable value says which setting is missing."""
     strange = {**answers.configs(answer("settings")), "num.io.threads": value}
-    with pytest.raises(
-        AdminRequestFailed, match=r"broker 1 does not report num\.io\.threads"
-    ):
+    with pytest.raises(AdminRequestFailed, match=r"broker 1 does not report num\.io\.threads"):
         answers.settings(1, strange)
 
 
@@ -92,9 +88,7 @@ def test_a_byte_rate_may_be_the_largest_connection_rate() -> None:
     settings = answers.configs(answer("settings"))
     for key in ("leader.replication.throttled.rate", "max.connection.creation.rate"):
         settings[key] = "2147483647"
-    assert answers.settings(1, settings).rates == {
-        "leader.replication.throttled.rate": 2_147_483_647
-    }
+    assert answers.settings(1, settings).rates == {"leader.replication.throttled.rate": 2_147_483_647}
 
 
 def test_the_leader_of_the_quorum_is_the_active_controller() -> None:
@@ -109,9 +103,7 @@ def test_there_is_no_leader_during_an_election() -> None:
     assert answers.quorum_leader(electing) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["quotas", "cluster", "settings", "quorum", "denied_cluster"]
-)
+@pytest.mark.parametrize("name", ["quotas", "cluster", "settings", "quorum", "denied_cluster"])
 def test_an_answer_without_an_error_passes(name: str) -> None:
     """Code 0 everywhere means success, whatever the text beside it."""
     answers.check("any", answer(name), None)
@@ -126,9 +118,7 @@ def test_an_answer_without_an_error_passes(name: str) -> None:
         ("denied_altered", "AlterClientQuotas", "AlterConfigs"),
     ],
 )
-def test_a_missing_permission_names_the_acl(
-    name: str, request_name: str, operation: str
-) -> None:
+def test_a_missing_permission_names_the_acl(name: str, request_name: str, operation: str) -> None:
     """Wherever the answer holds the error, the message is the command that grants what is missing."""
     with pytest.raises(PermissionMissing) as caught:
         answers.check(request_name, answer(name), "mallory")
@@ -156,13 +146,9 @@ def test_an_error_inside_the_quorum_is_seen() -> None:
 
 def test_changes_of_one_entity_go_together() -> None:
     """Two entries for one entity would be refused, in whatever order its parts are given."""
-    first = QuotaChange(
-        entity={"user": "a", "client-id": None}, key="producer_byte_rate", value=1.0
-    )
+    first = QuotaChange(entity={"user": "a", "client-id": None}, key="producer_byte_rate", value=1.0)
     other = QuotaChange(entity={"user": "a"}, key="producer_byte_rate", value=2.0)
-    second = QuotaChange(
-        entity={"client-id": None, "user": "a"}, key="consumer_byte_rate", value=None
-    )
+    second = QuotaChange(entity={"client-id": None, "user": "a"}, key="consumer_byte_rate", value=None)
     assert answers.by_entity([first, other, second]) == [
         ({"user": "a", "client-id": None}, [first, second]),
         ({"user": "a"}, [other]),
@@ -194,9 +180,7 @@ def test_voters_are_told_with_their_addresses_by_new_clusters_only() -> None:
     ("level", "release"),
     [(33, KafkaRelease(4, 4)), (31, KafkaRelease(4, 3)), (30, KafkaRelease(4, 3)), (29, KafkaRelease(4, 2)), (99, KafkaRelease(4, 4)), (3, None)],
 )  # fmt: skip
-def test_the_newest_metadata_version_names_the_release(
-    level: int, release: KafkaRelease | None
-) -> None:
+def test_the_newest_metadata_version_names_the_release(level: int, release: KafkaRelease | None) -> None:
     """What a broker supports, not what the cluster has finalized; a level of a later release counts as the newest known."""
     features = [
         {"name": "group.version", "min_version": 0, "max_version": 1},

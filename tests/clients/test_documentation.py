@@ -31,9 +31,7 @@ def test_the_table_is_the_catalogs() -> None:
 @pytest.mark.real
 def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
     """One after the other, as one program, against a real broker; the page that is printed has every client."""
-    blocks = re.findall(
-        r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL
-    )
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     program = tmp_path / "examples.py"
     text = "\n".join(blocks).replace("broker-1:9092", kafka.admin)
     program.write_text(text)

@@ -114,9 +114,7 @@ def test_the_library_still_has_what_is_called_in_private() -> None:
     client = object.__new__(kafka.KafkaAdminClient)
     with pytest.raises(UnsupportedByLibrary):
         private_send(client, DescribeClusterRequest())
-    assert "self._manager = self._client._manager" in _source(
-        kafka.KafkaAdminClient.__init__
-    )
+    assert "self._manager = self._client._manager" in _source(kafka.KafkaAdminClient.__init__)
     assert _parameters(KafkaConnectionManager.run) == ["self", "coro", "args"]
     assert _parameters(KafkaConnectionManager.send)[:3] == [
         "self",
@@ -167,12 +165,8 @@ def test_no_change_is_not_sent() -> None:
     KafkaPythonAdmin(IMPATIENT).alter_quotas([])
 
 
-@pytest.mark.parametrize(
-    "lost", [KafkaConnectionError("reset"), NodeNotReadyError("No node_id provided")]
-)
-def test_a_lost_connection_is_made_again(
-    libraries: list[Library], lost: Exception
-) -> None:
+@pytest.mark.parametrize("lost", [KafkaConnectionError("reset"), NodeNotReadyError("No node_id provided")])
+def test_a_lost_connection_is_made_again(libraries: list[Library], lost: Exception) -> None:
     """A broker that restarted since the last call is asked once more, on a new connection."""
     stale = Library([lost])
     libraries += [stale, Library([answer("cluster")])]
@@ -188,9 +182,7 @@ def test_a_connection_that_is_lost_twice_is_given_up(libraries: list[Library]) -
     ]
     libraries += both
     admin = KafkaPythonAdmin(IMPATIENT)
-    with pytest.raises(
-        AdminUnreachable, match="broker-1:9092: KafkaConnectionError: reset again"
-    ):
+    with pytest.raises(AdminUnreachable, match="broker-1:9092: KafkaConnectionError: reset again"):
         admin.describe_cluster()
     assert all(library.closed for library in both)
     libraries.append(Library([answer("cluster")]))
@@ -214,9 +206,7 @@ def test_a_defect_of_the_library_is_no_reason_to_stay_with_it(
 def test_no_answer_is_not_waited_for_twice(libraries: list[Library]) -> None:
     """A request that timed out is told at once, with its name and the time."""
     libraries.append(Library([RequestTimedOutError()]))
-    with pytest.raises(
-        AdminTimeout, match=r"DescribeClientQuotas of Kafka at .*: no answer within 3 s"
-    ):
+    with pytest.raises(AdminTimeout, match=r"DescribeClientQuotas of Kafka at .*: no answer within 3 s"):
         KafkaPythonAdmin(IMPATIENT).describe_quotas()
 
 
@@ -260,9 +250,7 @@ def test_silence_is_a_timeout_and_leaves_nothing_running(
     caplog.set_level(logging.DEBUG)
     before = set(threading.enumerate())
     others = {thread.ident for thread in before - {threading.current_thread()}}
-    sasl = Sasl(
-        mechanism=SaslMechanism.PLAIN, username="alice", password=Secret("hunter2")
-    )
+    sasl = Sasl(mechanism=SaslMechanism.PLAIN, username="alice", password=Secret("hunter2"))
     with server(silent) as address:
         settings = Connection(
             bootstrap_servers=(address,),
@@ -292,9 +280,7 @@ def test_servers_that_are_down_are_passed_over(dead: int) -> None:
     with server(silent) as address, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         down = f"127.0.0.1:{closed.getsockname()[1]}"
-        settings = Connection(
-            bootstrap_servers=(*[down] * dead, address), timeout_seconds=0.3
-        )
+        settings = Connection(bootstrap_servers=(*[down] * dead, address), timeout_seconds=0.3)
         library: Any = Library([])
 
         def make(**configs: Any) -> Any:
@@ -376,7 +362,5 @@ def test_a_library_of_unknown_version_is_told(monkeypatch: pytest.MonkeyPatch) -
 
     without(monkeypatch, "kafka.protocol.admin")
     monkeypatch.setattr(importlib.metadata, "version", version)
-    with pytest.raises(
-        UnsupportedByLibrary, match=r"kafka-python \(unknown version\) lacks"
-    ):
+    with pytest.raises(UnsupportedByLibrary, match=r"kafka-python \(unknown version\) lacks"):
         open_quota_admin(CONNECTION)

@@ -67,9 +67,7 @@ def credentials(running: Issuer, certificates: Certificates) -> ClientCredential
     )
 
 
-def test_an_issuer_gives_a_token(
-    running: Issuer, credentials: ClientCredentials
-) -> None:
+def test_an_issuer_gives_a_token(running: Issuer, credentials: ClientCredentials) -> None:
     """For the client id and its secret, encoded as RFC 6749 says, with its lifetime; the scope only where one is wanted."""
     token = credentials.fetch(5)
     assert token.value.reveal().count(".") == 2
@@ -117,9 +115,7 @@ def test_other_answers_of_an_issuer(
     assert not any(word in str(caught.value) for word in ("s3cret", "hunter2", LONG))
 
 
-def test_an_issuer_that_cannot_be_reached(
-    running: Issuer, credentials: ClientCredentials
-) -> None:
+def test_an_issuer_that_cannot_be_reached(running: Issuer, credentials: ClientCredentials) -> None:
     """Nothing listens, its certificate is not trusted, its name is unknown."""
     for changed, words in (
         (replace(credentials, url="http://127.0.0.1:1/t"), "connection refused"),
@@ -166,12 +162,8 @@ def test_a_token_is_renewed_before_it_expires() -> None:
         source.read(tokens, 1_200)
 
 
-@pytest.mark.parametrize(
-    ("ends", "keeps"), [((1_100.0, 1_200.0), False), ((None, None), True)]
-)
-def test_a_token_is_asked_for_again(
-    ends: tuple[float | None, ...], *, keeps: bool
-) -> None:
+@pytest.mark.parametrize(("ends", "keeps"), [((1_100.0, 1_200.0), False), ((None, None), True)])
+def test_a_token_is_asked_for_again(ends: tuple[float | None, ...], *, keeps: bool) -> None:
     """Where something else renews it, where nothing says when it ends, and where a broker has refused it."""
     source = Source(ends=ends, keeps=keeps)
     tokens = Tokens(source, lambda: source.now)
@@ -221,14 +213,11 @@ _JSON = st.recursive(
     content=st.binary(max_size=200)
     | st.dictionaries(st.sampled_from(["exp", "iss", "aud", "sub"]), _JSON).map(
         lambda claims: b".".join(
-            base64.urlsafe_b64encode(part).rstrip(b"=")
-            for part in (b"head", json.dumps(claims).encode(), b"signature")
+            base64.urlsafe_b64encode(part).rstrip(b"=") for part in (b"head", json.dumps(claims).encode(), b"signature")
         )
     )
 )
-def test_whatever_is_in_a_token(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
+def test_whatever_is_in_a_token(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     """It is a token or named as none; what it claims of itself, however hostile, is a short line."""
     path = tmp_path_factory.getbasetemp() / "hostile-token"
     path.write_bytes(content)
@@ -283,7 +272,7 @@ def test_a_command_that_cannot_be_run(name: str) -> None:
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """An environment without any account of AWS."""
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_SESSION_TOKEN"):  # fmt: skip
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))

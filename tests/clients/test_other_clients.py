@@ -33,9 +33,7 @@ REPORTED = {"java-billing": 2.201, "py-billing": 1.201, "go-billing": 0.022}
 @pytest.mark.real
 def test_the_rules_join_each_level_of_quotas(tmp_path: Path) -> None:
     """A pair, a user and a client-id; each client has the rule under which the broker measures it."""
-    (rules,) = re.findall(
-        r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL
-    )
+    (rules,) = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "rules.yaml").write_text(rules)
     series = [line.rsplit(" ", 1) for line in PUSHED.read_text().splitlines()]
     for entity, rule in RULES.values():

@@ -66,15 +66,11 @@ def test_an_unknown_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    with pytest.raises(
-        AdminUnreachable, match="broker-1:9092: the host name is not known"
-    ):
+    with pytest.raises(AdminUnreachable, match="broker-1:9092: the host name is not known"):
         check_reachable(unsecured("broker-1:9092"))
 
 
-@pytest.mark.parametrize(
-    "address", ["broker", ":9092", "broker:", "broker:http", "broker:99999", "broker:²"]
-)
+@pytest.mark.parametrize("address", ["broker", ":9092", "broker:", "broker:http", "broker:99999", "broker:²"])
 def test_an_address_is_host_and_port(address: str) -> None:
     """Anything else is refused with the address as it was given."""
     with pytest.raises(InvalidConnection, match="a bootstrap server is HOST:PORT"):
@@ -109,9 +105,7 @@ COMPLAINT = "socket disconnected"
 
 def handshake_answer(code: int, *mechanisms: str) -> bytes:
     """A SaslHandshake response version 1."""
-    names = b"".join(
-        struct.pack(">h", len(name)) + name.encode() for name in mechanisms
-    )
+    names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in mechanisms)
     body = struct.pack(">ihi", 0, code, len(mechanisms)) + names
     return struct.pack(">i", len(body)) + body
 
@@ -139,9 +133,7 @@ def begun(_: Sasl, __: str) -> Plain:
     return Plain()
 
 
-def connection(
-    address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_256
-) -> Connection:
+def connection(address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_256) -> Connection:
     """Settings of alice."""
     sasl = Sasl(mechanism=mechanism, username="alice", password=Secret("hunter2"))
     return Connection(
@@ -185,9 +177,7 @@ def in_turn(*answers: bytes) -> Behavior:
     return behave
 
 
-@pytest.mark.parametrize(
-    "mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_512]
-)
+@pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_512])
 def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) -> None:
     """It offers the mechanism, then stops before it has looked at the password: that says nothing of the password."""
     with server(in_turn(handshake_answer(0, mechanism))) as address:
@@ -203,9 +193,7 @@ def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) ->
         (0, AdminUnreachable, "the login is accepted"),
     ],
 )
-def test_only_the_broker_says_that_a_password_is_wrong(
-    code: int, kind: type[Exception], reason: str
-) -> None:
+def test_only_the_broker_says_that_a_password_is_wrong(code: int, kind: type[Exception], reason: str) -> None:
     """Error 58 of SaslAuthenticate (KIP-152), asked again for PLAIN."""
     words = b"Invalid username"
     verdict = sized(struct.pack(">ihh", 1, code, len(words)) + words + bytes(4))

@@ -42,15 +42,11 @@ def failure(connection: Connection) -> ClientError:
 def wrong_password(connection: Connection) -> Connection:
     """The same connection with another password."""
     assert connection.sasl is not None
-    return dataclasses.replace(
-        connection, sasl=dataclasses.replace(connection.sasl, password=Secret(PASSWORD))
-    )
+    return dataclasses.replace(connection, sasl=dataclasses.replace(connection.sasl, password=Secret(PASSWORD)))
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-@pytest.mark.parametrize(
-    "protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL]
-)
+@pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL])
 def test_a_wrong_password_is_told_and_never_shown(
     kafka: Cluster,
     protocol: SecurityProtocol,
@@ -59,9 +55,7 @@ def test_a_wrong_password_is_told_and_never_shown(
 ) -> None:
     """The message names user and mechanism in the broker's words; neither it, nor its traceback, nor the log holds the password."""
     caplog.set_level(logging.DEBUG)
-    error = failure(
-        wrong_password(kafka.connection(protocol, "alice", SaslMechanism(mechanism)))
-    )
+    error = failure(wrong_password(kafka.connection(protocol, "alice", SaslMechanism(mechanism))))
     assert isinstance(error, AuthenticationFailed)
     words = (
         "Authentication failed: Invalid username or password"
@@ -84,9 +78,7 @@ def test_sasl_where_there_is_none_is_told(kafka: Cluster) -> None:
 
 
 @pytest.mark.parametrize("listener", ["sasl", "ssl", "sasl_ssl"])
-def test_a_plain_client_at_another_listener_is_told(
-    kafka: Cluster, listener: str
-) -> None:
+def test_a_plain_client_at_another_listener_is_told(kafka: Cluster, listener: str) -> None:
     """Listeners that want SASL or TLS hang up on a client that has neither."""
     error = failure(Connection(bootstrap_servers=(getattr(kafka, listener),)))
     assert isinstance(error, AdminUnreachable)
@@ -123,9 +115,7 @@ def test_failures_of_tls_are_explained(
         key_file=other.client_key if certificate else None,
     )
     servers = (getattr(kafka, listener),)
-    error = failure(
-        Connection(bootstrap_servers=servers, protocol=SecurityProtocol.SSL, tls=tls)
-    )
+    error = failure(Connection(bootstrap_servers=servers, protocol=SecurityProtocol.SSL, tls=tls))
     assert isinstance(error, TlsFailed)
     assert words in str(error)
 

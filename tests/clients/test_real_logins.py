@@ -35,9 +35,7 @@ from quotascope.clients.login import (
 
 pytestmark = pytest.mark.real
 
-BOTH = pytest.mark.parametrize(
-    "protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL]
-)
+BOTH = pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL])
 
 
 def connection(
@@ -114,7 +112,7 @@ def test_the_rights_are_those_of_the_token_or_ticket(
         with closing(open_quota_admin(wanted)) as admin:
             assert admin.describe_quotas() == ()
             assert admin.describe_settings(1).num_io_threads == 8
-    assert login_kafka.issuer.requests[-1] == {"grant_type": ["client_credentials"], "scope": [SCOPE]}  # fmt: skip
+    assert login_kafka.issuer.requests[-1] == {"grant_type": ["client_credentials"], "scope": [SCOPE]}
     assert "eyJ" not in caplog.text
     assert CLIENT_SECRET not in caplog.text
 
@@ -127,9 +125,7 @@ def test_what_the_broker_refuses_is_named(
     issuer, login = login_kafka.issuer, TokenFile(path=token_file)
     wanted = connection(login_kafka, login)
     claims = "the broker has to accept its iss https://issuer.test, aud {}, sub quotascope, scope kafka)"
-    refused = (
-        f"Kafka refused the token of the token file {token_file} by SASL/OAUTHBEARER: "
-    )
+    refused = f"Kafka refused the token of the token file {token_file} by SASL/OAUTHBEARER: "
     token_file.write_text(issuer.token(forged=True))
     message = refusal(wanted)
     assert message.startswith(f'{refused}{{"status":"invalid_token"}}')
@@ -140,15 +136,11 @@ def test_what_the_broker_refuses_is_named(
     finally:
         issuer.audience = "kafka-brokers"
     assert refusal(wanted).endswith(claims.format("somebody-else"))
-    elsewhere = dataclasses.replace(
-        wanted, bootstrap_servers=(login_kafka.cluster.admin,)
-    )
+    elsewhere = dataclasses.replace(wanted, bootstrap_servers=(login_kafka.cluster.admin,))
     assert refusal(elsewhere) == f"{refused}the listener does not use SASL"
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "example")
-    signed = connection(
-        login_kafka, MskIam(region="eu-west-1"), SecurityProtocol.SASL_SSL
-    )
+    signed = connection(login_kafka, MskIam(region="eu-west-1"), SecurityProtocol.SASL_SSL)
     message = 'Kafka refused the token of AWS IAM by SASL/AWS_MSK_IAM: {"status":"invalid_token"}'
     assert refusal(signed) == message
     keytab = login_kafka.realm.keytab
@@ -161,9 +153,7 @@ def test_what_the_broker_refuses_is_named(
 def test_a_missing_ticket_is_named(login_kafka: LoginKafka) -> None:
     """Neither a ticket nor a keytab."""
     message = refusal(connection(login_kafka, Kerberos()))
-    assert message.startswith(
-        "cannot log in: Kerberos: No Kerberos credentials available"
-    )
+    assert message.startswith("cannot log in: Kerberos: No Kerberos credentials available")
 
 
 @pytest.fixture

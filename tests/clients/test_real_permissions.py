@@ -65,16 +65,12 @@ def test_the_cluster_is_described_to_everybody(mallory: QuotaAdmin) -> None:
     assert [node.node_id for node in mallory.describe_cluster().nodes] == [1]
 
 
-def test_the_advice_grants_what_is_missing(
-    guarded_kafka: Cluster, mallory: QuotaAdmin
-) -> None:
+def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: QuotaAdmin) -> None:
     """Every call is refused; each command that the errors name opens the calls that named it."""
     refused = missing(mallory)
     assert refused.keys() == CALLS.keys()
     for operation, opened in OPENED.items():
-        grant = {
-            error.grant for error in refused.values() if error.operation == operation
-        }
+        grant = {error.grant for error in refused.values() if error.operation == operation}
         script, add, *acl = shlex.split(grant.pop())
         assert (script, add) == ("kafka-acls.sh", "--add")
         run_tool(guarded_kafka, script, add, *acl)
@@ -91,9 +87,5 @@ def test_the_page_tells_the_same(mallory: QuotaAdmin) -> None:
     assert refused.keys() == CALLS.keys()
     for name, error in refused.items():
         told = error.grant.removeprefix("kafka-acls.sh --add ")
-        assert (told.replace("mallory", "quotascope") in reading) == (
-            name != "alter_quotas"
-        )
-        assert (told.replace("mallory", "operator") in changing) == (
-            name == "alter_quotas"
-        )
+        assert (told.replace("mallory", "quotascope") in reading) == (name != "alter_quotas")
+        assert (told.replace("mallory", "operator") in changing) == (name == "alter_quotas")

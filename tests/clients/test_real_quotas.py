@@ -15,7 +15,7 @@ from quotascope.clients import (
 from quotascope.metrics import KafkaRelease
 
 pytestmark = pytest.mark.real
-WITH_PASSWORD = SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512  # fmt: skip
+WITH_PASSWORD = SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512
 """The others: test_real_logins.py."""
 
 
@@ -25,12 +25,8 @@ def test_reads_everything_by_every_protocol_and_mechanism(
     kafka: Cluster, quotas: Quotas, protocol: SecurityProtocol, mechanism: SaslMechanism
 ) -> None:
     """Quotas, cluster, settings and the active controller come the same way through every listener."""
-    quotas.set(
-        ({"user": "svc:team a", "client-id": None}, {"producer_byte_rate": 1024.0})
-    )
-    with closing(
-        open_quota_admin(kafka.connection(protocol, "svc:team a", mechanism))
-    ) as admin:
+    quotas.set(({"user": "svc:team a", "client-id": None}, {"producer_byte_rate": 1024.0}))
+    with closing(open_quota_admin(kafka.connection(protocol, "svc:team a", mechanism))) as admin:
         assert admin.describe_quotas() == (
             ConfiguredQuota(
                 entity={"user": "svc:team a", "client-id": None},

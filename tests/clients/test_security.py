@@ -58,9 +58,7 @@ def test_a_password_is_never_shown_by_accident() -> None:
     assert SASL.password.reveal() == "hunter2"
 
 
-@pytest.mark.parametrize(
-    "protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL]
-)
+@pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL])
 def test_sasl_needs_a_user(protocol: SecurityProtocol) -> None:
     """A SASL protocol without credentials is refused before anything connects."""
     with pytest.raises(InvalidConnection, match=f"{protocol} needs a SASL login"):
@@ -70,9 +68,7 @@ def test_sasl_needs_a_user(protocol: SecurityProtocol) -> None:
 @pytest.mark.parametrize("protocol", [SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL])
 def test_a_user_needs_sasl(protocol: SecurityProtocol) -> None:
     """Credentials that would not be sent are a mistake, not a detail."""
-    with pytest.raises(
-        InvalidConnection, match=f"a SASL login has no effect with {protocol}"
-    ):
+    with pytest.raises(InvalidConnection, match=f"a SASL login has no effect with {protocol}"):
         Connection(bootstrap_servers=SERVERS, protocol=protocol, sasl=SASL)
 
 
@@ -92,32 +88,24 @@ def test_values_are_those_of_kafka() -> None:
 
 def test_a_missing_authority_is_named(tmp_path: Path) -> None:
     """A CA file that is not there is told by its path."""
-    with pytest.raises(
-        InvalidConnection, match=r"the CA file .*ca\.pem cannot be used: .*No such file"
-    ):
+    with pytest.raises(InvalidConnection, match=r"the CA file .*ca\.pem cannot be used: .*No such file"):
         Tls(ca_file=tmp_path / "ca.pem").context()
 
 
 def test_a_key_that_does_not_fit_is_named(certificates: Certificates) -> None:
     """Certificate and key of different owners are told by their paths."""
     tls = Tls(cert_file=certificates.client, key_file=certificates.server_key)
-    with pytest.raises(
-        InvalidConnection, match=r"client\.pem with .*server\.key cannot be used"
-    ):
+    with pytest.raises(InvalidConnection, match=r"client\.pem with .*server\.key cannot be used"):
         tls.context()
 
 
-def test_an_encrypted_key_needs_its_password(
-    certificates: Certificates, tmp_path: Path
-) -> None:
+def test_an_encrypted_key_needs_its_password(certificates: Certificates, tmp_path: Path) -> None:
     """It is opened by the right password; without one nobody is asked on the terminal."""
     key = load_pem_private_key(certificates.client_key.read_bytes(), password=None)
     encrypted = tmp_path / "client.key"
     scheme = BestAvailableEncryption(b"hunter2")
     encrypted.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, scheme))
-    tls = Tls(
-        ca_file=certificates.ca, cert_file=certificates.client, key_file=encrypted
-    )
+    tls = Tls(ca_file=certificates.ca, cert_file=certificates.client, key_file=encrypted)
     dataclasses.replace(tls, key_password=Secret("hunter2")).context()
     for password in (None, Secret("wrong")):
         with pytest.raises(InvalidConnection, match="cannot be used") as caught:
@@ -136,9 +124,7 @@ HOSTILE = "x" * 20_000 + "\n\x1b[31m<script>\r\u2028"
         AdminUnreachable(["broker-1:9092"], HOSTILE),
         AuthenticationFailed(HOSTILE, "PLAIN", HOSTILE),
         CredentialsUnavailable(HOSTILE, HOSTILE),
-        PermissionMissing(
-            request="DescribeQuorum", operation="Describe", username=HOSTILE
-        ),
+        PermissionMissing(request="DescribeQuorum", operation="Describe", username=HOSTILE),
     ],
 )
 def test_messages_are_short_lines_of_printable_text(error: ClientError) -> None:
@@ -149,25 +135,19 @@ def test_messages_are_short_lines_of_printable_text(error: ClientError) -> None:
 
 def test_a_grant_is_safe_to_paste() -> None:
     """A user name cannot smuggle a command into the advice."""
-    error = PermissionMissing(
-        request="DescribeQuorum", operation="Describe", username="a; rm -rf /"
-    )
+    error = PermissionMissing(request="DescribeQuorum", operation="Describe", username="a; rm -rf /")
     assert shlex.split(error.grant)[3] == "User:a; rm -rf /"
 
 
 def test_a_grant_on_a_topic_names_it() -> None:
     """A name is quoted as a user's is."""
-    error = PermissionMissing(
-        request="CreateTopics", operation="Create", username="me", topic="a b"
-    )
+    error = PermissionMissing(request="CreateTopics", operation="Create", username="me", topic="a b")
     assert shlex.split(error.grant)[-4:] == ["--operation", "Create", "--topic", "a b"]
 
 
 def test_a_grant_without_a_known_user_leaves_a_gap() -> None:
     """A principal that comes from a certificate is for the reader to fill in."""
-    error = PermissionMissing(
-        request="DescribeQuorum", operation="Describe", username=None
-    )
+    error = PermissionMissing(request="DescribeQuorum", operation="Describe", username=None)
     assert "User:…" in error.grant
 
 
@@ -182,7 +162,4 @@ def test_the_tree_is_the_one_drawn() -> None:
     assert TlsFailed.__base__ is AdminUnreachable
     assert MutationThrottled.__base__ is AdminRequestFailed
     assert errors.__doc__ is not None
-    assert all(
-        error.__name__ in errors.__doc__
-        for error in {*flat, TlsFailed, MutationThrottled, ClientError}
-    )
+    assert all(error.__name__ in errors.__doc__ for error in {*flat, TlsFailed, MutationThrottled, ClientError})

@@ -15,7 +15,7 @@ def full_bucket(quotas: Quotas, traffic: Traffic, role: str, rate: float) -> str
     """
     name, canary = (f"{each}-{uuid.uuid4().hex[:12]}" for each in (role, "canary"))
     limit = {"controller_mutation_rate": rate}
-    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))  # fmt: skip
+    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))
 
     def applied() -> None:
         answer = traffic.mutate("carol", canary, 1_000, validate_only=True)

@@ -16,9 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-LOOPBACK = x509.SubjectAlternativeName(
-    [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-)
+LOOPBACK = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +35,13 @@ class Certificates:
 class _Authority:
     def __init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
-        self.certificate = self._sign(
-            "quotascope test authority", self.key.public_key(), _authority_extensions()
-        )
+        self.certificate = self._sign("quotascope test authority", self.key.public_key(), _authority_extensions())
 
     def issue(self, name: str) -> tuple[bytes, bytes]:
         """Certificate and PKCS#8 key, both PEM."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._sign(name, key.public_key(), [(LOOPBACK, False)])
-        return _pem(certificate), key.private_bytes(
-            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
-        )
+        return _pem(certificate), key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     def _sign(
         self,
@@ -66,9 +60,7 @@ class _Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - day)
             .not_valid_after(now + day)
-            .add_extension(
-                x509.SubjectKeyIdentifier.from_public_key(key), critical=False
-            )
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer),
                 critical=False,

@@ -80,25 +80,18 @@ class Cluster:
             for node_id in sorted({*brokers, *controllers})
         ]
         self.nodes = {
-            plan.node_id: self._node(
-                plan, plans, folder / f"node-{plan.node_id}", authorizer=authorizer
-            )
+            plan.node_id: self._node(plan, plans, folder / f"node-{plan.node_id}", authorizer=authorizer)
             for plan in plans
         }
         self.brokers = [self.nodes[node_id] for node_id in brokers]
         self.controllers = [self.nodes[node_id] for node_id in controllers]
         self.admin, self.sasl, self.ssl, self.sasl_ssl = (
-            plans[0].address(listener)
-            for listener in ("ADMIN", "SASL", "TLS", "SASLTLS")
+            plans[0].address(listener) for listener in ("ADMIN", "SASL", "TLS", "SASLTLS")
         )
 
-    def _node(
-        self, plan: Plan, plans: list[Plan], home: Path, *, authorizer: bool
-    ) -> Node:
+    def _node(self, plan: Plan, plans: list[Plan], home: Path, *, authorizer: bool) -> Node:
         voters = [voter for voter in plans if voter.controller]
-        config = properties(
-            plan, voters, home / "data", self.certificates, authorizer=authorizer
-        )
+        config = properties(plan, voters, home / "data", self.certificates, authorizer=authorizer)
         plugin = self._plugin
         config = {**config, **plugin.settings}
         agents = Agents(self.certificates)

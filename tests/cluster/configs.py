@@ -30,9 +30,7 @@ class Configs:
         self._alter(_BROKER, name, configs, node_id)
 
     @contextmanager
-    def with_broker(
-        self, node_id: int | None, configs: Mapping[str, str]
-    ) -> Iterator[None]:
+    def with_broker(self, node_id: int | None, configs: Mapping[str, str]) -> Iterator[None]:
         """The same for the length of a `with` block."""
         self.of_broker(node_id, configs)
         try:
@@ -62,9 +60,7 @@ class Configs:
             for key, value in configs.items()
         ]
         request = IncrementalAlterConfigsRequest(
-            resources=[
-                resource(resource_type=kind, resource_name=name, configs=changes)
-            ],
+            resources=[resource(resource_type=kind, resource_name=name, configs=changes)],
             validate_only=False,
         )
         (answer,) = private_send(self._admin, request, node_id)["responses"]

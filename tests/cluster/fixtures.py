@@ -29,9 +29,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def guarded_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The same with StandardAuthorizer: only admin and the plaintext listener have any rights."""
-    with running(
-        Layout.COMBINED, tmp_path_factory.mktemp("guarded"), authorizer=True
-    ) as cluster:
+    with running(Layout.COMBINED, tmp_path_factory.mktemp("guarded"), authorizer=True) as cluster:
         yield cluster
 
 
@@ -58,12 +56,8 @@ def login_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoginKafka
             },
             jvm=logins.jvm(issuer, realm),
         )
-        with running(
-            Layout.COMBINED, folder / "cluster", authorizer=True, plugin=plugin
-        ) as cluster:
-            yield LoginKafka(
-                cluster=cluster, issuer=issuer, issuer_ca=certificates.ca, realm=realm
-            )
+        with running(Layout.COMBINED, folder / "cluster", authorizer=True, plugin=plugin) as cluster:
+            yield LoginKafka(cluster=cluster, issuer=issuer, issuer_ca=certificates.ca, realm=realm)
 
 
 @pytest.fixture(scope="session")

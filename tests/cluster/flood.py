@@ -30,12 +30,12 @@ def _text(text: str) -> bytes:
 
 
 def _produce(size: int, codec: int) -> bytes:
-    builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=2 * size + 1_000)  # fmt: skip
+    builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=2 * size + 1_000)
     for _ in range(20):
         builder.append(timestamp=None, key=None, value=bytes(size // 20))
     builder.close()
     records = bytes(builder.buffer())
-    return struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, 0, len(records)) + records  # fmt: skip
+    return struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, 0, len(records)) + records
 
 
 def large_produces() -> bytes:
@@ -50,8 +50,13 @@ def small_produces() -> bytes:
 
 def small_fetches() -> bytes:
     """Fetch, version 4, of a few bytes of each partition, answered at once."""
-    partitions = b"".join(struct.pack(">iqi", number, 0, 50) for number in range(PARTITIONS))  # fmt: skip
-    return struct.pack(">iiiibi", -1, 0, 0, 50 * PARTITIONS, 0, 1) + _text(WIDE) + struct.pack(">i", PARTITIONS) + partitions  # fmt: skip
+    partitions = b"".join(struct.pack(">iqi", number, 0, 50) for number in range(PARTITIONS))
+    return (
+        struct.pack(">iiiibi", -1, 0, 0, 50 * PARTITIONS, 0, 1)
+        + _text(WIDE)
+        + struct.pack(">i", PARTITIONS)
+        + partitions
+    )
 
 
 def metadata() -> bytes:
@@ -68,7 +73,7 @@ KINDS: dict[str, tuple[int, int, Callable[[], bytes]]] = {
 """API key, version, and body."""
 
 
-def flood(kind: str, name: str, address: str, seconds: float, connections: int, rate: float) -> dict[str, float]:  # fmt: skip
+def flood(kind: str, name: str, address: str, seconds: float, connections: int, rate: float) -> dict[str, float]:
     """Send until the time is over; return how many were sent, and by how much the latest was late, s."""
     key, version, body = KINDS[kind]
     text = struct.pack(">hhi", key, version, 1) + _text(name) + body()
@@ -78,7 +83,7 @@ def flood(kind: str, name: str, address: str, seconds: float, connections: int, 
     turn, sent, late = iter(range(sys.maxsize)), [0], [0.0]
 
     def send() -> None:
-        with socket.create_connection((host, int(port)), 30) as connection, connection.makefile("rb") as answers:  # fmt: skip
+        with socket.create_connection((host, int(port)), 30) as connection, connection.makefile("rb") as answers:
             while True:
                 at = begin + next(turn) / rate if rate else time.monotonic()
                 if at >= begin + seconds:

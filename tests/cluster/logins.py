@@ -54,9 +54,7 @@ class Issuer:
     answer: tuple[int, dict[str, str], bytes] | None = None
     """Status, headers and body instead of a token."""
     requests: list[Mapping[str, list[str]]] = field(default_factory=list)
-    _key: rsa.RSAPrivateKey = field(
-        default_factory=lambda: rsa.generate_private_key(65_537, 2048)
-    )
+    _key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65_537, 2048))
 
     def token(self, *, forged: bool = False) -> str:
         """A token for `User:quotascope`; a forged one is signed by another key."""
@@ -116,7 +114,7 @@ def issuer(certificates: Certificates) -> Iterator[Issuer]:
                 status, headers, body = made.answer
                 self.answer(status, body, **headers)
             elif body is None:
-                error = {"error": "invalid_client", "error_description": "no such client"}  # fmt: skip
+                error = {"error": "invalid_client", "error_description": "no such client"}
                 self.answer(401, json.dumps(error).encode())
             else:
                 self.answer(200, body)

@@ -102,9 +102,7 @@ class Node:
             check=False,
         )
         if done.returncode != 0:
-            raise NodeError(
-                f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}"
-            )
+            raise NodeError(f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}")
 
     def format_like(self, other: "Node") -> None:
         """The same as a copy of another node that was formatted and not yet started: saves a JVM."""
@@ -131,9 +129,7 @@ class Node:
             program=self._program,
         )
         with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT
-            )
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
 
     def wait_until_ready(self, seconds: float = 60) -> None:
         """Wait until the node serves. Raises `NodeError` when it ended or when the time is over."""
@@ -141,9 +137,7 @@ class Node:
         while READY not in self.log.read_text(errors="replace"):
             if not self.running or time.monotonic() > deadline:
                 state = "is not ready" if self.running else "ended"
-                raise NodeError(
-                    f"node {self.node_id} {state}:\n{self.log.read_text(errors='replace')[-4000:]}"
-                )
+                raise NodeError(f"node {self.node_id} {state}:\n{self.log.read_text(errors='replace')[-4000:]}")
             time.sleep(0.05)
 
     def stop(self) -> None:

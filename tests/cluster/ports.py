@@ -3,9 +3,7 @@
 import random
 import socket
 
-_choice = (
-    random.SystemRandom()
-)  # not seeded by pytest: two runs at once must not choose the same ports
+_choice = random.SystemRandom()  # not seeded by pytest: two runs at once must not choose the same ports
 _given: set[int] = set()
 
 

@@ -24,9 +24,7 @@ class Plan:
     node_id: int
     broker: bool
     controller: bool
-    ports: dict[str, int] = field(
-        default_factory=lambda: {listener: free_port() for listener in PROTOCOLS}
-    )
+    ports: dict[str, int] = field(default_factory=lambda: {listener: free_port() for listener in PROTOCOLS})
 
     def listeners(self) -> list[str]:
         """The names of the listeners of these roles."""
@@ -47,22 +45,14 @@ def properties(
     authorizer: bool,
 ) -> dict[str, str]:
     """Everything a node is told."""
-    quorum = ",".join(
-        f"{voter.node_id}@{voter.address('CONTROLLER')}" for voter in voters
-    )
+    quorum = ",".join(f"{voter.node_id}@{voter.address('CONTROLLER')}" for voter in voters)
     return {
         "node.id": str(plan.node_id),
-        "process.roles": ",".join(
-            ["broker"] * plan.broker + ["controller"] * plan.controller
-        ),
+        "process.roles": ",".join(["broker"] * plan.broker + ["controller"] * plan.controller),
         "controller.quorum.voters": quorum,
         "controller.listener.names": "CONTROLLER",
-        "listeners": ",".join(
-            f"{name}://{plan.address(name)}" for name in plan.listeners()
-        ),
-        "listener.security.protocol.map": ",".join(
-            f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()
-        ),
+        "listeners": ",".join(f"{name}://{plan.address(name)}" for name in plan.listeners()),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()),
         "log.dirs": str(data),
         **(_broker(certificates) if plan.broker else {}),
         **_small(),
@@ -88,10 +78,7 @@ def _sasl(listener: str) -> dict[str, str]:
     return {
         f"{prefix}.sasl.enabled.mechanisms": ",".join(("PLAIN", *SCRAM_MECHANISMS)),
         f"{prefix}.plain.sasl.jaas.config": plain_jaas(),
-        **{
-            f"{prefix}.{mechanism.lower()}.sasl.jaas.config": scram_jaas()
-            for mechanism in SCRAM_MECHANISMS
-        },
+        **{f"{prefix}.{mechanism.lower()}.sasl.jaas.config": scram_jaas() for mechanism in SCRAM_MECHANISMS},
     }
 
 

@@ -18,32 +18,19 @@ class Quotas:
     def set(self, *rules: Rule) -> None:
         """Set quotas, on top of those that are set already; the broker applies them within milliseconds."""
         self._admin.alter_quotas(
-            [
-                QuotaChange(entity=entity, key=key, value=value)
-                for entity, keys in rules
-                for key, value in keys.items()
-            ]
+            [QuotaChange(entity=entity, key=key, value=value) for entity, keys in rules for key, value in keys.items()]
         )
 
     def remove(self, *rules: Rule) -> None:
         """Remove these quotas, whatever their values are."""
         self._admin.alter_quotas(
-            [
-                QuotaChange(entity=entity, key=key, value=None)
-                for entity, keys in rules
-                for key in keys
-            ]
+            [QuotaChange(entity=entity, key=key, value=None) for entity, keys in rules for key in keys]
         )
 
     def clear(self) -> None:
         """Remove every quota of the cluster."""
         configured = self._admin.describe_quotas()
-        self._admin.alter_quotas(
-            [
-                QuotaChange(entity=quota.entity, key=quota.key, value=None)
-                for quota in configured
-            ]
-        )
+        self._admin.alter_quotas([QuotaChange(entity=quota.entity, key=quota.key, value=None) for quota in configured])
 
     def close(self) -> None:
         """End the connection."""

@@ -20,15 +20,10 @@ class Replicas:
     def topic(self, brokers: Sequence[int], records: int) -> str:
         """Create a topic with its replicas on these brokers, filled with records of 1000 bytes that do not compress."""
         name = f"replicas-{uuid.uuid4().hex[:12]}"
-        throttled = {
-            f"{side}.replication.throttled.replicas": "*"
-            for side in ("leader", "follower")
-        }
+        throttled = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
         shape = {"assignments": {0: list(brokers)}, "configs": throttled}
         self._admin.create_topics({name: shape}, wait_for_metadata=True)
-        producer = confluent_kafka.Producer(
-            {"bootstrap.servers": self._cluster.admin, "log_level": 0}
-        )
+        producer = confluent_kafka.Producer({"bootstrap.servers": self._cluster.admin, "log_level": 0})
         for _ in range(records):
             producer.produce(name, os.urandom(1000))
         assert producer.flush(20) == 0

@@ -8,9 +8,7 @@ from .traffic import Traffic, together
 pytestmark = pytest.mark.real
 
 
-def test_producers_and_consumers_are_throttled(
-    quotas: Quotas, traffic: Traffic
-) -> None:
+def test_producers_and_consumers_are_throttled(quotas: Quotas, traffic: Traffic) -> None:
     """A byte-rate quota throttles the user who has it, and nobody else."""
     topic = traffic.topic(records=1000)
     slow = {"producer_byte_rate": 20_000.0, "consumer_byte_rate": 20_000.0}

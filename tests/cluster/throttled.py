@@ -80,12 +80,10 @@ class Recording:
 
     def rules_yaml(self) -> str:
         """The rules as a file of quotas, which `make replay-check` reads."""
-        return quotas_yaml(QuotaSet({from_admin(entity): values for entity, values in self.rules}))  # fmt: skip
+        return quotas_yaml(QuotaSet({from_admin(entity): values for entity, values in self.rules}))
 
 
-def record(
-    cluster: Cluster, rules: tuple[Rule, ...] = RULES, seconds: float = 15
-) -> Recording:
+def record(cluster: Cluster, rules: tuple[Rule, ...] = RULES, seconds: float = 15) -> Recording:
     """What the first broker logs while clients run into rules for some time."""
     return _recorded(cluster, rules, lambda topic: _run(cluster, topic, seconds))
 
@@ -98,9 +96,7 @@ def record_work(cluster: Cluster, limits: Limits, run: str) -> Recording:
 
 def record_beyond_a_month(cluster: Cluster) -> Recording:
     """What the first broker logs while 3 MB meet a limit of 1 B/s: over three connections, since the first request mutes its own for days."""
-    rules: tuple[Rule, ...] = (
-        ({"user": "alice", "client-id": "heavy"}, {"producer_byte_rate": 1.0}),
-    )
+    rules: tuple[Rule, ...] = (({"user": "alice", "client-id": "heavy"}, {"producer_byte_rate": 1.0}),)
 
     def run(topic: str) -> None:
         traffic = Traffic(cluster)
@@ -110,9 +106,7 @@ def record_beyond_a_month(cluster: Cluster) -> Recording:
     return _recorded(cluster, rules, run)
 
 
-def _recorded(
-    cluster: Cluster, rules: tuple[Rule, ...], run: Callable[[str], None]
-) -> Recording:
+def _recorded(cluster: Cluster, rules: tuple[Rule, ...], run: Callable[[str], None]) -> Recording:
     """Set rules, fill a topic with small batches, run, take the rules away."""
     log = cluster.brokers[0].request_log
     start = log.stat().st_size

@@ -71,9 +71,7 @@ class Traffic:
         shape = {"num_partitions": partitions, "replication_factor": 1}
         admin.create_topics({name: shape}, wait_for_metadata=True)
         admin.close()
-        producer = confluent_kafka.Producer(
-            {"bootstrap.servers": self._cluster.admin, **_SILENT}
-        )
+        producer = confluent_kafka.Producer({"bootstrap.servers": self._cluster.admin, **_SILENT})
         for _ in range(records):
             producer.produce(name, bytes(1000))
         producer.flush(20)
@@ -91,9 +89,7 @@ class Traffic:
         """Produce records of `size` bytes as fast as the broker takes them, or with a pause of seconds after each."""
         throttles: list[int] = []
         config = self._config(user, client_id, throttles)
-        producer = confluent_kafka.Producer(
-            {**config, "queue.buffering.max.messages": 100, "acks": 1}
-        )
+        producer = confluent_kafka.Producer({**config, "queue.buffering.max.messages": 100, "acks": 1})
         count = 0
         for _ in self._until(seconds):
             try:
@@ -116,9 +112,7 @@ class Traffic:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
         }
-        consumer = confluent_kafka.Consumer(
-            {**self._config(user, client_id, throttles), **most, **group}
-        )
+        consumer = confluent_kafka.Consumer({**self._config(user, client_id, throttles), **most, **group})
         beginning = confluent_kafka.TopicPartition(topic, 0, 0)
         consumer.assign([beginning])
         count = 0
@@ -133,18 +127,14 @@ class Traffic:
     def produce_all(self, user: str, client_id: str, topic: str, records: int) -> None:
         """Produce so many records of 1000 bytes, in small requests one after the other, however long it takes."""
         small = {"batch.num.messages": 5, "max.in.flight": 1, "acks": 1}
-        producer = confluent_kafka.Producer(
-            {**self._config(user, client_id, []), **small}
-        )
+        producer = confluent_kafka.Producer({**self._config(user, client_id, []), **small})
         for _ in range(records):
             producer.produce(topic, bytes(1000))
         producer.flush(120)
 
     def produce_one(self, user: str, client_id: str, topic: str, size: int) -> None:
         """Produce one record on a connection of its own, which the broker may mute for as long as it likes."""
-        producer = confluent_kafka.Producer(
-            {**self._config(user, client_id, []), "acks": 1}
-        )
+        producer = confluent_kafka.Producer({**self._config(user, client_id, []), "acks": 1})
         producer.produce(topic, bytes(size))
         left = producer.flush(20)
         assert left == 0
@@ -168,9 +158,7 @@ class Traffic:
                 break
         consumer.close()
 
-    def request(
-        self, user: str, client_id: str, seconds: float, most: int | None = None
-    ) -> Load:
+    def request(self, user: str, client_id: str, seconds: float, most: int | None = None) -> Load:
         """Send small requests (DescribeCluster) one after the other, as fast as they are answered, `most` of them at most."""
         throttles: list[int] = []
         count = 0
@@ -179,9 +167,7 @@ class Traffic:
                 if count == most:
                     break
                 try:
-                    throttle = private_send(admin, DescribeClusterRequest())[
-                        "throttle_time_ms"
-                    ]
+                    throttle = private_send(admin, DescribeClusterRequest())["throttle_time_ms"]
                 except NodeNotReadyError:  # the library waits out its throttle
                     time.sleep(0.02)
                     continue
@@ -216,9 +202,7 @@ class Traffic:
                 topic = {_name(): {**shape, "num_partitions": size}}
                 admin.create_topics(topic, timeout_ms=120_000)
 
-    def overdraw(
-        self, user: str, client_id: str, partitions: int, seconds: float
-    ) -> Load:
+    def overdraw(self, user: str, client_id: str, partitions: int, seconds: float) -> Load:
         """Ask for topics, without creating any, once a second: a limited bucket of mutations stays in debt."""
         throttles: list[int] = []
         count = 0
@@ -229,15 +213,11 @@ class Traffic:
             self._stop.wait(1)
         return Load(count, throttles)
 
-    def _config(
-        self, user: str, client_id: str, throttles: list[int]
-    ) -> dict[str, Any]:
+    def _config(self, user: str, client_id: str, throttles: list[int]) -> dict[str, Any]:
         return {
             **self._listener(user),
             "client.id": client_id,
-            "throttle_cb": lambda event: throttles.append(
-                round(event.throttle_time * 1000)
-            ),
+            "throttle_cb": lambda event: throttles.append(round(event.throttle_time * 1000)),
             **_SILENT,
         }
 
@@ -258,9 +238,7 @@ class Traffic:
             yield
 
     @contextmanager
-    def _admin(
-        self, user: str, client_id: str
-    ) -> Iterator[kafka_python.KafkaAdminClient]:
+    def _admin(self, user: str, client_id: str) -> Iterator[kafka_python.KafkaAdminClient]:
         admin = kafka_python.KafkaAdminClient(**self._library(user, client_id))
         try:
             yield admin
@@ -283,9 +261,7 @@ def _name() -> str:
     return f"mutation-{uuid.uuid4().hex[:12]}"
 
 
-def _creation(
-    partitions: int, *, strict: bool, validate_only: bool
-) -> CreateTopicsRequest:
+def _creation(partitions: int, *, strict: bool, validate_only: bool) -> CreateTopicsRequest:
     topic = CreateTopicsRequest.CreatableTopic(
         name=_name(),
         num_partitions=partitions,

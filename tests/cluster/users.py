@@ -10,9 +10,7 @@ USERS: Final = {
     "svc:team a": "svc-pw",  # percent-encoded in MBean names: svc%3Ateam%20a
     "mallory": "mallory-pw",  # gets no rights where there is an authorizer
 }
-SUPER_USERS: Final = (
-    "User:admin;User:ANONYMOUS"  # nodes and the plaintext listener are ANONYMOUS
-)
+SUPER_USERS: Final = "User:admin;User:ANONYMOUS"  # nodes and the plaintext listener are ANONYMOUS
 SCRAM_MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 

@@ -43,9 +43,7 @@ class Collector:
 
 
 @contextmanager
-def collecting(
-    folder: Path, tls: Mapping[str, str] | None = None
-) -> Iterator[Collector]:
+def collecting(folder: Path, tls: Mapping[str, str] | None = None) -> Iterator[Collector]:
     """A Collector that listens; with ``tls``, on https as its configuration says."""
     folder.mkdir(parents=True)
     ports = [free_port() for _ in range(3)]
@@ -76,9 +74,7 @@ def _listens(child: Child, ports: list[int]) -> None:
             raise AssertionError(child.output()) from error
 
 
-def _config(
-    ports: list[int], lines: Path, tls: Mapping[str, str] | None
-) -> dict[str, Any]:
+def _config(ports: list[int], lines: Path, tls: Mapping[str, str] | None) -> dict[str, Any]:
     http, grpc, prometheus = (f"127.0.0.1:{port}" for port in ports)
     more = {} if tls is None else {"tls": dict(tls)}
     protocols = {"http": {"endpoint": http, **more}, "grpc": {"endpoint": grpc, **more}}

@@ -41,9 +41,7 @@ class ClientThrottleRunner(Runner):
     def op_response(self, step: Fields) -> None:
         """Answer."""
         throttle_ms = step.integer("throttle_time_ms")
-        self._connection.received(
-            self._api, self._version, throttle_ms, self.now_ms(step)
-        )
+        self._connection.received(self._api, self._version, throttle_ms, self.now_ms(step))
 
     def op_ready(self, step: Fields) -> None:
         """Ask whether it may send."""
@@ -60,9 +58,7 @@ class ClientThrottleMetricsRunner(Runner):
     def __init__(self, config: Fields, release: KafkaRelease) -> None:
         super().__init__(config, release)
         self._registry = Registry()
-        sensor = throttle_time_sensor(
-            self._registry, _kind(config), "client", self._origin_ms
-        )
+        sensor = throttle_time_sensor(self._registry, _kind(config), "client", self._origin_ms)
         self._connection = ClientConnection(sensor)
 
     def op_response(self, step: Fields) -> None:
@@ -73,9 +69,7 @@ class ClientThrottleMetricsRunner(Runner):
 
     def op_metric(self, step: Fields) -> None:
         """Read one by its name."""
-        metrics = {
-            name.name: metric for name, metric in self._registry.metrics().items()
-        }
+        metrics = {name.name: metric for name, metric in self._registry.metrics().items()}
         name = step.text("name")
         if name not in metrics:
             raise Malformed(f"unknown metric {name!r:.60}")
@@ -136,9 +130,7 @@ class AdminRetryRunner(Runner):
 
     def __init__(self, config: Fields, release: KafkaRelease) -> None:
         super().__init__(config, release)
-        self._options = RetryOptions(
-            retry_on_quota_violation=config.flag("retry_on_quota_violation")
-        )
+        self._options = RetryOptions(retry_on_quota_violation=config.flag("retry_on_quota_violation"))
         self._call: MutationCall[str] | None = None
 
     def op_request(self, step: Fields) -> None:
@@ -157,9 +149,7 @@ class AdminRetryRunner(Runner):
         results = {} if self._call is None else self._call.results
         names = {topic: _name(result) for topic, result in results.items()}
         throttles = {
-            topic: result.throttle_time_ms
-            for topic, result in results.items()
-            if isinstance(result, MutationThrottled)
+            topic: result.throttle_time_ms for topic, result in results.items() if isinstance(result, MutationThrottled)
         }
         if "expect" in step:
             expectations.same(names, _map(step, "expect", as_text), "results")

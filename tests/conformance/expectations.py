@@ -66,7 +66,5 @@ def _same_violation(expected: Fields, error: QuotaViolation) -> None:
     same(error.metric_name.name, expected.text("metric"), "violated metric")
     for key, actual in (("value", error.value), ("bound", error.bound)):
         if key in expected and not _close(expected.number(key), actual, TOLERANCE):
-            raise Unmet(
-                f"violation with {key} {expected.number(key)!r}, got {actual!r}"
-            )
+            raise Unmet(f"violation with {key} {expected.number(key)!r}, got {actual!r}")
     expected.done()

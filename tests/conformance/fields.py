@@ -73,9 +73,7 @@ class Fields:
         """An object inside this one; its own `done` is the caller's business."""
         return self._typed(key, default, Fields)
 
-    def several(
-        self, key: str, read: Callable[[object], T], default: object = _REQUIRED
-    ) -> list[T]:
+    def several(self, key: str, read: Callable[[object], T], default: object = _REQUIRED) -> list[T]:
         """An array whose every element is read by `read`."""
         value = self.raw(key, default)
         if not isinstance(value, list | tuple):

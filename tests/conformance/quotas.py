@@ -87,9 +87,7 @@ class QuotaManagerRunner(Runner):
         if quota_type is QuotaType.REQUEST:
             return RequestQuotaManager(self._registry, self._origin_ms, config)
         if quota_type is QuotaType.CONTROLLER_MUTATION:
-            return ControllerMutationQuotaManager(
-                self._registry, self._origin_ms, config
-            )
+            return ControllerMutationQuotaManager(self._registry, self._origin_ms, config)
         return ClientQuotaManager(self._registry, quota_type, self._origin_ms, config)
 
     def op_update_quota(self, step: Fields) -> None:
@@ -97,16 +95,12 @@ class QuotaManagerRunner(Runner):
         user, client_id = step.optional_text("user"), step.optional_text("client_id")
         entity = QuotaEntity(_named(user and _decoded(user)), _named(client_id))
         bound = step.raw("bound")
-        self._manager.update_quota(
-            entity, None if bound is None else float(step.number("bound"))
-        )
+        self._manager.update_quota(entity, None if bound is None else float(step.number("bound")))
 
     def op_record(self, step: Fields) -> None:
         """Record, if any quota exists."""
         value = float(step.number("value"))
-        throttle_ms = self._manager.maybe_record_and_get_throttle_time(
-            *_who(step), value, self.now_ms(step)
-        )
+        throttle_ms = self._manager.maybe_record_and_get_throttle_time(*_who(step), value, self.now_ms(step))
         expectations.number(step, throttle_ms, "expect_throttle_ms")
         expectations.flag(step, throttle_ms > 0, "expect_throttled")
 
@@ -152,9 +146,7 @@ class QuotaManagerRunner(Runner):
     def op_rate(self, step: Fields) -> None:
         """Read how much a client uses."""
         quota_type = self._manager.quota_type
-        name = self._registry.metric_name(
-            RATES[quota_type], quota_type.group, self._tags(step)
-        )
+        name = self._registry.metric_name(RATES[quota_type], quota_type.group, self._tags(step))
         metric = self._registry.metric(name)
         if metric is None:
             raise Unmet(f"a metric {name}, got none")
@@ -237,9 +229,7 @@ def _sensors(metric: MetricConfig, now_ms: int) -> ClientSensors:
     registry = Registry()
     sensor = registry.sensor("quota", now_ms)
     sensor.add(MetricName("tokens", ""), TokenBucket(), metric)
-    return ClientSensors(
-        EntityTags("", "", ""), sensor, registry.sensor("throttle-time", now_ms)
-    )
+    return ClientSensors(EntityTags("", "", ""), sensor, registry.sensor("throttle-time", now_ms))
 
 
 def _quota(mode: str, sensors: ClientSensors, release: KafkaRelease) -> MutationQuota:
@@ -276,9 +266,7 @@ class ReaperRunner(Runner):
     def __init__(self, config: Fields, release: KafkaRelease) -> None:
         super().__init__(config, release)
         self._callbacks = Callbacks()
-        self._reaper = ThrottledChannelReaper(
-            Registry(), QuotaType.PRODUCE, self._origin_ms
-        )
+        self._reaper = ThrottledChannelReaper(Registry(), QuotaType.PRODUCE, self._origin_ms)
         for throttle_ms in config.several("throttle_ms", as_integer):
             self._reaper.throttle(
                 throttle_ms,
@@ -331,9 +319,7 @@ class RequestCombinationRunner(Runner):
                     acks=step.integer("acks", -1),
                 )
             case "Fetch" | "ShareFetch":
-                decision = combine_fetch(
-                    step.integer("bandwidth_ms"), step.integer("request_ms")
-                )
+                decision = combine_fetch(step.integer("bandwidth_ms"), step.integer("request_ms"))
             case _:
                 decision = combine_request(
                     step.integer("request_ms"),
@@ -352,9 +338,7 @@ class RequestCombinationRunner(Runner):
 
     def op_combine_forwarded(self, step: Fields) -> None:
         """Decide on the broker that forwarded a request."""
-        decision = combine_forwarded_response(
-            step.integer("controller_ms"), step.integer("request_ms")
-        )
+        decision = combine_forwarded_response(step.integer("controller_ms"), step.integer("request_ms"))
         _expect(step, decision)
 
 
@@ -378,9 +362,7 @@ class ReplicationQuotaRunner(Runner):
     def __init__(self, config: Fields, release: KafkaRelease) -> None:
         super().__init__(config, release)
         self._registry = Registry()
-        self._manager = ReplicationQuotaManager(
-            self._registry, ReplicationQuotaType.LEADER, _windows_of(config)
-        )
+        self._manager = ReplicationQuotaManager(self._registry, ReplicationQuotaType.LEADER, _windows_of(config))
 
     def op_update_quota(self, step: Fields) -> None:
         """Set the bound."""
@@ -405,9 +387,7 @@ class RLMQuotaRunner(Runner):
 
     def __init__(self, config: Fields, release: KafkaRelease) -> None:
         super().__init__(config, release)
-        self._manager = RLMQuotaManager(
-            Registry(), RLMQuotaType.COPY, config.integer("bound"), _windows_of(config)
-        )
+        self._manager = RLMQuotaManager(Registry(), RLMQuotaType.COPY, config.integer("bound"), _windows_of(config))
 
     def op_update_quota(self, step: Fields) -> None:
         """Set the bound."""
@@ -423,9 +403,7 @@ class RLMQuotaRunner(Runner):
 
 
 def _windows_of(config: Fields) -> WindowConfig:
-    return WindowConfig(
-        samples=config.integer("samples"), window_seconds=config.integer("window_s")
-    )
+    return WindowConfig(samples=config.integer("samples"), window_seconds=config.integer("window_s"))
 
 
 def _update(manager: ByteRateQuota, step: Fields) -> None:
@@ -440,9 +418,7 @@ class ConnectionIpQuotaRunner(Runner):
 
     def __init__(self, config: Fields, release: KafkaRelease) -> None:
         super().__init__(config, release)
-        windows = WindowConfig(
-            samples=config.integer("samples"), window_seconds=config.integer("window_s")
-        )
+        windows = WindowConfig(samples=config.integer("samples"), window_seconds=config.integer("window_s"))
         self._registry = Registry()
         self._quotas = ConnectionQuotas(self._registry, self._origin_ms, windows)
         self._quotas.add_listener(LISTENER, self._origin_ms)
@@ -463,9 +439,7 @@ class ConnectionIpQuotaRunner(Runner):
     def op_rate(self, step: Fields) -> None:
         """Read the rate of the address, and of its listener, which is the same."""
         for tags in ({"ip": IP}, {"listener": LISTENER}):
-            name = self._registry.metric_name(
-                "connection-accept-rate", "socket-server-metrics", tags
-            )
+            name = self._registry.metric_name("connection-accept-rate", "socket-server-metrics", tags)
             value = self._registry.metrics()[name].value(self.now_ms(step))
             expectations.number(step, value)
 
@@ -495,6 +469,4 @@ class QuotaValidationRunner(Runner):
         changes = [(step.text("key"), float(step.number("value")))]
         found = validate_alteration(names, changes, release=self._release)
         codes = {each.error_code for each in found}
-        expectations.text(
-            step, "+".join(ErrorCode(code).name for code in codes) or "NONE"
-        )
+        expectations.text(step, "+".join(ErrorCode(code).name for code in codes) or "NONE")

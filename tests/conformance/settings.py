@@ -115,10 +115,7 @@ def part_name(of: object) -> str:
 
 
 def _percentiles(fields: Fields) -> Percentiles:
-    percentiles = [
-        Percentile(MetricName(part_name(percent), ""), percent)
-        for percent in range(101)
-    ]
+    percentiles = [Percentile(MetricName(part_name(percent), ""), percent) for percent in range(101)]
     return Percentiles(
         fields.integer("size_bytes"),
         float(fields.number("max")),

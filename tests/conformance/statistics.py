@@ -110,9 +110,7 @@ class SensorRunner(Runner):
         self._registry = Registry()
         key = "inactive_expiration_s"
         inactive = config.integer(key) if key in config else None
-        self._sensor: Sensor = self._registry.sensor(
-            "sensor", self._origin_ms, inactive_seconds=inactive
-        )
+        self._sensor: Sensor = self._registry.sensor("sensor", self._origin_ms, inactive_seconds=inactive)
         config.several("metrics", self._add)
 
     def _add(self, value: object) -> None:
@@ -133,9 +131,7 @@ class SensorRunner(Runner):
     def op_strict_record(self, step: Fields) -> None:
         """Check, then record."""
         value, now_ms = float(step.number("value")), self.now_ms(step)
-        expectations.violation(
-            step, lambda: self._sensor.record_if_within_quota(value, now_ms)
-        )
+        expectations.violation(step, lambda: self._sensor.record_if_within_quota(value, now_ms))
 
     def op_check_quotas(self, step: Fields) -> None:
         """Check without recording."""
@@ -193,9 +189,7 @@ class RegistryRunner(Runner):
         family = [self._sensor(parent) for parent in parents]
 
         def create() -> None:
-            self._sensors[name] = self._registry.sensor(
-                name, now_ms, inactive_seconds=expires, parents=family
-            )
+            self._sensors[name] = self._registry.sensor(name, now_ms, inactive_seconds=expires, parents=family)
 
         _refusable(step, create)
 
@@ -294,9 +288,7 @@ class TokenThrottleRunner(Runner):
 
     def op_throttle_time(self, step: Fields) -> None:
         """Compute ms, not narrowed to 32 bits."""
-        violation = _violated(
-            TokenBucket(), observed=step.number("value"), bound=step.number("bound")
-        )
+        violation = _violated(TokenBucket(), observed=step.number("value"), bound=step.number("bound"))
         expectations.number(step, token_throttle_time_ms(violation))
 
 

@@ -146,14 +146,10 @@ def _run_step(runner: Runner, step: Fields, place: str) -> None:
         raise type(failure)(f"{place} ({step.raw('op', '?')}): {failure}") from failure
     except ENGINE_ERRORS as error:
         what = f"{type(error).__name__}: {error}"
-        raise Unmet(
-            f"{place} ({step.raw('op', '?')}): the engine raised {what}"
-        ) from error
+        raise Unmet(f"{place} ({step.raw('op', '?')}): the engine raised {what}") from error
 
 
-def outcomes(
-    vectors: list[Vector], release: KafkaRelease = NEWEST_RELEASE
-) -> Iterator[tuple[Vector, Failure | None]]:
+def outcomes(vectors: list[Vector], release: KafkaRelease = NEWEST_RELEASE) -> Iterator[tuple[Vector, Failure | None]]:
     """Run all vectors; each with why it does not pass, None if it does."""
     for vector in vectors:
         try:

@@ -123,9 +123,7 @@ def test_violations_are_compared_in_full(expected: dict[str, object] | None) -> 
     """A violation has to be expected, with its metric, its value and its bound."""
     metric = {"quota": {"bound": 1}}
     step = {"op": "record", "value": 2, "expect_violation": expected}
-    config: dict[str, Any] = {
-        "metrics": [{"name": "m", "stat": "CumulativeSum", "metric": metric}]
-    }
+    config: dict[str, Any] = {"metrics": [{"name": "m", "stat": "CumulativeSum", "metric": metric}]}
     with pytest.raises(Unmet):
         run(_vector(step, kind="sensor", **config))
 

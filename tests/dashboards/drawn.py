@@ -48,11 +48,7 @@ class Drawn:
 
     def empty(self) -> set[str]:
         """The titles of graphs and tables without data."""
-        return {
-            each["title"]
-            for each in self.report["panels"]
-            if each["nothing"] is not None
-        }
+        return {each["title"] for each in self.report["panels"] if each["nothing"] is not None}
 
     def faults(self, boards: Mapping[str, Json]) -> list[str]:
         """All that nobody meant; `boards` by uid are what links may lead to."""
@@ -81,12 +77,12 @@ def _of_panel(panel: Json, boards: Mapping[str, Json]) -> Iterator[str]:
         if not each["isUnitKnown"]:
             yield f"unknown unit of {each['name']}"
     clusters = {each["labels"].get("cluster", "") for each in panel["fields"]}
-    if panel["type"] == "timeseries" and len(clusters) > 1 and not all(map(_names_cluster, panel["fields"])):  # fmt: skip
+    if panel["type"] == "timeseries" and len(clusters) > 1 and not all(map(_names_cluster, panel["fields"])):
         yield "legend without the cluster"
     for text in _UNRESOLVED:
         if text in panel["text"]:
             yield f"{text} in {panel['text']!r}"
-    links = [*panel["links"], *(link for each in panel["fields"] for link in each["links"])]  # fmt: skip
+    links = [*panel["links"], *(link for each in panel["fields"] for link in each["links"])]
     for link in dict.fromkeys(links):
         yield from _of_link(link, boards)
 
@@ -104,9 +100,11 @@ def _of_link(link: str, boards: Mapping[str, Json]) -> Iterator[str]:
         return
     names = {each["name"] for each in board["templating"]["list"]}
     chosen = {each.removeprefix("var-") for each in query if each.startswith("var-")}
-    if not {"datasource", "cluster"} <= chosen <= names or not {"from", "to"} <= {*query}:  # fmt: skip
+    if not {"datasource", "cluster"} <= chosen <= names or not {"from", "to"} <= {*query}:
         yield f"link with other variables than the dashboard's: {link}"
-    if any(text in value.replace("$__all", "") for values in query.values() for value in values for text in _UNRESOLVED):  # fmt: skip
+    if any(
+        text in value.replace("$__all", "") for values in query.values() for value in values for text in _UNRESOLVED
+    ):
         yield f"link with a variable left: {link}"
 
 

@@ -31,9 +31,7 @@ class FakeGrafana:
         self.redirect_to = ""
         self.url = ""
 
-    def answer(
-        self, method: str, path: str, token: str | None, body: Json
-    ) -> tuple[int, Json]:
+    def answer(self, method: str, path: str, token: str | None, body: Json) -> tuple[int, Json]:
         """Status and body of an answer."""
         self.requests.append((method, path))
         if token != f"Bearer {TOKEN}":

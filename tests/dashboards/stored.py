@@ -94,11 +94,7 @@ def recorded(prometheus: Prometheus) -> Iterator[str]:
             step=f"{step}",
         )
         for series in found["result"]:
-            labels = ",".join(
-                f'{name}="{value}"'
-                for name, value in series["metric"].items()
-                if name != "__name__"
-            )
+            labels = ",".join(f'{name}="{value}"' for name, value in series["metric"].items() if name != "__name__")
             for at, value in series["values"]:
                 yield f"{record.name}{{{labels}}} {value} {at}\n"
     yield "# EOF\n"

@@ -49,9 +49,7 @@ class Shown:
         titles = options["renameByName"]
         names = sorted(titles, key=options["indexByName"].__getitem__)
         looks = {
-            each["matcher"]["options"]: {
-                one["id"]: one["value"] for one in each["properties"]
-            }
+            each["matcher"]["options"]: {one["id"]: one["value"] for one in each["properties"]}
             for each in panel["fieldConfig"]["overrides"]
         }
         shown = [name for name in names if name != "Value"]
@@ -92,9 +90,7 @@ class Shown:
         drawn = defaults["custom"]["thresholdsStyle"]["mode"] != "off"
         steps = f", {_steps(defaults['thresholds']['steps'])}" if drawn else ""
         yield defaults["unit"] + (", stacked" if stacked else "") + steps
-        limits = {
-            each["matcher"]["options"] for each in panel["fieldConfig"]["overrides"]
-        }
+        limits = {each["matcher"]["options"] for each in panel["fieldConfig"]["overrides"]}
         for target in panel["targets"]:
             mark = "-- " if target["refId"] in limits else ""
             named = (
@@ -135,7 +131,7 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _color(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
-    reached = [each["color"] for each in steps if each["value"] is None or value >= each["value"]]  # fmt: skip
+    reached = [each["color"] for each in steps if each["value"] is None or value >= each["value"]]
     return str(reached[-1])
 
 
@@ -248,11 +244,7 @@ def test_what_is_known_to_be_none_is_zero_and_what_is_unknown_is_no_number(
 ) -> None:
     """A green 0 where all is well; no number where no exporter or source is read, nor where limits or buckets are unknown."""
     url = f"http://{prometheus.address}"
-    stats = [
-        each
-        for each in panels(Scope(recorded=recorded)).items()
-        if each[1]["type"] == "stat"
-    ]
+    stats = [each for each in panels(Scope(recorded=recorded)).items() if each[1]["type"] == "stat"]
     for cluster, numbers in COUNTS.items():
         asked = Asked(url, NOW, 60, {"cluster": cluster}, SCRAPE_SECONDS)
         for key, panel in stats:

@@ -91,24 +91,20 @@ def views(prometheus: Prometheus) -> Mapping[str, View]:
 
 @pytest.mark.parametrize("data", CHOSEN)
 @pytest.mark.parametrize("uid", BOARDS)
-def test_a_dashboard_is_drawn_without_fault(
-    uid: str, data: str, views: Mapping[str, View], drawer: Drawing
-) -> None:
+def test_a_dashboard_is_drawn_without_fault(uid: str, data: str, views: Mapping[str, View], drawer: Drawing) -> None:
     """No error, nothing cut at 1600 pixels, each link and legend complete, and no panel empty but those that have a reason."""
     chosen = CHOSEN[data] if uid == ENTITY else {}
     drawn = drawer.draw(BOARDS[uid], replace(views[data], variables=chosen))
     assert drawn.faults(BOARDS) == []
     panels = {each["title"] for each in drawn.report["panels"]}
-    assert panels == {
-        each["title"] for each in panels_of(BOARDS[uid]) if each["type"] != "row"
-    }
+    assert panels == {each["title"] for each in panels_of(BOARDS[uid]) if each["type"] != "row"}
     stats = [each for each in drawn.report["panels"] if each["type"] == "stat"]
     match data:
         case "two clusters":
             assert drawn.empty() == set()
             throttled = EPISODES.get(uid, set())
             assert {*drawn.report["marks"]} == MARKS | throttled
-            spans = [end - begin for text, begin, end in drawn.report["regions"] if text in throttled]  # fmt: skip
+            spans = [end - begin for text, begin, end in drawn.report["regions"] if text in throttled]
             assert any(spans) is bool(throttled)
             assert all(each["options"] for each in drawn.choices())
         case "demo":
@@ -119,13 +115,11 @@ def test_a_dashboard_is_drawn_without_fault(
             assert drawn.empty() == {each["title"] for each in rest}
             for each in stats:
                 assert each["text"].splitlines()[1:] == [each["noValue"]]
-            assert [each["options"] for each in drawn.choices()] == [
-                [] for _ in drawn.choices()
-            ]
+            assert [each["options"] for each in drawn.choices()] == [[] for _ in drawn.choices()]
 
 
 def _first(board: Json, title: str) -> Json:
-    return next(each for each in panels_of(board) if each["title"] == title and each["type"] != "row")  # fmt: skip
+    return next(each for each in panels_of(board) if each["title"] == title and each["type"] != "row")
 
 
 def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
@@ -133,8 +127,8 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
     uid = "quotascope-overview"
     broken = copy.deepcopy(BOARDS[uid])
     changes = _first(broken, "Throttled users and client-ids")
-    waiting, refused = _first(broken, "Connections waiting"), _first(broken, "Refused (error 89)")  # fmt: skip
-    throttled, top = _first(broken, "Throttled now, by which rule"), _first(broken, "Fetch: most on one broker")  # fmt: skip
+    waiting, refused = _first(broken, "Connections waiting"), _first(broken, "Refused (error 89)")
+    throttled, top = _first(broken, "Throttled now, by which rule"), _first(broken, "Fetch: most on one broker")
     changes["fieldConfig"]["defaults"]["unit"] = "nosuchunit"
     changes["targets"][0]["legendFormat"] = "{{quota_type}}"
     _first(broken, "Above 90% of the limit")["options"]["reduceOptions"] = 7
@@ -142,11 +136,11 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
     refused["links"][0]["url"] += "&var-broker=${nosuch}"
     refused["targets"][0]["expr"] = "sum("
     for panel, column, width in (throttled, "Rule", 40), (top, "User", 900):
-        override = next(each for each in panel["fieldConfig"]["overrides"] if each["matcher"]["options"] == column)  # fmt: skip
+        override = next(each for each in panel["fieldConfig"]["overrides"] if each["matcher"]["options"] == column)
         override["properties"].append({"id": "custom.width", "value": width})
     _first(broken, "Throttle time")["targets"][0]["expr"] = "no_such_metric"
     _first(broken, "Longest delay")["type"] = "speedometer"
-    _first(broken, "Closest to the limit, not throttled yet")["options"]["sortBy"][0]["displayName"] = "Nosuch"  # fmt: skip
+    _first(broken, "Closest to the limit, not throttled yet")["options"]["sortBy"][0]["displayName"] = "Nosuch"
     broken["templating"]["list"][1]["query"] = "label_values(sum(, cluster)"
     broken["templating"]["list"][2]["query"] = "query_result(sum()"
     broken["annotations"]["list"][0]["expr"] = "sum("
@@ -169,9 +163,7 @@ def test_faults_are_found(views: Mapping[str, View], drawer: Drawing) -> None:
     }
     found = drawn.faults(BOARDS)
     missed = [
-        start
-        for start, text in kinds.items()
-        if not any(each.startswith(start) and text in each for each in found)
+        start for start, text in kinds.items() if not any(each.startswith(start) and text in each for each in found)
     ]
     assert missed == [], found
     assert "Throttle time" in drawn.empty()

@@ -18,11 +18,7 @@ from quotascope.dashboards.scope import Scope
 def test_every_dashboard_is_written_as_json(tmp_path: Path) -> None:
     """One file for each, named by its uid."""
     paths = write(tmp_path / "new" / "folder", Scope())
-    found = {
-        json.loads(each.read_text("utf-8"))["uid"]
-        for each in paths
-        if each.suffix == ".json"
-    }
+    found = {json.loads(each.read_text("utf-8"))["uid"] for each in paths if each.suffix == ".json"}
     assert found == {each.uid for each in Dashboard}
 
 
@@ -56,9 +52,7 @@ def test_another_label_tells_clusters_apart() -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """The message says what and why."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        DashboardsNotWritten, match=r"cannot write .*file.*: Not a directory"
-    ):
+    with pytest.raises(DashboardsNotWritten, match=r"cannot write .*file.*: Not a directory"):
         write(tmp_path / "file", Scope())
 
 
@@ -68,7 +62,5 @@ def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         if name.startswith(("quotascope.dashboards.boards", "quotascope.dashboards.p")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "grafanalib", None)
-    with pytest.raises(
-        GrafanalibMissing, match=r"pip install 'quotascope\[dashboards\]'"
-    ):
+    with pytest.raises(GrafanalibMissing, match=r"pip install 'quotascope\[dashboards\]'"):
         grafana_dashboards(Scope())

@@ -107,9 +107,7 @@ def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
     assert SECRET not in str(failure.value)
 
 
-@pytest.mark.parametrize(
-    "url", ["localhost:3000", "ftp://localhost", "http://", "x", "http://a:99999"]
-)
+@pytest.mark.parametrize("url", ["localhost:3000", "ftp://localhost", "http://", "x", "http://a:99999"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     """As a message, not as a defect."""
     with pytest.raises(GrafanaError, match="is not the address of a Grafana"):
@@ -136,9 +134,7 @@ def test_no_token_says_where_none_was(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize("content", ["a\nX-Header: b", "a b", "\x00", "tökén"])
-def test_a_token_that_would_break_the_header_is_refused(
-    tmp_path: Path, content: str
-) -> None:
+def test_a_token_that_would_break_the_header_is_refused(tmp_path: Path, content: str) -> None:
     """And not shown."""
     file = tmp_path / "token"
     file.write_text(content)

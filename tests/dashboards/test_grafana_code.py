@@ -48,9 +48,7 @@ def _usage(user: str, client_id: str, value: float) -> Json:
 
 
 def _biggest(dashboards: dict[str, Json]) -> Json:
-    return next(
-        one for one in _tables(dashboards) if one["title"].startswith("Produce")
-    )
+    return next(one for one in _tables(dashboards) if one["title"].startswith("Produce"))
 
 
 @pytest.fixture(scope="module")
@@ -132,13 +130,9 @@ def test_reducers_exist(dashboards: dict[str, Json], answer: Json) -> None:
     assert used <= set(answer["reducers"])
 
 
-def test_transformations_and_matchers_exist(
-    dashboards: dict[str, Json], answer: Json
-) -> None:
+def test_transformations_and_matchers_exist(dashboards: dict[str, Json], answer: Json) -> None:
     """A transformation that Grafana does not know is left out in silence."""
-    used = {
-        each["id"] for steps in _values(dashboards, "transformations") for each in steps
-    }
+    used = {each["id"] for steps in _values(dashboards, "transformations") for each in steps}
     assert used
     assert used <= set(answer["transformers"])
     matchers = {each["id"] for each in _values(dashboards, "matcher")}

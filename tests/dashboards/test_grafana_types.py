@@ -97,9 +97,7 @@ MISTAKES: tuple[Callable[[Json], None], ...] = (
 )
 
 
-def test_mistakes_are_found(
-    project: Path, node: str, dashboards: dict[str, Json]
-) -> None:
+def test_mistakes_are_found(project: Path, node: str, dashboards: dict[str, Json]) -> None:
     """Each of the usual mistakes is one that the compiler complains about: the check can fail."""
     for mistake in MISTAKES:
         wrong = copy.deepcopy(dashboards["quotascope-overview"])

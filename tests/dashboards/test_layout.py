@@ -93,7 +93,7 @@ MARK: Final = {
     "textFormat": "{{change}}",
     "titleFormat": "Limits changed",
 }
-EPISODES: Final = MARK | {"iconColor": "red", "name": "Throttled", "step": "30s", "titleFormat": "Throttled"}  # fmt: skip
+EPISODES: Final = MARK | {"iconColor": "red", "name": "Throttled", "step": "30s", "titleFormat": "Throttled"}
 CHOICES: Final[dict[str, dict[str, Any]]] = {
     "datasource": {"query": "prometheus", "refresh": 1},
     "query": {
@@ -222,11 +222,7 @@ def _column(override: dict[str, Any]) -> str:
     parts = [override["matcher"]["options"]]
     if "custom.width" in looks:
         parts.append(str(looks["custom.width"]))
-    parts += [
-        word
-        for word, cell in CELLS.items()
-        if looks.get("custom.cellOptions", {}) == cell
-    ]
+    parts += [word for word, cell in CELLS.items() if looks.get("custom.cellOptions", {}) == cell]
     return " ".join(parts) + _leads(looks.get("links", ()))
 
 
@@ -315,7 +311,7 @@ def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
         marks = dashboard["annotations"]["list"]
         clients = uid in {"quotascope-overview", "quotascope-entity"}
         wanted = [MARK, EPISODES] if clients else [MARK]
-        assert marks == [look | {"expr": mark["expr"]} for look, mark in zip(wanted, marks, strict=True)]  # fmt: skip
+        assert marks == [look | {"expr": mark["expr"]} for look, mark in zip(wanted, marks, strict=True)]
 
 
 def test_viewers_choose_by_these_variables(dashboards: Dashboards) -> None:
@@ -326,9 +322,7 @@ def test_viewers_choose_by_these_variables(dashboards: Dashboards) -> None:
         found = [(each["name"], each["label"]) for each in variables]
         assert found == [*(first | labels).items()]
         for each in variables:
-            own = {"name", "label", "type"} | (
-                {"query"} if each["type"] == "query" else set()
-            )
+            own = {"name", "label", "type"} | ({"query"} if each["type"] == "query" else set())
             common = {key: each[key] for key in {*each} - own}
             assert common == CHOICES[each["type"]] | {"hide": 0, "options": []}
 
@@ -421,13 +415,8 @@ def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -
         titles = options["renameByName"]
         assert options["excludeByName"] == {}
         assert options["includeByName"] == dict.fromkeys(titles, True)
-        columns = [
-            override["matcher"]["options"]
-            for override in panel["fieldConfig"]["overrides"]
-        ]
-        assert options["indexByName"] == {
-            name: columns.index(title) for name, title in titles.items()
-        }
+        columns = [override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]]
+        assert options["indexByName"] == {name: columns.index(title) for name, title in titles.items()}
         # alone, the first query's value is called otherwise
         assert titles.get("Value") == titles.get("Value #A")
 
@@ -436,9 +425,7 @@ def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
     """A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
     for dashboard in dashboards.values():
         for panel in panels_of(dashboard):
-            for letter, target in zip(
-                "ABCDEFGH", panel.get("targets", ()), strict=False
-            ):
+            for letter, target in zip("ABCDEFGH", panel.get("targets", ()), strict=False):
                 of_table = panel["type"] == "table"
                 assert target["refId"] == letter
                 assert target["format"] == ("table" if of_table else "time_series")

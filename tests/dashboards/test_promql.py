@@ -56,17 +56,13 @@ def test_every_name_and_label_exists(every: Expressions, variant: Scope) -> None
             assert set(labels) <= {*family.labels, variant.cluster}, title
 
 
-def test_recorded_series_are_read_only_when_asked_for(
-    every: Expressions, variant: Scope
-) -> None:
+def test_recorded_series_are_read_only_when_asked_for(every: Expressions, variant: Scope) -> None:
     """Without our recording rules nothing is missing but the choice of owners, which they are."""
     names = {name for _, each in every for name, _ in names_and_labels(each)}
     assert bool(names & RECORDED - {ENTITY_OWNER}) is variant.recorded
 
 
-def test_every_family_with_a_cluster_keeps_to_the_chosen_ones(
-    every: Expressions, variant: Scope
-) -> None:
+def test_every_family_with_a_cluster_keeps_to_the_chosen_ones(every: Expressions, variant: Scope) -> None:
     """Series of the exporter are selected by the variable of the cluster; jobs do not know their cluster."""
     jobs = {family.name for family in job_families()}
     for title, expression in every:
@@ -79,9 +75,7 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
     ranges = [
         (title, function, name)
         for title, expression in every
-        for function, name in re.findall(
-            r"(\w+)\((\w+)\{[^{}]*\}\[", _filled(expression)
-        )
+        for function, name in re.findall(r"(\w+)\((\w+)\{[^{}]*\}\[", _filled(expression))
     ]
     assert ranges
     for title, function, name in ranges:
@@ -129,9 +123,7 @@ def test_two_exporters_of_a_cluster_count_once(variant: Scope) -> None:
         assert below.index("AggregateExpr") < below.index("VectorSelector"), title
 
 
-def test_every_aggregation_keeps_the_cluster(
-    every: Expressions, variant: Scope
-) -> None:
+def test_every_aggregation_keeps_the_cluster(every: Expressions, variant: Scope) -> None:
     """Clusters of one Prometheus are never added up, nor take each other's place among the highest; beside a job, which need not report its cluster, stands the worst of them."""
     for title, expression in every:
         for node in walk(parsed(expression)):

@@ -99,9 +99,7 @@ def _families_of(variable: dict[str, Any]) -> list[str]:
         "confluent.txt",
     ],
 )
-def test_brokers_can_be_chosen_whatever_their_agent_reports(
-    dashboards: Dashboards, agent: str
-) -> None:
+def test_brokers_can_be_chosen_whatever_their_agent_reports(dashboards: Dashboards, agent: str) -> None:
     """A broker is in the list though its agent reports no delay queues."""
     snapshot = joined([f"dialects/{agent}"], None)
     shown = Renderer().render(snapshot, snapshot.taken_at).decode()
@@ -199,9 +197,7 @@ def test_red_begins_where_an_alert_does() -> None:
     """At a threshold of an alert to whose runbook the panel links."""
     site = Site(runbook_url="https://wiki.example.com/{alert}")
     thresholds = {
-        f"https://wiki.example.com/{rule.name}": [
-            each.value for each in getattr(rule, "thresholds", ())
-        ]
+        f"https://wiki.example.com/{rule.name}": [each.value for each in getattr(rule, "thresholds", ())]
         for group in alert_groups(site)
         for rule in group.rules
     }
@@ -261,9 +257,7 @@ def test_names_of_strangers_are_free_text(dashboards: Dashboards) -> None:
             assert each["type"] == "textbox"
     for panel in _panels(dashboards):
         for target in panel["targets"]:
-            unsafe = re.findall(
-                r"\$(?!\{|cluster\b|__rate_interval\b)\w*", target["expr"]
-            )
+            unsafe = re.findall(r"\$(?!\{|cluster\b|__rate_interval\b)\w*", target["expr"])
             quoted = re.findall(r'"[^"`]*\$\{[^"]*"', target["expr"])
             assert (unsafe, quoted) == ([], [])
 

@@ -115,15 +115,11 @@ def test_panel_shows_what_is_true(
     """With and without recording rules."""
     key, query, series, shown = SITUATIONS[situation]
     panel = (RECORDED if recorded else PLAIN)[key]
-    expr = re.sub(
-        r"\$(cluster|\{broker:regex\})", ".*", panel["targets"][query]["expr"]
-    )
+    expr = re.sub(r"\$(cluster|\{broker:regex\})", ".*", panel["targets"][query]["expr"])
     look: dict[str, Any] = {
         "expr": f"max without () ({expr})",  # without the name of a recorded series
         "eval_time": "10m",
-        "exp_samples": [
-            {"labels": labels, "value": value} for labels, value in shown.items()
-        ],
+        "exp_samples": [{"labels": labels, "value": value} for labels, value in shown.items()],
     }
     content = {"case": situation, "series": series, "records": [look]}
     said = try_case(Case(subject="records", content=content), tmp_path)

@@ -20,9 +20,7 @@ class Setup:
         self.broker = Broker(self.managers)
         self.connection = DemoConnection("alice", "app")
 
-    def ask(
-        self, request: Produce | Fetch | CreateTopics | Call, thread_ms: float = 0.0
-    ) -> Response:
+    def ask(self, request: Produce | Fetch | CreateTopics | Call, thread_ms: float = 0.0) -> Response:
         """The broker's answer at the start."""
         return self.broker.handle(self.connection, request, thread_ms, START_MS)
 
@@ -88,9 +86,7 @@ def test_fetch_over_the_quota_is_held_back() -> None:
     setup = Setup(QuotaType.FETCH, 1_000.0)
     assert setup.ask(Fetch(size=8_000)) == Response()
     request = Fetch(size=4_000)
-    assert setup.broker.handle(setup.connection, request, 0.0, START_MS) == Response(
-        throttle_ms=2_000, again=request
-    )
+    assert setup.broker.handle(setup.connection, request, 0.0, START_MS) == Response(throttle_ms=2_000, again=request)
     assert setup.value("Fetch", "byte-rate") == 800.0
 
 
@@ -125,9 +121,7 @@ def test_requests_and_refusals_are_counted_as_kafka_does() -> None:
         of_request % ("ThrottleTimeMs", "CreateTopics"): {"Mean": 2_000, "Count": 2},
         of_request % ("ThrottleTimeMs", "Fetch"): {"Mean": 0, "Count": 1},
         f"{errors},error=THROTTLING_QUOTA_EXCEEDED": {"Count": 3},
-        "kafka.controller:type=KafkaController,name=ActiveControllerCount": {
-            "Value": 1
-        },
+        "kafka.controller:type=KafkaController,name=ActiveControllerCount": {"Value": 1},
         "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs": {
             "Mean": 10,
             "Count": 2,

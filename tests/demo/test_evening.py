@@ -60,29 +60,20 @@ FIRING: Final = {
 """By minute."""
 
 
-def test_what_is_meant_to_fire_fires_and_nothing_else(
-    evening: Evening, day: dict[str, float], tmp_path: Path
-) -> None:
+def test_what_is_meant_to_fire_fires_and_nothing_else(evening: Evening, day: dict[str, float], tmp_path: Path) -> None:
     """The page in the spike, the warning on refusals, two alerts on single clients; none of any other kind in between."""
     steps = HISTORY_MINUTES * 60 // SCRAPE_SECONDS
     names = dict.fromkeys(name for scrape in evening for name in scrape)
     series = [
-        {"series": name, "values": f"{value}+0x{steps - 2}"}
-        for name, value in day.items()
-        if name not in names
+        {"series": name, "values": f"{value}+0x{steps - 2}"} for name, value in day.items() if name not in names
     ] + [
         {
             "series": name,
-            "values": " ".join(
-                (f"_x{steps + 1}", *(str(each.get(name, "_")) for each in evening))
-            ),
+            "values": " ".join((f"_x{steps + 1}", *(str(each.get(name, "_")) for each in evening))),
         }
         for name in names
     ]
-    looks = [
-        (HISTORY_MINUTES + minute, 'ALERTS{alertstate="firing"}', fires)
-        for minute, fires in FIRING.items()
-    ]
+    looks = [(HISTORY_MINUTES + minute, 'ALERTS{alertstate="firing"}', fires) for minute, fires in FIRING.items()]
     ever = f'last_over_time(ALERTS{{alertstate="firing"}}[{MINUTES - 1}m])'
     looks.append((HISTORY_MINUTES + MINUTES, ever, set().union(*FIRING.values())))
     rules = rule_files(Site())
@@ -95,10 +86,7 @@ def test_what_is_meant_to_fire_fires_and_nothing_else(
             {
                 "eval_time": f"{minute}m",
                 "expr": f"group by (alertname) ({expr})",
-                "exp_samples": [
-                    {"labels": f'{{alertname="KafkaQuota{name}"}}', "value": 1}
-                    for name in fires
-                ],
+                "exp_samples": [{"labels": f'{{alertname="KafkaQuota{name}"}}', "value": 1} for name in fires],
             }
             for minute, expr, fires in looks
         ],
@@ -142,9 +130,7 @@ NOT_SHOWN: Final = re.compile(r"spark_kafka_|_callback_")
 
 
 @pytest.mark.parametrize("board", ["overview", "entity", "mutations"])
-def test_every_panel_shows_something(
-    prometheus: Prometheus, board: str, subtests: pytest.Subtests
-) -> None:
+def test_every_panel_shows_something(prometheus: Prometheus, board: str, subtests: pytest.Subtests) -> None:
     """Each query of each panel has rows at some time of the evening, for one of the clients chosen."""
     url = f"http://{prometheus.address}"
     choices = [{"user": user, "client_id": name} for user, name in ENTITIES]

@@ -124,11 +124,7 @@ def test_orders_are_near_their_limit(minute: Simulation) -> None:
 
 def test_somebody_is_unlimited(minute: Simulation) -> None:
     """The mirror reads most of all and no rule stops it."""
-    rates = {
-        key: rate
-        for key, rate in values(minute, "byte-rate", END_MS).items()
-        if key[0] == "Fetch"
-    }
+    rates = {key: rate for key, rate in values(minute, "byte-rate", END_MS).items() if key[0] == "Fetch"}
     assert max(rates, key=lambda key: rates[key]) == ("Fetch", "", MIRROR.client_id)
 
 
@@ -243,9 +239,7 @@ def test_same_name_same_randomness() -> None:
     assert first.due_ms == second.due_ms
 
 
-@pytest.mark.parametrize(
-    ("due_in_ms", "pause"), [(-5_000, 10), (3, 10), (40, 40), (5_000, 100)]
-)
+@pytest.mark.parametrize(("due_in_ms", "pause"), [(-5_000, 10), (3, 10), (40, 40), (5_000, 100)])
 def test_pause(due_in_ms: int, pause: int) -> None:
     """Never so short that it costs much, never so long that a throttle would end late."""
     assert pause_ms(due_in_ms) == pause

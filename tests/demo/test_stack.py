@@ -62,7 +62,7 @@ def test_the_stack_shows_life_and_leaves_nothing(tmp_path: Path) -> None:
 
     with stack(tmp_path, *options) as process:
         assert process.stdout is not None
-        tour = "".join(iter(process.stdout.readline, "Ctrl-C ends all, and removes the folder.\n"))  # fmt: skip
+        tour = "".join(iter(process.stdout.readline, "Ctrl-C ends all, and removes the folder.\n"))
         (target,) = asked("targets")["activeTargets"]
         assert target["health"] == "up"
         rules = [rule for group in asked("rules")["groups"] for rule in group["rules"]]

@@ -17,8 +17,4 @@ def options_of_serve(words: Sequence[str]) -> dict[str, Any]:
     commands = typer.main.get_group(app)
     assert words[0] == "serve"
     context = commands.commands["serve"].make_context("serve", list(words[1:]))
-    return {
-        name: value
-        for name, value in context.params.items()
-        if value not in {None, False, ()}
-    }
+    return {name: value for name, value in context.params.items() if value not in {None, False, ()}}

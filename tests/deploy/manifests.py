@@ -51,10 +51,7 @@ def definition(name: str) -> Manifest:
 
 def _strict(schema: Manifest) -> Manifest:
     """The same, closed as a strict API server closes it; only metadata is left open, whose keys the operator does not define."""
-    closed = {
-        name: _strict(value) if isinstance(value, dict) else value
-        for name, value in schema.items()
-    }
+    closed = {name: _strict(value) if isinstance(value, dict) else value for name, value in schema.items()}
     properties = closed.get("properties")
     if closed.get("type") == "object" and properties:
         closed.setdefault("additionalProperties", False)

@@ -25,10 +25,7 @@ FETCHED = (  # module and version, its sum, and the files that are kept, by the 
     (
         "github.com/prometheus-operator/prometheus-operator@v0.84.0",
         "h1:XXm7lKizTnnxeSwI01wjNAapKzw/4XAPdpcZqjRKgRU=",
-        {
-            f"{name}.yaml": f"{_DEFINITIONS}_{name}.yaml"
-            for name in ("servicemonitors", "prometheusrules")
-        },
+        {f"{name}.yaml": f"{_DEFINITIONS}_{name}.yaml" for name in ("servicemonitors", "prometheusrules")},
     ),
     (
         "github.com/compose-spec/compose-go/v2@v2.16.2",

@@ -38,11 +38,7 @@ def test_files_are_there() -> None:
     """Of the build and of all mounts, but the password; the configuration is where the image reads it."""
     ours = COMPOSE["services"]["quotascope"]
     assert (FOLDER / ours["build"]["context"] / ours["build"]["dockerfile"]).is_file()
-    mounts = [
-        each.split(":")
-        for service in COMPOSE["services"].values()
-        for each in service["volumes"]
-    ]
+    mounts = [each.split(":") for service in COMPOSE["services"].values() for each in service["volumes"]]
     assert all((FOLDER / each[0]).is_file() for each in mounts if each[0][0] == ".")
     assert words("CMD")[-1] in [each[1] for each in mounts]
     port = Config().server.port

@@ -85,16 +85,18 @@ def test_packages_are_those_of_the_tests_by_hash() -> None:
     """All that the exporter and its extras need, in the versions that the tests run with, each with hashes and from no address."""
     text = (ROOT / "deploy" / "requirements.txt").read_text()
     assert "://" not in text
-    found = re.findall(r"^([\w.-]+)==(\S+?)(?: ; .*?)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE)  # fmt: skip
+    found = re.findall(
+        r"^([\w.-]+)==(\S+?)(?: ; .*?)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.MULTILINE
+    )
     assert len(found) == len(re.findall("==", re.sub(r" ; .*", "", text)))
     versions = {canonicalize_name(name): version for name, version, _ in found}
     tested = (ROOT / "constraints.txt").read_text()
-    known = {canonicalize_name(name): version for name, version in re.findall(r"^(\S+)==(\S+)$", tested, re.MULTILINE)}  # fmt: skip
+    known = {canonicalize_name(name): version for name, version in re.findall(r"^(\S+)==(\S+)$", tested, re.MULTILINE)}
     extras = re.findall(r"--extra (\w+)", (ROOT / "Makefile").read_text())
     assert extras == ["otlp", "patterns"]
     needed = closure([f"quotascope[{','.join(extras)}]"]) - {"quotascope"}
     assert needed | {"setuptools"} <= versions.keys()
-    assert {name: versions[name] for name in needed} == {name: known[name] for name in needed}  # fmt: skip
+    assert {name: versions[name] for name in needed} == {name: known[name] for name in needed}
 
 
 @pytest.mark.timeout(600)  # on a busy machine
@@ -103,9 +105,7 @@ def test_what_is_built_runs(tmp_path: Path) -> None:
     """The builder's commands make an environment without pip, which serves and passes the health check."""
     installed = build(tmp_path)
     python = installed / "bin" / "python"
-    place = subprocess.run(
-        [python, "-c", PLACE], check=True, cwd=tmp_path, capture_output=True, text=True
-    ).stdout
+    place = subprocess.run([python, "-c", PLACE], check=True, cwd=tmp_path, capture_output=True, text=True).stdout
     assert Path(place).is_relative_to(installed)
     assert not (installed / "bin" / "pip").exists()
     port = free_port()
@@ -114,9 +114,7 @@ def test_what_is_built_runs(tmp_path: Path) -> None:
     source = f"sources: [{{url: http://127.0.0.1:{free_port()}/jolokia}}]"
     config.write_text(f"{server}\n{source}\n")
     command = [*words("ENTRYPOINT"), *words("CMD")]
-    command = [
-        word.replace("/etc/quotascope/quotascope.yaml", str(config)) for word in command
-    ]
+    command = [word.replace("/etc/quotascope/quotascope.yaml", str(config)) for word in command]
     check = [word.replace(":9749", f":{port}") for word in words("HEALTHCHECK")]
     child = Child([str(installed / "bin" / command[0]), *command[1:]], tmp_path / "log")
     try:

@@ -34,9 +34,7 @@ CHARTS_OWN = {
 
 def helm(*words: str) -> subprocess.CompletedProcess[str]:
     """What Helm says."""
-    return subprocess.run(
-        [tools() / "helm", *words], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([tools() / "helm", *words], capture_output=True, text=True, check=False)
 
 
 @cache
@@ -50,11 +48,7 @@ def rendered(*words: str, name: str = "quotascope") -> tuple[Manifest, ...]:
 
 def one(kind: str, *words: str) -> Manifest:
     """The one manifest of this kind that has the release's name."""
-    (found,) = (
-        each
-        for each in rendered(*words)
-        if each["kind"] == kind and each["metadata"]["name"] == "quotascope"
-    )
+    (found,) = (each for each in rendered(*words) if each["kind"] == kind and each["metadata"]["name"] == "quotascope")
     return found
 
 
@@ -63,7 +57,7 @@ def common(value: Any) -> Any:
     if isinstance(value, list):
         return [common(each) for each in value]
     if not isinstance(value, dict):
-        return value.partition("-")[0] if str(value).startswith("quotascope-") else value  # fmt: skip
+        return value.partition("-")[0] if str(value).startswith("quotascope-") else value
     kept = {
         key: common(each)
         for key, each in value.items()
@@ -98,11 +92,7 @@ def test_configuration_is_the_same() -> None:
 
 def test_rules_and_dashboards_are_the_generated_ones() -> None:
     """Text by text: expressions and legends have braces, which are no templates of Helm."""
-    rules = yaml.safe_load(
-        (
-            ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml"
-        ).read_text()
-    )
+    rules = yaml.safe_load((ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml").read_text())
     assert one("PrometheusRule")["spec"] == rules["spec"]
     boards = {
         name: text
@@ -110,10 +100,7 @@ def test_rules_and_dashboards_are_the_generated_ones() -> None:
         if each["metadata"]["labels"].get("grafana_dashboard") == "1"
         for name, text in each["data"].items()
     }
-    expected = {
-        file.name: file.read_text()
-        for file in (ROOT / "dashboards/generated").iterdir()
-    }
+    expected = {file.name: file.read_text() for file in (ROOT / "dashboards/generated").iterdir()}
     assert boards == expected
     assert all(json.loads(text)["uid"] for text in boards.values())
 

@@ -52,9 +52,7 @@ def test_unknown_key_would_be_found() -> None:
 
 def test_operator_accepts_its_resources() -> None:
     """The ServiceMonitor, and the rules that `quotascope alerts write` writes, are valid by the operator's own definitions."""
-    rules = (
-        ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml"
-    ).read_text()
+    rules = (ROOT / "alerts/generated/kubernetes/quotascope-prometheusrule.yaml").read_text()
     monitor = only("ServiceMonitor", "prometheus-operator")
     jsonschema.validate(monitor, definition("servicemonitors"))
     jsonschema.validate(yaml.safe_load(rules), definition("prometheusrules"))
@@ -147,10 +145,7 @@ def _is_reference(key: str, value: str) -> bool:
 
 def test_probes_are_answered(service: Service) -> None:
     """What the probes ask is there, and a broker that is down takes nobody out of service."""
-    probes: list[Manifest] = [
-        container()[f"{name}Probe"]["httpGet"]
-        for name in ("startup", "liveness", "readiness")
-    ]
+    probes: list[Manifest] = [container()[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
     for probe in probes:
         assert probe["port"] == "metrics"
         assert web.ask(service.url + probe["path"]).status == 200

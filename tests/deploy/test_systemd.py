@@ -28,18 +28,12 @@ EXPOSURE = 15
 def values(key: str) -> list[str]:
     """What the unit sets a key to, each time it does."""
     lines = UNIT.read_text().splitlines()
-    return [
-        value
-        for name, _, value in (line.partition("=") for line in lines)
-        if name == key
-    ]
+    return [value for name, _, value in (line.partition("=") for line in lines) if name == key]
 
 
 def analyzed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """What systemd itself says."""
-    return subprocess.run(
-        ["systemd-analyze", *arguments], capture_output=True, text=True, check=False
-    )
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
 
 
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
@@ -55,7 +49,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
 def test_systemd_accepts_the_template_for_several_clusters(tmp_path: Path) -> None:
     """Made by the documented command, each cluster has its configuration and its password."""
     page = (DEPLOY.parent / "docs/deployment.md").read_text()
-    (change,) = re.findall(r"^sed '(.*)' deploy/systemd/quotascope\.service > ", page, re.MULTILINE)  # fmt: skip
+    (change,) = re.findall(r"^sed '(.*)' deploy/systemd/quotascope\.service > ", page, re.MULTILINE)
     text = subprocess.check_output(["sed", change, UNIT], text=True)
     assert "--config /etc/quotascope/%i.yaml" in text
     assert "/etc/quotascope/secrets/%i-kafka-password" in text

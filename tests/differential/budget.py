@@ -29,9 +29,7 @@ class Budget:
     def __init__(self) -> None:
         self.total = _total() // len(JARS)
         """For each release."""
-        self.seed = int(
-            os.environ.get(SEED_VARIABLE, random.SystemRandom().randrange(2**32))
-        )
+        self.seed = int(os.environ.get(SEED_VARIABLE, random.SystemRandom().randrange(2**32)))
         self.compared: Counter[str] = Counter()
 
     def shrinkable(self, share: float) -> int:
@@ -44,7 +42,5 @@ class Budget:
 
     def report(self) -> str:
         """One line for the end of the run."""
-        parts = ", ".join(
-            f"{subject} {n:,}" for subject, n in sorted(self.compared.items())
-        )
+        parts = ", ".join(f"{subject} {n:,}" for subject, n in sorted(self.compared.items()))
         return f"{self.compared.total():,} operations compared ({parts}); {SEED_VARIABLE}={self.seed}"

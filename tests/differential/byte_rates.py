@@ -66,9 +66,7 @@ class Shape:
     @property
     def settings(self) -> Settings:
         """The windows as a config with the commonest bound."""
-        return Settings(
-            samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0]
-        )
+        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0])
 
 
 class ByteRateTwin(NodeTwin):
@@ -77,12 +75,8 @@ class ByteRateTwin(NodeTwin):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         windows = WindowConfig(samples=shape.samples, window_seconds=shape.window_s)
-        self._replication = ReplicationQuotaManager(
-            self._registry, shape.replication, windows
-        )
-        self._tiered = RLMQuotaManager(
-            self._registry, shape.tiered, shape.bound, windows
-        )
+        self._replication = ReplicationQuotaManager(self._registry, shape.replication, windows)
+        self._tiered = RLMQuotaManager(self._registry, shape.tiered, shape.bound, windows)
         self._waits = RLMQuotaMetrics(self._registry, shape.tiered)
 
     def update(self, bound: float | None) -> None:

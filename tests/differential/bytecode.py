@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-HANDLERS = {"broker": "kafka.server.KafkaApis", "controller": "kafka.server.ControllerApis"}  # fmt: skip
+HANDLERS = {"broker": "kafka.server.KafkaApis", "controller": "kafka.server.ControllerApis"}
 _METHOD = re.compile(r"^  \S.*?([\w$]+)\(.*\)(?: throws .*)?;$")
 _CODE = re.compile(r"^\s+\d+: (\w+)\s*(.*)$")
 _CALLED = re.compile(r"Method (?:[\w/$]+\.)?([\w$]+):")
@@ -20,7 +20,7 @@ _OWN = re.compile(r"Method ([\w$]+):")
 _LAMBDA = re.compile(r"InvokeDynamic #(\d+):")
 _BOOTSTRAP = re.compile(r"^  (\d+): #\d+ REF_")
 _KEY = re.compile(r"Field org/apache/kafka/common/protocol/ApiKeys\.(\w+):")
-_PUSHES = {"bipush", "iconst_0", "iconst_1", "iconst_2", "iconst_3", "iconst_4", "iconst_5"}  # fmt: skip
+_PUSHES = {"bipush", "iconst_0", "iconst_1", "iconst_2", "iconst_3", "iconst_4", "iconst_5"}
 _NUMBERS = {f"iconst_{number}": number for number in range(6)}
 
 _CHARGED = {

@@ -55,9 +55,7 @@ class Shape:
     @property
     def settings(self) -> Settings:
         """The windows as a config with the commonest bound."""
-        return Settings(
-            samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0]
-        )
+        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0])
 
 
 class Lengths(QuotaCallback):
@@ -78,15 +76,11 @@ class Lengths(QuotaCallback):
             return {}
         return {"group": _group(principal.name), "client-id": client_id}
 
-    def quota_limit(
-        self, quota_type: QuotaType, metric_tags: Mapping[str, str]
-    ) -> float | None:
+    def quota_limit(self, quota_type: QuotaType, metric_tags: Mapping[str, str]) -> float | None:
         """Look up the group."""
         return self.limits.get(f"{quota_type.name}/{metric_tags.get('group', '')}")
 
-    def update_quota(
-        self, quota_type: QuotaType, entity: QuotaEntity, bound: float
-    ) -> None:
+    def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, bound: float) -> None:
         """Limit the group that the entity would be in."""
         self.limits[_key(quota_type, entity)] = bound
 
@@ -123,12 +117,8 @@ class CallbackTwin(NodeTwin):
             extra_counters=False,
             release=release,
         )
-        produce = ClientQuotaManager(
-            self._registry, QuotaType.PRODUCE, EPOCH_MS, config, self._callback
-        )
-        mutation = ControllerMutationQuotaManager(
-            self._registry, EPOCH_MS, config, self._callback
-        )
+        produce = ClientQuotaManager(self._registry, QuotaType.PRODUCE, EPOCH_MS, config, self._callback)
+        mutation = ControllerMutationQuotaManager(self._registry, EPOCH_MS, config, self._callback)
         self._managers = dict(zip(TYPES, (produce, mutation), strict=True))
 
     def reset(self, quota_type: Word) -> None:
@@ -166,9 +156,7 @@ class CallbackTwin(NodeTwin):
     def most(self, quota_type: Word, user: str, client_id: str) -> str:
         """Ask for the most that one fetch may return."""
         manager = self._managers[quota_type]
-        return bits(
-            manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms)
-        )
+        return bits(manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms))
 
 
 def _name(token: str | None) -> str | DefaultType | None:

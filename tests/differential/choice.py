@@ -94,9 +94,7 @@ class Seeded:
     def text(self) -> str:
         """Take any text, half of them from a few troublesome characters."""
         few = self._random.random() < 0.5
-        return "".join(
-            self._character(few=few) for _ in range(self._random.randint(0, 12))
-        )
+        return "".join(self._character(few=few) for _ in range(self._random.randint(0, 12)))
 
     def _character(self, *, few: bool) -> str:
         if few:

@@ -84,7 +84,7 @@ def operation(choice: Choice, _shape: None) -> Operation:
             arguments = (int(api), choice.integer(first, last), timeout_ms)
             return Operation("send", step_ms, arguments)
         case 2 | 3:
-            return Operation("answer", step_ms, (choice.of((0, 100, 1, 10, 200, 5_000, -1)),))  # fmt: skip
+            return Operation("answer", step_ms, (choice.of((0, 100, 1, 10, 200, 5_000, -1)),))
         case _:
             return Operation("poll", step_ms)
 

@@ -30,9 +30,7 @@ class Difference(AssertionError):
         self.ours = ours
 
     def __str__(self) -> str:
-        operations = "\n".join(
-            f"  {operation}" for operation in self.replay.operations[: self.index]
-        )
+        operations = "\n".join(f"  {operation}" for operation in self.replay.operations[: self.index])
         return (
             f"after {self.replay.opening!r} the last of these operations differs:\n{operations}\n"
             f"Kafka: {readable(self.kafka)}\n ours: {readable(self.ours)}"
@@ -45,11 +43,7 @@ def compare(kafka: Peer, replay: Replay) -> int:
     ours = replay.answers()
     theirs = kafka.receive()
     if theirs != ours:
-        index = next(
-            i
-            for i, pair in enumerate(zip(theirs, ours, strict=True))
-            if pair[0] != pair[1]
-        )
+        index = next(i for i, pair in enumerate(zip(theirs, ours, strict=True)) if pair[0] != pair[1])
         raise Difference(replay, index, theirs[index], ours[index])
     return len(replay.operations)
 
@@ -59,9 +53,7 @@ def compare_long(kafka: Peer, replay: Replay) -> int:
     try:
         return compare(kafka, replay)
     except Difference as difference:
-        raise shortened(
-            difference, lambda shorter: _difference(kafka, shorter)
-        ) from None
+        raise shortened(difference, lambda shorter: _difference(kafka, shorter)) from None
 
 
 def _difference(kafka: Peer, replay: Replay) -> Difference | None:
@@ -72,9 +64,7 @@ def _difference(kafka: Peer, replay: Replay) -> Difference | None:
     return None
 
 
-def shortened(
-    difference: Difference, retry: Callable[[Replay], Difference | None]
-) -> Difference:
+def shortened(difference: Difference, retry: Callable[[Replay], Difference | None]) -> Difference:
     """A difference with as few operations before it as leaving out some of them, one stretch at a time, can reach."""
     operations = difference.replay.operations[: difference.index]
     length = len(operations)
@@ -88,9 +78,7 @@ def shortened(
     return difference
 
 
-def _without_a_stretch(
-    operations: tuple[Operation, ...], length: int
-) -> Iterator[tuple[Operation, ...]]:
+def _without_a_stretch(operations: tuple[Operation, ...], length: int) -> Iterator[tuple[Operation, ...]]:
     for start in count(0, length):
         if start >= len(operations):
             return

@@ -24,14 +24,10 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Kafka]:
         yield kafka
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say how many operations were compared."""
     budget = config.stash.get(_BUDGET, None)
     if budget is not None and budget.compared:
         found = config.stash[_VERSIONS]
         versions = " and ".join(found)
-        terminalreporter.write_line(
-            f"differential, Kafka {versions}: {budget.report()}"
-        )
+        terminalreporter.write_line(f"differential, Kafka {versions}: {budget.report()}")

@@ -48,9 +48,7 @@ class Shape:
     @property
     def settings(self) -> Settings:
         """The windows as a config with the commonest bound."""
-        return Settings(
-            samples=self.samples, window_ms=self.window_s * 1000, bound=float(RATES[0])
-        )
+        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=float(RATES[0]))
 
 
 class ConnectionTwin(NodeTwin):
@@ -59,12 +57,8 @@ class ConnectionTwin(NodeTwin):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         windows = WindowConfig(samples=shape.samples, window_seconds=shape.window_s)
-        counts = ConnectionCounts(
-            shape.max_connections, shape.max_per_ip, None, "BROKER"
-        )
-        self._quotas = ConnectionQuotas(
-            self._registry, EPOCH_MS, windows, shape.rate, counts
-        )
+        counts = ConnectionCounts(shape.max_connections, shape.max_per_ip, None, "BROKER")
+        self._quotas = ConnectionQuotas(self._registry, EPOCH_MS, windows, shape.rate, counts)
         self._listeners: set[str] = set()
         self._config = shape.rate, shape.max_connections
 

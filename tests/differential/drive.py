@@ -40,9 +40,7 @@ class Subject(Generic[S]):
     beginning: Callable[[Choice, S], tuple[Operation, ...]] = lambda _choice, _shape: ()
     """Draws what happens first, so that what follows meets something."""
 
-    def replay(
-        self, shape: S, operations: tuple[Operation, ...], release: KafkaRelease
-    ) -> Replay:
+    def replay(self, shape: S, operations: tuple[Operation, ...], release: KafkaRelease) -> Replay:
         """A session of these operations."""
         twin = partial(self.twin, shape, release)
         return Replay(self.opening(shape), twin, operations)
@@ -97,9 +95,7 @@ def _replays(subject: Subject[S], release: KafkaRelease) -> st.SearchStrategy[Re
             return subject.operation(Shrinkable(draw), shape)
 
         beginning = subject.beginning(choice, shape)
-        return subject.replay(
-            shape, (*beginning, *draw(st.lists(operations(), max_size=80))), release
-        )
+        return subject.replay(shape, (*beginning, *draw(st.lists(operations(), max_size=80))), release)
 
     return replays()
 

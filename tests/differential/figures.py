@@ -16,10 +16,7 @@ def name(metric: MetricName) -> str:
 
 def everything(metrics: Iterable[KafkaMetric], now_ms: int) -> str:
     """Write every metric, its value now and its bound if it has one, sorted by name."""
-    lines = [
-        f"{name(metric.name)}:{bits(metric.value(now_ms))}:{_bound(metric)}"
-        for metric in metrics
-    ]
+    lines = [f"{name(metric.name)}:{bits(metric.value(now_ms))}:{_bound(metric)}" for metric in metrics]
     return f"[{','.join(sorted(lines))}]"
 
 
@@ -30,9 +27,7 @@ def _bound(metric: KafkaMetric) -> str:
 
 def violation(error: QuotaViolation) -> str:
     """Write what was violated, by how much."""
-    return (
-        f"violation {name(error.metric_name)} {bits(error.value)} {bits(error.bound)}"
-    )
+    return f"violation {name(error.metric_name)} {bits(error.value)} {bits(error.bound)}"
 
 
 class NodeTwin:
@@ -53,9 +48,5 @@ class NodeTwin:
     def dump(self) -> str:
         """Write all sensors and metrics."""
         sensors = ",".join(map(quote, sorted(self._registry.sensors())))
-        metrics = [
-            metric
-            for metric in self._registry.metrics().values()
-            if metric.name.group != "kafka-metrics-count"
-        ]
+        metrics = [metric for metric in self._registry.metrics().values() if metric.name.group != "kafka-metrics-count"]
         return f"[{sensors}] {everything(metrics, self._now_ms)}"

@@ -184,9 +184,7 @@ def _value(choice: Choice, shape: Shape) -> float:
     """A value within the range, on a boundary, beside it, or anything."""
     parts = choice.of((shape.bins, 7, 1000))
     inside = shape.low + (shape.high - shape.low) * choice.integer(0, parts) / parts
-    return choice.of(
-        (inside, inside, inside, amount(choice, shape.settings, shape.temper))
-    )
+    return choice.of((inside, inside, inside, amount(choice, shape.settings, shape.temper)))
 
 
 SUBJECT = Subject(

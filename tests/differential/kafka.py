@@ -57,9 +57,7 @@ class Kafka:
 
     def __init__(self, libs: Path) -> None:
         if shutil.which("java") is None or shutil.which("javac") is None:
-            raise HarnessError(
-                "`java` or `javac` is missing: install a JDK 17 or newer (`make services`)"
-            )
+            raise HarnessError("`java` or `javac` is missing: install a JDK 17 or newer (`make services`)")
         self.version = _version(libs)
         self.release = KafkaRelease.parse(self.version)
         class_path = f"{compiled(libs)}:{libs}/*"
@@ -95,15 +93,11 @@ class Kafka:
         answers = []
         while (line := self._process.stdout.readline()) != "\n":
             if not line:
-                raise HarnessError(
-                    f"the JVM ended with exit code {self._process.wait(timeout=30)}"
-                )
+                raise HarnessError(f"the JVM ended with exit code {self._process.wait(timeout=30)}")
             answers.append(line.rstrip("\n"))
         for answer in answers:
             if answer.startswith("failed "):
-                raise HarnessError(
-                    bytes.fromhex(answer.removeprefix("failed .")).decode()
-                )
+                raise HarnessError(bytes.fromhex(answer.removeprefix("failed .")).decode())
         return answers
 
 

@@ -67,12 +67,8 @@ class ManagerTwin:
             self._registry,
             origin_ms,
             QuotaConfig(
-                client=ManagerConfig(
-                    samples=client[0], window_seconds=client[1], release=release
-                ),
-                controller=ManagerConfig(
-                    samples=controller[0], window_seconds=controller[1], release=release
-                ),
+                client=ManagerConfig(samples=client[0], window_seconds=client[1], release=release),
+                controller=ManagerConfig(samples=controller[0], window_seconds=controller[1], release=release),
             ),
         )
         self._quotas: dict[str, MutationQuota] = {}
@@ -84,56 +80,38 @@ class ManagerTwin:
         self._now_ms += ms
         self._monotonic_ms += max(ms, 0)
 
-    def update(
-        self, key: str, user: str | None, client_id: str | None, bound: float | None
-    ) -> str:
+    def update(self, key: str, user: str | None, client_id: str | None, bound: float | None) -> str:
         """Set or remove a quota; answer the level flags of all types."""
         quota_type = QuotaType.of_quota_key(key)
         assert quota_type is not None
-        self._managers.update_quota(
-            quota_type, QuotaEntity(_name(user), _name(client_id)), bound
-        )
+        self._managers.update_quota(quota_type, QuotaEntity(_name(user), _name(client_id)), bound)
         return "".join(str(self._managers.of(each).rules().flags) for each in TYPES)
 
     def record(self, quota_type: str, user: str, client_id: str, value: float) -> str:
         """Record and answer the throttle time."""
         manager = self._managers.of(QuotaType(quota_type))
-        return str(
-            manager.maybe_record_and_get_throttle_time(
-                Principal(user), client_id, value, self._now_ms
-            )
-        )
+        return str(manager.maybe_record_and_get_throttle_time(Principal(user), client_id, value, self._now_ms))
 
     def uncheck(self, quota_type: str, user: str, client_id: str, value: float) -> None:
         """Record without a check."""
         manager = self._managers.of(QuotaType(quota_type))
         manager.record_no_throttle(Principal(user), client_id, value, self._now_ms)
 
-    def unrecord(
-        self, quota_type: str, user: str, client_id: str, value: float
-    ) -> None:
+    def unrecord(self, quota_type: str, user: str, client_id: str, value: float) -> None:
         """Take back."""
-        self._managers.of(QuotaType(quota_type)).unrecord(
-            Principal(user), client_id, value, self._now_ms
-        )
+        self._managers.of(QuotaType(quota_type)).unrecord(Principal(user), client_id, value, self._now_ms)
 
     def most(self, quota_type: str, user: str, client_id: str) -> str:
         """Ask for the most that one fetch may return."""
         manager = self._managers.of(QuotaType(quota_type))
-        return bits(
-            manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms)
-        )
+        return bits(manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms))
 
     def limit(self, quota_type: str, user: str, client_id: str) -> str:
         """Ask for the bound; the rule that decides must say the same."""
         manager = self._managers.of(QuotaType(quota_type))
         bound = manager.quota(Principal(user), client_id).bound
         decided = manager.decide(Principal(user), client_id).bound
-        return (
-            bits(bound)
-            if decided in (None, bound)
-            else f"decided {decided}, quota {bound}"
-        )
+        return bits(bound) if decided in (None, bound) else f"decided {decided}, quota {bound}"
 
     def tags(self, quota_type: str, user: str, client_id: str) -> str:
         """Ask under which tags a request is measured."""
@@ -145,19 +123,13 @@ class ManagerTwin:
         """Ask whether anything is recorded."""
         return flag(self._managers.of(QuotaType(quota_type)).quotas_enabled)
 
-    def request(
-        self, user: str, client_id: str, handler_ns: int, network_ns: int
-    ) -> str:
+    def request(self, user: str, client_id: str, handler_ns: int, network_ns: int) -> str:
         """A request whose handler took some time, then the network thread some more if a quota listened."""
         manager, principal = self._managers.request, Principal(user)
         listens = manager.quotas_enabled
-        throttle_ms = manager.maybe_record_request(
-            principal, client_id, handler_ns, self._now_ms
-        )
+        throttle_ms = manager.maybe_record_request(principal, client_id, handler_ns, self._now_ms)
         if listens:
-            manager.record_network_thread_time(
-                principal, client_id, network_ns, self._now_ms
-            )
+            manager.record_network_thread_time(principal, client_id, network_ns, self._now_ms)
         return f"{throttle_ms} {flag(listens)}"
 
     def exempt(self, handler_ns: int, network_ns: int) -> str:
@@ -169,9 +141,7 @@ class ManagerTwin:
             manager.record_exempt(network_ns, self._now_ms)
         return flag(listens)
 
-    def throttle(
-        self, quota_type: str, user: str, client_id: str, throttle_ms: int
-    ) -> None:
+    def throttle(self, quota_type: str, user: str, client_id: str, throttle_ms: int) -> None:
         """Mute a channel."""
         self._managers.of(QuotaType(quota_type)).throttle(
             Principal(user),
@@ -198,9 +168,7 @@ class ManagerTwin:
         elif mode == "permissive":
             quota = manager.permissive_quota_for(principal, client_id, self._now_ms)
         else:
-            quota = manager.quota_for(
-                principal, client_id, MutationApi.CREATE_TOPICS, int(mode), self._now_ms
-            )
+            quota = manager.quota_for(principal, client_id, MutationApi.CREATE_TOPICS, int(mode), self._now_ms)
         self._quotas[number] = quota
         if quota is UNBOUNDED:
             return "Unbounded"
@@ -229,12 +197,8 @@ class ManagerTwin:
 
     def dump(self) -> str:
         """Write all sensors and all metrics that Kafka has too."""
-        sensors = sorted(
-            name for name in self._registry.sensors() if not name.startswith(OUR_SENSOR)
-        )
-        metrics = [
-            metric for metric in self._registry.metrics().values() if _is_kafkas(metric)
-        ]
+        sensors = sorted(name for name in self._registry.sensors() if not name.startswith(OUR_SENSOR))
+        metrics = [metric for metric in self._registry.metrics().values() if _is_kafkas(metric)]
         return f"[{','.join(map(quote, sensors))}] {figures.everything(metrics, self._now_ms)}"
 
 

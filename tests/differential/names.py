@@ -59,9 +59,7 @@ class NamesTwin:
 
     def mbean(self, prefix: str, group: str, *tags: str) -> str:
         """Write the name of a bean."""
-        return quote(
-            mbean_name(prefix, group, list(zip(tags[::2], tags[1::2], strict=True)))
-        )
+        return quote(mbean_name(prefix, group, list(zip(tags[::2], tags[1::2], strict=True))))
 
     def parse(self, text: str) -> str:
         """Read the name of a bean."""
@@ -72,10 +70,7 @@ class NamesTwin:
         return " ".join(
             (
                 quote(domain),
-                *(
-                    f"{quote(key)}={quote(properties[key])}"
-                    for key in sorted(properties)
-                ),
+                *(f"{quote(key)}={quote(properties[key])}" for key in sorted(properties)),
             )
         )
 
@@ -85,14 +80,10 @@ def operation(choice: Choice, _shape: None) -> Operation:
     name = choice.of((choice.of(HOSTILE), choice.text()))
     match choice.of(("sanitize", "desanitize", "jmx", "unquote", "mbean", "parse")):
         case "unquote":
-            return Operation(
-                "unquote", 0, (f'"{choice.of((name, quote_tag_value(name)[1:-1]))}"',)
-            )
+            return Operation("unquote", 0, (f'"{choice.of((name, quote_tag_value(name)[1:-1]))}"',))
         case "desanitize":
             text = choice.of((name, sanitize(name), f"%{name}"))
-            return Operation(
-                "desanitize", 0, (sanitize(name) if LENIENT.search(text) else text,)
-            )
+            return Operation("desanitize", 0, (sanitize(name) if LENIENT.search(text) else text,))
         case "mbean":
             return Operation(
                 "mbean",

@@ -57,9 +57,7 @@ class Shape:
     @property
     def settings(self) -> Settings:
         """The windows as a config with the commonest bound."""
-        return Settings(
-            samples=self.client[0], window_ms=self.client[1] * 1000, bound=BOUNDS[0]
-        )
+        return Settings(samples=self.client[0], window_ms=self.client[1] * 1000, bound=BOUNDS[0])
 
 
 def shape(choice: Choice) -> Shape:
@@ -72,9 +70,7 @@ def shape(choice: Choice) -> Shape:
         types=choice.of((*((each,) for each in TYPES), TYPES)),
         users=users,
         clients=clients,
-        entities=tuple(
-            _entity(choice, users, clients) for _ in range(choice.of((1, 2, 4, 12)))
-        ),
+        entities=tuple(_entity(choice, users, clients) for _ in range(choice.of((1, 2, 4, 12)))),
         temper=temper(choice),
     )
 
@@ -88,18 +84,13 @@ def _entity(choice: Choice, users: tuple[str, ...], clients: tuple[str, ...]) ->
 
 def opening(shape: Shape) -> str:
     """The line that creates Kafka's side."""
-    return " ".join(
-        map(str, ("new managers", EPOCH_MS, *shape.client, *shape.controller))
-    )
+    return " ".join(map(str, ("new managers", EPOCH_MS, *shape.client, *shape.controller)))
 
 
 def beginning(choice: Choice, shape: Shape) -> tuple[Operation, ...]:
     """Draw a first rule for every type that has traffic and for mutations, and two requests with mutations."""
     keys = {KEYS[TYPES.index(quota_type)] for quota_type in shape.types} | {MUTATIONS}
-    rules = (
-        Operation("update", 0, (key, *choice.of(shape.entities), choice.of(BOUNDS)))
-        for key in sorted(keys)
-    )
+    rules = (Operation("update", 0, (key, *choice.of(shape.entities), choice.of(BOUNDS))) for key in sorted(keys))
     requests = (
         Operation("mutation", 0, (Word(number), Word(mode), *_who(choice, shape)))
         for number, mode in (("0", "strict"), ("1", "permissive"))
@@ -158,12 +149,8 @@ def _rule(choice: Choice, shape: Shape, step: int) -> Operation:
 def _muting(choice: Choice, shape: Shape, step: int) -> Operation:
     quota_type = choice.of(shape.types)
     if choice.of((True, False)):
-        throttle_ms = choice.of(
-            (500, 1000, 2000, 1, 0, -1, INT_MAX, choice.integer(1, 5000))
-        )
-        return Operation(
-            "throttle", step, (quota_type, *_who(choice, shape), throttle_ms)
-        )
+        throttle_ms = choice.of((500, 1000, 2000, 1, 0, -1, INT_MAX, choice.integer(1, 5000)))
+        return Operation("throttle", step, (quota_type, *_who(choice, shape), throttle_ms))
     return Operation("reap", choice.of((step, abs(step), 500, 1000)), (quota_type,))
 
 
@@ -218,9 +205,7 @@ SUBJECT = Subject(
     share=0.3,
     shape=shape,
     opening=opening,
-    twin=lambda shape, release: ManagerTwin(
-        EPOCH_MS, shape.client, shape.controller, release
-    ),
+    twin=lambda shape, release: ManagerTwin(EPOCH_MS, shape.client, shape.controller, release),
     operation=operation,
     beginning=beginning,
 )

@@ -65,16 +65,10 @@ def beginning(choice: Choice, shape: Shape) -> tuple[Operation, ...]:
         ("c", ("a",)),
         ("d", choice.of((("a", "b"), ("c",), ("c", "b")))),
     )
-    return tuple(
-        operation
-        for sensor, parents in families
-        for operation in _family(choice, shape, sensor, parents)
-    )
+    return tuple(operation for sensor, parents in families for operation in _family(choice, shape, sensor, parents))
 
 
-def _family(
-    choice: Choice, shape: Shape, sensor: str, parents: tuple[str, ...]
-) -> tuple[Operation, ...]:
+def _family(choice: Choice, shape: Shape, sensor: str, parents: tuple[str, ...]) -> tuple[Operation, ...]:
     level, chosen = Word(choice.of(LEVELS)), _chosen(choice, shape)
     tags = ("", choice.of(("x", "y")))
     metrics = [Metric(choice.of(METRICS), tag) for tag in tags]
@@ -127,9 +121,7 @@ def _building(choice: Choice, shape: Shape, step: int) -> Operation:
     sensor, chosen = choice.of(SENSORS), _chosen(choice, shape)
     match choice.of((*["sensor"] * 3, *["add"] * 4, "meter", "remove", "forget")):
         case "sensor":
-            parents = tuple(
-                choice.of(SENSORS) for _ in range(choice.of((0, 0, 0, 1, 2)))
-            )
+            parents = tuple(choice.of(SENSORS) for _ in range(choice.of((0, 0, 0, 1, 2))))
             level, inactive = (
                 Word(choice.of(LEVELS)),
                 choice.of((NEVER, NEVER, 1, 60, 0)),
@@ -147,9 +139,7 @@ def _building(choice: Choice, shape: Shape, step: int) -> Operation:
             return Operation("remove_metric", step, (_metric(choice),))
 
 
-def _add(
-    choice: Choice, shape: Shape, step: int, sensor: str, metric: Metric
-) -> Operation:
+def _add(choice: Choice, shape: Shape, step: int, sensor: str, metric: Metric) -> Operation:
     kind, chosen = statistics.kind(choice), _chosen(choice, shape)
     return Operation("add", step, (sensor, metric, kind, chosen))
 
@@ -167,9 +157,7 @@ SUBJECT = Subject(
     share=0.15,
     shape=shape,
     opening=opening,
-    twin=lambda shape, _: RegistryTwin(
-        EPOCH_MS, RecordingLevel[shape.level], shape.tags
-    ),
+    twin=lambda shape, _: RegistryTwin(EPOCH_MS, RecordingLevel[shape.level], shape.tags),
     operation=operation,
     beginning=beginning,
 )

@@ -83,9 +83,7 @@ def _on_sensor(
 ) -> Callable[Concatenate["RegistryTwin", str, P], str | None]:
     """Look the sensor up; answer violations and refusals in Kafka's words."""
 
-    def named(
-        twin: "RegistryTwin", name: str, /, *args: P.args, **kwargs: P.kwargs
-    ) -> str | None:
+    def named(twin: "RegistryTwin", name: str, /, *args: P.args, **kwargs: P.kwargs) -> str | None:
         sensor = twin.handles.get(name)
         if sensor is None:
             return "never created"
@@ -102,14 +100,10 @@ def _on_sensor(
 class RegistryTwin:
     """A registry, every sensor ever made of it, and a clock."""
 
-    def __init__(
-        self, origin_ms: int, level: RecordingLevel, tags: Sequence[tuple[str, str]]
-    ) -> None:
+    def __init__(self, origin_ms: int, level: RecordingLevel, tags: Sequence[tuple[str, str]]) -> None:
         self._now_ms = origin_ms
         self._events = Events()
-        self._registry = Registry(
-            MetricConfig(tags=tags), reporters=[self._events], recording_level=level
-        )
+        self._registry = Registry(MetricConfig(tags=tags), reporters=[self._events], recording_level=level)
         self.handles: dict[str, Sensor] = {}
 
     def step(self, ms: int) -> None:

@@ -39,9 +39,7 @@ class Settings:
 def settings(choice: Choice) -> Settings:
     """Draw a config: a broker's own half of the time, anything else that Kafka can compute with otherwise."""
     samples = choice.of((2, 11, 1, 2, 3, choice.integer(1, 12)))
-    window_ms = choice.of(
-        (1000, 30_000, 1000, 1, 10, choice.integer(1, 100_000), 90 * DAY_MS)
-    )
+    window_ms = choice.of((1000, 30_000, 1000, 1, 10, choice.integer(1, 100_000), 90 * DAY_MS))
     event_window = choice.of((LONG_MAX,) * 6 + (0, 1, 2, 5))
     upper = choice.of((True, True, True, False))
     return Settings(

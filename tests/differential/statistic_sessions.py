@@ -59,12 +59,8 @@ class StatisticTwin:
 
     def measure(self) -> str:
         """Read what the statistic offers; a peek before must show the same and leave no trace in what follows."""
-        peeked = [
-            bits(each.peek(self._config, self._now_ms)) for each in self._measurables
-        ]
-        measured = [
-            bits(each.measure(self._config, self._now_ms)) for each in self._measurables
-        ]
+        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._measurables]
+        measured = [bits(each.measure(self._config, self._now_ms)) for each in self._measurables]
         if peeked != measured:
             return f"peeked {peeked}, measured {measured}"
         return f"[{','.join(measured)}]"

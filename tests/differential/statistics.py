@@ -101,6 +101,4 @@ def meter_kind(choice: Choice) -> MeterKind:
 def config(settings: Settings) -> MetricConfig:
     """Our config."""
     quota = None if settings.bound is None else Quota(settings.bound, settings.upper)
-    return MetricConfig(
-        settings.samples, settings.window_ms, settings.event_window, quota
-    )
+    return MetricConfig(settings.samples, settings.window_ms, settings.event_window, quota)

@@ -46,9 +46,7 @@ class OtherSide:
 
 def _replay(*values: int) -> Replay:
     operations = [Operation("add", 0, (value,)) for value in values]
-    return Replay(
-        "new sum", lambda: Sum(forgetful=False), (*operations, Operation("total", 0))
-    )
+    return Replay("new sum", lambda: Sum(forgetful=False), (*operations, Operation("total", 0)))
 
 
 def test_equal_answers_are_counted() -> None:
@@ -83,9 +81,7 @@ def test_an_error_of_ours_is_a_difference() -> None:
 def test_arguments_become_tokens() -> None:
     """Every kind of argument has a form that survives the pipe exactly."""
     arguments = (Word("a"), "é b", 1.0, -0.0, float("nan"), 7, True, None, ((1, 2), ()))
-    assert " ".join(tokens(*arguments)) == (
-        "a .c3a92062 3ff0000000000000 8000000000000000 7ff8000000000000 7 1 - 1 2"
-    )
+    assert " ".join(tokens(*arguments)) == ("a .c3a92062 3ff0000000000000 8000000000000000 7ff8000000000000 7 1 - 1 2")
 
 
 def test_answers_are_made_readable() -> None:

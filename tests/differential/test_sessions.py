@@ -60,9 +60,7 @@ def test_windows_beyond_32_bits(kafka: Kafka, budget: Budget) -> None:
     long = Settings(samples=2, window_ms=90 * DAY_MS)
     rate = Kind(name="Rate", unit=TimeUnit.SECONDS, inner="WindowedSum", own_window=0)
     calm = Temper(steady=True, tame=True, coarse=False)
-    shape = statistic_sessions.Shape(
-        origin_ms=EPOCH_MS, kind=rate, settings=long, temper=calm
-    )
+    shape = statistic_sessions.Shape(origin_ms=EPOCH_MS, kind=rate, settings=long, temper=calm)
     operations = (
         Operation("record", 0, (1.0,)),
         Operation("record", 30 * DAY_MS, (1.0,)),
@@ -70,7 +68,5 @@ def test_windows_beyond_32_bits(kafka: Kafka, budget: Budget) -> None:
         Operation("window", 0),
         Operation("measure", 0),
     )
-    compared = compare(
-        kafka, statistic_sessions.SUBJECT.replay(shape, operations, kafka.release)
-    )
+    compared = compare(kafka, statistic_sessions.SUBJECT.replay(shape, operations, kafka.release))
     budget.compared[statistic_sessions.SUBJECT.name] += compared

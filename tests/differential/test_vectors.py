@@ -39,9 +39,7 @@ def answers(kafka: Kafka, opening: str, operations: list[Operation]) -> list[str
 def test_differences_are_in_these_kinds_only() -> None:
     """Only kinds that are looked at below expect anything of a single release."""
     found = {
-        vector.kind
-        for vector in load(FILE)
-        if isinstance(vector.value, dict) and "since_4_4" in str(vector.value)
+        vector.kind for vector in load(FILE) if isinstance(vector.value, dict) and "since_4_4" in str(vector.value)
     }
     assert found == {"quota_manager", "should_client_throttle", "quota_validation"}
 
@@ -64,7 +62,7 @@ def test_throttle_times(kafka: Kafka) -> None:
                 operations.append(Operation("update", passed_ms, update))
                 expected.append(None)
             else:
-                record = (Word("Produce"), step["user"], step["client_id"], step["value"])  # fmt: skip
+                record = (Word("Produce"), step["user"], step["client_id"], step["value"])
                 operations.append(Operation("record", passed_ms, record))
                 expected.append(str(step["expect_throttle_ms"]))
         found = answers(kafka, f"new managers 0 {windows} 11 1", operations)
@@ -82,10 +80,10 @@ def test_first_versions_that_make_a_client_wait(kafka: Kafka) -> None:
         asked = [Operation("versions", 0, (int(api),))]
         low, high = map(int, answers(kafka, "new responses", asked)[0].split())
         versions = range(low, high + 1)
-        told = answers(kafka, "new responses", [Operation("response", 0, (int(api), each)) for each in versions])  # fmt: skip
+        told = answers(kafka, "new responses", [Operation("response", 0, (int(api), each)) for each in versions])
         waits = [answer.split()[1] == "1" for answer in told]
         first = step["expect"]
-        assert (api, waits) == (api, [first is not None and each >= first for each in versions])  # fmt: skip
+        assert (api, waits) == (api, [first is not None and each >= first for each in versions])
 
 
 def test_stored_quotas(kafka: Kafka) -> None:
@@ -94,6 +92,6 @@ def test_stored_quotas(kafka: Kafka) -> None:
     operations = []
     for step in steps:
         names = [part for pair in step["entity"].items() for part in pair]
-        operations.append(Operation("alter", 0, (len(step["entity"]), *names, step["key"], float(step["value"]))))  # fmt: skip
+        operations.append(Operation("alter", 0, (len(step["entity"]), *names, step["key"], float(step["value"]))))
     expected = ["0" if step["expect"] == "NONE" else "42" for step in steps]
     assert answers(kafka, "new validation", operations) == expected

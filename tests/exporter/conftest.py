@@ -78,9 +78,7 @@ def split_forwarded() -> Snapshot:
 @pytest.fixture
 def pair_throttled() -> Snapshot:
     """Two brokers: connections are held back and refused on 1, and a replica moves to 2 under a throttle."""
-    return joined(
-        [f"pair/throttled.{node}.jolokia2.json" for node in "12"], PAIR_LIMITS
-    )
+    return joined([f"pair/throttled.{node}.jolokia2.json" for node in "12"], PAIR_LIMITS)
 
 
 @pytest.fixture
@@ -104,8 +102,6 @@ def tiered_throttled() -> Snapshot:
     return joined(["tiered/throttled.jolokia2.json"], TIERED_LIMITS)
 
 
-def _split(
-    moment: str, rules: Mapping[QuotaType, Mapping[QuotaEntity, float]]
-) -> Snapshot:
+def _split(moment: str, rules: Mapping[QuotaType, Mapping[QuotaEntity, float]]) -> Snapshot:
     names = [f"split/{moment}.{node}.jolokia2.json" for node in BOTH]
     return joined(names, limits(rules, BOTH, active_controller="100"))

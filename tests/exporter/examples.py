@@ -37,18 +37,14 @@ def exporter_of(
     **more: Any,
 ) -> Exporter:
     """An exporter of these, whatever the configuration names."""
-    parts = Parts(
-        loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits
-    )
+    parts = Parts(loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits)
     return Exporter(parts, **more)
 
 
 def limits(**changes: Any) -> Limits:
     """Two produce rules, one request rule in percent, one IP rule, node 1 in the lead."""
     rules = {
-        QuotaType.PRODUCE: QuotaRules(
-            {ALICE: 1000.0, QuotaEntity(DEFAULT, None): 500.0}
-        ),
+        QuotaType.PRODUCE: QuotaRules({ALICE: 1000.0, QuotaEntity(DEFAULT, None): 500.0}),
         QuotaType.REQUEST: QuotaRules({QuotaEntity("alice", "app"): 50.0}),
     }
     given: dict[str, Any] = {
@@ -105,9 +101,7 @@ def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
     return SourceHealth(**{**given, **changes})
 
 
-def snapshot(
-    *entities: EntityUsage, left_out: Sequence[EntityUsage] = (), **changes: Any
-) -> Snapshot:
+def snapshot(*entities: EntityUsage, left_out: Sequence[EntityUsage] = (), **changes: Any) -> Snapshot:
     """One node, one source, the limits of ``limits()``; ``left_out`` are measured, but not shown."""
     given: dict[str, Any] = {
         "taken_at": NOW,
@@ -129,15 +123,10 @@ def table(node_id: str = "1", **produced: float) -> BeanTable:
 def rates(node_id: str, produced: Mapping[str, float]) -> BeanTable:
     """The same for users whose names are no Python names."""
     columns = (
-        BeanColumn(
-            Bean("kafka.server", (("type", "Produce"), ("user", user))), "byte-rate"
-        )
-        for user in produced
+        BeanColumn(Bean("kafka.server", (("type", "Produce"), ("user", user))), "byte-rate") for user in produced
     )
     layout = BeanLayout(tuple(columns))
-    return BeanTable(
-        node_id=node_id, layout=layout, values=array("d", produced.values())
-    )
+    return BeanTable(node_id=node_id, layout=layout, values=array("d", produced.values()))
 
 
 class ScriptedSource:

@@ -72,9 +72,7 @@ PAIR_LIMITS = Limits(
             listener_connection_limits={"tls": 2.0},
             replication_limits={"leader": 300_000.0, "follower": 400_000.0},
         ),
-        "2": replace(
-            SETTINGS, connection_limit=77.0, replication_limits={"follower": 400_000.0}
-        ),
+        "2": replace(SETTINGS, connection_limit=77.0, replication_limits={"follower": 400_000.0}),
     },
     active_controller="1",
     read_at=TAKEN_AT,
@@ -120,9 +118,7 @@ def jolokia_bytes(name: str) -> bytes:
     ]
     together = {name: bean for some in beans for name, bean in some.items()}
     items = {**recorded, "kafka.server:*": {"status": 200, "value": together}}
-    return json.dumps(
-        [items.get(request.pattern, missing) for request in REQUESTS]
-    ).encode()
+    return json.dumps([items.get(request.pattern, missing) for request in REQUESTS]).encode()
 
 
 def table(name: str) -> BeanTable:
@@ -143,9 +139,7 @@ def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:
 
 def numbers(bean_table: BeanTable) -> dict[tuple[Bean, str], float]:
     """A table as a mapping, whatever its order."""
-    return {
-        (column.bean, column.attribute): value for column, value in bean_table.items()
-    }
+    return {(column.bean, column.attribute): value for column, value in bean_table.items()}
 
 
 def read(bean_table: BeanTable, name: str = "") -> SourceRead:
@@ -168,6 +162,4 @@ def joined(
 ) -> Snapshot:
     """The snapshot of these captures, taken together."""
     health = LimitsHealth(read_at=None if configured is None else configured.read_at)
-    return (join or Join()).snapshot(
-        [read(table(name)) for name in names], configured, health, taken_at
-    )
+    return (join or Join()).snapshot([read(table(name)) for name in names], configured, health, taken_at)

@@ -78,9 +78,7 @@ async def test_mutations_and_refusals_are_read(engine: Engine) -> None:
     mutations = engine.quotas.controller_mutation
     mutations.update_quota(QuotaEntity("bob"), 2.0)
     for partitions in (30.0, 5.0):
-        mutations.record_and_get_throttle_time(
-            Principal("bob"), "admin", partitions, EPOCH_MS
-        )
+        mutations.record_and_get_throttle_time(Principal("bob"), "admin", partitions, EPOCH_MS)
     entity = (QuotaType.CONTROLLER_MUTATION, "bob", "")
     numbers = await engine.numbers()
     assert numbers[*entity, Meaning.TOKENS] == -8.0
@@ -140,9 +138,7 @@ async def test_reading_does_not_change_what_the_engine_decides(engine: Engine) -
         await watched.source.read()
         throttles.append(
             [
-                each.quotas.produce.record_and_get_throttle_time(
-                    Principal("a"), "", 90.0, EPOCH_MS + 777 * step + 333
-                )
+                each.quotas.produce.record_and_get_throttle_time(Principal("a"), "", 90.0, EPOCH_MS + 777 * step + 333)
                 for each in (watched, alone)
             ]
         )
@@ -174,9 +170,7 @@ async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> No
     assert node.connections.listeners["SASL"].rate == pytest.approx(1.0, rel=1e-3)
     assert list(node.connections.ips) == ["0:0:0:0:0:0:0:1"]
     assert node.replication == {"leader": LimitedRate(rate=1000.0)}
-    assert node.remote_storage["copy"] == LimitedRate(
-        rate=500.0, throttle_time_seconds=0.007
-    )
+    assert node.remote_storage["copy"] == LimitedRate(rate=500.0, throttle_time_seconds=0.007)
 
 
 async def test_rules_and_settings_of_an_engine() -> None:

@@ -52,11 +52,7 @@ NASTY: Final = (
 names = (
     st.one_of(st.sampled_from(NASTY), texts, broken_texts)
     # both halves of a pair in a row are one character where JSON is read, as in the agent's answer
-    .map(
-        lambda name: name.encode("utf-16", "surrogatepass").decode(
-            "utf-16", "surrogatepass"
-        )
-    )
+    .map(lambda name: name.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"))
     .filter(bool)
 )
 HARMLESS: Final = ["alice", "bob"]
@@ -64,12 +60,10 @@ HARMLESS: Final = ["alice", "bob"]
 
 def answer(clients: list[str]) -> bytes:
     """What Jolokia says of a node with these client ids, each that of a user of the same name."""
-    beans: dict[str, dict[str, float]] = {
-        "kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}
-    }
+    beans: dict[str, dict[str, float]] = {"kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}}
     for name in clients:
         user = sanitize(name.encode(errors="replace").decode())
-        bean = mbean_name("kafka.server", "Produce", [("user", user), ("client-id", name)])  # fmt: skip
+        bean = mbean_name("kafka.server", "Produce", [("user", user), ("client-id", name)])
         beans[bean] = {"byte-rate": 1.0, "throttle-time": 0.0}
     return jolokia(json.dumps(beans)[1:-1].encode())
 
@@ -81,7 +75,7 @@ def shown_as(name: str) -> str:
 
 async def served(clients: list[str]) -> list[str]:
     """The metrics, the page and the JSON of an exporter beside a node with these clients."""
-    broken = b'kafka_server_Produce_byte_rate{user="%s' % clients[0].encode(errors="replace")  # fmt: skip
+    broken = b'kafka_server_Produce_byte_rate{user="%s' % clients[0].encode(errors="replace")
     async with serving(body(answer(clients))) as url, serving(body(broken)) as other:
         config = Config.model_validate(
             {

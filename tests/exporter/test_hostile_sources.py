@@ -58,21 +58,14 @@ def config(urls: Mapping[str, str], timeout_seconds: float = 60.0) -> Config:
 
 
 @asynccontextmanager
-async def scraped(
-    hostile: Mapping[str, Hostile], timeout_seconds: float = 60.0
-) -> AsyncIterator[tuple[Snapshot, str]]:
+async def scraped(hostile: Mapping[str, Hostile], timeout_seconds: float = 60.0) -> AsyncIterator[tuple[Snapshot, str]]:
     """What an exporter among these and a good node shows."""
     async with AsyncExitStack() as stack:
         servers = {**hostile, "good": Hostile(body(GOOD), "")}
-        urls = {
-            name: await stack.enter_async_context(serving(each.behave))
-            for name, each in servers.items()
-        }
+        urls = {name: await stack.enter_async_context(serving(each.behave)) for name, each in servers.items()}
         configured = config(urls, timeout_seconds)
         sources = build_sources(configured.sources)
-        exporter = await stack.enter_async_context(
-            exporter_of(configured, sources, None)
-        )
+        exporter = await stack.enter_async_context(exporter_of(configured, sources, None))
         async with (
             aiohttp.ClientSession() as session,
             session.get(f"{exporter.url}/metrics") as answer,
@@ -100,9 +93,7 @@ def up(page: str) -> dict[str, float]:
         pytest.param(MALFORMED, 60.0, id="malformed"),
     ],
 )
-async def test_each_is_down_with_its_reason(
-    hostile: Mapping[str, Hostile], timeout_seconds: float
-) -> None:
+async def test_each_is_down_with_its_reason(hostile: Mapping[str, Hostile], timeout_seconds: float) -> None:
     """In the time that one answer may take, and with memory in proportion to the longest; the good node is up."""
     tracemalloc.start()
     try:
@@ -128,9 +119,7 @@ async def test_a_redirect_leads_nowhere() -> None:
     """Neither to another host nor in circles: whoever answers for a node cannot choose whom we ask."""
     asked = asyncio.Event()
 
-    async def elsewhere(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.set()
         await body(GOOD)(reader, writer)
 
@@ -153,9 +142,7 @@ async def test_a_node_that_recovers_is_read_again() -> None:
     """Whatever it answered before."""
     answers = [*LYING.values(), *MALFORMED.values()]
 
-    async def one_after_another(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def one_after_another(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behave = answers.pop().behave if answers else body(GOOD)
         await behave(reader, writer)
 

@@ -23,9 +23,7 @@ from quotascope.exporter.snapshot import Snapshot
 Client = TestClient[Request, Application]
 Serve = Callable[..., Awaitable[Client]]
 CONFIG = CollectionConfig(max_age_seconds=0)
-SERIES = (
-    'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="alice"} 1.0'
-)
+SERIES = 'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="alice"} 1.0'
 
 
 @pytest.fixture
@@ -85,10 +83,7 @@ async def test_metrics_as_openmetrics_and_gzip(serve: Serve) -> None:
         "Accept-Encoding": "gzip",
     }
     answer = await client.get("/metrics", headers=headers)
-    assert (
-        answer.headers["Content-Type"]
-        == "application/openmetrics-text; version=1.0.0; charset=utf-8"
-    )
+    assert answer.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert answer.headers["Content-Encoding"] == "gzip"
     assert answer.headers["Vary"] == "Accept, Accept-Encoding"
     text = gzip.decompress(await answer.read()).decode()
@@ -152,9 +147,7 @@ async def test_unknown_paths_and_methods(serve: Serve) -> None:
     assert (await client.head("/metrics")).status == 200
 
 
-async def test_defect_is_a_500_without_details(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_defect_is_a_500_without_details(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """What went wrong is in the log, not on the network."""
 
     def fail(*_: object) -> Snapshot:
@@ -177,9 +170,7 @@ class Held(Renderer):
         self.go = threading.Event()
         self.written: list[TextFormat] = []
 
-    def render(
-        self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT
-    ) -> bytes:
+    def render(self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT) -> bytes:
         """The text, when allowed to."""
         self.written.append(text_format)
         self.go.wait(60)
@@ -215,10 +206,7 @@ async def test_who_gives_up_takes_nothing_from_the_others() -> None:
     held = Held()
     rendering = Rendering(held, lambda: NOW)
     shown = snapshot(usage(usage=1.0))
-    first, second = (
-        asyncio.create_task(rendering.body(shown, TEXT, compressed=False))
-        for _ in range(2)
-    )
+    first, second = (asyncio.create_task(rendering.body(shown, TEXT, compressed=False)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
     held.go.set()

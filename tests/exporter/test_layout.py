@@ -34,9 +34,7 @@ def check(layout: Layout) -> None:
         values = getattr(layout, name)
         np.testing.assert_array_equal(values, getattr(fresh, name))
         assert not values.flags.writeable
-    assert [layout.nodes[number] for number in layout.node_numbers] == [
-        entity.broker for entity in layout.entities
-    ]
+    assert [layout.nodes[number] for number in layout.node_numbers] == [entity.broker for entity in layout.entities]
     assert (layout.own, layout.tagged) == (fresh.own, fresh.tagged)
 
 
@@ -56,20 +54,14 @@ def test_a_layout_after_changes_is_like_a_new_one(
     derived: bool,  # noqa: FBT001
 ) -> None:
     """Whoever leaves, comes, is left out or is limited otherwise, and whatever was asked of the layout before."""
-    came = data.draw(st.lists(st.sampled_from(given_entities), unique_by=order)) if given_entities else []  # fmt: skip
-    first = Layout(
-        sorted((each for each in given_entities if each not in came), key=order)
-    )
+    came = data.draw(st.lists(st.sampled_from(given_entities), unique_by=order)) if given_entities else []
+    first = Layout(sorted((each for each in given_entities if each not in came), key=order))
     rows = st.lists(st.booleans(), min_size=len(first), max_size=len(first))
     gone = np.flatnonzero(data.draw(rows))
     if derived:
         check(first)
     second = first.changed(gone, came)
-    limited = {
-        row: replace(entity, limit=7.0)
-        for row, entity in enumerate(second.entities)
-        if row % 2
-    }
+    limited = {row: replace(entity, limit=7.0) for row, entity in enumerate(second.entities) if row % 2}
     third = second.under(limited)
     fourth = third.changed(np.flatnonzero(np.arange(len(third)) % 3))
     layouts = (first, second, third, fourth, Layout(()))

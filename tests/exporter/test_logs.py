@@ -54,9 +54,7 @@ def test_json() -> None:
     assert (line["old"], line["new"], line["level"]) == (None, 1.5, "info")
 
 
-@pytest.mark.parametrize(
-    "log_format", [LogFormat.LOGFMT, LogFormat.JSON, LogFormat.HUMAN]
-)
+@pytest.mark.parametrize("log_format", [LogFormat.LOGFMT, LogFormat.JSON, LogFormat.HUMAN])
 @given(value=st.one_of(st.text(), st.just(HOSTILE)))
 def test_no_value_can_break_a_line(log_format: LogFormat, value: str) -> None:
     """Names from outside can neither forge a line nor move a cursor."""
@@ -94,9 +92,7 @@ def test_lines_of_libraries_look_the_same() -> None:
     stream = io.StringIO()
     configure_logs(LogConfig(format=LogFormat.LOGFMT), stream)
     logging.getLogger("aiohttp.server").error("bad %s", "\nrequest")
-    assert (
-        'level=error msg="bad \\\\nrequest" logger=aiohttp.server' in stream.getvalue()
-    )
+    assert 'level=error msg="bad \\\\nrequest" logger=aiohttp.server' in stream.getvalue()
 
 
 def test_exceptions_are_one_line_without_local_variables() -> None:

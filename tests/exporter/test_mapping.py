@@ -112,9 +112,7 @@ def test_further_tags_are_those_of_a_custom_callback(quota_type: QuotaType) -> N
         own = attribute_of(column("kafka.server", attribute, type=group, user="u"))
         tagged = [
             attribute_of(column("kafka.server", attribute, type=group, tier="gold")),
-            attribute_of(
-                column("kafka.server", attribute, type=group, tier="gold", user="u")
-            ),
+            attribute_of(column("kafka.server", attribute, type=group, tier="gold", user="u")),
         ]
         assert own is not None
         assert not own.open
@@ -127,9 +125,7 @@ def test_a_broker_may_report_utilization_itself() -> None:
     told = {
         quota_type
         for quota_type in QuotaType
-        if attribute_of(
-            column("kafka.server", "quota-utilization", type=quota_type.group, user="u")
-        )
+        if attribute_of(column("kafka.server", "quota-utilization", type=quota_type.group, user="u"))
     }
     assert told == {QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST}
 
@@ -165,7 +161,7 @@ def test_every_family_is_in_the_catalog_and_used_for_one_meaning() -> None:
 
 def place(attribute: Attribute) -> tuple[str, str]:
     """The bean's type, and the attribute with the bean's name where there is one."""
-    return attribute.type, " ".join(filter(None, (attribute.fixed.get("name"), attribute.name)))  # fmt: skip
+    return attribute.type, " ".join(filter(None, (attribute.fixed.get("name"), attribute.name)))
 
 
 def test_every_attribute_is_read_in_the_unit_that_kafka_documents() -> None:
@@ -200,7 +196,5 @@ def test_the_order_of_properties_does_not_matter() -> None:
 def test_a_table_pairs_columns_with_numbers() -> None:
     """In the order of the layout."""
     column = BeanColumn(Bean.of("d", {"type": "t"}), "a")
-    table = BeanTable(
-        node_id="1", layout=BeanLayout((column,)), values=array("d", [1.0])
-    )
+    table = BeanTable(node_id="1", layout=BeanLayout((column,)), values=array("d", [1.0]))
     assert list(table.items()) == [(column, 1.0)]

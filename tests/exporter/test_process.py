@@ -88,9 +88,7 @@ def manager(address: str) -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize(("bound", "named"), [("", ""), ("\0", "@")])
-def test_states_are_sent_to_the_service_manager(
-    tmp_path: Path, bound: str, named: str
-) -> None:
+def test_states_are_sent_to_the_service_manager(tmp_path: Path, bound: str, named: str) -> None:
     """One datagram, to a path or, for a name that begins with @, to an abstract socket, as containers have it."""
     name = f"{tmp_path}/notify"
     with manager(f"{bound}{name}") as listening:
@@ -110,6 +108,4 @@ def test_a_service_manager_that_is_gone_costs_a_warning(tmp_path: Path) -> None:
     """The exporter works on."""
     with capture_logs() as lines:
         notify(READY, {"NOTIFY_SOCKET": str(tmp_path / "gone")})
-    assert [line["event"] for line in lines] == [
-        "the service manager cannot be notified"
-    ]
+    assert [line["event"] for line in lines] == ["the service manager cannot be notified"]

@@ -52,9 +52,7 @@ async def test_result_and_exception_come_back(pool: ThreadPoolExecutor | None) -
         ("source", SourceUnreachable, r"still being read.*max_answer_bytes"),
     ],
 )
-async def test_an_abandoned_call_is_not_repeated(
-    owner: str, error: type[Exception], text: str
-) -> None:
+async def test_an_abandoned_call_is_not_repeated(owner: str, error: type[Exception], text: str) -> None:
     """While it hangs, the next one is refused at once and other owners are not; when it ends, calls work again."""
     calls, begun, release = OWNERS[owner](), Event(), Event()
 

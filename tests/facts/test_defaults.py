@@ -110,12 +110,12 @@ def _defaults(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
     match node:
         case ast.ClassDef(name=name, body=body):
             for each in body:
-                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):  # fmt: skip
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
                     yield f"{name}.{each.target.id}", each.value
-        case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args):  # fmt: skip
+        case ast.FunctionDef(name=name, args=args) | ast.AsyncFunctionDef(name=name, args=args):
             named = [*args.posonlyargs, *args.args]
             given = [*zip(named[::-1], args.defaults[::-1], strict=False)]
-            for parameter, value in (*given, *zip(args.kwonlyargs, args.kw_defaults, strict=True)):  # fmt: skip
+            for parameter, value in (*given, *zip(args.kwonlyargs, args.kw_defaults, strict=True)):
                 yield f"{name}({parameter.arg})", value
 
 
@@ -134,5 +134,5 @@ def found() -> dict[str, float]:
 def test_numbers_that_hold_where_nothing_is_said() -> None:
     """Each is as decided, and no count begins at anything but 0."""
     rows = (line.split(maxsplit=2) for line in _NUMBERS.strip().splitlines())
-    expected = {f"{path} {name}": _number(ast.parse(text, mode="eval").body) for path, name, text in rows}  # fmt: skip
+    expected = {f"{path} {name}": _number(ast.parse(text, mode="eval").body) for path, name, text in rows}
     assert found() == expected

@@ -40,7 +40,7 @@ def test_numbers_of_apis(release: KafkaRelease) -> None:
     """Every API that a release has is known by its name and number; what is new in 4.4 is not in 4.3."""
     theirs = {name: api["key"] for name, api in facts(release)["apis"].items()}
     ours = {api.name: api.value for api in ApiKey}
-    newer = set() if release == NEWEST else {"STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE", "UNREGISTER_CONTROLLER"}  # fmt: skip
+    newer = set() if release == NEWEST else {"STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE", "UNREGISTER_CONTROLLER"}
     assert theirs == {name: key for name, key in ours.items() if name not in newer}
     assert ApiKey.CREATE_TOPICS.request_name == "CreateTopics"
 
@@ -90,22 +90,11 @@ def test_exempt_apis(release: KafkaRelease) -> None:
     """What every node that knows an API answers exempt is exempt, what only controllers do is so for forwarded requests; no more, no less."""
     known = facts(release)
     broker, controller = known["exempt"]["broker"], known["exempt"]["controller"]
-    ways = {
-        name: {side[name] for side in (broker, controller) if name in side}
-        for name in {*broker, *controller}
-    }
+    ways = {name: {side[name] for side in (broker, controller) if name in side} for name in {*broker, *controller}}
     always = {name for name, found in ways.items() if found == {"always"}}
-    without_zookeeper = {
-        name
-        for name, api in known["apis"].items()
-        if api["highest"] < 0 and api["among_brokers"]
-    }
+    without_zookeeper = {name for name, api in known["apis"].items() if api["highest"] < 0 and api["among_brokers"]}
     assert set(EXEMPT_APIS) == keys_of(*always, *without_zookeeper)
-    split = {
-        name
-        for name in controller
-        if controller[name] == "always" and broker.get(name) == "never"
-    }
+    split = {name for name in controller if controller[name] == "always" and broker.get(name) == "never"}
     assert set(EXEMPT_ON_CONTROLLERS) == keys_of(*split)
     mixed = {name for name, found in ways.items() if "mixed" in found}
     assert mixed == {"PRODUCE", "FETCH"}
@@ -132,7 +121,14 @@ def test_oldest_versions_of_a_layout() -> None:
     ours = layouts._OLDEST_IN_4_0
     assert ours == {key: theirs[key] for key in ours}
     others = {key for key, lowest in theirs.items() if lowest > 0} - set(ours)
-    assert others == keys_of("WRITE_TXN_MARKERS", "ALTER_PARTITION", "SHARE_GROUP_HEARTBEAT", "SHARE_GROUP_DESCRIBE", "SHARE_FETCH", "SHARE_ACKNOWLEDGE")  # fmt: skip
+    assert others == keys_of(
+        "WRITE_TXN_MARKERS",
+        "ALTER_PARTITION",
+        "SHARE_GROUP_HEARTBEAT",
+        "SHARE_GROUP_DESCRIBE",
+        "SHARE_FETCH",
+        "SHARE_ACKNOWLEDGE",
+    )
     gone = {api["key"] for api in facts(NEWEST)["apis"].values() if api["highest"] < 0}
     assert set(layouts._NO_LONGER_IN_4_0) == gone
 
@@ -141,7 +137,7 @@ def test_oldest_versions_of_a_layout() -> None:
 def test_codes_of_errors(release: KafkaRelease) -> None:
     """Each error has Kafka's name and code."""
     theirs = facts(release)["errors"]
-    assert {error.name: error.value for error in ErrorCode} == {error.name: theirs[error.name] for error in ErrorCode}  # fmt: skip
+    assert {error.name: error.value for error in ErrorCode} == {error.name: theirs[error.name] for error in ErrorCode}
 
 
 @releases
@@ -170,7 +166,7 @@ def test_defaults_of_windows(release: KafkaRelease) -> None:
     }.items():
         assert ours == defaults[config]
     assert settings.quota_window_seconds == defaults["quota.window.size.seconds"]
-    same = {name: value for name, value in defaults.items() if name.endswith((".window.num", ".window.size.seconds"))}  # fmt: skip
+    same = {name: value for name, value in defaults.items() if name.endswith((".window.num", ".window.size.seconds"))}
     assert set(same.values()) == {windows.samples, windows.window_seconds}
 
 

@@ -23,9 +23,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make fuzz ARGS=…", description=__doc__)
-    parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}"
-    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--seed", type=int, default=0, help="repeats the same run")
     parser.add_argument(

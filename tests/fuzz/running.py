@@ -107,9 +107,7 @@ class Run:
 
     def _words(self) -> Path:
         file = self.kept / "words"
-        lines = (
-            "".join(f"\\x{byte:02x}" for byte in word) for word in self.target.words
-        )
+        lines = ("".join(f"\\x{byte:02x}" for byte in word) for word in self.target.words)
         file.write_text("".join(f'"{line}"\n' for line in lines))
         return file
 

@@ -11,9 +11,7 @@ from tests.fuzz.target import CORPUS
 KEPT = sorted(path for path in CORPUS.glob("*/*") if path.is_file())
 
 
-@pytest.mark.parametrize(
-    "path", KEPT, ids=[f"{path.parent.name}-{path.name}" for path in KEPT]
-)
+@pytest.mark.parametrize("path", KEPT, ids=[f"{path.parent.name}-{path.name}" for path in KEPT])
 def test_what_was_found_stays_mended(path: Path) -> None:
     """Each input ends in a result or in an error of its room."""
     target(path.parent.name).feed(path.read_bytes())

@@ -35,9 +35,7 @@ def leads(url: str) -> bool:
 
 def ask(url: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One bulk request."""
-    items: list[dict[str, Any]] = json.loads(
-        web.ask(url, json.dumps(requests).encode()).body
-    )
+    items: list[dict[str, Any]] = json.loads(web.ask(url, json.dumps(requests).encode()).body)
     return items
 
 
@@ -45,13 +43,8 @@ def _read(bean: str) -> dict[str, Any]:
     return {"type": "read", "mbean": bean}
 
 
-def _numbers(
-    name: str, attributes: dict[str, float | None]
-) -> Iterator[tuple[Key, float | None]]:
-    properties = {
-        key: _unquoted(value)
-        for key, value in _PROPERTY.findall(name.partition(":")[2])
-    }
+def _numbers(name: str, attributes: dict[str, float | None]) -> Iterator[tuple[Key, float | None]]:
+    properties = {key: _unquoted(value) for key, value in _PROPERTY.findall(name.partition(":")[2])}
     user = unquote(properties.get("user", ""))
     client_id = properties.get("client-id", "")
     for attribute, value in attributes.items():
@@ -61,6 +54,4 @@ def _numbers(
 def _unquoted(value: str) -> str:
     if not value.startswith('"'):
         return value
-    return re.sub(
-        r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], value[1:-1]
-    )
+    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], value[1:-1])

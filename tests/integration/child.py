@@ -52,9 +52,7 @@ class Child:
     def must_run(self) -> None:
         """Raise RuntimeError, with the output, when it has ended."""
         if not self.running:
-            raise RuntimeError(
-                f"{self.name} ended with {self._process.returncode}:\n{self.output()}"
-            )
+            raise RuntimeError(f"{self.name} ended with {self._process.returncode}:\n{self.output()}")
 
     def signal(self, number: int) -> None:
         """Send it a signal."""

@@ -8,9 +8,7 @@ Result = TypeVar("Result")
 Some = TypeVar("Some", bound=Sized)
 
 
-def eventually(
-    check: Callable[[], Result], seconds: float = 30, pause: float = 0.1
-) -> Result:
+def eventually(check: Callable[[], Result], seconds: float = 30, pause: float = 0.1) -> Result:
     """The result of `check` as soon as it raises no AssertionError; its last one when the time is over."""
     deadline = time.monotonic() + seconds
     while True:

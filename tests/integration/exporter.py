@@ -61,16 +61,10 @@ class Exporter:
         """The log lines with this message and these fields, in order."""
         self.child.must_run()
         lines = [json.loads(line) for line in self.child.lines()]
-        return [
-            line
-            for line in lines
-            if message in {"", line["msg"]} and fields.items() <= line.items()
-        ]
+        return [line for line in lines if message in {"", line["msg"]} and fields.items() <= line.items()]
 
 
-def settings_for(
-    nodes: Sequence[Node], bootstrap: str | None, **kafka: object
-) -> dict[str, Any]:
+def settings_for(nodes: Sequence[Node], bootstrap: str | None, **kafka: object) -> dict[str, Any]:
     """A configuration that reads these nodes by Jolokia, and the limits without delay."""
     settings: dict[str, Any] = {
         "sources": [
@@ -123,8 +117,4 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def _environment() -> dict[str, str]:
     """Ours without settings of quotascope, which would shine through."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("QUOTASCOPE_")
-    }
+    return {name: value for name, value in os.environ.items() if not name.startswith("QUOTASCOPE_")}

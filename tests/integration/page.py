@@ -22,9 +22,7 @@ class Page:
         """Parse a text; an error of form is a ValueError."""
         parse = parse_openmetrics if openmetrics else parse_text
         families = parse(text)
-        return cls(
-            text, tuple(sample for family in families for sample in family.samples)
-        )
+        return cls(text, tuple(sample for family in families for sample in family.samples))
 
     def series(self, name: str, **labels: str) -> Iterator[Sample]:
         """The samples of this name that have all of these labels."""

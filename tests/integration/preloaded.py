@@ -42,9 +42,7 @@ sys.exit(ended[0] if ended else "quotascope: the server of commands is gone")
 @contextmanager
 def preloaded(command: Path, environ: Mapping[str, str]) -> Iterator[None]:
     """A program that stands for `quotascope`, as long as the `with` block lasts."""
-    address = (
-        f"\0quotascope-{os.getpid()}-{id(command)}"  # no file: a path may be too long
-    )
+    address = f"\0quotascope-{os.getpid()}-{id(command)}"  # no file: a path may be too long
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
         listening.listen()

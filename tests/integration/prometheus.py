@@ -64,10 +64,7 @@ class Prometheus:
         """
         data = self.get("query", query=promql)
         assert data["resultType"] == "vector", data
-        return [
-            (defaultdict(str, series["metric"]), float(series["value"][1]))
-            for series in data["result"]
-        ]
+        return [(defaultdict(str, series["metric"]), float(series["value"][1])) for series in data["result"]]
 
     def targets(self) -> dict[str, dict[str, Any]]:
         """How scraping goes, by job."""

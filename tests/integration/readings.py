@@ -56,14 +56,8 @@ def readings_of(quota_type: str, user: str, client_id: str) -> list[Reading]:
         (
             f"throttle time {quota_type} {labels}",
             (*place, "throttle-time"),
-            lambda page: page.get(
-                "kafka_quota_throttle_time_seconds", quota_type=quota_type, **labels
-            ),
-            lambda value: (
-                None
-                if value is None and quota_type == "controller_mutation"
-                else (value or 0.0) / 1000
-            ),
+            lambda page: page.get("kafka_quota_throttle_time_seconds", quota_type=quota_type, **labels),
+            lambda value: None if value is None and quota_type == "controller_mutation" else (value or 0.0) / 1000,
         ),
     ]
     if quota_type == "controller_mutation":
@@ -71,9 +65,7 @@ def readings_of(quota_type: str, user: str, client_id: str) -> list[Reading]:
             (
                 f"tokens {labels}",
                 (*place, "tokens"),
-                lambda page: page.get(
-                    "kafka_quota_controller_mutation_tokens", **labels
-                ),
+                lambda page: page.get("kafka_quota_controller_mutation_tokens", **labels),
                 lambda value: value,
             )
         )

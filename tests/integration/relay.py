@@ -38,7 +38,5 @@ class _Handler(Handler):
             headers={**headers, "Accept": "text/plain;version=0.0.4"},
         )
         self.server.asked, self.server.answered = self.headers, answer.headers
-        passed = {
-            name: answer.headers[name] for name in _PASSED if name in answer.headers
-        }
+        passed = {name: answer.headers[name] for name in _PASSED if name in answer.headers}
         self.answer(answer.status, answer.body, **passed)

@@ -66,9 +66,7 @@ EXPECTED: Final = (
         rule=("alice", DEFAULT),
         limit=50_000,
     ),
-    Expected(
-        quota_type="produce", user="bob", level="user", rule=("bob", ""), limit=60_000
-    ),
+    Expected(quota_type="produce", user="bob", level="user", rule=("bob", ""), limit=60_000),
     Expected(
         quota_type="produce",
         user=TEAM,
@@ -86,9 +84,7 @@ EXPECTED: Final = (
         limit=80_000,
         throttled=False,
     ),
-    Expected(
-        quota_type="fetch", user="carol", level="user", rule=("carol", ""), limit=90_000
-    ),
+    Expected(quota_type="fetch", user="carol", level="user", rule=("carol", ""), limit=90_000),
     Expected(
         quota_type="fetch",
         user=TEAM,

@@ -62,9 +62,7 @@ def test_header_as_configured(kafka: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("credentials", [{}, password("wrong")], ids=["none", "wrong"])
-def test_wrong_credentials_are_called_so(
-    kafka: Cluster, tmp_path: Path, credentials: dict[str, Any]
-) -> None:
+def test_wrong_credentials_are_called_so(kafka: Cluster, tmp_path: Path, credentials: dict[str, Any]) -> None:
     """Without the right password the source is down, and the message says that it was refused."""
     code, shown = status(tmp_path, settings(kafka, **trusting(kafka), **credentials))
     assert (code, "guarded jolokia down" in shown) == (1, True), shown

@@ -28,7 +28,7 @@ def tenant_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A node with that callback, a configured quota that it ignores, and a client that it has throttled."""
     folder = tmp_path_factory.mktemp("tenant")
     classes = folder / "classes"
-    command = ["javac", "-Xlint:all", "-Werror", "-proc:none", "-cp", f"{provision.libs()}/*"]  # fmt: skip
+    command = ["javac", "-Xlint:all", "-Werror", "-proc:none", "-cp", f"{provision.libs()}/*"]
     subprocess.run([*command, "-d", classes, SOURCE], check=True)
     settings = {"client.quota.callback.class": "TenantQuotas"}
     plugin = Plugin(settings=settings, classes=classes)
@@ -64,14 +64,14 @@ def test_it_is_detected_and_its_tags_are_labels(exporter: Exporter) -> None:
         assert page.value(THROTTLE, quota_type="produce", broker="1", **TAGS) > 0
         usage = "kafka_quota_callback_produce_bytes_per_second"
         assert page.labels(usage, tenant=TENANT) == {"broker": "1", **TAGS}
-        assert page.get("kafka_quota_callback_request_threads", tenant=TENANT, tag_quota_type="REQUEST") is not None  # fmt: skip
+        assert page.get("kafka_quota_callback_request_threads", tenant=TENANT, tag_quota_type="REQUEST") is not None
 
     eventually(shown)
 
 
 def test_no_limit_is_made_up(exporter: Exporter) -> None:
     """The configured rule is shown as what it is, and no client under it."""
-    eventually(lambda: exporter.page().value("kafka_quota_rules", quota_key="producer_byte_rate"))  # fmt: skip
+    eventually(lambda: exporter.page().value("kafka_quota_rules", quota_key="producer_byte_rate"))
     names = exporter.page().names()
     assert "kafka_quota_rule_produce_limit_bytes_per_second" in names
     assert not names & {

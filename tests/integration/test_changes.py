@@ -25,9 +25,7 @@ def test_rule_is_followed_from_its_beginning_to_its_end(
     topic = traffic.topic()
     seen_changes = _changes(_refreshed(exporter))
     seen_lines = len(exporter.log())
-    with in_background(
-        lambda t: t.produce("alice", "changes", topic, inf, pause=0.05), of=kafka
-    ):
+    with in_background(lambda t: t.produce("alice", "changes", topic, inf, pause=0.05), of=kafka):
         quotas.set((ENTITY, {"producer_byte_rate": 300_000.0}))
         assert _refreshed(exporter).value(LIMIT, user="alice") == 300_000
         eventually(lambda: _measured(exporter.page()))

@@ -25,9 +25,7 @@ ERRORS = "kafka_quota_throttling_errors_total"
 
 
 @pytest.fixture(scope="module")
-def everywhere(
-    failover_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Exporter]:
+def everywhere(failover_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     """An exporter that reads all four nodes."""
     nodes = list(failover_kafka.nodes.values())
     settings = settings_for(nodes, failover_kafka.admin, timeout_seconds=2)
@@ -49,11 +47,7 @@ def limited(failover_kafka: Cluster) -> Iterator[Traffic]:
 
 def leader(cluster: Cluster, *, among: list[Node] | None = None) -> Node:
     """The controller that says that it leads; AssertionError when there is not just one."""
-    leading = [
-        node
-        for node in among or cluster.controllers
-        if agent.leads(node.agents.jolokia)
-    ]
+    leading = [node for node in among or cluster.controllers if agent.leads(node.agents.jolokia)]
     assert len(leading) == 1
     return leading[0]
 
@@ -110,9 +104,7 @@ def _explained(page: Page, leads: str) -> None:
     assert page.get("kafka_quota_throttle_time_seconds", **never) is None
 
 
-def test_refusals_are_counted_on_both_nodes(
-    failover_kafka: Cluster, limited: Traffic, everywhere: Exporter
-) -> None:
+def test_refusals_are_counted_on_both_nodes(failover_kafka: Cluster, limited: Traffic, everywhere: Exporter) -> None:
     """Each refusal (error 89) counts once on the controller that decided and once on the broker that answered."""
     overdraw(limited, "counted")
     nodes = ("1", str(leader(failover_kafka).node_id))
@@ -139,9 +131,7 @@ def test_only_the_active_controller_is_believed(
         successor = eventually(lambda: leader(failover_kafka, among=others))
         page = everywhere.page()
         assert page.value("quotascope_source_up", source=f"node-{former.node_id}") == 0
-        assert (
-            page.value("quotascope_source_up", source=f"node-{successor.node_id}") == 1
-        )
+        assert page.value("quotascope_source_up", source=f"node-{successor.node_id}") == 1
         assert not list(page.series(RATE, broker=str(former.node_id)))
     eventually(lambda: leader(failover_kafka))
     overdraw(limited, "after")

@@ -38,10 +38,7 @@ def found_by(cluster: Cluster, template: str) -> dict[str, Any]:
 
 def sources(exporter: Exporter) -> Mapping[str, float]:
     """Which sources there are, and which of them are up."""
-    return {
-        sample.labels["source"]: sample.value
-        for sample in exporter.page().series("quotascope_source_up")
-    }
+    return {sample.labels["source"]: sample.value for sample in exporter.page().series("quotascope_source_up")}
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +48,7 @@ def split_gate(split_kafka: Cluster) -> Iterator[Gate]:
         yield opened
 
 
-def test_broker_and_controller_are_found(
-    split_kafka: Cluster, split_gate: Gate, tmp_path: Path
-) -> None:
+def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
     """DescribeCluster names the broker, DescribeQuorum the controller; both are read, and the controller says that it leads."""
     settings = found_by(split_kafka, split_gate.template)
     with serving(tmp_path / "serve", settings) as exporter:
@@ -66,9 +61,7 @@ def test_broker_and_controller_are_found(
         assert page.labels(events)["broker"] == "100"
 
 
-def test_status_and_check_find_them_too(
-    split_kafka: Cluster, split_gate: Gate, tmp_path: Path
-) -> None:
+def test_status_and_check_find_them_too(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
     """One look works without any source named, by flag and by file; the file's check connects to nobody."""
     flags = (
         "--bootstrap-servers",
@@ -81,16 +74,12 @@ def test_status_and_check_find_them_too(
     assert split_gate.source(100) in done.stdout
     config = tmp_path / "quotascope.yaml"
     write_config(config, found_by(split_kafka, split_gate.template))
-    assert (
-        "0 sources, and those that are found" in run("config", "check", config).stdout
-    )
+    assert "0 sources, and those that are found" in run("config", "check", config).stdout
     explained = run("explain", "--config", config)
     assert explained.returncode == 0
 
 
-def test_broker_that_stops_stays_and_comes_back(
-    pair_kafka: Cluster, tmp_path: Path
-) -> None:
+def test_broker_that_stops_stays_and_comes_back(pair_kafka: Cluster, tmp_path: Path) -> None:
     """A broker that is down is still registered: it is shown as down, not forgotten, and its source lives on."""
     second = pair_kafka.nodes[2]
     with served(Gate(pair_kafka.nodes)) as opened:
@@ -157,37 +146,28 @@ def _told(exporter: Exporter) -> None:
     assert "targets.json: group 1: 'http://evil/'" in line["error"]
 
 
-async def test_ports_that_agents_usually_have_are_tried(
-    split_kafka: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ports_that_agents_usually_have_are_tried(split_kafka: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two nodes on one host each gets its own agent, and a program that is no agent is passed over."""
-    ends = {
-        id_: f":{node.agents.jolokia.rpartition(':')[2]}"
-        for id_, node in split_kafka.nodes.items()
-    }
+    ends = {id_: f":{node.agents.jolokia.rpartition(':')[2]}" for id_, node in split_kafka.nodes.items()}
     broker = split_kafka.admin.rpartition(":")[2]
     monkeypatch.setattr(ports, "USUAL", (f":{broker}/metrics", *ends.values()))
     config = Config.model_validate(found_by(split_kafka, "auto"))
-    roster, discovery = build_roster(config, lambda each: open_quota_admin(connection_of(each)))  # fmt: skip
+    roster, discovery = build_roster(config, lambda each: open_quota_admin(connection_of(each)))
     assert discovery is not None
     await discovery.refresh()
     (found,) = discovery.found.values()
     await discovery.close()
     await roster.close()
     assert len(ends) == 2
-    assert {each.node_id: f":{each.url.rpartition(':')[2]}" for each in found.targets} == ends  # fmt: skip
+    assert {each.node_id: f":{each.url.rpartition(':')[2]}" for each in found.targets} == ends
     assert found.problem is None
 
 
-def test_configured_and_found_twice_is_read_once(
-    split_kafka: Cluster, split_gate: Gate, tmp_path: Path
-) -> None:
+def test_configured_and_found_twice_is_read_once(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
     """A node that is listed, in the cluster and in a file, each under another address, counts once; the others stand by and nothing is down."""
     broker = split_kafka.nodes[1]
     settings = found_by(split_kafka, split_gate.template)
-    settings["sources"] = [
-        {"name": "listed", "dialect": "jolokia", "url": broker.agents.jolokia}
-    ]
+    settings["sources"] = [{"name": "listed", "dialect": "jolokia", "url": broker.agents.jolokia}]
     targets = tmp_path / "targets.yml"
     targets.write_text(f"- targets: ['localhost:{broker.agents.jolokia2_port}']\n")
     settings["discovery"]["file_sd"] = {"files": str(targets)}

@@ -18,9 +18,7 @@ pytestmark = pytest.mark.real
 def settings(cluster: Cluster, user: str) -> dict[str, Any]:
     """The exporter as one of the users; the agent asks for no permission."""
     sasl = {"username": user, "password": USERS[user]}
-    found = settings_for(
-        cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl
-    )
+    found = settings_for(cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
     return {**found, "server": {"address": "127.0.0.1", "port": 0}}
 
 
@@ -39,9 +37,7 @@ def severities(results: Mapping[str, list[dict[str, str]]], check: str) -> list[
     return [result["severity"] for result in results[check]]
 
 
-def test_missing_permissions_are_separate_findings(
-    guarded_kafka: Cluster, tmp_path: Path
-) -> None:
+def test_missing_permissions_are_separate_findings(guarded_kafka: Cluster, tmp_path: Path) -> None:
     """Each request is tried: a user without rights gets the grants that it lacks, while the agent is read."""
     file = tmp_path / "quotascope.yaml"
     write_config(file, settings(guarded_kafka, "mallory"))
@@ -49,9 +45,7 @@ def test_missing_permissions_are_separate_findings(
     assert severities(found, "kafka") == ["ok"]
     assert found["kafka"][0]["text"].endswith("1 brokers, Kafka 4.3 or newer.")
     assert severities(found, "permissions") == ["error"] * 3
-    operations = [
-        result["advice"].partition("--operation ")[2] for result in found["permissions"]
-    ]
+    operations = [result["advice"].partition("--operation ")[2] for result in found["permissions"]]
     assert operations == [
         "DescribeConfigs --cluster",
         "DescribeConfigs --cluster",
@@ -61,9 +55,7 @@ def test_missing_permissions_are_separate_findings(
     assert "jolokia" in found["agents"][0]["text"]
 
 
-def test_a_wrong_password_is_found_at_once(
-    guarded_kafka: Cluster, tmp_path: Path
-) -> None:
+def test_a_wrong_password_is_found_at_once(guarded_kafka: Cluster, tmp_path: Path) -> None:
     """It keeps nothing else from being looked at, and shows nowhere."""
     wrong = settings(guarded_kafka, "mallory")
     wrong["kafka"]["sasl"]["password"] = "s3cret"
@@ -77,9 +69,7 @@ def test_a_wrong_password_is_found_at_once(
     assert "s3cret" not in json.dumps(found)
 
 
-def test_everything_is_in_order_for_a_user_with_rights(
-    guarded_kafka: Cluster, tmp_path: Path
-) -> None:
+def test_everything_is_in_order_for_a_user_with_rights(guarded_kafka: Cluster, tmp_path: Path) -> None:
     """What is left is that no quota is configured."""
     file = tmp_path / "quotascope.yaml"
     write_config(file, settings(guarded_kafka, "admin"))
@@ -90,9 +80,7 @@ def test_everything_is_in_order_for_a_user_with_rights(
     assert found["quotas"][0]["text"].startswith("No client quota is configured")
 
 
-def test_other_credentials_count_after_sighup(
-    guarded_kafka: Cluster, tmp_path: Path
-) -> None:
+def test_other_credentials_count_after_sighup(guarded_kafka: Cluster, tmp_path: Path) -> None:
     """The running exporter reads the limits as another user, with a connection of its own, and never stops to answer."""
     with serving(tmp_path / "serve", settings(guarded_kafka, "mallory")) as exporter:
         assert not list(exporter.page().series("kafka_quota_rules"))
@@ -100,9 +88,7 @@ def test_other_credentials_count_after_sighup(
         exporter.child.signal(signal.SIGHUP)
 
         def readable() -> None:
-            changed = [
-                line["changed"] for line in exporter.log("configuration was read again")
-            ]
+            changed = [line["changed"] for line in exporter.log("configuration was read again")]
             assert changed == ["kafka.sasl.username, kafka.sasl.password"]
             page = exporter.page()
             assert page.value("quotascope_source_up") == 1

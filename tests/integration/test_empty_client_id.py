@@ -16,9 +16,7 @@ pytestmark = pytest.mark.real
 
 
 @pytest.fixture
-def nameless(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter
-) -> Exporter:
+def nameless(kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter) -> Exporter:
     """A client without an id has produced; librdkafka would have sent one of its own."""
     quotas.set(({"client-id": None}, {"producer_byte_rate": 1_000_000.0}))
     topic = traffic.topic()
@@ -38,9 +36,7 @@ def nameless(
 def test_one_bean_is_shown_as_two_things(kafka: Cluster, nameless: Exporter) -> None:
     """The rate of the nameless is an entity with two empty labels, and the queue size stays the broker's."""
     url = kafka.brokers[0].agents.jolokia
-    untagged = {
-        key[3] for key in agent.quota_numbers(url) if key[:3] == ("Produce", "", "")
-    }
+    untagged = {key[3] for key in agent.quota_numbers(url) if key[:3] == ("Produce", "", "")}
     assert untagged == {"byte-rate", "throttle-time", "queue-size"}
     nameless_and_node = [*readings_of("produce", "", ""), delay_queue_of("produce")]
     agree(url, nameless.page, nameless_and_node)

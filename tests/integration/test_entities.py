@@ -57,9 +57,7 @@ def test_utilization_is_usage_by_limit(scene: Exporter, expected: Expected) -> N
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_numbers_are_those_of_the_broker(
-    kafka: Cluster, scene: Exporter, expected: Expected
-) -> None:
+def test_numbers_are_those_of_the_broker(kafka: Cluster, scene: Exporter, expected: Expected) -> None:
     """Usage, throttle time and tokens are what Jolokia itself returns, in base units."""
     readings = readings_of(expected.quota_type, expected.user, expected.client_id)
     agree(kafka.brokers[0].agents.jolokia, scene.page, readings)
@@ -90,12 +88,8 @@ def test_mutations_have_tokens_and_burst(scene: Exporter) -> None:
     def overdrawn() -> None:
         page = scene.page()
         tokens = page.value("kafka_quota_controller_mutation_tokens", user="bob")
-        used = page.value(
-            "kafka_quota_controller_mutation_burst_used_ratio", user="bob"
-        )
-        assert (
-            page.value("kafka_quota_controller_mutation_burst_tokens", user="bob") == 22
-        )
+        used = page.value("kafka_quota_controller_mutation_burst_used_ratio", user="bob")
+        assert page.value("kafka_quota_controller_mutation_burst_tokens", user="bob") == 22
         assert used == pytest.approx(1 - tokens / 22)
         assert tokens < 0
         assert used > 1
@@ -108,11 +102,7 @@ def test_no_tokens_without_limit(scene: Exporter) -> None:
     page = scene.page()
     page.value("kafka_quota_controller_mutations_per_second", user="carol")
     for family in page.names():
-        if (
-            "mutation_tokens" in family
-            or "mutation_limit" in family
-            or "burst" in family
-        ):
+        if "mutation_tokens" in family or "mutation_limit" in family or "burst" in family:
             assert not list(page.series(family, user="carol")), family
 
 
@@ -128,9 +118,7 @@ def test_causes_are_told_apart(scene: Exporter) -> None:
 
 
 def _cause(page: Page, client_id: str) -> str:
-    return page.labels(
-        "kafka_quota_throttle_cause_info", quota_type="request", client_id=client_id
-    )["cause"]
+    return page.labels("kafka_quota_throttle_cause_info", quota_type="request", client_id=client_id)["cause"]
 
 
 def test_node_tells_who_is_muted_now(scene: Exporter) -> None:
@@ -139,10 +127,7 @@ def test_node_tells_who_is_muted_now(scene: Exporter) -> None:
 
     def shown() -> None:
         page = scene.page()
-        assert (
-            page.value("kafka_quota_delay_queue_size", quota_type="produce", broker="1")
-            > 0
-        )
+        assert page.value("kafka_quota_delay_queue_size", quota_type="produce", broker="1") > 0
         told = "kafka_quota_request_throttled_seconds_total"
         for request in ("Produce", "Fetch", "DescribeCluster"):
             before = first.value(told, request=request, broker="1")
@@ -162,8 +147,6 @@ def test_rules_are_listed_and_counted(scene: Exporter) -> None:
     """Every configured rule is there, used or not, and counted by quota key."""
     page = scene.page()
     rule = {"level": "default_user_client", "rule_user": "<default>"}
-    assert (
-        page.value("kafka_quota_rule_produce_limit_bytes_per_second", **rule) == 70_000
-    )
+    assert page.value("kafka_quota_rule_produce_limit_bytes_per_second", **rule) == 70_000
     assert page.value("kafka_quota_rules", quota_key="producer_byte_rate") == 5
     assert page.value("kafka_quota_rules", quota_key="connection_creation_rate") == 0

@@ -107,14 +107,24 @@ class Place:
 def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Everything that the examples read; each runs in a copy of its own."""
     folder = tmp_path_factory.mktemp("examples")
-    for each in ("etc/quotascope", "etc/kafka", "etc/prometheus", "var/log/kafka", "var/log/spark", "bin", "hdfs/kafka", "hdfs/logs", "kubernetes"):  # fmt: skip
+    for each in (
+        "etc/quotascope",
+        "etc/kafka",
+        "etc/prometheus",
+        "var/log/kafka",
+        "var/log/spark",
+        "bin",
+        "hdfs/kafka",
+        "hdfs/logs",
+        "kubernetes",
+    ):
         (folder / each).mkdir(parents=True)
     agents = kafka.brokers[0].agents
     certificates = make_certificates(folder)
     (folder / "pw").write_text(PASSWORD)
     (folder / "pw-kafka").write_text(USERS["admin"])
     (folder / "token").write_text(fake_grafana.TOKEN)
-    tls = {"cert_file": str(certificates.server), "key_file": str(certificates.server_key)}  # fmt: skip
+    tls = {"cert_file": str(certificates.server), "key_file": str(certificates.server_key)}
     web = {"tls_server_config": tls, "basic_auth_users": {"me": HASH}}
     (folder / "etc/quotascope/web.yaml").write_text(yaml.safe_dump(web))
     settings = settings_for(kafka.brokers, kafka.admin)
@@ -124,7 +134,7 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with ExitStack() as running:
         running.enter_context(fake_grafana.serving(grafana))
         prometheus, _ = running.enter_context(answering(THROTTLES))
-        server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(folder / "etc/quotascope/web.yaml")}  # fmt: skip
+        server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(folder / "etc/quotascope/web.yaml")}
         guarded = Exporter(folder / "guarded", {**settings, "server": server})
         running.callback(guarded.child.end)
         shadow = {"file": str(folder / "candidates.yaml")}
@@ -171,17 +181,22 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def _write_data(folder: Path) -> None:
     """Request logs of two days, with requests in each hour, and their history, quotas, candidates and what their shadow decided, event logs of Spark, a job."""
     log = gzip.decompress(REQUESTS.read_bytes()).splitlines(keepends=True)[:20]
-    hours = [
-        f"2026-11-{day} {hour:02}".encode() for day in (22, 23) for hour in range(24)
-    ]
+    hours = [f"2026-11-{day} {hour:02}".encode() for day in (22, 23) for hour in range(24)]
     text = b"".join(line.replace(line[1:14], hour, 1) for hour in hours for line in log)
-    for path in ("var/log/kafka/kafka-request.log", "logs/broker-1/a.log", "hdfs/logs/kafka/a.log", "kafka-request.log"):  # fmt: skip
+    for path in (
+        "var/log/kafka/kafka-request.log",
+        "logs/broker-1/a.log",
+        "hdfs/logs/kafka/a.log",
+        "kafka-request.log",
+    ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text)
     (folder / "kafka-request.log.gz").write_bytes(gzip.compress(text))
     (folder / "topics.json").write_text('{"orders": 12}')
-    (folder / "quotas.yaml").write_text("quotas:\n  - {user: orders, producer_byte_rate: 1048576}\n")  # fmt: skip
-    (folder / "candidates.yaml").write_text("candidates:\n  - name: half of it\n    quotas:\n      - {user: <default>, request_percentage: 100}\n")  # fmt: skip
+    (folder / "quotas.yaml").write_text("quotas:\n  - {user: orders, producer_byte_rate: 1048576}\n")
+    (folder / "candidates.yaml").write_text(
+        "candidates:\n  - name: half of it\n    quotas:\n      - {user: <default>, request_percentage: 100}\n"
+    )
     (folder / "job.py").write_text("print('a job')\n")
     (folder / "quotascope.jar").touch()
     (folder / "quotascope.zip").touch()
@@ -194,10 +209,10 @@ def _write_data(folder: Path) -> None:
     submit = folder / "bin/spark-submit"
     submit.write_text(f"#!{sys.executable}\n{_SUBMIT}")
     submit.chmod(0o755)
-    (folder / "alerts.yaml").write_bytes(subprocess.check_output([COMMAND, "alerts", "config"]))  # fmt: skip
+    (folder / "alerts.yaml").write_bytes(subprocess.check_output([COMMAND, "alerts", "config"]))
     usage = str(folder / "usage")
-    shadow = ShadowStream(usage, History.create(usage, buckets=16), read_candidates(folder / "candidates.yaml"))  # fmt: skip
-    before = b"".join(line for line in text.splitlines(keepends=True) if line[1:14] < SET)  # fmt: skip
+    shadow = ShadowStream(usage, History.create(usage, buckets=16), read_candidates(folder / "candidates.yaml"))
+    before = b"".join(line for line in text.splitlines(keepends=True) if line[1:14] < SET)
     (folder / "before.log").write_bytes(before)
     ingest_logs([str(folder / "before.log")], usage, IngestOptions(broker="1"))
     shadow.step(run_here, all_of_it=True)
@@ -206,9 +221,7 @@ def _write_data(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_works_as_it_is_printed(
-    place: Place, quotas: Quotas, tmp_path: Path, example: str
-) -> None:
+def test_an_example_works_as_it_is_printed(place: Place, quotas: Quotas, tmp_path: Path, example: str) -> None:
     """It ends as a success, or with the exit code of what it found."""
     if "quotas remove" in example:  # what is not there cannot be removed
         quotas.set(
@@ -218,14 +231,14 @@ def test_an_example_works_as_it_is_printed(
     here = shutil.copytree(place.folder, tmp_path / "here")
     script = place.command(example, here)
     if _ENDLESS.search(example):
-        _runs_until_stopped(script.replace("quotascope", str(COMMAND), 1), here, place.environ)  # fmt: skip
+        _runs_until_stopped(script.replace("quotascope", str(COMMAND), 1), here, place.environ)
         return
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=here, env=place.environ, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     allowed = _CODES.get(EXAMPLES[example].removeprefix("quotascope "), {0})
-    assert done.returncode in allowed, f"{script}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"  # fmt: skip
+    assert done.returncode in allowed, f"{script}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     assert "Traceback" not in done.stderr
 
 

@@ -68,16 +68,11 @@ def _connection(cluster: Cluster, *servers: str) -> Connection:
 def _known(cluster: Cluster) -> dict[int, str]:
     """Where the brokers say they are, by node id."""
     with closing(open_quota_admin(_connection(cluster))) as admin:
-        return {
-            node.node_id: f"{node.host}:{node.port}"
-            for node in admin.describe_cluster().nodes
-        }
+        return {node.node_id: f"{node.host}:{node.port}" for node in admin.describe_cluster().nodes}
 
 
 @pytest.mark.parametrize("hanging", [stopped, full])
-async def test_a_broker_that_hangs_hides_only_its_own_settings(
-    pair_kafka: Cluster, hanging: Hanging
-) -> None:
+async def test_a_broker_that_hangs_hides_only_its_own_settings(pair_kafka: Cluster, hanging: Hanging) -> None:
     """Rules and the other broker's settings come with the first read, although the one that hangs is the first server to ask."""
     second = pair_kafka.brokers[1]
     known = _known(pair_kafka)

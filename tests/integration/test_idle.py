@@ -70,4 +70,4 @@ def _shows_the_burst(sampling: Exporter, labels: dict[str, str]) -> None:
     assert first.value("quotascope_samples_total") > 2
     for maximum in ("utilization_max_ratio", "delay_queue_size_max"):
         of = alice if maximum == "utilization_max_ratio" else labels
-        assert second.value(f"kafka_quota_{maximum}", **of) == first.value(f"kafka_quota_{maximum}", **of)  # fmt: skip
+        assert second.value(f"kafka_quota_{maximum}", **of) == first.value(f"kafka_quota_{maximum}", **of)

@@ -29,9 +29,7 @@ def oauth(kafka: LoginKafka, folder: Path, **changes: object) -> dict[str, Any]:
         "token_ca_file": str(kafka.issuer_ca),
         **changes,
     }
-    found = settings_for(
-        [], kafka.cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl
-    )
+    found = settings_for([], kafka.cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
     agent = kafka.cluster.nodes[1].agents.jolokia.replace("127.0.0.1", "{host}")
     return {
         **found,
@@ -45,12 +43,10 @@ def examined(file: Path) -> Mapping[str, Any]:
     shown = run("doctor", "--config", file, "--json", "--scrape-interval", "10s")
     assert CLIENT_SECRET not in shown.stdout + shown.stderr
     findings = json.loads(shown.stdout)["findings"]
-    return {check: [each for each in findings if each["check"] == check] for check in ("kafka", "permissions")}  # fmt: skip
+    return {check: [each for each in findings if each["check"] == check] for check in ("kafka", "permissions")}
 
 
-def test_every_command_takes_tokens_of_an_issuer(
-    login_kafka: LoginKafka, tmp_path: Path
-) -> None:
+def test_every_command_takes_tokens_of_an_issuer(login_kafka: LoginKafka, tmp_path: Path) -> None:
     """One section of the file is enough to check it, to set and list quotas, for the doctor, and to serve limits of found nodes."""
     file = tmp_path / "quotascope.yaml"
     write_config(file, oauth(login_kafka, tmp_path))
@@ -77,9 +73,7 @@ def test_every_command_takes_tokens_of_an_issuer(
         assert CLIENT_SECRET not in each.stdout + each.stderr
 
 
-def test_flags_name_the_other_logins(
-    login_kafka: LoginKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flags_name_the_other_logins(login_kafka: LoginKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that prints a token, a keytab: without a configuration file."""
     monkeypatch.setenv("KRB5_CONFIG", str(login_kafka.realm.config))
     token = tmp_path / "my token"

@@ -23,9 +23,7 @@ REPLICATION_LIMIT = "kafka_quota_replication_limit_bytes_per_second"
 
 
 @pytest.fixture(scope="module")
-def pair_exporter(
-    pair_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Exporter]:
+def pair_exporter(pair_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     """The exporter of both brokers."""
     folder = tmp_path_factory.mktemp("pair-exporter") / "serve"
     settings = settings_for(pair_kafka.brokers, pair_kafka.admin)
@@ -62,9 +60,7 @@ def knocking(address: str) -> Iterator[None]:
         thread.join()
 
 
-def test_connections_of_an_address_are_refused_beyond_its_limit(
-    pair_kafka: Cluster, pair_exporter: Exporter
-) -> None:
+def test_connections_of_an_address_are_refused_beyond_its_limit(pair_kafka: Cluster, pair_exporter: Exporter) -> None:
     """Rate, limit and how long refusals were delayed; the address disappears with its rule."""
     rule = ({"ip": IP}, {"connection_creation_rate": 5.0})
     refusals = "kafka_quota_ip_connection_throttle_seconds"
@@ -115,9 +111,7 @@ def test_a_listener_waits_at_its_own_limit_or_the_broker_s(
         assert page.value(waits, broker="2", listener="TLS") == 0
 
     def unlimited() -> None:
-        assert not [
-            name for name in pair_exporter.page().names() if "connection_limit" in name
-        ]
+        assert not [name for name in pair_exporter.page().names() if "connection_limit" in name]
 
     with (
         configs.with_broker(None, {"max.connection.creation.rate": "900"}),
@@ -128,9 +122,7 @@ def test_a_listener_waits_at_its_own_limit_or_the_broker_s(
     eventually(unlimited)
 
 
-def test_a_throttled_move_shows_on_both_brokers(
-    pair_kafka: Cluster, pair_exporter: Exporter, configs: Configs
-) -> None:
+def test_a_throttled_move_shows_on_both_brokers(pair_kafka: Cluster, pair_exporter: Exporter, configs: Configs) -> None:
     """A replica moves while both ends are at their limits; without these it arrives, and the limits are gone."""
     ends = {("1", "leader"): 40_000, ("2", "follower"): 30_000}
 

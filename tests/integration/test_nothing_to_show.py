@@ -102,9 +102,7 @@ def test_kafka_is_unreachable(own_kafka: Cluster, tmp_path: Path) -> None:
         said_on_demand(exporter, "The Admin API cannot be reached", code=1)
 
 
-def test_broker_dies_and_comes_back_while_it_is_scraped(
-    own_kafka: Cluster, tmp_path: Path
-) -> None:
+def test_broker_dies_and_comes_back_while_it_is_scraped(own_kafka: Cluster, tmp_path: Path) -> None:
     """Every scrape is answered with 200; the source goes down and up again, with one log line for each."""
     node = own_kafka.brokers[0]
     settings = settings_for(own_kafka.brokers, own_kafka.admin, timeout_seconds=2)

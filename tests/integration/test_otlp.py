@@ -31,9 +31,7 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
 @pytest.mark.usefixtures("scene")
-def test_a_push_holds_what_a_scrape_shows(
-    kafka: Cluster, collector: Collector, tmp_path: Path, protocol: str
-) -> None:
+def test_a_push_holds_what_a_scrape_shows(kafka: Cluster, collector: Collector, tmp_path: Path, protocol: str) -> None:
     """Of the same snapshot of a broker under load, the Collector has every series that /metrics has."""
     endpoint = collector.grpc if protocol == "grpc" else collector.http
     settings = {
@@ -45,24 +43,17 @@ def test_a_push_holds_what_a_scrape_shows(
     with serving(tmp_path / "serve", settings) as exporter:
         pushed = eventually(lambda: series(collector))
         page = exporter.page()
-    scraped = {
-        (s.name, tuple(sorted((k, v) for k, v in s.labels.items() if v))): s.value
-        for s in page.samples
-    }
+    scraped = {(s.name, tuple(sorted((k, v) for k, v in s.labels.items() if v))): s.value for s in page.samples}
     assert stable(pushed) == stable(scraped)
     assert len(stable(pushed)) > 100
 
 
 def stable(found: dict[Key, float]) -> dict[Key, float]:
     """The series whose values stand still."""
-    return {
-        key: value for key, value in found.items() if not key[0].startswith(VOLATILE)
-    }
+    return {key: value for key, value in found.items() if not key[0].startswith(VOLATILE)}
 
 
-def test_a_collector_that_is_down_costs_one_line(
-    kafka: Cluster, tmp_path: Path
-) -> None:
+def test_a_collector_that_is_down_costs_one_line(kafka: Cluster, tmp_path: Path) -> None:
     """Scrapes go on and count it, the log tells once, and the end comes at once."""
     settings = {
         **settings_for(kafka.brokers, kafka.admin),

@@ -21,9 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 def settings(cluster: Cluster, user: str) -> dict[str, Any]:
     """The exporter as one of the users; the agent asks for no permission."""
     sasl = {"username": user, "password": USERS[user]}
-    return settings_for(
-        cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl
-    )
+    return settings_for(cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
 
 
 @pytest.fixture
@@ -37,12 +35,8 @@ def documented_acls() -> list[list[str]]:
     """The commands for reading in the documentation, without server and for mallory."""
     reading, changing, _ = PAGE.read_text().partition("## Changing quotas")
     assert changing
-    found = re.findall(
-        r"^kafka-acls\.sh --bootstrap-server \S+ (.*)$", reading, re.MULTILINE
-    )
-    return [
-        shlex.split(acl.replace("User:quotascope", "User:mallory")) for acl in found
-    ]
+    found = re.findall(r"^kafka-acls\.sh --bootstrap-server \S+ (.*)$", reading, re.MULTILINE)
+    return [shlex.split(acl.replace("User:quotascope", "User:mallory")) for acl in found]
 
 
 def test_missing_permission_is_named(unprivileged: Exporter) -> None:
@@ -73,9 +67,7 @@ def test_explain_names_it_too(unprivileged: Exporter) -> None:
     assert shown.stderr.startswith("quotascope: DescribeClientQuotas is not permitted")
 
 
-def test_documented_acls_are_enough(
-    guarded_kafka: Cluster, unprivileged: Exporter
-) -> None:
+def test_documented_acls_are_enough(guarded_kafka: Cluster, unprivileged: Exporter) -> None:
     """Once the documented commands ran, the running exporter reads everything, and says that it can."""
     acls = documented_acls()
     assert acls

@@ -33,9 +33,7 @@ class Rung:
     def names(self) -> tuple[str, str]:
         """The labels rule_user and rule_client_id."""
         user, client_id = (
-            DEFAULT
-            if self.entity.get(kind, "") is None
-            else self.entity.get(kind) or ""
+            DEFAULT if self.entity.get(kind, "") is None else self.entity.get(kind) or ""
             for kind in ("user", "client-id")
         )
         return user, client_id
@@ -138,9 +136,7 @@ def _shows_nothing(page: Page) -> None:
     for quota_type, (_, family, _) in USAGE.items():
         assert not list(page.series(family, client_id=HOSTILE))
         assert not list(page.series(family, user=TEAM))
-        stale = page.value(
-            "kafka_quota_stale_entities", quota_type=quota_type, broker="1"
-        )
+        stale = page.value("kafka_quota_stale_entities", quota_type=quota_type, broker="1")
         assert stale >= len(set(TAGS.values()))
 
 
@@ -169,9 +165,7 @@ def _names(quota: Mapping[str, Any], rung: Rung, following: Rung | None) -> None
         ("ANONYMOUS", "", "default_user"),
     ],
 )
-def test_explain_needs_no_traffic(
-    exporter: Exporter, user: str, client_id: str, level: str
-) -> None:
+def test_explain_needs_no_traffic(exporter: Exporter, user: str, client_id: str, level: str) -> None:
     """Clients that never came are explained as well."""
     for quota in _explained(exporter, user, client_id):
         assert quota["decision"]["level"] == level
@@ -188,12 +182,8 @@ def test_explain_shows_a_table(exporter: Exporter) -> None:
         assert f" / <default>, {value:,.10g} " in shown.stdout
 
 
-def _explained(
-    exporter: Exporter, user: str, client_id: str
-) -> Iterator[Mapping[str, Any]]:
-    shown = run(
-        "explain", "--config", exporter.config, "--json", *_named(user, client_id)
-    )
+def _explained(exporter: Exporter, user: str, client_id: str) -> Iterator[Mapping[str, Any]]:
+    shown = run("explain", "--config", exporter.config, "--json", *_named(user, client_id))
     assert shown.returncode == 0, shown.stderr
     answer = json.loads(shown.stdout)
     assert (answer["user"], answer["client_id"]) == (user, client_id)

@@ -47,9 +47,7 @@ def relay(exporter: Exporter) -> Iterator[Relay]:
 
 
 @pytest.fixture(scope="session")
-def guarded(
-    kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Exporter]:
+def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     """An exporter of the same broker that wants TLS, a client certificate and a password."""
     folder = tmp_path_factory.mktemp("guarded")
     section = tls_section(
@@ -92,9 +90,7 @@ def prometheus(
         "basic_auth": {"username": "prometheus", "password": PASSWORD},
     }
     folder = tmp_path_factory.mktemp("prometheus") / "prometheus"
-    with scraping(
-        folder, targets, apart={"text", "guarded"}, access={"guarded": login}
-    ) as prometheus:
+    with scraping(folder, targets, apart={"text", "guarded"}, access={"guarded": login}) as prometheus:
         yield prometheus
 
 
@@ -175,9 +171,7 @@ def test_who_is_close_to_the_limit(prometheus: Prometheus) -> None:
 def test_promtool_has_no_complaint(scene: Exporter) -> None:
     """`promtool check metrics` finds nothing to say about the page."""
     page = scene.get("/metrics").body
-    checked = subprocess.run(
-        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
-    )
+    checked = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
     assert (checked.stdout, checked.stderr, checked.returncode) == (b"", b"", 0)
 
 

@@ -71,14 +71,9 @@ def described(cluster: Cluster) -> dict[str, dict[str, float]]:
     for kinds in DESCRIBED:
         types = [word for kind in kinds for word in ("--entity-type", kind)]
         told = run_tool(cluster, "kafka-configs.sh", "--describe", *types)
-        for who, quotas in re.findall(
-            r"^Quota configs for (.*?) are (.*)$", told, re.MULTILINE
-        ):
+        for who, quotas in re.findall(r"^Quota configs for (.*?) are (.*)$", told, re.MULTILINE):
             found[who] = {
-                key: float(value)
-                for key, _, value in (
-                    pair.partition("=") for pair in quotas.strip().split(", ")
-                )
+                key: float(value) for key, _, value in (pair.partition("=") for pair in quotas.strip().split(", "))
             }
     return found
 
@@ -124,22 +119,16 @@ def test_kafka_configs_reads_back_every_shape(kafka: Cluster) -> None:
     """
     expected = {}
     for entity, quota, who in SHAPES:
-        told = quotascope(
-            "set", quota, *entity, "--apply", "--bootstrap-servers", kafka.admin
-        )
+        told = quotascope("set", quota, *entity, "--apply", "--bootstrap-servers", kafka.admin)
         assert "applied and read back: 1 quota\n" in told
         key, _, value = quota.partition("=")
         expected[who] = {key: float(value)}
     assert described(kafka) == expected
     for entity, quota, who in SHAPES[:3]:
         key = quota.partition("=")[0]
-        quotascope(
-            "remove", key, *entity, "--apply", "--bootstrap-servers", kafka.admin
-        )
+        quotascope("remove", key, *entity, "--apply", "--bootstrap-servers", kafka.admin)
         del expected[who]
-    remaining = json.loads(
-        quotascope("list", "--json", "--bootstrap-servers", kafka.admin)
-    )
+    remaining = json.loads(quotascope("list", "--json", "--bootstrap-servers", kafka.admin))
     assert len(remaining) == len(expected)
 
 
@@ -155,9 +144,7 @@ def hostile(quotas: Quotas) -> Quotas:
     return quotas
 
 
-def test_kafka_configs_accepts_the_printed_commands(
-    kafka: Cluster, hostile: Quotas, tmp_path: Path
-) -> None:
+def test_kafka_configs_accepts_the_printed_commands(kafka: Cluster, hostile: Quotas, tmp_path: Path) -> None:
     """
     The commands of `export` and `diff`, run by a real bash, make the cluster as the file says.
 
@@ -186,15 +173,11 @@ def run_commands(script: str) -> None:
     bash = shutil.which("bash")
     assert bash is not None
     whole = f'set -e\nkafka-configs.sh() {{ {tool} "$@"; }}\n{script}'
-    done = subprocess.run(
-        [bash, "-c", whole], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = subprocess.run([bash, "-c", whole], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_file_is_set_and_removed_quotas_are_named(
-    kafka: Cluster, quotas: Quotas, tmp_path: Path
-) -> None:
+def test_a_file_is_set_and_removed_quotas_are_named(kafka: Cluster, quotas: Quotas, tmp_path: Path) -> None:
     """Several keys of one entity go as one; without --apply nothing changes."""
     file = tmp_path / "quotas.yaml"
     file.write_text(
@@ -256,9 +239,7 @@ def _hits_alice(rules: list[dict[str, Any]]) -> None:
     assert "list-app" not in {other["client_id"] for other in others}
 
 
-def test_the_permission_to_change_is_named(
-    guarded_kafka: Cluster, tmp_path: Path
-) -> None:
+def test_the_permission_to_change_is_named(guarded_kafka: Cluster, tmp_path: Path) -> None:
     """Reading needs DescribeConfigs, changing AlterConfigs, which includes it; the message gives the command for each."""
     password = tmp_path / "pw"
     password.write_text(USERS["mallory"])
@@ -304,7 +285,7 @@ def test_measure_only_measures_and_throttles_no_client(
     def measured() -> None:
         page = exporter.page()
         assert page.value(usage, user="alice", client_id="") > 0
-        assert page.value("kafka_quota_produce_limit_bytes_per_second", user="alice") == 1e12  # fmt: skip
+        assert page.value("kafka_quota_produce_limit_bytes_per_second", user="alice") == 1e12
         waits = page.series("kafka_quota_throttle_time_seconds")
         assert [sample for sample in waits if sample.value > 0] == []
 
@@ -316,9 +297,7 @@ def test_measure_only_measures_and_throttles_no_client(
         assert json.loads(quotascope("list", "--json", *at)) == []
         told = quotascope("set", "--measure-only", "--apply", *at)
         assert "applied and read back: 4 quotas\n" in told
-        eventually(
-            measured, 90
-        )  # throttles of other tests stay in averages for a minute
+        eventually(measured, 90)  # throttles of other tests stay in averages for a minute
     assert described(kafka) == {
         "the default user-principal": {
             "producer_byte_rate": 1e12,
@@ -347,5 +326,5 @@ def test_measure_only_overrules_no_limit(kafka: Cluster, quotas: Quotas) -> None
     assert "request_percentage would overrule the limit of client-id <default>," in err
     assert "controller_mutation_rate" not in err
     assert described(kafka) == before
-    told = quotascope("set", "--measure-only", "controller_mutation_rate", *pairs, "--apply", *at)  # fmt: skip
+    told = quotascope("set", "--measure-only", "controller_mutation_rate", *pairs, "--apply", *at)
     assert "read back: 1 quota\n" in told

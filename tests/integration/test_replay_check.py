@@ -58,9 +58,7 @@ def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def watching(
-    newest_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Exporter]:
+def watching(newest_kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     """An exporter of the newest that is scraped each second."""
     folder = tmp_path_factory.mktemp("exporter") / "serve"
     settings = settings_for(newest_kafka.brokers, newest_kafka.admin)
@@ -125,7 +123,7 @@ def test_an_episode_is_the_same_in_the_exporter_and_in_the_log(
     """Its begin within a few collections, its end within the minute for which a broker reports a throttle, and by the same rule."""
     (tmp_path / "requests.log").write_bytes(recorded.log)
     (tmp_path / "quotas.yaml").write_text(recorded.rules_yaml(), encoding="utf-8")
-    ingest_logs([str(tmp_path / "requests.log")], str(tmp_path / "usage"), IngestOptions())  # fmt: skip
+    ingest_logs([str(tmp_path / "requests.log")], str(tmp_path / "usage"), IngestOptions())
     quotas = read_quotas(tmp_path / "quotas.yaml")
     found = find_episodes(str(tmp_path / "usage"), ("alice", "app1"), quotas=quotas)
     (logged,) = [each for each in found["episodes"] if each["quota_type"] == "produce"]
@@ -143,20 +141,26 @@ def test_an_episode_is_the_same_in_the_exporter_and_in_the_log(
     assert -30 < row["seen_at"] - logged["ended_at"] < 90
     assert f"produce {row['rule']['name']}" in logged["rules"]
     (line,) = watching.log("throttle episode began", **entity)
-    assert datetime.fromisoformat(line["began"]).timestamp() == pytest.approx(row["began_at"], abs=0.01)  # fmt: skip
+    assert datetime.fromisoformat(line["began"]).timestamp() == pytest.approx(row["began_at"], abs=0.01)
 
 
 @pytest.mark.parametrize("minor", [3, 4])
-def test_throttles_beyond_a_month(
-    minor: int, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_throttles_beyond_a_month(minor: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """3 MB under 1 B/s: the newest throttles for 24.8 days, 4.3 wraps around to nothing, and so say the check and what-if of either."""
     newest = minor == 4
     cluster = request.getfixturevalue("newest_kafka" if newest else "older_kafka")
     recording = record_beyond_a_month(cluster)
     result = _checked(recording)
-    reported = [each.request.throttle_ms for each in result.comparisons if each.request.client_id == "heavy" and each.request.produced]  # fmt: skip
-    predicted = [each.prediction.bytes_ms for each in result.comparisons if each.request.client_id == "heavy" and each.request.produced]  # fmt: skip
+    reported = [
+        each.request.throttle_ms
+        for each in result.comparisons
+        if each.request.client_id == "heavy" and each.request.produced
+    ]
+    predicted = [
+        each.prediction.bytes_ms
+        for each in result.comparisons
+        if each.request.client_id == "heavy" and each.request.produced
+    ]
     assert len(reported) == 3
     assert (max(reported) == INT_MAX) is newest
     assert [max(0, ms) for ms in predicted] == pytest.approx(reported, abs=3 * 99_000)
@@ -185,7 +189,7 @@ def test_lower_limits_do_what_was_predicted(newest_kafka: Cluster) -> None:
     after = _checked(record_work(newest_kafka, LOWER, "2"))
     for kind in (QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.CONTROLLER_MUTATION):
         measured, _ = _totals(after, kind)
-        predicted = sum(row["throttled_ms"] / 1000 for row in rows if row["quota_type"] == kind.label)  # fmt: skip
+        predicted = sum(row["throttled_ms"] / 1000 for row in rows if row["quota_type"] == kind.label)
         assert measured > 5
         # throttles end where windows do: one second more or less of ten
         assert predicted == pytest.approx(measured, rel=0.2)

@@ -33,9 +33,7 @@ Run = Callable[..., tuple[int, str, str]]
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Exit code, output and errors of the command, for a topic of a cluster, as some user."""
 
-    def running(
-        cluster: Cluster, user: str, topic: str, *options: str
-    ) -> tuple[int, str, str]:
+    def running(cluster: Cluster, user: str, topic: str, *options: str) -> tuple[int, str, str]:
         sasl = "--security-protocol SASL_PLAINTEXT --sasl-mechanism PLAIN"
         where = ["--bootstrap-servers", cluster.sasl, *sasl.split()]
         command = ["request-topic", topic, *where, "--sasl-username", user, *options]
@@ -82,15 +80,13 @@ def test_topic_is_made_at_the_pace_of_a_quota(
 ) -> None:
     """Refused at first; who waits as told gets it, who has no time is told for how long, and each wait is told."""
     overdraw(quotas, traffic, "carol")
-    shape = ("--partitions", "3", "--replication-factor", "1", "--retention-hours", "48")  # fmt: skip
+    shape = ("--partitions", "3", "--replication-factor", "1", "--retention-hours", "48")
     code, out, err = run(kafka, "carol", topic, *shape, "--wait-seconds", "1")
     assert (code, out) == (1, "")
     assert re.search(r"CreateTopics failed \(error 89\): .* \(wait \d+ ms\)", err)
     code, out, err = run(kafka, "carol", topic, *shape)
     assert (code, out) == (0, f"{topic} was made: 3 partitions, 1 replica\n")
-    told = re.search(
-        r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err
-    )
+    told = re.search(r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err)
     assert told is not None
     assert float(told[1]) > 0
     assert int(told[2]) > 0
@@ -115,9 +111,7 @@ def test_more_replicas_than_brokers(kafka: Cluster, run: Run, topic: str) -> Non
     assert err.startswith("quotascope: CreateTopics failed (error 38): ")
 
 
-def test_the_advice_grants_what_is_missing(
-    guarded_kafka: Cluster, run: Run, topic: str
-) -> None:
+def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, run: Run, topic: str) -> None:
     """To look for the topic, and then to make it."""
     arguments = (guarded_kafka, "mallory", topic, "--partitions", "2")
     for request, operation in (("Metadata", "Describe"), ("CreateTopics", "Create")):
@@ -128,9 +122,7 @@ def test_the_advice_grants_what_is_missing(
         assert grant[-4:] == ["--operation", operation, "--topic", topic]
         run_tool(guarded_kafka, script, *grant)
     granted = eventually(lambda: _done(run(*arguments)))
-    assert granted == f"{topic} was made: 2 partitions\n", (
-        "what was not told is not said"
-    )
+    assert granted == f"{topic} was made: 2 partitions\n", "what was not told is not said"
 
 
 def _done(ended: tuple[int, str, str]) -> str:

@@ -46,9 +46,7 @@ def rules(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def jmx_exporter(
-    kafka: Cluster, rules: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Exporter]:
+def jmx_exporter(kafka: Cluster, rules: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     """An exporter of the shared broker that reads its jmx_exporter, and is not told the node's id."""
     settings = settings_for(kafka.brokers, kafka.admin)
     url = getattr(kafka.brokers[0].agents, rules)
@@ -57,9 +55,7 @@ def jmx_exporter(
         yield exporter
 
 
-def test_same_entities_limits_and_rules(
-    scene: Exporter, jmx_exporter: Exporter
-) -> None:
+def test_same_entities_limits_and_rules(scene: Exporter, jmx_exporter: Exporter) -> None:
     """Both see the same entities by the same names, with the same limits, rules and causes."""
 
     def same() -> None:
@@ -82,23 +78,16 @@ def test_same_numbers(scene: Exporter, jmx_exporter: Exporter, rules: str) -> No
         seen = _series(jmx_exporter.page(), *names)
         after = _series(scene.page(), *names)
         open_questions.difference_update(
-            [
-                series
-                for series in open_questions
-                if between(seen.get(series), before.get(series), after.get(series))
-            ]
+            [series for series in open_questions if between(seen.get(series), before.get(series), after.get(series))]
         )
         assert not open_questions, {
-            series: (before.get(series), seen.get(series), after.get(series))
-            for series in open_questions
+            series: (before.get(series), seen.get(series), after.get(series)) for series in open_questions
         }
 
     eventually(same, seconds=60)
 
 
-def test_the_dialect_is_told(
-    scene: Exporter, jmx_exporter: Exporter, rules: str
-) -> None:
+def test_the_dialect_is_told(scene: Exporter, jmx_exporter: Exporter, rules: str) -> None:
     """Found out from the page, where the configuration leaves it open."""
     found = "quotascope_rules" if rules == OWN_RULES else "kafka_2_0_0"
     for exporter, dialect in ((scene, "jolokia"), (jmx_exporter, found)):

@@ -21,9 +21,7 @@ class Answer:
         return self.body.decode()
 
 
-def ask(
-    url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-) -> Answer:
+def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Answer:
     """GET, or POST with a body; AssertionError when there is no answer, so that one can wait for it."""
     request = urllib.request.Request(url, body, dict(headers or {}))  # noqa: S310 - ours
     try:

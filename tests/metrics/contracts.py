@@ -44,9 +44,7 @@ class StatContract:
 
     @final
     @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
-    def test_peek_is_what_measure_would_be(
-        self, config: MetricConfig, trace: list[Event], later: int
-    ) -> None:
+    def test_peek_is_what_measure_would_be(self, config: MetricConfig, trace: list[Event], later: int) -> None:
         """Looking without an effect gives the number that looking with one gives."""
         stat = fed(type(self).make(), config, trace)
         now_ms = end_of(trace) + later
@@ -55,9 +53,7 @@ class StatContract:
 
     @final
     @given(config=configs, trace=traces())
-    def test_peek_changes_nothing(
-        self, config: MetricConfig, trace: list[Event]
-    ) -> None:
+    def test_peek_changes_nothing(self, config: MetricConfig, trace: list[Event]) -> None:
         """A value that is peeked at after each event ends as one that nobody looked at."""
         watched = type(self).make()
         watched.peek(config, EPOCH_MS)
@@ -70,9 +66,7 @@ class StatContract:
 
     @final
     @given(config=configs, trace=traces(max_size=20))
-    def test_replay_is_incremental(
-        self, config: MetricConfig, trace: list[Event]
-    ) -> None:
+    def test_replay_is_incremental(self, config: MetricConfig, trace: list[Event]) -> None:
         """At every moment the running value is what replaying all events up to then gives."""
         running = type(self).make()
         for count, event in enumerate(trace, start=1):
@@ -101,9 +95,7 @@ class SampledContract(StatContract):
 
     @final
     @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
-    def test_agrees_with_a_plain_model(
-        self, config: MetricConfig, trace: list[Event], later: int
-    ) -> None:
+    def test_agrees_with_a_plain_model(self, config: MetricConfig, trace: list[Event], later: int) -> None:
         """The ring of windows gives what grouping the whole history of events anew gives."""
         now_ms = end_of(trace) + later
         stat = fed(type(self).make(), config, trace)
@@ -144,11 +136,7 @@ def live_values(config: MetricConfig, trace: list[Event], now_ms: int) -> list[f
     windows: list[list[Event]] = []
     for event in trace:
         last = windows[-1] if windows else None
-        if (
-            last is None
-            or event.at_ms - last[0].at_ms >= config.time_window_ms
-            or len(last) >= config.event_window
-        ):
+        if last is None or event.at_ms - last[0].at_ms >= config.time_window_ms or len(last) >= config.event_window:
             windows.append([])
         windows[-1].append(event)
     kept = windows[-(config.samples + 1) :]

@@ -20,23 +20,17 @@ class Engine:
 
     def __init__(self, config: ManagerConfig | None = None) -> None:
         self.registry = Registry()
-        self.manager = ClientQuotaManager(
-            self.registry, QuotaType.PRODUCE, EPOCH_MS, config
-        )
+        self.manager = ClientQuotaManager(self.registry, QuotaType.PRODUCE, EPOCH_MS, config)
 
     def bound(self, user: str, client_id: str) -> float:
         """The bound on the metric with these tags."""
-        name = self.registry.metric_name(
-            "byte-rate", "Produce", {"user": user, "client-id": client_id}
-        )
+        name = self.registry.metric_name("byte-rate", "Produce", {"user": user, "client-id": client_id})
         metric = self.registry.metric(name)
         assert metric is not None
         assert metric.config.quota is not None
         return metric.config.quota.bound
 
-    def value(
-        self, name: str, now_ms: int, user: str = "", client_id: str = "c"
-    ) -> float:
+    def value(self, name: str, now_ms: int, user: str = "", client_id: str = "c") -> float:
         """The value of a Produce metric with these tags."""
         tags = {"user": user, "client-id": client_id}
         metric = self.registry.metric(self.registry.metric_name(name, "Produce", tags))
@@ -45,8 +39,6 @@ class Engine:
 
     def queue_size(self) -> float:
         """How many channels are throttled."""
-        metric = self.registry.metric(
-            self.registry.metric_name("queue-size", "Produce")
-        )
+        metric = self.registry.metric(self.registry.metric_name("queue-size", "Produce"))
         assert metric is not None
         return metric.value(EPOCH_MS)

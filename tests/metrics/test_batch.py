@@ -85,18 +85,11 @@ def state(made: list[Sensor], now_ms: int) -> bytes:
 
 def figures(registry: Registry, now_ms: int) -> dict[MetricName, bytes]:
     """Return what all metrics of a registry read."""
-    return {
-        name: bits([metric.value(now_ms)])
-        for name, metric in registry.metrics().items()
-    }
+    return {name: bits([metric.value(now_ms)]) for name, metric in registry.metrics().items()}
 
 
-@given(
-    trace=records, bound=st.floats(0.5, 1e8), check=st.booleans(), related=st.booleans()
-)
-def test_records_as_one_by_one(
-    trace: list[Record], bound: float, *, check: bool, related: bool
-) -> None:
+@given(trace=records, bound=st.floats(0.5, 1e8), check=st.booleans(), related=st.booleans())
+def test_records_as_one_by_one(trace: list[Record], bound: float, *, check: bool, related: bool) -> None:
     """Violations, what was measured in them and the state afterwards are the scalar engine's to the last bit."""
     ours, twins = sensors(bound, related=related), sensors(bound, related=related)
     whose, values, times_ms = columns(trace)
@@ -108,9 +101,7 @@ def test_records_as_one_by_one(
         check_quotas=check,
     )
     expected = []
-    for number, (entity, value, now_ms) in enumerate(
-        zip(whose, values, times_ms, strict=True)
-    ):
+    for number, (entity, value, now_ms) in enumerate(zip(whose, values, times_ms, strict=True)):
         try:
             twins[entity].record(value, now_ms, check)
         except QuotaViolation as violation:
@@ -165,9 +156,7 @@ def test_one_sensor_for_two_entities() -> None:
     batch = record_many([shared, shared], [1, 0, 1], [3.0, 2.0, 9.0], EPOCH_MS)
     expected = [twin.try_record(value, EPOCH_MS) for value in (3.0, 2.0, 9.0)]
     assert batch.values.tolist() == [each.value for each in expected if each]
-    assert batch.records.tolist() == [
-        number for number, each in enumerate(expected) if each
-    ]
+    assert batch.records.tolist() == [number for number, each in enumerate(expected) if each]
     assert batch.records.size > 0
 
 
@@ -175,9 +164,7 @@ def test_nothing_is_recorded_without_rules() -> None:
     """A manager without rules lets everybody pass and measures nobody, in a batch, too."""
     registry = Registry()
     manager = _produce(registry)
-    assert throttle_times_ms(
-        manager, CLIENTS, [0, 1], [1e9, 1e9], EPOCH_MS
-    ).tolist() == [0, 0]
+    assert throttle_times_ms(manager, CLIENTS, [0, 1], [1e9, 1e9], EPOCH_MS).tolist() == [0, 0]
     assert "Produce-:x" not in registry.sensors()
 
 
@@ -193,9 +180,7 @@ def test_nothing_is_recorded_without_rules() -> None:
         ([0], [1.0], [0.5], "times_ms must be whole numbers, not float64"),
     ],
 )
-def test_refuses_what_does_not_fit(
-    whose: object, values: object, times_ms: object, reason: str
-) -> None:
+def test_refuses_what_does_not_fit(whose: object, values: object, times_ms: object, reason: str) -> None:
     """The message says which array is wrong, and no record of the batch was made."""
     made = sensors(1e9)
     with pytest.raises(MalformedBatch, match=reason):

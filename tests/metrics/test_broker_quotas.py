@@ -173,9 +173,7 @@ class TestController:
     def test_direct(self) -> None:
         """A client connected to the controller is muted there for the mutation."""
         broker = Broker(controller_mutation=10.0)
-        quota = broker.managers.controller_mutation.quota_for(
-            ALICE, "c", MutationApi.CREATE_TOPICS, 5, T0
-        )
+        quota = broker.managers.controller_mutation.quota_for(ALICE, "c", MutationApi.CREATE_TOPICS, 5, T0)
         quota.record(115, T0)
         decision = broker.quotas.controller(broker.request(), quota, NOW)
         assert muted(decision) == (QuotaType.CONTROLLER_MUTATION, 500, 500)
@@ -184,19 +182,13 @@ class TestController:
     def test_kraft_hides_it_in_request(self) -> None:
         """The controller refuses and reports, the broker mutes and shows it as a Request throttle."""
         controller, broker = Broker(controller_mutation=10.0), Broker()
-        quota = controller.managers.controller_mutation.quota_for(
-            ALICE, "c", MutationApi.CREATE_TOPICS, 7, T0
-        )
+        quota = controller.managers.controller_mutation.quota_for(ALICE, "c", MutationApi.CREATE_TOPICS, 7, T0)
         quota.record(120, T0)
         with pytest.raises(ThrottlingQuotaExceeded):
             quota.record(5, T0)
-        reported = controller.quotas.controller(
-            controller.request(forwarded=True), quota, NOW
-        )
+        reported = controller.quotas.controller(controller.request(forwarded=True), quota, NOW)
         assert muted(reported) == (None, 0, 1000)
-        decision = broker.quotas.forwarded_response(
-            broker.request(), reported.response_ms, NOW
-        )
+        decision = broker.quotas.forwarded_response(broker.request(), reported.response_ms, NOW)
         assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
         assert controller.value("throttle-count", "ControllerMutation") == 0.0
         assert controller.value("rejection-count", "ControllerMutation") == 5.0
@@ -211,18 +203,14 @@ times = st.integers(-INT_MAX - 1, INT_MAX)
 
 def mute(by: QuotaType, ms: int, *, unrecord: bool = False) -> Decision:
     """A response that carries the time for which its channel is muted."""
-    return Decision(
-        throttled_by=by, throttle_time_ms=ms, response_ms=ms, unrecord_fetch=unrecord
-    )
+    return Decision(throttled_by=by, throttle_time_ms=ms, response_ms=ms, unrecord_fetch=unrecord)
 
 
 @pytest.mark.parametrize(
     ("bandwidth", "request_ms", "acks", "expected"),
     [(-1_294_977_296, 0, 1, Decision()), (-1_294_977_296, 7, 1, mute(REQUEST, 7))],
 )
-def test_produce(
-    bandwidth: int, request_ms: int, acks: int, expected: Decision
-) -> None:
+def test_produce(bandwidth: int, request_ms: int, acks: int, expected: Decision) -> None:
     """A time that wrapped around is none; tests/conformance has the others."""
     assert combine_produce(bandwidth, request_ms, acks=acks) == expected
 
@@ -252,20 +240,14 @@ def test_fetch(bandwidth: int, request_ms: int, expected: Decision) -> None:
         (0, True, True, Decision()),
     ],
 )
-def test_request(
-    request_ms: int, *, forwarded: bool, unauthorized: bool, expected: Decision
-) -> None:
+def test_request(request_ms: int, *, forwarded: bool, unauthorized: bool, expected: Decision) -> None:
     """A forwarded request is only reported, unless the cluster authorization failed."""
-    decision = combine_request(
-        request_ms, forwarded=forwarded, cluster_authorization_failed=unauthorized
-    )
+    decision = combine_request(request_ms, forwarded=forwarded, cluster_authorization_failed=unauthorized)
     assert decision == expected
 
 
 @given(own=times, request_ms=times, forwarded=st.booleans())
-def test_no_manager_without_a_positive_time(
-    *, own: int, request_ms: int, forwarded: bool
-) -> None:
+def test_no_manager_without_a_positive_time(*, own: int, request_ms: int, forwarded: bool) -> None:
     """A channel is muted exactly for a positive time, and the response says so."""
     for decision in (
         combine_produce(own, request_ms, acks=1),

@@ -68,9 +68,7 @@ def test_a_bound_of_zero_admits_once() -> None:
     st.integers(1, 12),
 )
 @pytest.mark.parametrize("bound", [1.0, 10.0])
-def test_books_all_that_it_admits(
-    bound: float, requests: list[tuple[int, int]], samples: int
-) -> None:
+def test_books_all_that_it_admits(bound: float, requests: list[tuple[int, int]], samples: int) -> None:
     """Nothing is lost in spreading, and nothing is taken back."""
     rate = BurstSpreadingRate(bound, WindowConfig(samples=samples))
     now_ms = EPOCH_MS

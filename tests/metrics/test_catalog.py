@@ -32,9 +32,7 @@ class TestFamily:
 
     def test_name_is_ours(self, family: Family) -> None:
         """A family begins with the part of the system that it speaks of."""
-        assert re.fullmatch(
-            r"(kafka_client|kafka_quota|process|quotascope|spark)_[a-z_]+", family.name
-        )
+        assert re.fullmatch(r"(kafka_client|kafka_quota|process|quotascope|spark)_[a-z_]+", family.name)
 
     def test_only_counters_end_in_total(self, family: Family) -> None:
         """The suffix tells a reader that ``rate()`` may be used."""

@@ -49,9 +49,7 @@ class TestThrottling:
     @pytest.mark.parametrize("throttle_time_ms", [0, -1, -1_294_977_296])
     def test_not_at_all(self, engine: Engine, throttle_time_ms: int) -> None:
         """Zero is no throttle, and neither is a time that wrapped around."""
-        engine.manager.throttle(
-            ALICE, "c", throttle_time_ms, ThrottleCallback(), now_ms=0, now_ns=0
-        )
+        engine.manager.throttle(ALICE, "c", throttle_time_ms, ThrottleCallback(), now_ms=0, now_ns=0)
         assert engine.queue_size() == 0.0
         assert set(engine.registry.sensors()) == {"Produce-delayQueue"}
 
@@ -60,9 +58,7 @@ class TestThrottling:
         engine.manager.sensors_for(ALICE, "c", EPOCH_MS)
         assert math.isnan(engine.value("throttle-time", EPOCH_MS))
         for ms in (100, 300):
-            engine.manager.throttle(
-                ALICE, "c", ms, ThrottleCallback(), now_ms=EPOCH_MS, now_ns=0
-            )
+            engine.manager.throttle(ALICE, "c", ms, ThrottleCallback(), now_ms=EPOCH_MS, now_ns=0)
         assert engine.value("throttle-time", EPOCH_MS + 59_999) == 200.0
         assert math.isnan(engine.value("throttle-time", EPOCH_MS + 60_000))
 
@@ -71,9 +67,7 @@ class TestThrottling:
         manager = engine.manager
         manager.throttle(ALICE, "c", 100, ThrottleCallback(), now_ms=0, now_ns=0)
         engine.registry.expire_sensors(3_600_001)
-        name = engine.registry.metric_name(
-            "throttle-count", "Produce", {"user": "", "client-id": "c"}
-        )
+        name = engine.registry.metric_name("throttle-count", "Produce", {"user": "", "client-id": "c"})
         assert engine.registry.metric(name) is None
         manager.sensors_for(ALICE, "c", 3_600_002)
         assert engine.value("throttle-count", 3_600_002) == 0.0
@@ -85,11 +79,7 @@ HOUR_MS = 3_600_000
 
 def metrics_of(registry: Registry) -> set[tuple[str, str, tuple[tuple[str, str], ...]]]:
     """Name, group and tags of all metrics but the registry's own."""
-    return {
-        (name.name, name.group, tuple(name.tags.items()))
-        for name in registry.metrics()
-        if name.name != "count"
-    }
+    return {(name.name, name.group, tuple(name.tags.items())) for name in registry.metrics() if name.name != "count"}
 
 
 def test_without_extras_the_metrics_are_kafkas() -> None:
@@ -167,9 +157,7 @@ class TestChangingQuotas:
         manager = engine.manager
         manager.update_quota(QuotaEntity("alice"), 10)
         manager.update_quota(QuotaEntity("bob"), 10)
-        before = [
-            manager.sensors_for(who, "c", 0).quota.metrics()[0] for who in (ALICE, BOB)
-        ]
+        before = [manager.sensors_for(who, "c", 0).quota.metrics()[0] for who in (ALICE, BOB)]
         configs = [metric.config for metric in before]
         manager.update_quota(QuotaEntity("alice"), 20)
         assert before[0].config is not configs[0]
@@ -208,10 +196,7 @@ class TestChangingQuotas:
         registry.add_metric(bare, CumulativeSum())
         manager.update_quota(QuotaEntity("100%"), 7)
         manager.refresh_metrics()
-        quotas = [
-            registry.metrics()[registry.metric_name("byte-rate", "Produce", each)]
-            for each in tags
-        ]
+        quotas = [registry.metrics()[registry.metric_name("byte-rate", "Produce", each)] for each in tags]
         assert [metric.config.quota for metric in quotas] == [
             Quota(UNLIMITED),
             Quota(7.0),
@@ -219,12 +204,8 @@ class TestChangingQuotas:
 
 
 USERS, CLIENTS = ["u", "CN=v", "w"], ["c", "d", ""]
-entities = st.tuples(
-    st.sampled_from([*USERS, DEFAULT, None]), st.sampled_from(["c", "d", DEFAULT, None])
-).filter(any)
-changes = st.tuples(
-    st.just("set"), entities, st.none() | st.sampled_from([10.0, 20.0, 30.0])
-)
+entities = st.tuples(st.sampled_from([*USERS, DEFAULT, None]), st.sampled_from(["c", "d", DEFAULT, None])).filter(any)
+changes = st.tuples(st.just("set"), entities, st.none() | st.sampled_from([10.0, 20.0, 30.0]))
 looks = st.tuples(
     st.just("look"),
     st.tuples(st.sampled_from(USERS), st.sampled_from(CLIENTS)),
@@ -249,6 +230,4 @@ def test_every_metric_has_the_bound_of_its_tags(
             user = Principal.from_sanitized(name.tags["user"]).name
             expected = manager.rules().bound_of(user, name.tags["client-id"])
             assert metric.config.quota is not None
-            assert metric.config.quota.bound == (
-                UNLIMITED if expected is None else expected
-            )
+            assert metric.config.quota.bound == (UNLIMITED if expected is None else expected)

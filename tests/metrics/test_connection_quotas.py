@@ -33,14 +33,10 @@ def make(registry: Registry, max_rate: int = INT_MAX) -> ConnectionQuotas:
 
 def metric(registry: Registry, name: str, **tags: str) -> KafkaMetric:
     """Return a metric of the group."""
-    return registry.metrics()[
-        registry.metric_name(name, "socket-server-metrics", tags.items())
-    ]
+    return registry.metrics()[registry.metric_name(name, "socket-server-metrics", tags.items())]
 
 
-def rate(
-    registry: Registry, name: str = "connection-accept-rate", **tags: str
-) -> float:
+def rate(registry: Registry, name: str = "connection-accept-rate", **tags: str) -> float:
     """Return a rate."""
     return metric(registry, name, **tags).value(EPOCH_MS)
 

@@ -31,9 +31,7 @@ def test_linear_bins_widen_evenly() -> None:
     """Each bin is as much wider than the one before as the first is wide."""
     bins = LinearBins(4, 60)
     assert [bins.edge(number) for number in range(4)] == [0, 10, 30, 60]
-    assert [bins.bin_of(value) for value in (0, 9.9, 10, 29, 30, 59, 60)] == [
-        *(0, 0, 1, 1, 2, 2, 3)
-    ]
+    assert [bins.bin_of(value) for value in (0, 9.9, 10, 29, 30, 59, 60)] == [*(0, 0, 1, 1, 2, 2, 3)]
 
 
 @pytest.mark.parametrize("bins", [ConstantBins(5, -5, 5), LinearBins(5, 5)])
@@ -51,9 +49,7 @@ def test_what_is_too_small_falls_into_the_first_constant_bin(value: float) -> No
 
 @pytest.mark.parametrize("value", [5.0, 5.01, 1e300, math.inf])
 @pytest.mark.parametrize("bins", [ConstantBins(5, -5, 5), LinearBins(5, 5)])
-def test_what_is_too_large_falls_into_the_last_bin(
-    bins: BinScheme, value: float
-) -> None:
+def test_what_is_too_large_falls_into_the_last_bin(bins: BinScheme, value: float) -> None:
     """The range's own end as well."""
     assert bins.bin_of(value) == 4
 
@@ -110,10 +106,7 @@ def test_the_base_class_knows_no_bins() -> None:
         BinScheme(2).edge(0)
 
 
-QUARTERS = [
-    Percentile(MetricName(f"p{percentile}", "g"), percentile)
-    for percentile in (25, 50, 75)
-]
+QUARTERS = [Percentile(MetricName(f"p{percentile}", "g"), percentile) for percentile in (25, 50, 75)]
 
 
 def make() -> Percentiles:
@@ -123,9 +116,7 @@ def make() -> Percentiles:
 
 def read(percentiles: Percentiles, now_ms: int) -> list[float]:
     """Return the metrics in their order."""
-    return [
-        each.measurable.measure(TEN_SECONDS, now_ms) for each in percentiles.stats()
-    ]
+    return [each.measurable.measure(TEN_SECONDS, now_ms) for each in percentiles.stats()]
 
 
 class TestPercentiles(StatContract):
@@ -175,11 +166,7 @@ def test_agrees_with_sorting(values: list[int], percent: int) -> None:
     for value in values:
         percentiles.record(TEN_SECONDS, value, EPOCH_MS)
     ordered = sorted(values)
-    above = next(
-        value
-        for reached, value in enumerate(ordered, start=1)
-        if 100 * reached > percent * len(values)
-    )
+    above = next(value for reached, value in enumerate(ordered, start=1) if 100 * reached > percent * len(values))
     if 100 * (ordered.index(above)) != percent * len(values):  # a tie is one of 32 bits
         assert percentiles.value(TEN_SECONDS, EPOCH_MS, percent / 100) == above
 
@@ -207,10 +194,7 @@ def make_frequencies() -> Frequencies:
 
 def read_frequencies(frequencies: Frequencies, now_ms: int) -> dict[str, float]:
     """Return the metrics in their order."""
-    return {
-        each.name.name: each.measurable.measure(TEN_SECONDS, now_ms)
-        for each in frequencies.stats()
-    }
+    return {each.name.name: each.measurable.measure(TEN_SECONDS, now_ms) for each in frequencies.stats()}
 
 
 class TestFrequencies(StatContract):
@@ -245,9 +229,7 @@ def test_one_boolean_is_enough() -> None:
         (4, 1.0, 3.0, "4 is not from"),
     ],
 )
-def test_refuses_what_cannot_be_measured(
-    buckets: int, low: float, high: float, message: str
-) -> None:
+def test_refuses_what_cannot_be_measured(buckets: int, low: float, high: float, message: str) -> None:
     """A metric whose bucket does not exist would always read 0."""
     with pytest.raises(InvalidConfig, match=message):
         Frequencies(buckets, low, high, FOUR)

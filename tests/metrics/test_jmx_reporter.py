@@ -55,9 +55,7 @@ def test_classes_are_of_ascii() -> None:
     assert not JmxFilter("\\w").allows("é")
 
 
-@pytest.mark.parametrize(
-    "expression", ["(", "[a[b]]", "[a-z&&[^b]]", "*", "\\p{Alpha}", "(?<name>a)"]
-)
+@pytest.mark.parametrize("expression", ["(", "[a[b]]", "[a-z&&[^b]]", "*", "\\p{Alpha}", "(?<name>a)"])
 def test_refuses_what_it_does_not_understand(expression: str) -> None:
     """An expression of Java's that means something else here is an error, not another filter."""
     with pytest.raises(InvalidConfig):
@@ -81,9 +79,7 @@ def registry(reporter: JmxReporter) -> Registry:
     return Registry(reporters=[reporter], namespace="kafka.server")
 
 
-def test_metrics_of_the_same_group_and_tags_are_one_mbean(
-    registry: Registry, reporter: JmxReporter
-) -> None:
+def test_metrics_of_the_same_group_and_tags_are_one_mbean(registry: Registry, reporter: JmxReporter) -> None:
     """Each is an attribute under its own name, empty ones NaN."""
     sensor = registry.sensor("s", EPOCH_MS)
     sensor.add(MetricName("byte-total", "Produce", TAGS), CumulativeSum(3.0))
@@ -91,17 +87,11 @@ def test_metrics_of_the_same_group_and_tags_are_one_mbean(
     assert set(reporter.mbeans()) == {MBEAN, COUNT}
     attributes = reporter.mbeans()[MBEAN].attributes(EPOCH_MS)
     assert list(attributes) == ["byte-total", "throttle-time"]
-    assert (
-        attributes["byte-total"]
-        == reporter.mbeans()[MBEAN].attribute("byte-total", EPOCH_MS)
-        == 3.0
-    )
+    assert attributes["byte-total"] == reporter.mbeans()[MBEAN].attribute("byte-total", EPOCH_MS) == 3.0
     assert math.isnan(float(str(attributes["throttle-time"])))
 
 
-def test_an_mbean_goes_with_its_last_attribute(
-    registry: Registry, reporter: JmxReporter
-) -> None:
+def test_an_mbean_goes_with_its_last_attribute(registry: Registry, reporter: JmxReporter) -> None:
     """As long as one metric is left, so is the MBean."""
     names = [MetricName(name, "Produce", TAGS) for name in ("a", "b")]
     for name in names:
@@ -129,14 +119,10 @@ def test_an_attribute_that_fails_is_left_out(
     registry.add_metric(MetricName("good", "Produce", TAGS), Gauge(lambda *_: "x"))
     registry.add_metric(MetricName("bad\n", "Produce", TAGS), Gauge(lambda *_: 1 // 0))
     assert reporter.mbeans()[MBEAN].attributes(EPOCH_MS) == {"good": "x"}
-    assert [record.getMessage() for record in caplog.records] == [
-        "a JMX attribute cannot be read: 'bad\\n'"
-    ]
+    assert [record.getMessage() for record in caplog.records] == ["a JMX attribute cannot be read: 'bad\\n'"]
 
 
-def test_unknown_attributes_are_errors(
-    registry: Registry, reporter: JmxReporter
-) -> None:
+def test_unknown_attributes_are_errors(registry: Registry, reporter: JmxReporter) -> None:
     """There is no value to return."""
     registry.add_metric(MetricName("a", "Produce", TAGS), Gauge(lambda *_: 1))
     with pytest.raises(KeyError):
@@ -165,9 +151,7 @@ def test_a_late_reporter_shows_what_exists() -> None:
     assert reporter.mbeans() == {}
 
 
-def test_the_prefix_is_settled_by_the_first_mbean(
-    registry: Registry, reporter: JmxReporter
-) -> None:
+def test_the_prefix_is_settled_by_the_first_mbean(registry: Registry, reporter: JmxReporter) -> None:
     """Names do not change under whoever reads them; an empty prefix changes nothing before."""
     assert registry.metrics()
     with pytest.raises(InvalidConfig):

@@ -31,9 +31,7 @@ def test_reads_its_statistic() -> None:
     stat = CumulativeSum(3.0)
     metric = metric_of(stat)
     assert metric.measurable is stat
-    assert (
-        metric.value(EPOCH_MS) == metric.read(EPOCH_MS) == metric.peek(EPOCH_MS) == 3.0
-    )
+    assert metric.value(EPOCH_MS) == metric.read(EPOCH_MS) == metric.peek(EPOCH_MS) == 3.0
 
 
 def test_a_gauge_is_any_object() -> None:

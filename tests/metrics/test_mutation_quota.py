@@ -42,9 +42,7 @@ class Controller:
     def value(self, name: str, now_ms: int = T0) -> float:
         """The value of one of alice's metrics."""
         tags = {"user": "alice", "client-id": ""}
-        metric = self.registry.metric(
-            self.registry.metric_name(name, "ControllerMutation", tags)
-        )
+        metric = self.registry.metric(self.registry.metric_name(name, "ControllerMutation", tags))
         assert metric is not None
         return metric.value(now_ms)
 

@@ -127,9 +127,7 @@ def test_quotes_as_kafka_does(value: str, quoted: str) -> None:
 def test_68_characters_need_no_quotes() -> None:
     """ASCII letters, digits and six others, alone and together."""
     plain = string.ascii_letters + string.digits + "_-%. \t"
-    unquoted = [
-        chr(code) for code in range(0x3000) if quote_tag_value(chr(code)) == chr(code)
-    ]
+    unquoted = [chr(code) for code in range(0x3000) if quote_tag_value(chr(code)) == chr(code)]
     assert sorted(unquoted) == sorted(plain)
     assert quote_tag_value(plain) == plain
 
@@ -140,9 +138,7 @@ def test_unquote_inverts(value: str) -> None:
     assert unquote_tag_value(quote_tag_value(value)) == value
 
 
-@pytest.mark.parametrize(
-    "text", ['"', '"a', '"a"b"', '"a*"', '"a\\b"', '"a\n"', '"a\\"', '"a"\n']
-)
+@pytest.mark.parametrize("text", ['"', '"a', '"a"b"', '"a*"', '"a\\b"', '"a\n"', '"a\\"', '"a"\n'])
 def test_refuses_bad_quotes(text: str) -> None:
     """What `ObjectName.quote` would not have written cannot be unquoted."""
     with pytest.raises(MalformedName):
@@ -165,16 +161,10 @@ def test_mbean_names(group: str, tags: dict[str, str], name: str) -> None:
 
 
 @given(tags=tag_maps, seed=st.randoms(use_true_random=False))
-def test_parsing_inverts_in_any_order(
-    tags: dict[str, str], seed: random.Random
-) -> None:
+def test_parsing_inverts_in_any_order(tags: dict[str, str], seed: random.Random) -> None:
     """Agents may sort the keys: the tags come back all the same."""
-    domain, colon, properties = mbean_name("kafka.server", "Produce", tags).partition(
-        ":"
-    )
-    parts = [
-        f"{key}={quote_tag_value(value)}" for key, value in tags.items() if value
-    ] + ["type=Produce"]
+    domain, colon, properties = mbean_name("kafka.server", "Produce", tags).partition(":")
+    parts = [f"{key}={quote_tag_value(value)}" for key, value in tags.items() if value] + ["type=Produce"]
     seed.shuffle(parts)
     expected = {
         "type": "Produce",

@@ -31,10 +31,7 @@ def test_all_is_complete_and_sorted() -> None:
     """Whatever the package's face imports is public, and nothing else is there."""
     tree = ast.parse(Path(inspect.getfile(metrics)).read_text())
     imported = {
-        alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     assert set(metrics.__all__) == imported
     assert len(set(metrics.__all__)) == len(metrics.__all__)
@@ -42,12 +39,7 @@ def test_all_is_complete_and_sorted() -> None:
 
 def test_every_public_class_is_offered() -> None:
     """A class that is public in its module of the engine's core is public in the package."""
-    missing = [
-        f"{module}.{name}"
-        for module in CORE
-        for name in public_classes(module)
-        if name not in metrics.__all__
-    ]
+    missing = [f"{module}.{name}" for module in CORE for name in public_classes(module) if name not in metrics.__all__]
     assert missing == []
 
 
@@ -78,11 +70,7 @@ def public_classes(module: str) -> list[str]:
     """Return the names of the classes that a module defines, without the private ones."""
     path = Path(inspect.getfile(metrics)).with_name(f"{module}.py")
     tree = ast.parse(path.read_text())
-    return [
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
+    return [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
 
 
 HOT = ["client_quota_manager", "rate", "sampled", "sensor", "token_bucket"]
@@ -97,9 +85,7 @@ def test_compiled_tells_what_was_loaded(name: str) -> None:
 
 def test_the_expected_form_is_tested() -> None:
     """`make compiled` tries the compiled engine, every other target the interpreted one."""
-    assert compiled == (
-        os.environ.get("QUOTASCOPE_EXPECT", "interpreted") == "compiled"
-    )
+    assert compiled == (os.environ.get("QUOTASCOPE_EXPECT", "interpreted") == "compiled")
 
 
 def test_an_interpreted_engine_needs_the_standard_library_only() -> None:
@@ -126,9 +112,7 @@ class Fullest(SampledStat):
 def test_programs_may_bring_statistics_along() -> None:
     """Also compiled, a statistic can be derived from in Python, and the engine calls what it overrides."""
     sensor = Registry().sensor("s", EPOCH_MS)
-    sensor.add(
-        MetricName("n", "g"), Fullest(), MetricConfig(2, 1_000, quota=Quota(3.0))
-    )
+    sensor.add(MetricName("n", "g"), Fullest(), MetricConfig(2, 1_000, quota=Quota(3.0)))
     for after_ms in (0, 1, 2, 1_500):
         sensor.record(1.0, EPOCH_MS + after_ms)
     assert sensor.metrics()[0].value(EPOCH_MS + 1_500) == 3.0

@@ -47,9 +47,7 @@ class Groups(QuotaCallback):
         """Look up the group."""
         return self.limits.get(metric_tags.get("group", ""))
 
-    def update_quota(
-        self, quota_type: QuotaType, entity: QuotaEntity, bound: float
-    ) -> None:
+    def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, bound: float) -> None:
         """Note it."""
         self.told.append((quota_type, entity, bound))
         self.limits["a"] = bound
@@ -107,9 +105,7 @@ def test_quotas_are_enabled_from_the_start(managers: QuotaManagers) -> None:
         assert manager.rules().flags == 8
 
 
-def test_measures_under_the_callbacks_tags(
-    managers: QuotaManagers, registry: Registry
-) -> None:
+def test_measures_under_the_callbacks_tags(managers: QuotaManagers, registry: Registry) -> None:
     """Users of a group share its quota; sensors are called after the values in order."""
     throttle_ms = [
         managers.produce.maybe_record_and_get_throttle_time(user, "c", 60, EPOCH_MS)
@@ -138,9 +134,7 @@ def test_answers_about_requests(managers: QuotaManagers) -> None:
     assert fetch.max_value_in_quota_window(BOB, "c", EPOCH_MS) > 1e300
 
 
-def test_configured_quotas_are_passed_on(
-    managers: QuotaManagers, groups: Groups, registry: Registry
-) -> None:
+def test_configured_quotas_are_passed_on(managers: QuotaManagers, groups: Groups, registry: Registry) -> None:
     """All metrics of the type then get the bounds of the callback, whatever entity it was."""
     managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     managers.fetch.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
@@ -157,9 +151,7 @@ def test_configured_quotas_are_passed_on(
     assert managers.produce.rules().flags == 8
 
 
-def test_a_reset_is_asked_for_at_every_request(
-    managers: QuotaManagers, groups: Groups, registry: Registry
-) -> None:
+def test_a_reset_is_asked_for_at_every_request(managers: QuotaManagers, groups: Groups, registry: Registry) -> None:
     """One type at a time; metrics of other requests get their new bounds too."""
     managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     groups.limits = {"a": 7.0}
@@ -171,9 +163,7 @@ def test_a_reset_is_asked_for_at_every_request(
     assert groups.stale == {QuotaType.FETCH}
 
 
-def test_a_changed_cluster_can_change_all_bounds(
-    managers: QuotaManagers, registry: Registry
-) -> None:
+def test_a_changed_cluster_can_change_all_bounds(managers: QuotaManagers, registry: Registry) -> None:
     """Of all four types, if the callback says so."""
     for manager in managers.all():
         manager.record_no_throttle(ALICE, "c", 0, EPOCH_MS)
@@ -190,9 +180,7 @@ def test_limits_requests_and_mutations(managers: QuotaManagers) -> None:
     """The callback serves all four managers."""
     nanos = 10**9 * 2
     assert managers.request.maybe_record_request(ALICE, "c", nanos, EPOCH_MS) == 1_000
-    quota = managers.controller_mutation.quota_for(
-        ALICE, "c", MutationApi.CREATE_TOPICS, 5, EPOCH_MS
-    )
+    quota = managers.controller_mutation.quota_for(ALICE, "c", MutationApi.CREATE_TOPICS, 5, EPOCH_MS)
     quota.record(130, EPOCH_MS)
     assert quota.throttle_time_ms(EPOCH_MS) == 2_000
 

@@ -124,9 +124,7 @@ def test_nobody_meets_a_sensor_without_metrics(pool: ThreadPoolExecutor) -> None
 
     together(pool, work)
     for turn in range(ROUNDS):
-        rate = metric(
-            registry, "byte-rate", "Produce", **{"user": "", "client-id": f"c{turn}"}
-        )
+        rate = metric(registry, "byte-rate", "Produce", **{"user": "", "client-id": f"c{turn}"})
         assert rate.value(T0) == THREADS / 10
         assert rate.config.quota is not None
         assert rate.config.quota.bound == 1e9

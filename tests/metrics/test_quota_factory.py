@@ -27,9 +27,7 @@ MS = 1_000_000
 
 def test_one_of_each() -> None:
     """Every type has its manager, with the windows of its kind."""
-    config = QuotaConfig(
-        client=ManagerConfig(samples=5), controller=ManagerConfig(samples=7)
-    )
+    config = QuotaConfig(client=ManagerConfig(samples=5), controller=ManagerConfig(samples=7))
     managers = QuotaManagers(Registry(), T0, config)
     assert [manager.quota_type for manager in managers.all()] == [
         QuotaType.FETCH,
@@ -39,9 +37,7 @@ def test_one_of_each() -> None:
     ]
     assert [manager.config.samples for manager in managers.all()] == [5, 5, 5, 7]
     assert isinstance(managers.of(QuotaType.REQUEST), RequestQuotaManager)
-    assert isinstance(
-        managers.of(QuotaType.CONTROLLER_MUTATION), ControllerMutationQuotaManager
-    )
+    assert isinstance(managers.of(QuotaType.CONTROLLER_MUTATION), ControllerMutationQuotaManager)
 
 
 def test_a_rule_of_one_type() -> None:

@@ -97,9 +97,7 @@ def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> Non
         (ADDRESS, "connection_creation_rate", 2147483648.0, "too large for INT"),
     ],
 )
-def test_refuses_values(
-    entity: Mapping[str, str | None], key: str, value: float, message: str
-) -> None:
+def test_refuses_values(entity: Mapping[str, str | None], key: str, value: float, message: str) -> None:
     """The key is named, and what is wrong with its value."""
     [problem] = validate_alteration(entity, [(key, value)])
     assert problem.key == key
@@ -110,9 +108,7 @@ def test_tells_all_problems() -> None:
     """Where Kafka would tell the first."""
     changes = [("producer_byte_rate", 0.0), ("request_percentage", -1.0)]
     problems = validate_alteration({"user": "", "x": "y"}, changes)
-    assert [problem.key for problem in problems] == [
-        *(None, None, "producer_byte_rate", "request_percentage")
-    ]
+    assert [problem.key for problem in problems] == [*(None, None, "producer_byte_rate", "request_percentage")]
 
 
 def test_a_key_comes_once() -> None:
@@ -180,9 +176,7 @@ NAMES = st.none() | st.text(max_size=200)
     st.dictionaries(st.sampled_from(["user", "client-id", "ip"]) | st.text(), NAMES),
     st.lists(st.tuples(st.sampled_from([*CLIENT_QUOTA_KEYS]) | st.text(), st.floats())),
 )
-def test_problems_are_one_line_each(
-    entity: dict[str, str | None], changes: list[tuple[str, float | None]]
-) -> None:
+def test_problems_are_one_line_each(entity: dict[str, str | None], changes: list[tuple[str, float | None]]) -> None:
     """Whatever the names, and nothing is raised."""
     for problem in validate_alteration(entity, changes):
         assert problem.message.isprintable()

@@ -111,9 +111,7 @@ class TestRate(StatContract):
         assert rate.window_size(MetricConfig(3, 1), 0) == 1
 
     @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
-    def test_the_divisor_covers_all_but_one_window(
-        self, config: MetricConfig, trace: list[Event], later: int
-    ) -> None:
+    def test_the_divisor_covers_all_but_one_window(self, config: MetricConfig, trace: list[Event], later: int) -> None:
         """It is at least `samples - 1` windows, at least 1 ms, and the read is the sum over it."""
         rate = Rate()
         fed(rate, config, trace)
@@ -137,10 +135,7 @@ RATE, TOTAL = MetricName("rate", "g"), MetricName("total", "g")
 
 def measured(meter: Meter, now_ms: int) -> dict[str, float]:
     """Return the metrics in their order."""
-    return {
-        part.name.name: part.measurable.measure(CONFIG, now_ms)
-        for part in meter.stats()
-    }
+    return {part.name.name: part.measurable.measure(CONFIG, now_ms) for part in meter.stats()}
 
 
 def test_the_total_comes_before_the_rate() -> None:

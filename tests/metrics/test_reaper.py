@@ -48,9 +48,7 @@ def test_transitions(state: MuteState, event: MuteEvent) -> None:
     with pytest.raises(IllegalMuteTransition) as caught:
         channel.handle(event)
     assert channel.state is state
-    assert str(caught.value) == (
-        f"{event.name} cannot happen to a channel that is {state.name}"
-    )
+    assert str(caught.value) == (f"{event.name} cannot happen to a channel that is {state.name}")
 
 
 def state_of(channel: Channel) -> MuteState:

@@ -132,9 +132,7 @@ class TestSensors:
     def test_an_existing_sensor_is_returned_as_it_is(self, registry: Registry) -> None:
         """All other arguments are ignored then."""
         first = registry.sensor("s", EPOCH_MS, inactive_seconds=1)
-        again = registry.sensor(
-            "s", EPOCH_MS + 5_000, MetricConfig(), 100, parents=(first,)
-        )
+        again = registry.sensor("s", EPOCH_MS + 5_000, MetricConfig(), 100, parents=(first,))
         assert again is first
         assert again.parents == ()
         assert again.has_expired(EPOCH_MS + 1_001)
@@ -143,9 +141,7 @@ class TestSensors:
         """Kafka's own tree (`MetricsTest.testRemoveSensor`): the other parent stays."""
         one, two = registry.sensor("one", EPOCH_MS), registry.sensor("two", EPOCH_MS)
         child = registry.sensor("child", EPOCH_MS, parents=(one, two))
-        registry.sensor("grandchild", EPOCH_MS, parents=(child,)).add(
-            NAME, CumulativeSum()
-        )
+        registry.sensor("grandchild", EPOCH_MS, parents=(child,)).add(NAME, CumulativeSum())
         registry.remove_sensor("one")
         assert set(registry.sensors()) == {"two"}
         assert set(registry.metrics()) == {COUNT}
@@ -153,9 +149,7 @@ class TestSensors:
         registry.remove_sensor("two")
         assert registry.sensors() == {}
 
-    def test_a_removed_child_is_forgotten_by_its_parent(
-        self, registry: Registry
-    ) -> None:
+    def test_a_removed_child_is_forgotten_by_its_parent(self, registry: Registry) -> None:
         """A new sensor of the child's name does not go when the parent goes."""
         parent = registry.sensor("parent", EPOCH_MS)
         registry.sensor("child", EPOCH_MS, parents=(parent,))
@@ -175,9 +169,7 @@ class TestSensors:
         expiring.join(60)
         assert registry.get_sensor("s") is sensor
 
-    def test_expires_in_a_thread_if_asked(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_expires_in_a_thread_if_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Brokers do, clients do not; closing the registry ends it."""
         removed = threading.Event()
 
@@ -190,9 +182,7 @@ class TestSensors:
                 removed.set()
 
         monkeypatch.setattr("quotascope.metrics.expiry.PERIOD_S", 0.0)
-        registry = Registry(
-            reporters=[Waiting()], expiration=True, clock=lambda: EPOCH_MS + 1_001
-        )
+        registry = Registry(reporters=[Waiting()], expiration=True, clock=lambda: EPOCH_MS + 1_001)
         registry.sensor("s", EPOCH_MS, inactive_seconds=1).add(NAME, CumulativeSum())
         assert removed.wait(60)
         registry.close()
@@ -228,9 +218,7 @@ class TestReporters:
         registry.remove_metric(NAME)
         assert reporter.events == ["init ['count']", "change m", "close"]
 
-    def test_its_errors_are_logged_and_forgotten(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_its_errors_are_logged_and_forgotten(self, caplog: pytest.LogCaptureFixture) -> None:
         """A broken reporter keeps neither the metrics nor the other reporters from working."""
         other = Recorder()
         registry = Registry(reporters=[Broken(), other])
@@ -239,9 +227,7 @@ class TestReporters:
         registry.close()
         assert other.events[2:] == ["change count", "change m", "removal m", "close"]
         assert {record.levelno for record in caplog.records} == {logging.ERROR}
-        assert {record.getMessage() for record in caplog.records} == {
-            "a metrics reporter failed: Broken"
-        }
+        assert {record.getMessage() for record in caplog.records} == {"a metrics reporter failed: Broken"}
 
     def test_may_call_back(self, registry: Registry) -> None:
         """A reporter may read, and even register, while it is being told."""
@@ -258,9 +244,7 @@ class TestReporters:
         registry.sensor("s", EPOCH_MS).add(NAME, CumulativeSum())
         assert len(registry.metrics()) == 3
 
-    def test_with_a_lock_of_its_own_it_cannot_deadlock(
-        self, registry: Registry
-    ) -> None:
+    def test_with_a_lock_of_its_own_it_cannot_deadlock(self, registry: Registry) -> None:
         """It may read all metrics under its lock while a registration waits for that lock."""
         own = threading.Lock()
         registering = threading.Event()
@@ -274,18 +258,13 @@ class TestReporters:
                 with own:
                     assert metric.name == NAME
 
-        registry.sensor("other", EPOCH_MS).add(
-            MetricName("other", "g"), CumulativeSum(3.0)
-        )
+        registry.sensor("other", EPOCH_MS).add(MetricName("other", "g"), CumulativeSum(3.0))
         registry.add_reporter(Synchronized())
         sensor = registry.sensor("s", EPOCH_MS)
         with own:
             adding = threading.Thread(target=sensor.add, args=(NAME, CumulativeSum()))
             adding.start()
             assert registering.wait(60)
-            values = {
-                name.name: metric.value(EPOCH_MS)
-                for name, metric in registry.metrics().items()
-            }
+            values = {name.name: metric.value(EPOCH_MS) for name, metric in registry.metrics().items()}
         adding.join(60)
         assert values == {"count": 3.0, "other": 3.0, "m": 0.0}

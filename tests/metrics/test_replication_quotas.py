@@ -251,9 +251,7 @@ def bounds(quotas: ReplicationQuotas) -> list[int]:
 
 def test_a_brokers_own_rate_beats_the_clusters(quotas: ReplicationQuotas) -> None:
     """Where neither is set there is no bound."""
-    quotas.apply_broker_configs(
-        {LEADER_RATE: "10"}, {LEADER_RATE: "20", DIRECTORIES_RATE: " 30 "}
-    )
+    quotas.apply_broker_configs({LEADER_RATE: "10"}, {LEADER_RATE: "20", DIRECTORIES_RATE: " 30 "})
     assert bounds(quotas) == [10, LONG_MAX, 30]
     quotas.apply_broker_configs({}, {FOLLOWER_RATE: "0"})
     assert bounds(quotas) == [LONG_MAX, 0, LONG_MAX]

@@ -23,16 +23,10 @@ from quotascope.metrics.entities import Name
 USERS: list[Name | None] = ["a", "b", DEFAULT, None]
 CLIENTS: list[Name | None] = ["x", "y", "", DEFAULT, None]
 ENTITIES = [
-    QuotaEntity(user, client)
-    for user, client in itertools.product(USERS, CLIENTS)
-    if (user, client) != (None, None)
+    QuotaEntity(user, client) for user, client in itertools.product(USERS, CLIENTS) if (user, client) != (None, None)
 ]
-rule_maps = st.dictionaries(
-    st.sampled_from(ENTITIES), st.floats(0.5, 1e9), max_size=len(ENTITIES)
-)
-requests = st.tuples(
-    st.sampled_from(["a", "b", "fresh"]), st.sampled_from(["x", "y", "fresh", ""])
-)
+rule_maps = st.dictionaries(st.sampled_from(ENTITIES), st.floats(0.5, 1e9), max_size=len(ENTITIES))
+requests = st.tuples(st.sampled_from(["a", "b", "fresh"]), st.sampled_from(["x", "y", "fresh", ""]))
 
 
 def ordered(user: str, client: str) -> list[QuotaEntity]:
@@ -49,9 +43,7 @@ def ordered(user: str, client: str) -> list[QuotaEntity]:
     ]
 
 
-def expected_tags(
-    rules: dict[QuotaEntity, float], user: str, client: str
-) -> tuple[str, str]:
+def expected_tags(rules: dict[QuotaEntity, float], user: str, client: str) -> tuple[str, str]:
     """The tags by the shapes present, else by the first entity that exists."""
     shapes = {(e.user is not None, e.client_id is not None) for e in rules}
     if shapes <= {(False, True)}:
@@ -69,9 +61,7 @@ def expected_tags(
     return "", client
 
 
-def expected_entity(
-    rules: dict[QuotaEntity, float], user: str, client: str
-) -> QuotaEntity | None:
+def expected_entity(rules: dict[QuotaEntity, float], user: str, client: str) -> QuotaEntity | None:
     """The first configured entity of the shape that the tags have."""
     levels = ordered(user, client)
     if user and client:
@@ -137,19 +127,13 @@ def test_staleness_by_brute_force() -> None:
 
 
 @given(rule_maps, requests)
-def test_whoever_is_measured_is_live(
-    rules: dict[QuotaEntity, float], request: tuple[str, str]
-) -> None:
+def test_whoever_is_measured_is_live(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
     """Nothing that a request is measured under is ever called stale."""
     table = QuotaRules(rules)
     assert table.would_record(*table.metric_tags(*request))
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(ENTITIES), st.none() | st.floats(1, 9)), max_size=40
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(ENTITIES), st.none() | st.floats(1, 9)), max_size=40))
 def test_a_removed_rule_leaves_no_trace(
     steps: list[tuple[QuotaEntity, float | None]],
 ) -> None:
@@ -297,9 +281,7 @@ def test_hostile_names_stay_on_one_line() -> None:
         (QuotaType.CONTROLLER_MUTATION, "ControllerMutation", "controller_mutation", "controller_mutation_rate"),
     ],
 )  # fmt: skip
-def test_names_of_a_type(
-    quota_type: QuotaType, group: str, label: str, key: str
-) -> None:
+def test_names_of_a_type(quota_type: QuotaType, group: str, label: str, key: str) -> None:
     """Each type is known by a metric group, a label and a configuration key."""
     assert (quota_type.group, quota_type.label, quota_type.quota_key) == (
         group,

@@ -55,9 +55,7 @@ class TestRecord:
         assert caught.value.metric is sensor.metrics()[0]
         assert (value_of(sensor, "sum"), value_of(sensor, "count")) == (6.0, 1.0)
 
-    def test_uses_the_config_of_the_moment(
-        self, registry: Registry, sensor: Sensor
-    ) -> None:
+    def test_uses_the_config_of_the_moment(self, registry: Registry, sensor: Sensor) -> None:
         """A metric's new config applies to recording, too."""
         sensor.add(
             named("count"),
@@ -71,9 +69,7 @@ class TestRecord:
             sensor.record(1.0, EPOCH_MS)
         assert metric.value(EPOCH_MS) == 4.0
 
-    def test_a_compound_keeps_its_first_config(
-        self, registry: Registry, sensor: Sensor
-    ) -> None:
+    def test_a_compound_keeps_its_first_config(self, registry: Registry, sensor: Sensor) -> None:
         """Its metrics are read with their own config, but it records with the one it was added with."""
         sensor.add_compound(Meter(named("rate"), named("total"), WindowedCount()))
         metric = registry.metric(named("rate"))
@@ -106,9 +102,7 @@ class TestAdd:
         sensor.record(2.0, EPOCH_MS)
         assert value_of(sensor, "m") == 4.0
 
-    def test_another_sensors_name_is_taken(
-        self, registry: Registry, sensor: Sensor
-    ) -> None:
+    def test_another_sensors_name_is_taken(self, registry: Registry, sensor: Sensor) -> None:
         """A refused metric leaves the sensor as it was."""
         sensor.add(named("m"), CumulativeSum())
         other = registry.sensor("other", EPOCH_MS)
@@ -131,9 +125,7 @@ class TestAdd:
         """Whoever gives the time is told that the sensor is as good as gone."""
         late = EPOCH_MS + 60_001
         assert not sensor.add(named("m"), CumulativeSum(), now_ms=late)
-        assert not sensor.add_compound(
-            Meter(named("rate"), named("total")), now_ms=late
-        )
+        assert not sensor.add_compound(Meter(named("rate"), named("total")), now_ms=late)
         assert not sensor.has_metrics()
         assert sensor.add(named("m"), CumulativeSum(), now_ms=late - 1)
         assert sensor.has_metrics()
@@ -145,9 +137,7 @@ class TestAdd:
         sensor.add(named("b"), CumulativeSum(), MetricConfig(samples=7))
         sensor.add_compound(Meter(named("c"), named("d")))
         sensor.add_compound(Meter(named("e"), named("f")), MetricConfig(samples=9))
-        samples = {
-            metric.name.name: metric.config.samples for metric in sensor.metrics()
-        }
+        samples = {metric.name.name: metric.config.samples for metric in sensor.metrics()}
         assert samples == {"a": 2, "b": 7, "d": 2, "c": 2, "f": 9, "e": 9}
         assert sensor.metrics()[0].config is FIVE
 
@@ -174,9 +164,7 @@ class TestLevel:
 
     @pytest.mark.parametrize("configured", RecordingLevel)
     @pytest.mark.parametrize("level", RecordingLevel)
-    def test_records_at_the_configured_detail(
-        self, level: RecordingLevel, configured: RecordingLevel
-    ) -> None:
+    def test_records_at_the_configured_detail(self, level: RecordingLevel, configured: RecordingLevel) -> None:
         """A sensor of too fine a detail ignores values, but its quotas can still be checked."""
         registry = Registry(recording_level=configured)
         sensor = registry.sensor("s", EPOCH_MS, recording_level=level)
@@ -189,18 +177,14 @@ class TestLevel:
     def test_a_sensors_own_config_decides(self) -> None:
         """As in Kafka the level comes with the sensor's config, not from the registry if it has one."""
         registry = Registry(recording_level=RecordingLevel.TRACE)
-        sensor = registry.sensor(
-            "s", EPOCH_MS, MetricConfig(), recording_level=RecordingLevel.DEBUG
-        )
+        sensor = registry.sensor("s", EPOCH_MS, MetricConfig(), recording_level=RecordingLevel.DEBUG)
         assert not sensor.should_record()
 
 
 class TestHierarchy:
     """Parents."""
 
-    def test_a_violation_keeps_the_value_from_the_parents(
-        self, registry: Registry
-    ) -> None:
+    def test_a_violation_keeps_the_value_from_the_parents(self, registry: Registry) -> None:
         """The parents are told after the check; strict use tells them without a check of theirs."""
         parent = registry.sensor("parent", EPOCH_MS, FIVE)
         parent.add(named("above"), CumulativeSum())
@@ -225,10 +209,9 @@ class TestHierarchy:
         child.add(named("own"), CumulativeSum(), FIVE)
         assert child.try_record(2.0, EPOCH_MS) is None
         told = [child.try_record(value, EPOCH_MS) for value in (3.0, 1.0)]
-        assert [
-            (breach.metric.name.name, breach.value, breach.bound)
-            for breach in told
-            if breach is not None
-        ] == [("parents", 5.0, 2.0), ("own", 6.0, 5.0)]
+        assert [(breach.metric.name.name, breach.value, breach.bound) for breach in told if breach is not None] == [
+            ("parents", 5.0, 2.0),
+            ("own", 6.0, 5.0),
+        ]
         assert child.try_record(1.0, EPOCH_MS, check_quotas=False) is None
         assert value_of(parent, "parents") == 6.0

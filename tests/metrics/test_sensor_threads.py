@@ -68,9 +68,7 @@ class TestOneAtATime:
         other.join(60)
         assert only_metric(sensor).value(EPOCH_MS) == 2.0
 
-    def test_strict_use_checks_and_records_in_one_step(
-        self, registry: Registry
-    ) -> None:
+    def test_strict_use_checks_and_records_in_one_step(self, registry: Registry) -> None:
         """With nothing left but the right to overdraw once, of two threads one is refused."""
         sensor = registry.sensor("s", EPOCH_MS)
         sensor.add(NAME, TokenBucket(), TEN_TOKENS)
@@ -93,9 +91,7 @@ class TestOneAtATime:
         sensor = registry.sensor("s", EPOCH_MS)
         sensor.add(NAME, CumulativeSum(3.0))
         with sensor.lock, ThreadPoolExecutor(1) as pool:
-            read = pool.submit(
-                lambda: (only_metric(sensor).value(EPOCH_MS), sensor.has_metrics())
-            )
+            read = pool.submit(lambda: (only_metric(sensor).value(EPOCH_MS), sensor.has_metrics()))
             assert read.result(60) == (3.0, True)
 
     def test_a_new_config_waits_for_a_record(self, registry: Registry) -> None:
@@ -143,17 +139,13 @@ class Total(Stat):
 class TestContention:
     """Many at once."""
 
-    def test_totals_are_exact(
-        self, registry: Registry, pool: ThreadPoolExecutor
-    ) -> None:
+    def test_totals_are_exact(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         """No value of any thread is lost, in a sampled statistic, a cumulative one, and the parent's."""
         parent = registry.sensor("parent", EPOCH_MS)
         parent.add(MetricName("parent", "g"), CumulativeSum())
         sensor = registry.sensor("s", EPOCH_MS, parents=(parent,))
         sensor.add(NAME, CumulativeSum())
-        sensor.add(
-            MetricName("rate", "g"), Rate(), MetricConfig(1, 1_000_000, event_window=7)
-        )
+        sensor.add(MetricName("rate", "g"), Rate(), MetricConfig(1, 1_000_000, event_window=7))
 
         def work(_number: int) -> None:
             for _ in range(EACH):
@@ -163,9 +155,7 @@ class TestContention:
         assert only_metric(sensor).value(EPOCH_MS) == THREADS * EACH
         assert only_metric(parent).value(EPOCH_MS) == THREADS * EACH
 
-    def test_statistics_of_a_program_are_guarded_too(
-        self, registry: Registry, pool: ThreadPoolExecutor
-    ) -> None:
+    def test_statistics_of_a_program_are_guarded_too(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         """Whatever a statistic does while it records, no other thread records to its sensor meanwhile."""
         sensor = registry.sensor("s", EPOCH_MS)
         stat = Total()
@@ -178,9 +168,7 @@ class TestContention:
         together(pool, work)
         assert stat.total == THREADS * EACH
 
-    def test_new_configs_lose_nothing(
-        self, registry: Registry, pool: ThreadPoolExecutor
-    ) -> None:
+    def test_new_configs_lose_nothing(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         """Quotas may be changed and metrics read while values come in."""
         sensor = registry.sensor("s", EPOCH_MS)
         sensor.add(NAME, CumulativeSum())
@@ -197,9 +185,7 @@ class TestContention:
         together(pool, work)
         assert metric.value(EPOCH_MS) == (THREADS - 1) * EACH
 
-    def test_one_sensor_for_all(
-        self, registry: Registry, pool: ThreadPoolExecutor
-    ) -> None:
+    def test_one_sensor_for_all(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         """Whoever asks first makes the sensor and its metric, and everybody records to these."""
 
         def work(_number: int) -> Sensor:
@@ -212,9 +198,7 @@ class TestContention:
         assert len(set(sensors)) == 1
         assert only_metric(sensors[0]).value(EPOCH_MS) == THREADS
 
-    def test_sensors_come_and_go(
-        self, registry: Registry, pool: ThreadPoolExecutor
-    ) -> None:
+    def test_sensors_come_and_go(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
         """Expiry beside recording, reading and registration: in the end nothing is left over."""
 
         def work(number: int) -> None:

@@ -21,16 +21,10 @@ class TestTokenBucket(StatContract):
     empty = 50.0
 
     @given(config=configs, trace=traces())
-    def test_never_above_the_burst(
-        self, config: MetricConfig, trace: list[Event]
-    ) -> None:
+    def test_never_above_the_burst(self, config: MetricConfig, trace: list[Event]) -> None:
         """Neither time nor tokens given back fill it beyond."""
         bucket = TokenBucket()
-        burst = (
-            config.samples
-            * (config.time_window_ms / 1000)
-            * (config.quota or Quota(0.0)).bound
-        )
+        burst = config.samples * (config.time_window_ms / 1000) * (config.quota or Quota(0.0)).bound
         for event in trace:
             bucket.record(config, event.value, event.at_ms)
             assert bucket.measure(config, event.at_ms) <= burst
@@ -60,19 +54,12 @@ class TestTokenBucket(StatContract):
         config = MetricConfig()
         bucket = TokenBucket()
         bucket.record(config, 1e30, EPOCH_MS)
-        assert (
-            bucket.measure(config, EPOCH_MS)
-            == bucket.peek(config, EPOCH_MS)
-            == float(LONG_MAX)
-        )
+        assert bucket.measure(config, EPOCH_MS) == bucket.peek(config, EPOCH_MS) == float(LONG_MAX)
 
     def test_acceptable_down_to_zero(self) -> None:
         """Bound and direction of the quota play no part, and NaN passes, as in Kafka."""
         bucket = TokenBucket()
-        accepted = [
-            bucket.acceptable(Quota(5.0), value)
-            for value in (100.0, 0.0, -0.0, math.nan, -1e-9)
-        ]
+        accepted = [bucket.acceptable(Quota(5.0), value) for value in (100.0, 0.0, -0.0, math.nan, -1e-9)]
         assert accepted == [True, True, True, True, False]
 
 

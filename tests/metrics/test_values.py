@@ -67,9 +67,7 @@ def test_kafkas_defaults() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("samples", "window_ms"), [(0, 1_000), (-1, 1_000), (1, 0), (2, LONG_MAX)]
-)
+@pytest.mark.parametrize(("samples", "window_ms"), [(0, 1_000), (-1, 1_000), (1, 0), (2, LONG_MAX)])
 def test_refuses_what_cannot_be_measured(samples: int, window_ms: int) -> None:
     """The message shows the setting."""
     with pytest.raises(InvalidConfig, match=str(samples)):
@@ -79,9 +77,7 @@ def test_refuses_what_cannot_be_measured(samples: int, window_ms: int) -> None:
 def test_equal_by_all_settings() -> None:
     """Two configs are equal when every setting is."""
     config = MetricConfig(3, 10, 5, Quota(1.0), {"a": "b"}, RecordingLevel.DEBUG)
-    assert config == MetricConfig(
-        3, 10, 5, Quota(1.0), [("a", "b")], RecordingLevel.DEBUG
-    )
+    assert config == MetricConfig(3, 10, 5, Quota(1.0), [("a", "b")], RecordingLevel.DEBUG)
     assert hash(config) == hash(config.with_quota(Quota(1.0)))
     assert config != config.with_quota(Quota(2.0))
     assert config != "config"
@@ -89,9 +85,7 @@ def test_equal_by_all_settings() -> None:
 
 def test_with_quota_keeps_the_rest() -> None:
     """Another bound, and nothing else, is different."""
-    config = MetricConfig(3, 10, 5, None, {"a": "b"}, RecordingLevel.TRACE).with_quota(
-        Quota(1.0)
-    )
+    config = MetricConfig(3, 10, 5, None, {"a": "b"}, RecordingLevel.TRACE).with_quota(Quota(1.0))
     assert repr(config) == (
         "MetricConfig(samples=3, time_window_ms=10, event_window=5, quota=Quota(1.0, upper),"
         " tags=(('a', 'b'),), recording_level=TRACE)"
@@ -141,9 +135,7 @@ def test_defaults_are_ten_whole_seconds_and_the_current_one() -> None:
 
 @pytest.mark.parametrize("config", [WindowConfig, ManagerConfig])
 @pytest.mark.parametrize(("samples", "seconds"), [(0, 1), (1, 0), (-1, 1)])
-def test_refuses_windows_of_no_length(
-    config: type[WindowConfig], samples: int, seconds: int
-) -> None:
+def test_refuses_windows_of_no_length(config: type[WindowConfig], samples: int, seconds: int) -> None:
     """No broker starts with them either."""
     with pytest.raises(InvalidConfig, match="at least 1 window of at least 1 s"):
         config(samples=samples, window_seconds=seconds)
@@ -164,7 +156,7 @@ def test_versions(text: str, release: KafkaRelease) -> None:
     assert KafkaRelease.parse(text) == release
 
 
-@pytest.mark.parametrize("text", ["", "4", "4.", ".4", "4.x", "v4.4", "4.4 ", "4.4\n", "٤.٤", "4.4" + "0" * 9_999])  # fmt: skip
+@pytest.mark.parametrize("text", ["", "4", "4.", ".4", "4.x", "v4.4", "4.4 ", "4.4\n", "٤.٤", "4.4" + "0" * 9_999])
 def test_no_versions(text: str) -> None:
     """Anything else is refused in a short message."""
     with pytest.raises(MalformedName, match="no version of Kafka") as caught:
@@ -177,9 +169,7 @@ def test_no_versions(text: str) -> None:
     [(("2.8", "3.9", "4.0", "4.3"), LONG_MAX), (("4.4", "4.10", "5.0"), INT_MAX)],
     ids=["up to 4.3", "since 4.4"],
 )
-def test_throttle_times_of_rates_stop_since_4_4(
-    versions: tuple[str, ...], longest_ms: int
-) -> None:
+def test_throttle_times_of_rates_stop_since_4_4(versions: tuple[str, ...], longest_ms: int) -> None:
     """Where 32 bits do; before, nothing stops them."""
     found = {KafkaRelease.parse(version).longest_rate_ms for version in versions}
     assert found == {longest_ms}
@@ -215,9 +205,7 @@ longs = st.integers(LONG_MIN, LONG_MAX)
         (to_f32, {-1e300: -math.inf, math.inf: math.inf, -math.inf: -math.inf}),
     ],
 )
-def test_conversions(
-    convert: Callable[[float], float], values: Mapping[float, float]
-) -> None:
+def test_conversions(convert: Callable[[float], float], values: Mapping[float, float]) -> None:
     """Java's rounding and casts."""
     assert {value: convert(value) for value in values} == values
 
@@ -265,10 +253,7 @@ def test_jmin_and_jmax(a: float, b: float) -> None:
 
 def test_zeros_have_an_order() -> None:
     """-0.0 is below 0.0, whichever comes first."""
-    signs = [
-        math.copysign(1.0, zero)
-        for zero in (jmin(0.0, -0.0), jmin(-0.0, 0.0), jmax(0.0, -0.0), jmax(-0.0, 0.0))
-    ]
+    signs = [math.copysign(1.0, zero) for zero in (jmin(0.0, -0.0), jmin(-0.0, 0.0), jmax(0.0, -0.0), jmax(-0.0, 0.0))]
     assert signs == [-1.0, -1.0, 1.0, 1.0]
 
 
@@ -310,18 +295,14 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("error", "text"), ERRORS, ids=lambda value: type(value).__name__
-)
+@pytest.mark.parametrize(("error", "text"), ERRORS, ids=lambda value: type(value).__name__)
 def test_says_what_is_wrong_in_one_line(error: MetricsError, text: str) -> None:
     """Hostile names are escaped and cut."""
     assert str(error) == text
     assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize(
-    "error", [error for error, _ in ERRORS], ids=lambda error: type(error).__name__
-)
+@pytest.mark.parametrize("error", [error for error, _ in ERRORS], ids=lambda error: type(error).__name__)
 def test_survives_pickling(error: MetricsError) -> None:
     """An error of a worker process arrives with its fields."""
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own

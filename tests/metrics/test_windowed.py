@@ -52,9 +52,7 @@ def test_a_clock_set_back_keeps_the_window_open() -> None:
 
 
 @given(config=configs, trace=traces())
-def test_the_ring_never_grows_beyond_one_more_than_samples(
-    config: MetricConfig, trace: list[Event]
-) -> None:
+def test_the_ring_never_grows_beyond_one_more_than_samples(config: MetricConfig, trace: list[Event]) -> None:
     """Memory is bounded by the config, not by the traffic."""
     stat = WindowedSum()
     for event in trace:
@@ -62,9 +60,7 @@ def test_the_ring_never_grows_beyond_one_more_than_samples(
     assert len(stat.view(config, EPOCH_MS)) <= config.samples + 1
 
 
-@given(
-    config=configs, trace=traces(), reads=st.lists(st.integers(0, 5_000), max_size=10)
-)
+@given(config=configs, trace=traces(), reads=st.lists(st.integers(0, 5_000), max_size=10))
 def test_every_recorded_value_counts_until_it_is_obsolete(
     config: MetricConfig, trace: list[Event], reads: list[int]
 ) -> None:
@@ -118,11 +114,7 @@ adding_up = st.one_of(
 )
 
 
-@given(
-    trace=st.lists(
-        st.tuples(adding_up, st.integers(-500, 3_000), st.booleans()), max_size=40
-    )
-)
+@given(trace=st.lists(st.tuples(adding_up, st.integers(-500, 3_000), st.booleans()), max_size=40))
 def test_a_sum_is_that_in_ring_order(trace: list[tuple[float, int, bool]]) -> None:
     """Whether windows hold whole numbers or not, a read is to the last bit what adding them up one by one gives."""
     stat, now_ms = WindowedSum(), EPOCH_MS
@@ -208,9 +200,7 @@ class TestCumulativeSum(StatContract):
     def test_forgets_nothing(self, trace: list[Event]) -> None:
         """Time takes nothing off the sum."""
         stat = fed(CumulativeSum(), TEN_SECONDS, trace)
-        assert stat.measure(TEN_SECONDS, A_YEAR_LATER) == sum(
-            event.value for event in trace
-        )
+        assert stat.measure(TEN_SECONDS, A_YEAR_LATER) == sum(event.value for event in trace)
 
 
 class TestCumulativeCount(StatContract):
@@ -236,6 +226,4 @@ class TestValue(StatContract):
     def test_is_the_last_one(self, trace: list[Event]) -> None:
         """Each value replaces the one before."""
         stat = fed(Value(), TEN_SECONDS, trace)
-        assert stat.measure(TEN_SECONDS, A_YEAR_LATER) == (
-            trace[-1].value if trace else 0.0
-        )
+        assert stat.measure(TEN_SECONDS, A_YEAR_LATER) == (trace[-1].value if trace else 0.0)

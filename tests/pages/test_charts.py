@@ -32,9 +32,7 @@ def svg() -> Element:
 
 def _box(rect: Element) -> tuple[float, float, float, float]:
     """Left, top, right, bottom."""
-    x, y, width, height = (
-        float(rect.attrib[name]) for name in ("x", "y", "width", "height")
-    )
+    x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
     return x, y, x + width, y + height
 
 
@@ -79,7 +77,7 @@ def test_the_more_the_darker(svg: Element) -> None:
     assert blank.attrib["class"] == "blank"
     assert "fill-opacity" not in blank.attrib
     titles = [group.findtext("title") for group in svg.iter("g")]
-    assert (titles[0], titles[25], titles[167]) == ("Mon 00h: 0 B", "Tue 01h: 25 B", "Sun 23h: no data")  # fmt: skip
+    assert (titles[0], titles[25], titles[167]) == ("Mon 00h: 0 B", "Tue 01h: 25 B", "Sun 23h: no data")
 
 
 def test_a_week_without_anything_is_faint() -> None:
@@ -101,7 +99,7 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
     boxes = [_box(rect) for rect in svg.iter("rect")]
     left, _, right, _ = boxes[0]
     whole = right - left
-    assert [(box[0], box[2] - box[0]) for box in boxes] == [(left, whole), (left, whole / 4), (left, 0), (left, 0)]  # fmt: skip
+    assert [(box[0], box[2] - box[0]) for box in boxes] == [(left, whole), (left, whole / 4), (left, 0), (left, 0)]
     assert all(one[3] < other[1] for one, other in pairwise(boxes))
     _, _, width, height = map(float, svg.attrib["viewBox"].split())
     assert boxes[0][1] > 0
@@ -112,7 +110,7 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
         assert 0 < box[0] - float(name.attrib["x"]) < 15
         assert 0 < float(told.attrib["x"]) - box[2] < 15
         assert box[1] < float(name.attrib["y"]) == float(told.attrib["y"]) < box[3]
-    assert [each.text for each in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]  # fmt: skip
+    assert [each.text for each in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]
 
 
 def test_less_than_one_is_drawn_as_well() -> None:
@@ -140,7 +138,7 @@ USAGE = Curve(
 
 def _moves(path: Element) -> list[tuple[str, list[float]]]:
     parts = re.findall(r"([A-Z])([^A-Z]*)", path.attrib["d"])
-    return [(move, [float(each) for each in numbers.split()]) for move, numbers in parts]  # fmt: skip
+    return [(move, [float(each) for each in numbers.split()]) for move, numbers in parts]
 
 
 def test_usage_is_drawn_by_its_pieces() -> None:
@@ -162,7 +160,7 @@ def test_usage_is_drawn_by_its_pieces() -> None:
 
 def test_limits_are_lines_at_their_value() -> None:
     """Up to three times the peak; what is above is given back, and a ninth candidate's line is dashed."""
-    limits = [LimitLine(name=str(n), value=value, color=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]  # fmt: skip
+    limits = [LimitLine(name=str(n), value=value, color=n) for n, value in ((0, 50.0), (8, 300.0), (9, 301.0))]
     svg, left_out = line_chart(USAGE, limits, str)
     assert [limit.name for limit in left_out] == ["9"]
     low, high = (line for line in svg.iter("line") if "limit" in line.attrib["class"])
@@ -239,10 +237,10 @@ def _ticks(svg: Element) -> list[float]:
 def test_ticks_stand_every_ten_seconds(timeline: Element) -> None:
     """Side by side, with their labels above them."""
     ticks = _ticks(timeline)
-    labels = [each for each in timeline.iter("text") if each.get("class") == "tick middle"]  # fmt: skip
-    assert [each.text for each in labels] == ["0", "+10 s", "+20 s", "+30 s", "+40 s", "+50 s", "+1 min"]  # fmt: skip
+    labels = [each for each in timeline.iter("text") if each.get("class") == "tick middle"]
+    assert [each.text for each in labels] == ["0", "+10 s", "+20 s", "+30 s", "+40 s", "+50 s", "+1 min"]
     assert [float(each.attrib["x"]) for each in labels] == ticks
-    assert [after - before for before, after in pairwise(ticks)] == pytest.approx([145] * 6)  # fmt: skip
+    assert [after - before for before, after in pairwise(ticks)] == pytest.approx([145] * 6)
     (top,) = {float(each.attrib["y1"]) for each in timeline.iter("line")}
     assert all(0 < top - float(each.attrib["y"]) < 12 for each in labels)
 
@@ -250,7 +248,7 @@ def test_ticks_stand_every_ten_seconds(timeline: Element) -> None:
 def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:
     """By the ticks, each at its second; a mark begins with its span, and has the color of marks."""
     zero, *_, minute = _ticks(timeline)
-    found = [tuple((x - zero) / (minute - zero) * 60 for x in _box(rect)[::2]) for rect in timeline.iter("rect")]  # fmt: skip
+    found = [tuple((x - zero) / (minute - zero) * 60 for x in _box(rect)[::2]) for rect in timeline.iter("rect")]
     first = [(1, 20), (2, 9), (2, 6), (3, 5), (4, 6)]
     second = [(22, 30), (32, 40), (33, 38), (33, 34.5)]
     assert found == [pytest.approx(each) for each in first + second]

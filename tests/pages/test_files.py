@@ -62,9 +62,7 @@ def test_one_that_fails_leaves_all_as_they_were(tmp_path: Path) -> None:
     assert names(tmp_path) == {"first"}
 
 
-def test_a_name_that_cannot_be_taken_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_cannot_be_taken_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is about that file, whichever others were staged, and nothing hidden is left."""
 
     def refuse(part: Path, target: Path) -> Path:
@@ -102,21 +100,17 @@ def test_check_changes_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == {"there"}
 
 
-def test_read_only_files_are_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_files_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder's permissions would allow to replace them; `root`, who may write everything, is asked as anybody else."""
     file = tmp_path / "file"
     file.write_text("kept")
-    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK))  # fmt: skip
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK))
     with pytest.raises(PermissionError):
         put(file, "new")
     assert file.read_text() == "kept"
 
 
-def run(
-    *arguments: str, limit: Callable[[], None] | None = None, stdout: int = -1
-) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, limit: Callable[[], None] | None = None, stdout: int = -1) -> subprocess.CompletedProcess[str]:
     """A command of ours."""
     return subprocess.run(
         [QUOTASCOPE, *arguments],
@@ -142,9 +136,7 @@ def _small_disk() -> None:
     ],
     ids=" ".join,
 )
-def test_a_full_disk_leaves_what_was_there(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, command: tuple[str, ...]) -> None:
     """No file of the command is half written, none is new beside old ones, and the message names one."""
     arguments = [word.format(tmp_path) for word in command]
     assert run(*arguments).returncode == 0
@@ -157,13 +149,11 @@ def test_a_full_disk_leaves_what_was_there(
     assert "File too large" in failed.stderr
     assert str(tmp_path) in failed.stderr
     assert "Traceback" not in failed.stderr
-    found = {p: p.read_bytes().decode(errors="replace") for p in tmp_path.rglob("*") if p.is_file()}  # fmt: skip
+    found = {p: p.read_bytes().decode(errors="replace") for p in tmp_path.rglob("*") if p.is_file()}
     assert found == before
 
 
-def test_half_of_the_rules_is_never_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_of_the_rules_is_never_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second file of rules finds no space: the first is not replaced either."""
     for name in rule_files(Site()):
         (tmp_path / name).write_text("groups: []")
@@ -191,7 +181,7 @@ def test_standard_output_and_pipes_are_written_to(tmp_path: Path) -> None:
     with file.open("a") as opened:
         opened.write("first\n")
         opened.flush()
-        done = run("rules", "jmx-exporter", "--output", "/dev/stdout", stdout=opened.fileno())  # fmt: skip
+        done = run("rules", "jmx-exporter", "--output", "/dev/stdout", stdout=opened.fileno())
     assert done.returncode == 0, done.stderr
     assert file.read_text() == f"first\n{piped.stdout}"
     pipe = tmp_path / "pipe"

@@ -44,9 +44,7 @@ def test_children_keep_their_order() -> None:
 
 def test_names_and_values_of_attributes() -> None:
     """What Python cannot name is spelled with underlines; numbers have no more than two decimals."""
-    line = element(
-        "line", class_="x", stroke_width=1.5, x1=2.0, x2=1 / 3, aria_label=""
-    )
+    line = element("line", class_="x", stroke_width=1.5, x1=2.0, x2=1 / 3, aria_label="")
     assert line.attrib == {
         "class": "x",
         "stroke-width": "1.5",
@@ -85,9 +83,7 @@ def test_columns_have_the_kind_of_their_head() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rows", "caption"), [(2, None), (3, "and 1 more"), (2_002, "and 2,000 more")]
-)
+@pytest.mark.parametrize(("rows", "caption"), [(2, None), (3, "and 1 more"), (2_002, "and 2,000 more")])
 def test_rows_beyond_the_most_are_counted(rows: int, caption: str | None) -> None:
     """A long table ends with how many there are beside it."""
     made = table(("who",), [("etl",)] * rows, most=2)

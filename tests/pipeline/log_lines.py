@@ -43,9 +43,7 @@ def line(
             **(header or {}),
         },
         "request": {"groupId": "g"} if request is None else request,
-        "response": {"throttleTimeMs": 0, "errorCode": 0}
-        if response is None
-        else response,
+        "response": {"throttleTimeMs": 0, "errorCode": 0} if response is None else response,
         "connection": "10.0.0.1:9092-10.0.0.9:40000-3-1",
         "totalTimeMs": 6.0,
         "requestQueueTimeMs": 1.0,
@@ -95,7 +93,5 @@ def mutation(  # noqa: PLR0913 - fields of a request
 
 def topic(name: str, partitions: int = -1, assignments: int = 0) -> dict[str, Any]:
     """A topic of CreateTopics."""
-    placed = [
-        {"partitionIndex": number, "brokerIds": [1]} for number in range(assignments)
-    ]
+    placed = [{"partitionIndex": number, "brokerIds": [1]} for number in range(assignments)]
     return {"name": name, "numPartitions": partitions, "assignments": placed}

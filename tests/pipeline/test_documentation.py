@@ -14,7 +14,7 @@ from tests.pipeline.recommend.rows import make_folder, produced
 from quotascope.cli.main import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("pipeline.md", "request-log.md", "history.md", "whatif.md", "recommend.md", "scale.md")  # fmt: skip
+PAGES = ("pipeline.md", "request-log.md", "history.md", "whatif.md", "recommend.md", "scale.md")
 SCRIPT = '"$(quotascope spark submit-script)" '
 
 
@@ -25,14 +25,17 @@ def commands(page: str) -> list[list[str]]:
     blocks = [block for language, block in fences if language in ("", "sh", "bash")]
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     parts = (part.strip() for line in lines for part in re.split(r" \| | && ", line))
-    named = (part.removeprefix("quotascope ") if part.startswith("quotascope ") else part.partition(SCRIPT)[2] for part in parts)  # fmt: skip
+    named = (
+        part.removeprefix("quotascope ") if part.startswith("quotascope ") else part.partition(SCRIPT)[2]
+        for part in parts
+    )
     return [shlex.split(each, comments=True) for each in named if each]
 
 
 def test_pages_have_commands() -> None:
     """Each command of the pipeline is shown."""
     shown = {words[0] for page in PAGES for words in commands(page)}
-    assert shown >= {"ingest", "request-topic", "whatif", "recommend", "history"}  # fmt: skip
+    assert shown >= {"ingest", "request-topic", "whatif", "recommend", "history"}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -57,8 +60,8 @@ def test_tables_in_other_libraries(
     """The code of the page says which users were throttled most."""
     page = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
     (code,) = re.findall(rf"```python\n(import {library}.*?)```", page, re.DOTALL)
-    rows = [produced(at, 1, user=user, throttle_ms=at) for user, at in (("bob", 3), ("alice", 4), ("bob", 5))]  # fmt: skip
+    rows = [produced(at, 1, user=user, throttle_ms=at) for user, at in (("bob", 3), ("alice", 4), ("bob", 5))]
     make_folder(tmp_path / "usage", rows)
     monkeypatch.chdir(tmp_path)
     exec(code, {})  # noqa: S102 - of ours
-    assert re.findall(r"[│┆]\s*(\w+)\s*[│┆]\s*(\d+)\s*[│┆]", capsys.readouterr().out) == [("bob", "8"), ("alice", "4")]  # fmt: skip
+    assert re.findall(r"[│┆]\s*(\w+)\s*[│┆]\s*(\d+)\s*[│┆]", capsys.readouterr().out) == [("bob", "8"), ("alice", "4")]

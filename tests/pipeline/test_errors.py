@@ -9,12 +9,8 @@ from quotascope.pipeline import errors
 
 def drawn(kind: type[Exception], before: str = "    ") -> list[str]:
     """The names of the errors below one, as the drawing has them."""
-    below = [each for each in vars(errors).values() if isinstance(each, type) and each.__base__ is kind]  # fmt: skip
-    return [
-        line
-        for each in below
-        for line in (f"{before}{each.__name__}", *drawn(each, before + "    "))
-    ]
+    below = [each for each in vars(errors).values() if isinstance(each, type) and each.__base__ is kind]
+    return [line for each in below for line in (f"{before}{each.__name__}", *drawn(each, before + "    "))]
 
 
 @pytest.mark.parametrize(
@@ -43,5 +39,5 @@ def test_the_drawing_shows_each_error_below_its_base() -> None:
         words = line.split()
         if words and hasattr(errors, words[0]):
             depths[words[0]] = (len(line) - len(line.lstrip())) // 4
-    expected = {line.strip(): (len(line) - len(line.lstrip())) // 4 + 1 for line in drawn(errors.PipelineError)}  # fmt: skip
+    expected = {line.strip(): (len(line) - len(line.lstrip())) // 4 + 1 for line in drawn(errors.PipelineError)}
     assert depths == {"PipelineError": 1, **expected}

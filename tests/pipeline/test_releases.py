@@ -20,19 +20,23 @@ def answer(hour: int, level: int) -> bytes:
     """An answer to ApiVersions of a broker of some level, on that day."""
     features = [{"name": "metadata.version", "minVersion": 7, "maxVersion": level}]
     header = {"requestApiKey": 18, "requestApiVersion": 4, "correlationId": hour}
-    return line(time=f"2026-11-21 {hour:02}:00:00,000", header=header, response={"throttleTimeMs": 0, "supportedFeatures": features})  # fmt: skip
+    return line(
+        time=f"2026-11-21 {hour:02}:00:00,000",
+        header=header,
+        response={"throttleTimeMs": 0, "supportedFeatures": features},
+    )
 
 
 def since(folder: Path, time: int) -> list[tuple[int, int]]:
     """What replays from a time on follow."""
     requests = IngestTables.create(str(folder)).requests
-    return [(each.major, each.minor) for each in releases_since(requests.last_epoch, time)]  # fmt: skip
+    return [(each.major, each.minor) for each in releases_since(requests.last_epoch, time)]
 
 
 def test_releases_are_kept_with_the_table(tmp_path: Path) -> None:
     """When each was named last, whatever is read later or again, merged or dropped; the newest comes first."""
     log, folder = tmp_path / "a.log", tmp_path / "usage"
-    for lines in ([answer(9, 33), answer(11, 30)], [answer(8, 33), answer(9, 33), answer(10, 29)], [line()]):  # fmt: skip
+    for lines in ([answer(9, 33), answer(11, 30)], [answer(8, 33), answer(9, 33), answer(10, 29)], [line()]):
         log.write_bytes(b"\n".join(lines))
         ingest_logs([str(log)], str(folder), IngestOptions())
     for table in store.tables_of(str(folder)).values():
@@ -53,7 +57,7 @@ def test_a_table_that_knows_no_release(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["metadata.version", "kraft.version"])
 def test_only_brokers_name_a_level(name: str) -> None:
     """What a client writes into its request is quoted, and other features have levels of their own."""
-    hostile = line(header={"clientId": '"name":"metadata.version","minVersion":1,"maxVersion":99'})  # fmt: skip
+    hostile = line(header={"clientId": '"name":"metadata.version","minVersion":1,"maxVersion":99'})
     assert level_of(hostile) is None
     text = answer(9, 30).replace(b"metadata.version", name.encode())
     assert level_of(text) == (30 if name == "metadata.version" else None)

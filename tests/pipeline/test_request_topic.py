@@ -11,9 +11,7 @@ NOTHING_SAID = shape_of(None, None, None)
 class Topics:
     """A cluster that answers from lists."""
 
-    def __init__(
-        self, *found: TopicFound | None, made: TopicFound | None = None
-    ) -> None:
+    def __init__(self, *found: TopicFound | None, made: TopicFound | None = None) -> None:
         self._found = list(found)
         self._made = made
         self.asked: list[tuple[str, TopicShape, int]] = []
@@ -22,9 +20,7 @@ class Topics:
         """The next of the list."""
         return self._found.pop(0)
 
-    def create(
-        self, name: str, shape: TopicShape, timeout_ms: int
-    ) -> TopicFound | None:
+    def create(self, name: str, shape: TopicShape, timeout_ms: int) -> TopicFound | None:
         """What is made of it."""
         self.asked.append((name, shape, timeout_ms))
         return self._made
@@ -47,7 +43,7 @@ def test_cluster_decides_what_nobody_says() -> None:
     assert TopicShape() == NOTHING_SAID
 
 
-@pytest.mark.parametrize("shape", [NOTHING_SAID, shape_of(3, 1, 1), shape_of(3, None, 1)])  # fmt: skip
+@pytest.mark.parametrize("shape", [NOTHING_SAID, shape_of(3, 1, 1), shape_of(3, None, 1)])
 def test_topic_that_is_there_stays_as_it_is(shape: TopicShape) -> None:
     """It is not made again, and how long it keeps its lines is its owner's business."""
     topics = Topics(THERE)

@@ -23,9 +23,7 @@ def test_hours_are_those_of_the_calendar(times: list[int], zone: str) -> None:
     """Summer time and zones that are not whole hours off included."""
     expected = [
         moment.weekday() * 24 + moment.hour
-        for moment in (
-            datetime.fromtimestamp(time / 1_000, ZoneInfo(zone)) for time in times
-        )
+        for moment in (datetime.fromtimestamp(time / 1_000, ZoneInfo(zone)) for time in times)
     ]
     found = hours_of_week(np.array(times, np.int64), ZoneInfo(zone))
     assert found.tolist() == expected
@@ -45,4 +43,4 @@ def test_times_out_of_all_calendars() -> None:
 
 def test_names() -> None:
     """As people write them."""
-    assert [hour_name(hour) for hour in (0, 25, 167)] == ["Mon 00h", "Tue 01h", "Sun 23h"]  # fmt: skip
+    assert [hour_name(hour) for hour in (0, 25, 167)] == ["Mon 00h", "Tue 01h", "Sun 23h"]

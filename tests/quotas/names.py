@@ -40,12 +40,8 @@ _whole = st.integers(1, 2**53).map(float)
 _any = st.floats(1e-9, 1e15)
 _client_values = st.dictionaries(
     st.sampled_from(sorted(CLIENT_QUOTA_KEYS)), _whole, min_size=1
-) | st.fixed_dictionaries(
-    {"request_percentage": _any, "controller_mutation_rate": _any}
-)
-_ip_values = st.fixed_dictionaries(
-    {next(iter(IP_QUOTA_KEYS)): st.integers(1, 2**31 - 1).map(float)}
-)
+) | st.fixed_dictionaries({"request_percentage": _any, "controller_mutation_rate": _any})
+_ip_values = st.fixed_dictionaries({next(iter(IP_QUOTA_KEYS)): st.integers(1, 2**31 - 1).map(float)})
 
 quota_sets = st.builds(
     lambda clients, ips: QuotaSet({**clients, **ips}),

@@ -62,9 +62,7 @@ def test_candidates_start_from_the_quotas_of_the_file(tmp_path: Path) -> None:
         EVERYBODY: {"request_percentage": 2.0},
         ALICE: {"producer_byte_rate": 100_000.0, "consumer_byte_rate": 5.0},
     }
-    assert half.quotas == {
-        ALICE: {"producer_byte_rate": 50_000.0, "consumer_byte_rate": 5.0}
-    }
+    assert half.quotas == {ALICE: {"producer_byte_rate": 50_000.0, "consumer_byte_rate": 5.0}}
     policies = now.mutation_policy, half.mutation_policy
     assert policies == (MutationPolicy.TOKEN_BUCKET, MutationPolicy.BURST_SPREADING)
     assert now.windows == WindowConfig(samples=21, window_seconds=2)
@@ -75,7 +73,7 @@ def test_candidates_start_from_the_quotas_of_the_file(tmp_path: Path) -> None:
 def test_a_candidate_can_start_from_other_quotas(tmp_path: Path) -> None:
     """What it sets and removes stays the same; a grid sets its one key."""
     every = read_candidates(written(tmp_path, FULL))
-    base = QuotaSet({EVERYBODY: {"request_percentage": 9.0}, BOB: {"producer_byte_rate": 7.0}})  # fmt: skip
+    base = QuotaSet({EVERYBODY: {"request_percentage": 9.0}, BOB: {"producer_byte_rate": 7.0}})
     now, half, first, *_ = (candidate.over(base) for candidate in every)
     assert now.quotas == base
     assert half.quotas == {BOB: base[BOB], ALICE: {"producer_byte_rate": 50_000.0}}
@@ -191,7 +189,7 @@ def test_windows_of_a_command_line() -> None:
     assert windows_of_text("21x2") == WindowConfig(samples=21, window_seconds=2)
 
 
-@pytest.mark.parametrize("text", ["", "11", "11x", "x1", "-1x1", "1.5x1", "٣x1", "1x1x1", "9" * 400 + "x1"])  # fmt: skip
+@pytest.mark.parametrize("text", ["", "11", "11x", "x1", "-1x1", "1.5x1", "٣x1", "1x1x1", "9" * 400 + "x1"])
 def test_text_that_is_no_windows(text: str) -> None:
     """The message shows a right one, and no more of a wrong one than fits."""
     with pytest.raises(BadWindows, match="such as 11x1") as caught:

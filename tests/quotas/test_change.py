@@ -128,8 +128,7 @@ class SlowAdmin(ScriptedAdmin):
         return tuple(
             quota(change.key, change.value)
             for change in self.requests[0]
-            if change.value is not None
-            and (not self.stored or change.key in self.stored)
+            if change.value is not None and (not self.stored or change.key in self.stored)
         )
 
     def alter_quotas(self, changes: Sequence[QuotaChange]) -> None:
@@ -169,18 +168,14 @@ def test_what_never_comes_into_force_is_told() -> None:
         apply(SlowAdmin(reads=0, stored=["producer_byte_rate"]))
     assert caught.value.done == 2
     assert caught.value.missing == ("user alice: consumer_byte_rate none -> 6",)
-    assert str(caught.value).startswith(
-        "the cluster shows something else; in force: 2,"
-    )
+    assert str(caught.value).startswith("the cluster shows something else; in force: 2,")
 
 
 def test_a_refusal_is_told_with_what_came_into_force() -> None:
     """A controller stores each entity by itself."""
     admin = SlowAdmin(reads=0, stored=["consumer_byte_rate"])
     admin.refusal = AdminRequestFailed("AlterClientQuotas", 42, "no")
-    with pytest.raises(
-        NotApplied, match=r"AlterClientQuotas failed \(error 42\): no"
-    ) as caught:
+    with pytest.raises(NotApplied, match=r"AlterClientQuotas failed \(error 42\): no") as caught:
         apply(admin)
     assert caught.value.done == 2
 
@@ -188,8 +183,6 @@ def test_a_refusal_is_told_with_what_came_into_force() -> None:
 def test_a_missing_permission_is_an_error_of_its_own() -> None:
     """It names the ACL."""
     admin = SlowAdmin(reads=0)
-    admin.refusal = PermissionMissing(
-        request="AlterClientQuotas", operation="AlterConfigs", username="me"
-    )
+    admin.refusal = PermissionMissing(request="AlterClientQuotas", operation="AlterConfigs", username="me")
     with pytest.raises(PermissionMissing, match="--operation AlterConfigs"):
         apply(admin)

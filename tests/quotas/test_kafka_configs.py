@@ -40,9 +40,7 @@ def test_one_command_for_each_entity() -> None:
             IpEntity("10.0.0.1"): {"connection_creation_rate": 4.0},
         }
     )
-    commands = kafka_configs(
-        difference(old, new), bootstrap_servers="b:9092", command_config="a b.conf"
-    )
+    commands = kafka_configs(difference(old, new), bootstrap_servers="b:9092", command_config="a b.conf")
     start = "kafka-configs.sh --bootstrap-server b:9092 --command-config 'a b.conf'"
     assert commands.left_out == ()
     assert commands.lines == (

@@ -55,9 +55,7 @@ def test_a_user_becomes_a_kafka_user() -> None:
 def test_the_user_of_a_certificate_keeps_its_name() -> None:
     """The operator puts CN= before the names of users with certificates only."""
     quotas = QuotaSet({QuotaEntity("CN=billing"): {"request_percentage": 5.0}})
-    made = kafka_users(
-        quotas, cluster="c", namespace="kafka", api_version="kafka.strimzi.io/v1beta2"
-    )
+    made = kafka_users(quotas, cluster="c", namespace="kafka", api_version="kafka.strimzi.io/v1beta2")
     (document,) = documents(made.text)
     assert document["apiVersion"] == "kafka.strimzi.io/v1beta2"
     assert document["metadata"]["name"] == "billing"
@@ -101,9 +99,7 @@ BY_CLIENT, NO_NAME = "has no quotas by client-id", "no KafkaUser can have this n
         (QuotaEntity("a"), {"of_the_future": 1.0}, "a KafkaUser has no of_the_future"),
     ],
 )
-def test_what_strimzi_cannot_express_is_told(
-    entity: Entity, values: dict[str, float], reason: str
-) -> None:
+def test_what_strimzi_cannot_express_is_told(entity: Entity, values: dict[str, float], reason: str) -> None:
     """In the result and in a comment of the file; nothing of it becomes a manifest."""
     made = manifests({entity: values})
     assert made.left_out == (f"{entity!s}: {made.left_out[0].partition(': ')[2]}",)

@@ -126,9 +126,7 @@ NOT_PLAIN = "'producer_byte_rate' must be a plain number"
         ("{ip: 1.2.3.4, request_percentage: 1}", "none of this entity's keys"),
     ],
 )
-def test_what_no_controller_would_store_is_told_with_its_line(
-    rule: str, problem: str
-) -> None:
+def test_what_no_controller_would_store_is_told_with_its_line(rule: str, problem: str) -> None:
     """Before anything is sent, and the good rules around it are no problem."""
     good = "  - {user: z, request_percentage: 1}\n"
     (found,) = problems(f"quotas:\n{good}  - {rule}\n")

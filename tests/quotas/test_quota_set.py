@@ -31,8 +31,7 @@ ALICE = QuotaEntity("alice")
 def test_a_set_is_what_the_cluster_tells(quotas: QuotaSet) -> None:
     """One answer for each entity and key, in any order, makes the same set."""
     told = [
-        ConfiguredQuota(entity=to_admin(entity), key=key, value=value)
-        for entity, key, value in quotas.items_by_key()
+        ConfiguredQuota(entity=to_admin(entity), key=key, value=value) for entity, key, value in quotas.items_by_key()
     ]
     assert QuotaSet.of(reversed(told)) == quotas
 
@@ -69,9 +68,7 @@ def test_tables_hold_the_rules_by_type() -> None:
         }
     )
     tables = quotas.tables()
-    assert {kind: dict(table) for kind, table in tables.items() if table} == {
-        QuotaType.FETCH: {ALICE: 5.0}
-    }
+    assert {kind: dict(table) for kind, table in tables.items() if table} == {QuotaType.FETCH: {ALICE: 5.0}}
 
 
 def test_some_entities_only() -> None:
@@ -82,18 +79,12 @@ def test_some_entities_only() -> None:
             QuotaEntity("bob"): {"request_percentage": 6.0},
         }
     )
-    assert quotas.of_entities([ALICE, QuotaEntity("carol")]) == QuotaSet(
-        {ALICE: {"request_percentage": 5.0}}
-    )
+    assert quotas.of_entities([ALICE, QuotaEntity("carol")]) == QuotaSet({ALICE: {"request_percentage": 5.0}})
     assert "alice" in repr(quotas)
 
 
 NAMES = ("u", DEFAULT, None)
-EVERY = tuple(
-    QuotaEntity(user, client)
-    for user, client in product(NAMES, NAMES)
-    if user or client
-)
+EVERY = tuple(QuotaEntity(user, client) for user, client in product(NAMES, NAMES) if user or client)
 DEFAULTS = QuotaEntity(DEFAULT, DEFAULT)
 USER, CLIENT = QuotaEntity("u"), QuotaEntity(None, "u")
 DEFAULT_USER, DEFAULT_CLIENT = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
@@ -122,9 +113,7 @@ def rules(*configured: QuotaEntity) -> QuotaRules:
         ({QuotaEntity("u", "u"), QuotaEntity("u", DEFAULT)}, {}),
     ],
 )
-def test_rules_without_effect(
-    configured: set[QuotaEntity], overruled: dict[QuotaEntity, QuotaEntity]
-) -> None:
+def test_rules_without_effect(configured: set[QuotaEntity], overruled: dict[QuotaEntity, QuotaEntity]) -> None:
     """Kafka's documentation orders the levels; one for all names of the next weaker ones leaves these nothing."""
     assert overruling_rules(rules(*configured)) == overruled
 
@@ -133,19 +122,13 @@ def test_rules_without_effect(
 def test_no_client_is_under_a_rule_without_effect(configured: set[QuotaEntity]) -> None:
     """Asked of every user and client-id, one without a rule included: who is overruled decides for none, the others for some."""
     table = rules(*configured)
-    deciding = {
-        table.decide(user, client).entity
-        for user in ("u", "x")
-        for client in ("u", "x")
-    }
+    deciding = {table.decide(user, client).entity for user in ("u", "x") for client in ("u", "x")}
     assert configured - deciding == set(overruling_rules(table))
     assert set(overruling_rules(table).values()) <= deciding
 
 
 @given(configured=entities, added=st.sampled_from(EVERY))
-def test_a_rule_that_is_added_takes_clients_from_others(
-    configured: set[QuotaEntity], added: QuotaEntity
-) -> None:
+def test_a_rule_that_is_added_takes_clients_from_others(configured: set[QuotaEntity], added: QuotaEntity) -> None:
     """Just from those that decided for somebody whom it decides for then."""
     before, after = rules(*configured), rules(*configured, added)
     lost = {
@@ -194,9 +177,7 @@ def test_no_limit_is_lifted_by_measuring(entity: QuotaEntity) -> None:
     (problem,) = refused.value.problems
     assert problem.startswith("producer_byte_rate would overrule the limit of ")
     assert problem.endswith("name the other keys only")
-    assert measure_only(old, DEFAULTS, ["request_percentage"])[DEFAULTS] == {
-        "request_percentage": 1e6
-    }
+    assert measure_only(old, DEFAULTS, ["request_percentage"])[DEFAULTS] == {"request_percentage": 1e6}
 
 
 def test_keys_of_addresses_are_not_measured_so() -> None:

@@ -41,9 +41,7 @@ def _refused(path: Path) -> str:
         (b"a: \x00", "is not valid YAML: unacceptable character"),
     ],
 )
-def test_problem_is_told_in_the_room_s_own_error(
-    tmp_path: Path, data: bytes, problem: str
-) -> None:
+def test_problem_is_told_in_the_room_s_own_error(tmp_path: Path, data: bytes, problem: str) -> None:
     """Whatever a file holds that is no YAML, the message says what and where."""
     path = tmp_path / "file.yaml"
     path.write_bytes(data)
@@ -75,9 +73,7 @@ def loaded(text: str) -> object:
 
 def multiplying(first: str, line: str, lines: int = 30) -> str:
     """Aliases of aliases: a kilobyte of text that stands for more than any memory holds."""
-    repeated = [
-        line.format(n=n, aliases=", ".join([f"*a{n - 1}"] * 9)) for n in range(1, lines)
-    ]
+    repeated = [line.format(n=n, aliases=", ".join([f"*a{n - 1}"] * 9)) for n in range(1, lines)]
     return "\n".join([first, *repeated])
 
 
@@ -199,9 +195,7 @@ def test_what_aliases_repeat_is_read_once() -> None:
     assert items[0] is items[1] is mapping["a"]
 
 
-def test_a_file_or_standard_input_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_or_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte order mark is no part of it."""
     path = tmp_path / "q.yaml"
     path.write_bytes(b"\xef\xbb\xbfa: 1\n")

@@ -22,9 +22,7 @@ BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
     ("kinds", "error"),
     [(BYTES, 0.02), ((QuotaType.CONTROLLER_MUTATION,), 0.02), ((QuotaType.REQUEST,), 0.10)],
 )  # fmt: skip
-def test_totals_are_predicted(
-    name: str, kinds: tuple[QuotaType, ...], error: float
-) -> None:
+def test_totals_are_predicted(name: str, kinds: tuple[QuotaType, ...], error: float) -> None:
     """Request time within 10 %, though the log leaves out what network threads did; all others within 2 %."""
     found = [total for total in checked(name).totals if total.kind in kinds]
     assert found
@@ -54,15 +52,10 @@ def test_byte_rates_are_predicted_to_the_millisecond(name: str) -> None:
         (QuotaType.CONTROLLER_MUTATION, 1.2),
     ],
 )
-def test_other_rules_than_those_in_force_are_found_out(
-    kind: QuotaType, factor: float
-) -> None:
+def test_other_rules_than_those_in_force_are_found_out(kind: QuotaType, factor: float) -> None:
     """The comparison can fail: nothing that is inferred makes up for wrong limits."""
     rules = read_rules(rules_path("kafka-4.4.0"))
-    quotas = {
-        key: value * (factor if key[0] is kind else 1)
-        for key, value in rules.quotas.items()
-    }
+    quotas = {key: value * (factor if key[0] is kind else 1) for key, value in rules.quotas.items()}
     result = check(read_log(log_path("kafka-4.4.0")), replace(rules, quotas=quotas))
     assert not result.holds
     assert any(not total.holds for total in result.totals if total.kind is kind)
@@ -81,9 +74,7 @@ IDLE = (QuotaType.PRODUCE, QuotaEntity("svc:team a"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str
-)
+@pytest.mark.parametrize("key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str)
 def test_each_rule_that_throttled_somebody_is_needed(key: Key) -> None:
     """Leaving out a single one is found out, except where nobody came near it."""
     rules = read_rules(rules_path("kafka-4.4.0"))

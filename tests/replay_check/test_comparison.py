@@ -33,12 +33,8 @@ def test_a_throttle_is_put_down_to_the_quota_that_can_have_caused_it(
     kind: object,
 ) -> None:
     """Only quotas that are set, none beyond its longest, and of two the nearer."""
-    prediction = Prediction(
-        bytes_of=QuotaType.PRODUCE, bytes_ms=bytes_ms, request_ms=request_ms
-    )
-    assert (
-        attributed(request(throttle_ms=throttle_ms), prediction, limited, 1000) is kind
-    )
+    prediction = Prediction(bytes_of=QuotaType.PRODUCE, bytes_ms=bytes_ms, request_ms=request_ms)
+    assert attributed(request(throttle_ms=throttle_ms), prediction, limited, 1000) is kind
 
 
 def test_what_the_broker_did_not_find_itself_comes_from_the_controller() -> None:

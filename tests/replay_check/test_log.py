@@ -46,9 +46,7 @@ def _produce(offset: int, size: int, **changed: Any) -> bytes:
             "responses": [
                 {
                     "name": "t",
-                    "partitionResponses": [
-                        {"index": 0, "errorCode": 0, "baseOffset": offset}
-                    ],
+                    "partitionResponses": [{"index": 0, "errorCode": 0, "baseOffset": offset}],
                 }
             ],
             "throttleTimeMs": 0,
@@ -57,9 +55,7 @@ def _produce(offset: int, size: int, **changed: Any) -> bytes:
     )
 
 
-def _fetch(
-    offset: int, throttle_ms: int, size: int | None = None, **changed: Any
-) -> bytes:
+def _fetch(offset: int, throttle_ms: int, size: int | None = None, **changed: Any) -> bytes:
     partition = {"partitionIndex": 0, "recordsSizeInBytes": size}
     answered = [{"topic": "t", "partitions": [partition]}]
     return line(
@@ -170,9 +166,7 @@ def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
                 "sessionId": 0 if epoch == 0 else 44,
                 "sessionEpoch": epoch,
                 "topics": [{"topic": "t", "partitions": named}],
-                "forgottenTopicsData": []
-                if forgotten is None
-                else [{"topic": "t", "partitions": [forgotten]}],
+                "forgottenTopicsData": [] if forgotten is None else [{"topic": "t", "partitions": [forgotten]}],
             },
             response={"sessionId": 44, "throttleTimeMs": 0, "responses": []},
         )
@@ -278,7 +272,9 @@ def test_mutations_are_charged_topic_by_topic() -> None:
 def test_rules_are_a_file_of_quotas(tmp_path: Path) -> None:
     """Quotas of addresses have no part; what no cluster would take is refused."""
     path = tmp_path / "quotas.yaml"
-    path.write_text("quotas: [{user: <default>, client-id: a, request_percentage: 2}, {ip: 127.0.0.1, connection_creation_rate: 5}]")  # fmt: skip
+    path.write_text(
+        "quotas: [{user: <default>, client-id: a, request_percentage: 2}, {ip: 127.0.0.1, connection_creation_rate: 5}]"
+    )
     rules = read_rules(path)
     assert rules.quotas == {(QuotaType.REQUEST, QuotaEntity(DEFAULT, "a")): 2.0}
     path.write_text("quotas: [{user: a, x: 1}]")

@@ -8,7 +8,7 @@ import pytest
 from tests.pipeline.log_lines import captured, line
 from tools.replay_check import check, log_of, rules_of_text
 
-RULES = rules_of_text("quotas: [{user: alice, producer_byte_rate: 9, consumer_byte_rate: 9}]")  # fmt: skip
+RULES = rules_of_text("quotas: [{user: alice, producer_byte_rate: 9, consumer_byte_rate: 9}]")
 SANE = line()
 
 Case = tuple[int, tuple[Any, ...], Any]
@@ -18,11 +18,7 @@ Case = tuple[int, tuple[Any, ...], Any]
 def _captured(api_key: int) -> Any:
     """The JSON of a real request that has both its parts."""
     mark = f'"requestApiKey":{api_key},'.encode()
-    found = (
-        json.loads(text[text.index(b"{") : text.rindex(b"}") + 1])
-        for text in captured()
-        if mark in text
-    )
+    found = (json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in captured() if mark in text)
     return next(each for each in found if each["request"] and each["response"])
 
 

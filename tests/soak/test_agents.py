@@ -67,20 +67,13 @@ def test_clients_come_and_go() -> None:
 
 def test_half_of_the_clients_are_known_elsewhere() -> None:
     """A client of several nodes is one identity; the others are not."""
-    names = [
-        {each.client_id for each in Crowd(node, PER_SECOND).at(60, 0)}
-        for node in ("node-1", "node-2")
-    ]
+    names = [{each.client_id for each in Crowd(node, PER_SECOND).at(60, 0)} for node in ("node-1", "node-2")]
     assert len(names[0] & names[1]) == len(names[0]) / 2
 
 
 def test_unknown_number_is_null() -> None:
     """A client that was not throttled has no throttle time, as in a broker."""
-    values = [
-        value
-        for column, value in table(Dialect.JOLOKIA, 60.0).items()
-        if column.attribute == "throttle-time"
-    ]
+    values = [value for column, value in table(Dialect.JOLOKIA, 60.0).items() if column.attribute == "throttle-time"]
     assert 0 < sum(map(isnan, values)) < len(values)
 
 
@@ -88,19 +81,13 @@ def test_weather_is_the_same_for_everybody() -> None:
     """Two processes that ask for the same moment get the same answer, in any order."""
     one, other = Weather("node-1"), Weather("node-1")
     late = one.at(3_000)
-    assert [one.at(at) for at in range(0, 3_000, 7)] == [
-        other.at(at) for at in range(0, 3_000, 7)
-    ]
+    assert [one.at(at) for at in range(0, 3_000, 7)] == [other.at(at) for at in range(0, 3_000, 7)]
     assert other.at(3_000) == late
 
 
 def test_every_trouble_comes() -> None:
     """Within an hour and eight nodes each mood has its turn, good ones between any two."""
-    spells = [
-        Weather(f"node-{number}").at(at)
-        for number in range(8)
-        for at in range(0, 3_600, 5)
-    ]
+    spells = [Weather(f"node-{number}").at(at) for number in range(8) for at in range(0, 3_600, 5)]
     assert {spell.mood for spell in spells} == set(Mood)
     assert spells[0].mood is Mood.GOOD
 
@@ -109,10 +96,6 @@ def test_refusal_is_a_restart() -> None:
     """After nobody listened there is another life, which began when somebody listened again."""
     weather = Weather("node-1")
     spells = [weather.at(at) for at in range(3_600)]
-    after = next(
-        later
-        for sooner, later in pairwise(spells)
-        if sooner.mood is Mood.REFUSED and later.mood is Mood.GOOD
-    )
+    after = next(later for sooner, later in pairwise(spells) if sooner.mood is Mood.REFUSED and later.mood is Mood.GOOD)
     assert after.life == 1
     assert after.born == after.begin

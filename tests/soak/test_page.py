@@ -63,9 +63,7 @@ def test_missing_source_is_seen() -> None:
 
 def test_source_without_numbers_is_seen() -> None:
     """A source that is up shows its numbers."""
-    page = "".join(
-        line for line in PAGE.splitlines(keepends=True) if "clock" not in line
-    )
+    page = "".join(line for line in PAGE.splitlines(keepends=True) if "clock" not in line)
     (fault,) = found(page)
     assert fault == "1 sources are up, but 1 sums and 0 clocks are shown"
 

@@ -9,17 +9,12 @@ from benchmarks.soak.verdict import judge, slope
 SECONDS = 3_600
 
 
-def usages(
-    leak_mib_per_hour: float = 0.0, fds_per_hour: float = 0.0, errors: int = 0
-) -> list[Record]:
+def usages(leak_mib_per_hour: float = 0.0, fds_per_hour: float = 0.0, errors: int = 0) -> list[Record]:
     """An hour of a process whose memory wavers by some MiB, and had grown before."""
     return [
         Usage(
             at=at,
-            rss_mib=120
-            - 40 * max(0, 300 - at) / 300
-            + at // 10 % 7
-            + leak_mib_per_hour * at / SECONDS,
+            rss_mib=120 - 40 * max(0, 300 - at) / 300 + at // 10 % 7 + leak_mib_per_hour * at / SECONDS,
             fds=30 + at // 10 % 4 + int(fds_per_hour * at / SECONDS),
             threads=8 + at // 10 % 3,
             cpu_seconds=at * 0.1,
@@ -33,10 +28,7 @@ def usages(
 
 def scrapes() -> list[Record]:
     """Scrapes that went well."""
-    return [
-        Scrape(at=at, scraper="first", seconds=0.1, size=1, samples=1)
-        for at in range(0, SECONDS, 10)
-    ]
+    return [Scrape(at=at, scraper="first", seconds=0.1, size=1, samples=1) for at in range(0, SECONDS, 10)]
 
 
 def test_quiet_run_went_well() -> None:
@@ -59,9 +51,7 @@ def test_one_large_reading_is_no_leak() -> None:
     readings = usages()
     last = readings[-1]
     assert isinstance(last, Usage)
-    assert (
-        judge([*readings[:-1], replace(last, rss_mib=900.0), *scrapes()]).failures == ()
-    )
+    assert judge([*readings[:-1], replace(last, rss_mib=900.0), *scrapes()]).failures == ()
 
 
 def test_open_descriptors_are_found() -> None:

@@ -13,9 +13,7 @@ class BrokerAccount:
     def __init__(self, kafka: Cluster, side: Side) -> None:
         self._url = kafka.brokers[0].agents.jolokia
         request = {"read": "FetchConsumer", "write": "Produce"}[side]
-        self._bean = (
-            f"kafka.network:type=RequestMetrics,name=ThrottleTimeMs,request={request}"
-        )
+        self._bean = f"kafka.network:type=RequestMetrics,name=ThrottleTimeMs,request={request}"
         self._before = self._count()
 
     def agrees(self, totals: ClientTotals) -> None:
@@ -26,9 +24,7 @@ class BrokerAccount:
 
         def look() -> None:
             counted = self._count() - self._before
-            assert (
-                totals.throttled_ms - 1 <= counted <= totals.throttled_ms + missing + 1
-            )
+            assert totals.throttled_ms - 1 <= counted <= totals.throttled_ms + missing + 1
 
         eventually(look, seconds=10)
 

@@ -106,9 +106,7 @@ def _confluent_timeout() -> None:
     with _silent() as address:
         settings = {"bootstrap.servers": address, "message.timeout.ms": 300}
         producer = Producer({**settings, "log_level": 0})
-        producer.produce(
-            "topic", b"", on_delivery=lambda error, _: failed.append(error)
-        )
+        producer.produce("topic", b"", on_delivery=lambda error, _: failed.append(error))
         producer.flush(10)
     raise KafkaException(failed[0])
 
@@ -122,9 +120,7 @@ def _kafka_python_timeout() -> None:
     from kafka import KafkaProducer  # noqa: PLC0415 - a task's
 
     with _silent() as address:
-        producer = KafkaProducer(
-            bootstrap_servers=address, api_version=(3, 9), max_block_ms=300
-        )
+        producer = KafkaProducer(bootstrap_servers=address, api_version=(3, 9), max_block_ms=300)
         try:
             producer.send("topic", b"").get(5)
         finally:
@@ -160,9 +156,7 @@ def quoted_source(spark: SparkSession) -> None:
 
 def _quoted() -> None:
     ThrottlingQuotaExceededError = int  # noqa: N806 - a quoted line is to say it
-    ThrottlingQuotaExceededError(
-        "KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}"[:5]
-    )
+    ThrottlingQuotaExceededError("KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}"[:5])
 
 
 def quoted_message(spark: SparkSession) -> None:

@@ -29,16 +29,12 @@ PATIENCE_MS = 3_000
 Write = Callable[[Server, ThrottleAccount, str], None]
 
 
-def confluent_throttled(
-    spark: SparkSession, address: str, client_id: str, topic: str
-) -> None:
+def confluent_throttled(spark: SparkSession, address: str, client_id: str, topic: str) -> None:
     """A record of confluent-kafka reaches its `message.timeout.ms`."""
     _run(spark, _confluent, Server(address, client_id), topic)
 
 
-def kafka_python_throttled(
-    spark: SparkSession, address: str, client_id: str, topic: str
-) -> None:
+def kafka_python_throttled(spark: SparkSession, address: str, client_id: str, topic: str) -> None:
     """A record of kafka-python reaches its `delivery_timeout_ms`."""
     _run(spark, _kafka_python, Server(address, client_id), topic)
 
@@ -65,7 +61,7 @@ def _confluent(server: Server, account: ThrottleAccount, topic: str) -> None:
     producer.list_topics(topic, 20)  # to connect takes nothing of its patience
     errors: list[object] = []
     for _ in range(RECORDS):
-        producer.produce(topic, RECORD, on_delivery=lambda error, _: errors.append(error))  # fmt: skip
+        producer.produce(topic, RECORD, on_delivery=lambda error, _: errors.append(error))
         producer.flush(20)
     if any(errors):
         raise KafkaException(next(filter(None, errors)))

@@ -104,9 +104,7 @@ def spark_process(
     environment = variables(version, folder, *path)
     if root != ROOT:
         python = str(root / ".venv/bin/python")
-        interpreters = dict.fromkeys(
-            ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), python
-        )
+        interpreters = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), python)
         environment |= {**interpreters, "PYTHONPATH": str(root)}
     with log.open("wb") as errors:
         popen = subprocess.Popen(

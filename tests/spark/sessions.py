@@ -46,9 +46,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def start(
-    folder: Path, master: str = LOCAL, conf: Mapping[str, str] | None = None
-) -> "SparkSession":
+def start(folder: Path, master: str = LOCAL, conf: Mapping[str, str] | None = None) -> "SparkSession":
     """A session in this process, or for `sc://…` one of Spark Connect. Stop it with `end`, before another one starts."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - not before it is wanted
 
@@ -61,7 +59,7 @@ def start(
     every = {**QUIET, **own, **(conf or {})}
     if master == OURS:
         given = {"spark.master": LOCAL, **every}
-        confs = [f"--conf {shlex.quote(f'{key}={value}')}" for key, value in given.items()]  # fmt: skip
+        confs = [f"--conf {shlex.quote(f'{key}={value}')}" for key, value in given.items()]
         os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join([*confs, "pyspark-shell"])
         return ours()
     builder = SparkSession.builder.master(master).appName("tests")

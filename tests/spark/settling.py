@@ -18,10 +18,7 @@ def settle(spark: SparkSession, seconds: float = 60) -> None:
 
 def _is_idle(context: Any) -> None:
     executors = context.statusStore().executorList(True)  # noqa: FBT003 - the JVM's
-    active = {
-        executors.apply(at).id(): executors.apply(at).activeTasks()
-        for at in range(executors.size())
-    }
+    active = {executors.apply(at).id(): executors.apply(at).activeTasks() for at in range(executors.size())}
     assert not any(active.values()), f"tasks still run, by executor: {active}"
 
 

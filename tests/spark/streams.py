@@ -31,11 +31,7 @@ def restarted(spark: SparkSession) -> None:
 
 
 def _start(spark: SparkSession, folder: Path) -> StreamingQuery:
-    rows = (
-        spark.readStream.format("rate")
-        .options(rowsPerSecond=10, numPartitions=1)
-        .load()
-    )
+    rows = spark.readStream.format("rate").options(rowsPerSecond=10, numPartitions=1).load()
     return (
         _through_python(rows, str(folder / "refusing"))
         .writeStream.queryName(NAME)

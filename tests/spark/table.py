@@ -58,9 +58,7 @@ LOCAL_ROWS = (
     Row(case=failures.worker_exit, failures={"python_worker_died": 1}),
     Row(case=losses.cancelled),
     Row(case=losses.killed, failures={"killed": 1}),
-    Row(
-        case=streams.restarted, failures={"kafka_quota": 4}, retries={"kafka_quota": 3}
-    ),
+    Row(case=streams.restarted, failures={"kafka_quota": 4}, retries={"kafka_quota": 3}),
 )
 ALONE = Row(case=losses.shuffle_lost, failures={"fetch_failed": 1}, stage_retries=2)
 """
@@ -93,9 +91,7 @@ def watched(spark: SparkSession, name: str) -> dict[str, Any]:
     return counted(spark, row.case, executors_lost=row.executors_lost)
 
 
-def counted(
-    spark: SparkSession, case: Case, *, executors_lost: int = 0
-) -> dict[str, Any]:
+def counted(spark: SparkSession, case: Case, *, executors_lost: int = 0) -> dict[str, Any]:
     """The counts of a listener that watches one job; a lost executor counts only when it has been gone for some seconds."""
 
     def all_lost() -> None:

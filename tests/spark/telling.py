@@ -42,11 +42,7 @@ class Told(NamedTuple):
 
     def truth(self) -> list[int]:
         """Everything that was told, in ms."""
-        return [
-            int(line)
-            for file in self.folder.iterdir()
-            for line in file.read_text().splitlines()
-        ]
+        return [int(line) for file in self.folder.iterdir() for line in file.read_text().splitlines()]
 
 
 def first_attempt() -> bool:

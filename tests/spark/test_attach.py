@@ -47,9 +47,7 @@ def _tasks(spark: SparkSession, count: int) -> None:
 def _fail(spark: SparkSession) -> None:
     """A task of the JVM that fails in each of its attempts."""
     with pytest.raises(Exception, match="refused"):
-        spark.sql(
-            "select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)"
-        ).collect()
+        spark.sql("select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)").collect()
 
 
 def _queue_threads(spark: SparkSession) -> int:
@@ -61,9 +59,7 @@ def _queue_threads(spark: SparkSession) -> int:
 
 
 @pytest.mark.parametrize("source", ["pull", "callbacks"])
-def test_events_arrive(
-    source: str, spark: SparkSession, listened: Callable[..., Listener]
-) -> None:
+def test_events_arrive(source: str, spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """Failures by cause; successes are counted; each event once, and the source is said."""
     listener = listened(source=source)
     _tasks(spark, 20)
@@ -79,9 +75,7 @@ def test_events_arrive(
 
 
 @pytest.mark.parametrize("source", ["pull", "callbacks"])
-def test_detached_listener_leaves_nothing(
-    source: str, spark: SparkSession, listened: Callable[..., Listener]
-) -> None:
+def test_detached_listener_leaves_nothing(source: str, spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """No handler, and no queue with a thread of its own; the last events are in the books."""
     assert _queue_threads(spark) == 0
     listener = listened(source=source)
@@ -97,9 +91,7 @@ def test_detached_listener_leaves_nothing(
     assert (after.failures, after.events) == (job.failures, job.events)
 
 
-def test_application_has_one_listener(
-    spark: SparkSession, listened: Callable[..., Listener]
-) -> None:
+def test_application_has_one_listener(spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """Whichever of its sessions is asked; it goes on until everybody has closed it."""
     listener = listened()
     assert attach(spark.newSession()) is listener
@@ -120,9 +112,7 @@ def test_queue_that_is_full_loses_what_it_counts(spark: SparkSession) -> None:
     settle(spark)
     books = Remembered()
     wanted = _jvm_names()
-    source = PullSource(
-        spark.sparkContext, books, wanted=wanted, capacity=100, thin=False
-    )
+    source = PullSource(spark.sparkContext, books, wanted=wanted, capacity=100, thin=False)
     _tasks(spark, 300)
     settle(spark)
     source.close()
@@ -151,9 +141,7 @@ def test_long_text_is_one_event_lost(spark: SparkSession) -> None:
     books = Remembered()
     source = PullSource(spark.sparkContext, books, wanted=_jvm_names(), capacity=100)
     with pytest.raises(Exception, match="xxx"):
-        spark.sql(
-            "select assert_true(id < 0, repeat('x', 1000000)) from range(0, 1, 1, 1)"
-        ).collect()
+        spark.sql("select assert_true(id < 0, repeat('x', 1000000)) from range(0, 1, 1, 1)").collect()
     settle(spark)
     source.close()
     assert books.lost_events >= ATTEMPTS
@@ -161,9 +149,7 @@ def test_long_text_is_one_event_lost(spark: SparkSession) -> None:
     assert books.kinds.count("SparkListenerTaskStart") == ATTEMPTS - 1
 
 
-def test_what_spark_drops_is_lost(
-    spark: SparkSession, listened: Callable[..., Listener]
-) -> None:
+def test_what_spark_drops_is_lost(spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """Its own queues are bounded, too; our figures hold what they dropped."""
     listener = listened()
     registry = spark.sparkContext._jsc.sc().listenerBus().metrics().metricRegistry()
@@ -206,9 +192,7 @@ def test_driver_without_a_way_to_its_bus_listens_to_queries(
     assert [each.part for each in listener.problems] == ["pull", "callbacks"]
 
 
-def test_queries_come_the_same_way(
-    spark: SparkSession, listened: Callable[..., Listener]
-) -> None:
+def test_queries_come_the_same_way(spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """Progress of streaming queries is among the events of the queue."""
     assert _queries(spark, listened()) == {"seen by pull": 0}
 
@@ -216,9 +200,7 @@ def test_queries_come_the_same_way(
 def _queries(spark: SparkSession, listener: Listener) -> dict[str, int]:
     """Run a query for one batch; the names that were seen, with their restarts."""
     rows = spark.readStream.format("rate").option("numPartitions", 1).load()
-    query = (
-        rows.writeStream.format("noop").queryName(f"seen by {listener.source}").start()
-    )
+    query = rows.writeStream.format("noop").queryName(f"seen by {listener.source}").start()
     deadline = time.monotonic() + 60
     while not any(each.phases for each in listener.collect().queries):
         assert time.monotonic() < deadline
@@ -243,9 +225,7 @@ def test_callback_that_fails_is_lost(spark: SparkSession) -> None:
     assert (books.lost_events, books.passed_events) == (4, 2 * 3)
 
 
-def test_thread_of_the_listener_fetches_by_itself(
-    spark: SparkSession, listened: Callable[..., Listener]
-) -> None:
+def test_thread_of_the_listener_fetches_by_itself(spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """It is one daemon, which ends with the listener."""
     listener = listened(interval_seconds=0.05)
     _tasks(spark, 3)
@@ -259,9 +239,7 @@ def test_thread_of_the_listener_fetches_by_itself(
     assert not thread.is_alive()
 
 
-def test_property_of_a_session_enables(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_property_of_a_session_enables(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is attached without it; with it, whoever asks for a session has a listener."""
     monkeypatch.setattr(enabling, "_WATCHING", [])
     monkeypatch.setattr(SparkContext, "__init__", SparkContext.__init__)
@@ -281,9 +259,7 @@ def test_property_of_a_session_enables(
     listener.end()
 
 
-def test_account_is_left_behind(
-    spark: SparkSession, listened: Callable[..., Listener], tmp_path: Path
-) -> None:
+def test_account_is_left_behind(spark: SparkSession, listened: Callable[..., Listener], tmp_path: Path) -> None:
     """When the listener is closed, in the file that a setting names; one that cannot be written is a problem."""
     listened(summary_file=str(tmp_path / "{app_id}.json")).close()
     app_id = spark.sparkContext.applicationId

@@ -64,9 +64,7 @@ def test_stopped_application_is_known_to_its_end(tmp_path: Path) -> None:
     ]
 
 
-def _submit(
-    folder: Path, *arguments: str, **environment: str
-) -> "subprocess.Popen[str]":
+def _submit(folder: Path, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
     """spark-submit of the version under test, with the listener enabled by a property, and nothing else."""
     conf = {
         **QUIET,
@@ -74,9 +72,7 @@ def _submit(
         "spark.quotascope.summaryFile": str(folder / "{app_id}.json"),
     }
     home = Path(pyspark.__file__).parent
-    pairs = [
-        part for key, value in conf.items() for part in ("--conf", f"{key}={value}")
-    ]
+    pairs = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     return subprocess.Popen(
         [str(home / "bin" / "spark-submit"), "--master", LOCAL, *pairs, *arguments],
         env={**variables(RUNNING, folder), "SPARK_HOME": str(home), **environment},

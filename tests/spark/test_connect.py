@@ -44,9 +44,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
         _left(server, folder) as left,
     ):
         client = folder / "client"
-        with spark_process(
-            client, version=NEWEST, master=server.url, path=[installed()]
-        ) as driver:
+        with spark_process(client, version=NEWEST, master=server.url, path=[installed()]) as driver:
             found = driver.call(watching.facts, server.url, str(client))
             found["metrics"] = _metrics(server)
             files = _history(folder / "usage")

@@ -63,18 +63,14 @@ def full_topic(kafka: Cluster) -> str:
 def filled_topic(kafka: Cluster, rows: int) -> str:
     """Rows of a thousand bytes in batches of ten: a fetch is never much more than its quota."""
     topic = Traffic(kafka).topic()
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": kafka.admin, "batch.num.messages": 10}
-    )
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin, "batch.num.messages": 10})
     for _ in range(rows):
         producer.produce(topic, bytes(1_000))
     producer.flush(20)
     return topic
 
 
-def limited(
-    kafka: Cluster, quotas: Quotas, user: str, read_rate: float = READ_RATE
-) -> jobs.Options:
+def limited(kafka: Cluster, quotas: Quotas, user: str, read_rate: float = READ_RATE) -> jobs.Options:
     """How a user connects who has a low quota from now on."""
     limits = {"producer_byte_rate": WRITE_RATE, "consumer_byte_rate": read_rate}
     quotas.set(({"user": user}, limits))
@@ -83,15 +79,11 @@ def limited(
 
 def told(driver: SparkProcess, query: str, client: Client) -> ClientTotals:
     """The plugin's counts of a client."""
-    answer = {
-        (name, Client(*who)): counts for name, (who, *counts) in driver.call(jobs.told)
-    }
+    answer = {(name, Client(*who)): counts for name, (who, *counts) in driver.call(jobs.told)}
     return ClientTotals(client, *answer[query, client])
 
 
-def test_batch_that_writes(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess
-) -> None:
+def test_batch_that_writes(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
     """The estimate has all that the broker told the producer; who it was nobody knows without the reporter."""
     options = limited(kafka, quotas, "alice")
     topic = traffic.topic()
@@ -100,9 +92,7 @@ def test_batch_that_writes(
     broker.agrees(told(driver, "", Client("", "producer", "write")))
 
 
-def test_batch_that_gives_up(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess
-) -> None:
+def test_batch_that_gives_up(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
     """A JVM client notes nothing on its failure: that is a timeout, and beside it the job shows a throttle that was longer."""
     options = limited(kafka, quotas, "mallory") | COUNTED
     options["kafka.client.id"] = "impatient"
@@ -113,9 +103,7 @@ def test_batch_that_gives_up(
     assert totals.longest_ms > jobs.PATIENCE_MS
 
 
-def test_batch_that_reads(
-    kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str
-) -> None:
+def test_batch_that_reads(kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str) -> None:
     """The estimate has all that the broker told the consumer, under a name that is the same in each run."""
     options = limited(kafka, quotas, "bob")
     broker = BrokerAccount(kafka, "read")
@@ -161,9 +149,7 @@ def test_stream_that_writes(
     broker.agrees(told(driver, "", Client("svc:team a", "etl", "write")))
 
 
-def test_time_to_catch_up(
-    driver: SparkProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The listener predicts to a quota window when a throttled stream has read its backlog: by default, a tenth of two minutes.
 
@@ -178,8 +164,8 @@ def test_time_to_catch_up(
             options = limited(kafka, quotas, "carol", 2 * READ_RATE)
         warm_up = {"kafka.bootstrap.servers": kafka.admin}
         for connect, parts in ((warm_up, 2), (options, 12)):
-            topic, checkpoint = filled_topic(kafka, parts * PART), str(tmp_path / str(parts))  # fmt: skip
-            reported = driver.call(jobs.stream_in_parts, connect, topic, PART, checkpoint)  # fmt: skip
+            topic, checkpoint = filled_topic(kafka, parts * PART), str(tmp_path / str(parts))
+            reported = driver.call(jobs.stream_in_parts, connect, topic, PART, checkpoint)
     job = Job("catching up")
     predicted: list[tuple[float, float]] = []
     for progress in map(json.loads, reported):
@@ -187,11 +173,11 @@ def test_time_to_catch_up(
             continue
         job.handle({"Event": f"{STREAMING}QueryProgressEvent", "progress": progress})
         (query,) = job.snapshot().queries
-        ended = datetime.fromisoformat(progress["timestamp"]).timestamp() + query.phases["triggerExecution"]  # fmt: skip
+        ended = datetime.fromisoformat(progress["timestamp"]).timestamp() + query.phases["triggerExecution"]
         if query.catch_up is not None:
             predicted.append((ended, query.catch_up.seconds))
     over = ended
-    errors = [seconds - (over - ended) for ended, seconds in predicted if over - ended >= 2 * window]  # fmt: skip
+    errors = [seconds - (over - ended) for ended, seconds in predicted if over - ended >= 2 * window]
     assert len(errors) > 3, predicted
     assert abs(median(errors)) <= window, predicted
 
@@ -217,13 +203,9 @@ def test_real_time_mode(
     assert 0 < found["running"] <= found["shown"] <= found["truth"]
 
 
-def test_real_time_batch_that_ends(
-    kafka: Cluster, driver: SparkProcess, full_topic: str, tmp_path: Path
-) -> None:
+def test_real_time_batch_that_ends(kafka: Cluster, driver: SparkProcess, full_topic: str, tmp_path: Path) -> None:
     """What was reported while it ran is not counted again."""
     options = {"kafka.bootstrap.servers": kafka.admin}
-    found = driver.call(
-        jobs.real_time, options, full_topic, str(tmp_path), batch="5 seconds", ends=True
-    )
+    found = driver.call(jobs.real_time, options, full_topic, str(tmp_path), batch="5 seconds", ends=True)
     assert found["trigger"] == 5
     assert found["shown"] == found["truth"] == jobs.ROW_MS * ROWS

@@ -32,9 +32,7 @@ def busy(spark: SparkSession, started: str) -> None:
     while not listener.collect().events:
         spark.range(1).count()
     before = listener.snapshot().events
-    threading.Thread(
-        target=_touch, args=(listener, before, started), daemon=True
-    ).start()
+    threading.Thread(target=_touch, args=(listener, before, started), daemon=True).start()
     many = spark.range(0, 1_000_000, 1, 100_000).selectExpr("uuid()")
     many.write.format("noop").mode("overwrite").save()
 

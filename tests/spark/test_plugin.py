@@ -45,9 +45,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
 def write(spark: SparkSession, topic: str, settings: str) -> None:
     """Two tasks at once, each with a producer."""
     spark.udf.registerJavaFunction("writes", "Writes", "int")
-    tasks = spark.range(0, 2, 1, 2).selectExpr(
-        f"writes('{topic}', {RECORDS}, '{settings}')"
-    )
+    tasks = spark.range(0, 2, 1, 2).selectExpr(f"writes('{topic}', {RECORDS}, '{settings}')")
     tasks.write.format("noop").mode("overwrite").save()
 
 
@@ -67,9 +65,7 @@ def only(answer: list[Any]) -> ClientTotals:
     return ClientTotals(Client(*client), *counts)
 
 
-def test_executor_tells_the_driver(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess
-) -> None:
+def test_executor_tells_the_driver(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
     """Two clients of one id at once are counted both, exactly, and stay counted when the executor dies and the job ends."""
     quotas.set(({"user": "alice"}, {"producer_byte_rate": RATE}))
     settings = login(kafka, "alice") | {

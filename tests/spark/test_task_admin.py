@@ -50,9 +50,7 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
         admin.delete_topics(names, raise_errors=False)
 
 
-def create(
-    address: str, client_id: str, account: ThrottleAccount, names: list[str]
-) -> int:
+def create(address: str, client_id: str, account: ThrottleAccount, names: list[str]) -> int:
     """Create the topics as carol, and say what was repeated."""
     admin = ThrottleAwareAdmin(
         account,
@@ -80,9 +78,7 @@ def shown(watched: Watched, client_id: str) -> float:
     return registry.get_sample_value(name, labels) or 0
 
 
-def test_retries_of_a_job_are_shown(
-    watched: Watched, kafka: Cluster, client_id: str, names: list[str]
-) -> None:
+def test_retries_of_a_job_are_shown(watched: Watched, kafka: Cluster, client_id: str, names: list[str]) -> None:
     """Those of its driver and of a task, also when that fails when it has created its topics."""
     with throttle_scope() as account:
         in_driver = create(kafka.sasl, client_id, account, names[:4])

@@ -19,9 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "spark-tasks.md"
 
 def blocks() -> list[str]:
     """The examples."""
-    return re.findall(
-        r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL
-    )
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:

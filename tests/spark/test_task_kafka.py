@@ -55,9 +55,7 @@ class Logged(logging.Handler):
             self._told.write(int(str(throttle_ms)))
 
 
-def librdkafka(
-    server: Server, account: ThrottleAccount, side: Side, told: Told
-) -> dict[str, Any]:
+def librdkafka(server: Server, account: ThrottleAccount, side: Side, told: Told) -> dict[str, Any]:
     """A configuration that counts, and writes down what the library says by itself."""
 
     def write(event: Any) -> None:
@@ -68,9 +66,7 @@ def librdkafka(
     return confluent_kafka_config(config, account, side=side)
 
 
-def confluent_produce(
-    server: Server, account: ThrottleAccount, topic: str, told: Told
-) -> None:
+def confluent_produce(server: Server, account: ThrottleAccount, topic: str, told: Told) -> None:
     """Write the records."""
     producer = confluent_kafka.Producer(librdkafka(server, account, "write", told))
     for _ in range(FLUSHES):
@@ -80,9 +76,7 @@ def confluent_produce(
     producer.poll(0)
 
 
-def confluent_fetch(
-    server: Server, account: ThrottleAccount, topic: str, told: Told
-) -> None:
+def confluent_fetch(server: Server, account: ThrottleAccount, topic: str, told: Told) -> None:
     """Read the records, a few at a time."""
     few = {"max.partition.fetch.bytes": 10_000, "group.id": uuid.uuid4().hex}
     config = librdkafka(server, account, "read", told)
@@ -94,9 +88,7 @@ def confluent_fetch(
     consumer.close()
 
 
-def python_produce(
-    server: Server, account: ThrottleAccount, topic: str, _told: Told
-) -> None:
+def python_produce(server: Server, account: ThrottleAccount, topic: str, _told: Told) -> None:
     """Write the records."""
     config = kafka_python_config(server.pure_python(), account, side="write")
     with closing(kafka_python.KafkaProducer(**config)) as producer:
@@ -106,9 +98,7 @@ def python_produce(
             producer.flush(20)
 
 
-def python_fetch(
-    server: Server, account: ThrottleAccount, topic: str, _told: Told
-) -> None:
+def python_fetch(server: Server, account: ThrottleAccount, topic: str, _told: Told) -> None:
     """Read the records, a few at a time."""
     few = {"max_partition_fetch_bytes": 10_000, "auto_offset_reset": "earliest"}
     config = kafka_python_config(server.pure_python(), account, side="read")
@@ -153,9 +143,7 @@ def broker_ms(kafka: Cluster, request: str) -> float:
     return float(item["value"]["Mean"] * item["value"]["Count"])
 
 
-def run(
-    spark: SparkSession, address: str, side: Side, topic: str, tolds: list[Told]
-) -> None:
+def run(spark: SparkSession, address: str, side: Side, topic: str, tolds: list[Told]) -> None:
     """Two tasks for each library; the first attempt at the second of each fails when it has done its work."""
     uses = USES[side]
 
@@ -181,9 +169,7 @@ def run(
     numbers.mapPartitionsWithIndex(work).count()
 
 
-@pytest.mark.parametrize(
-    ("side", "request_name"), [("write", "Produce"), ("read", "FetchConsumer")]
-)
+@pytest.mark.parametrize(("side", "request_name"), [("write", "Produce"), ("read", "FetchConsumer")])
 def test_the_sums_are_what_brokers_told(
     watched: Watched,
     kafka: Cluster,

@@ -128,9 +128,7 @@ def tasks(watched: Watched, told: Told, work: Work, number: int = 2) -> RDD[int]
         has_an_old_exception,
     ],
 )
-def test_the_sum_over_attempts_is_the_truth(
-    watched: Watched, told: Told, work: Work
-) -> None:
+def test_the_sum_over_attempts_is_the_truth(watched: Watched, told: Told, work: Work) -> None:
     """To the millisecond, and no attempt is unknown."""
     unknown = watched.unknown()
     tasks(watched, told, work).count()
@@ -159,9 +157,7 @@ def test_a_udf_counts(watched: Watched, told: Told) -> None:
                 raise ValueError("no")
         return number
 
-    numbers = watched.spark.range(1, 5, 1, 1).select(
-        udf(work, LongType(), useArrow=False)("id")
-    )
+    numbers = watched.spark.range(1, 5, 1, 1).select(udf(work, LongType(), useArrow=False)("id"))
     assert len(numbers.collect()) == 4
     found = watched.counted(told.client_id)
     assert found.throttled_ms == sum(told.truth()) == 16
@@ -181,9 +177,7 @@ def makes_rows(told: Told, throttles: JobThrottles) -> Iterable[int]:
         yield from rows(told, account)
 
 
-def test_rows_that_nobody_wants_were_still_waited_for(
-    watched: Watched, told: Told
-) -> None:
+def test_rows_that_nobody_wants_were_still_waited_for(watched: Watched, told: Told) -> None:
     """Spark closes the generator when it has enough."""
     assert tasks(watched, told, makes_rows, 1).take(1) == [250]
     assert watched.counted(told.client_id).throttled_ms == sum(told.truth()) > 0
@@ -227,9 +221,7 @@ def fails_elsewhere(told: Told, throttles: JobThrottles) -> Iterable[int]:
 
 
 @pytest.mark.parametrize("work", [dies, fails_elsewhere])
-def test_an_attempt_that_tells_nothing_is_known_to_be_unknown(
-    watched: Watched, told: Told, work: Work
-) -> None:
+def test_an_attempt_that_tells_nothing_is_known_to_be_unknown(watched: Watched, told: Told, work: Work) -> None:
     """What it was told is lost, which is counted, for other tasks of its stage had scopes."""
     unknown = watched.unknown()
     tasks(watched, told, work).count()

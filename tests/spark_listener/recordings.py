@@ -9,12 +9,8 @@ from typing import Any
 
 RECORDED = Path(__file__).parent / "recorded"
 VERSIONS = sorted(each.name for each in RECORDED.iterdir() if each.is_dir())
-QUOTA = (
-    'cimpl.KafkaException: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89,str="no"}'
-)
-TIMEOUT = (
-    'cimpl.KafkaException: KafkaError{code=_MSG_TIMED_OUT,val=-192,str="timed out"}'
-)
+QUOTA = 'cimpl.KafkaException: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89,str="no"}'
+TIMEOUT = 'cimpl.KafkaException: KafkaError{code=_MSG_TIMED_OUT,val=-192,str="timed out"}'
 STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 Event = dict[str, Any]
@@ -138,9 +134,7 @@ def query_started(query: str = "id-1", run: str = "run-1", name: str = "") -> Ev
     }
 
 
-def query_progressed(
-    *sources: Event, query: str = "id-1", run: str = "run-1", name: str = ""
-) -> Event:
+def query_progressed(*sources: Event, query: str = "id-1", run: str = "run-1", name: str = "") -> Event:
     """A QueryProgressEvent of a batch from second 110 to 112.5."""
     progress = {
         "id": query,

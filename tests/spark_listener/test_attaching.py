@@ -15,9 +15,7 @@ class _Conf:
 
     def get(self, key: str, default: str | None) -> str | None:
         self.asked.append(key)
-        return self._properties.get(
-            key.removeprefix("spark.").replace(".", "_"), default
-        )
+        return self._properties.get(key.removeprefix("spark.").replace(".", "_"), default)
 
 
 class _NewerConf(_Conf):
@@ -26,18 +24,13 @@ class _NewerConf(_Conf):
     @property
     def getAll(self) -> dict[str, str]:  # noqa: N802 - PySpark's name
         self.asked.append("all")
-        return {
-            f"spark.{name.replace('_', '.')}": value
-            for name, value in self._properties.items()
-        }
+        return {f"spark.{name.replace('_', '.')}": value for name, value in self._properties.items()}
 
 
 class _Connect:
     """A session of Spark Connect, as far as a driver looks at it."""
 
-    def __init__(
-        self, session_id: str, conf: type[_Conf] = _Conf, **properties: str
-    ) -> None:
+    def __init__(self, session_id: str, conf: type[_Conf] = _Conf, **properties: str) -> None:
         self.session_id = session_id
         self.client = object()
         self.conf = conf(**properties)
@@ -48,9 +41,7 @@ class _Connect:
         raise RuntimeError("not supported in Spark Connect")
 
 
-@pytest.mark.parametrize(
-    "spark", [None, "spark", object(), SimpleNamespace(sparkContext=object())]
-)
+@pytest.mark.parametrize("spark", [None, "spark", object(), SimpleNamespace(sparkContext=object())])
 def test_what_is_no_session_is_a_problem_and_no_error(spark: object) -> None:
     """A listener comes back all the same: it watches nothing and can be closed."""
     listener = attach(spark)

@@ -41,11 +41,12 @@ def test_driver_needs_what_its_distribution_installs(tmp_path: Path) -> None:
     rooms = ("clients", "metrics", "pages", "spark_listener")
     work = tmp_path / "work"
     work.mkdir()
-    done = Installed(tmp_path, SMALL["dependencies"], rooms).run(
-        DRIVER, log_of(VERSIONS[0], "plain"), work
-    )
+    done = Installed(tmp_path, SMALL["dependencies"], rooms).run(DRIVER, log_of(VERSIONS[0], "plain"), work)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "metrics are not pushed: this needs OpenTelemetry's packages: pip install 'quotascope-spark[spark-otlp]', or 'quotascope[spark-otlp]' if that is installed\n"  # fmt: skip
+    assert (
+        done.stdout
+        == "metrics are not pushed: this needs OpenTelemetry's packages: pip install 'quotascope-spark[spark-otlp]', or 'quotascope[spark-otlp]' if that is installed\n"
+    )
 
 
 def test_driver_needs_three_libraries() -> None:

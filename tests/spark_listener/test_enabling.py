@@ -28,9 +28,7 @@ RUNNER = "import sys; print(sys.argv[1:], __name__, sys.path[0] == {folder!r})"
 
 
 def _run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_hook_sees_every_context_once() -> None:

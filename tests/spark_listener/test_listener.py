@@ -193,9 +193,7 @@ def test_tasks_import_nothing_of_the_driver() -> None:
     """A worker that imports the package for its tasks gets neither PySpark's SQL nor the libraries of metrics."""
     heavy = "{'pyspark.sql', 'orjson', 'prometheus_client', 'opentelemetry'}"
     script = f"import sys, quotascope.spark_listener.task; print(sorted({heavy} & set(sys.modules)))"
-    ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
 
 

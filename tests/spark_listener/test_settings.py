@@ -30,9 +30,7 @@ def test_arguments_come_before_properties() -> None:
     }
     options = {"queue_capacity": 700, "app": None, "http_enabled": False}
     found = resolve(properties, options)
-    expected = ListenerSettings(
-        queue_capacity=700, interval_seconds=2.0, http_enabled=False
-    )
+    expected = ListenerSettings(queue_capacity=700, interval_seconds=2.0, http_enabled=False)
     assert found == (expected, ())
 
 
@@ -50,7 +48,7 @@ def test_documentation_has_every_setting() -> None:
     """With its default and meaning, in the order of the code."""
     page = Path(__file__).parents[2] / "docs" / "spark.md"
     lines = page.read_text(encoding="utf-8").splitlines()
-    assert [each for each in lines if each.startswith(f"| `{PREFIX}")] == documentation()  # fmt: skip
+    assert [each for each in lines if each.startswith(f"| `{PREFIX}")] == documentation()
 
 
 @pytest.mark.parametrize(
@@ -68,9 +66,7 @@ def test_documentation_has_every_setting() -> None:
         ({f"{PREFIX}fileSd.path": "/sd/drivers.txt"}, {}, f"{PREFIX}fileSd.path: the name must end in .json, or Prometheus does not read the file"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_reported(
-    properties: dict[str, str], options: dict[str, Any], problem: str
-) -> None:
+def test_what_cannot_be_used_is_reported(properties: dict[str, str], options: dict[str, Any], problem: str) -> None:
     """By the name of the property, with the nearest right one, and defaults are used: no job is refused for it."""
     found, problems = resolve(properties, options)
     assert [str(each) for each in problems] == [problem]
@@ -95,9 +91,7 @@ def test_what_cannot_be_used_is_reported(
         (settings.flag, "x" * 10_000, f"expected true or false, got '{'x' * 39}…'"),
     ],
 )  # fmt: skip
-def test_values_are_checked(
-    parse: settings.Parse, value: str, result: str | float
-) -> None:
+def test_values_are_checked(parse: settings.Parse, value: str, result: str | float) -> None:
     """Bounds are included; a message says what was expected, and does not repeat long texts."""
     if isinstance(result, str):
         with pytest.raises(ValueError) as refused:

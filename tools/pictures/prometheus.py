@@ -44,9 +44,7 @@ class Prometheus:
         span = {"start": self.start, "end": self.end, "step": step}
         return self._ask("query_range", expression, span)
 
-    def _ask(
-        self, what: str, expression: str, times: Mapping[str, float]
-    ) -> list[Series]:
+    def _ask(self, what: str, expression: str, times: Mapping[str, float]) -> list[Series]:
         query = {"query": self._filled(expression), **times}
         url = f"{self.url.rstrip('/')}/api/v1/{what}?{urllib.parse.urlencode(query)}"
         if not url.startswith(("http://", "https://")):

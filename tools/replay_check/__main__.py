@@ -45,7 +45,7 @@ def _release(version: str | None) -> KafkaRelease | None:
 
 def _file(path: str) -> str:
     if not path:  # make passes it on for a variable that is not set
-        raise typer.BadParameter("no file is given; say make replay-check LOG=FILE QUOTAS=FILE")  # fmt: skip
+        raise typer.BadParameter("no file is given; say make replay-check LOG=FILE QUOTAS=FILE")
     return path
 
 
@@ -62,9 +62,14 @@ def compare(
     try:
         windows = ManagerConfig(samples=samples, window_seconds=window_seconds)
         windows.metric_config(None)
-        rules = replace(read_rules(Path(quotas)), config=QuotaConfig(client=windows, controller=windows))  # fmt: skip
+        rules = replace(read_rules(Path(quotas)), config=QuotaConfig(client=windows, controller=windows))
         release: object = kafka_version
-        result = check(read_log(Path(log)), rules, infer=not as_logged, release=release if isinstance(release, KafkaRelease) else None)  # fmt: skip
+        result = check(
+            read_log(Path(log)),
+            rules,
+            infer=not as_logged,
+            release=release if isinstance(release, KafkaRelease) else None,
+        )
     except (PipelineError, QuotasError, InvalidConfig) as error:
         message = f"replay-check: {error}"
         Console(stderr=True).print(message, markup=False, soft_wrap=True)
@@ -76,7 +81,7 @@ def compare(
 
 def show(result: Check, console: Console) -> None:
     """Print predicted against reported seconds by client and quota, and what was inferred."""
-    table = Table(title="Throttled seconds: what the broker reported, what the replay predicts")  # fmt: skip
+    table = Table(title="Throttled seconds: what the broker reported, what the replay predicts")
     for name in ("user", "client-id", "quota"):
         table.add_column(name, overflow="fold")
     for name, width in _NUMBERS.items():
@@ -85,7 +90,7 @@ def show(result: Check, console: Console) -> None:
         table.add_row(*_cells(total))
     console.print(table)
     console.print(Text(result.kafka.note))
-    inferred = ", ".join(f"{_name(name)} {ms:.0f} ms" for name, ms in sorted(result.unlogged_ms.items()))  # fmt: skip
+    inferred = ", ".join(f"{_name(name)} {ms:.0f} ms" for name, ms in sorted(result.unlogged_ms.items()))
     if inferred:
         console.print(Text(
             "thread time that the log leaves out (network threads, authentication), inferred from earlier answers: "
@@ -93,7 +98,7 @@ def show(result: Check, console: Console) -> None:
         ))  # fmt: skip
     unknown = sum(total.unknown for total in result.totals)
     if unknown:
-        console.print(f"{unknown} throttled fetches are left out: nothing in the log shows what they would have read")  # fmt: skip
+        console.print(f"{unknown} throttled fetches are left out: nothing in the log shows what they would have read")
     if result.unreadable:
         console.print(f"{result.unreadable} lines are no requests and were left out")
 

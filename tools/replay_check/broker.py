@@ -77,9 +77,7 @@ class ReplayedBroker:
 
     """
 
-    def __init__(
-        self, rules: RulesInForce, quotas: Mapping[Key, float], now_ms: int
-    ) -> None:
+    def __init__(self, rules: RulesInForce, quotas: Mapping[Key, float], now_ms: int) -> None:
         self._registry = Registry()
         self._managers = QuotaManagers(self._registry, now_ms, rules.config)
         self._expired_ms = now_ms
@@ -112,9 +110,7 @@ class ReplayedBroker:
 
     def most_fetched(self, request: Request) -> float:
         """Bytes that one fetch may read."""
-        return self._managers.fetch.max_value_in_quota_window(
-            request.principal, request.client_id, request.decided_ms
-        )
+        return self._managers.fetch.max_value_in_quota_window(request.principal, request.client_id, request.decided_ms)
 
     def mutate(self, request: Request, charges: Iterable[int], now_ms: int) -> None:
         """Charge partitions that came to the mutation quota, topic by topic; the answer's throttle is remembered for the client's line."""
@@ -143,7 +139,7 @@ class ReplayedBroker:
             bytes_ms = self._charged(self._managers.produce, request, request.produced)
         request_ms = 0
         if not request.exempt:
-            request_ms = self._managers.request.maybe_record_request(*client, request.thread_ns, request.decided_ms)  # fmt: skip
+            request_ms = self._managers.request.maybe_record_request(*client, request.thread_ns, request.decided_ms)
         if request.api_key == ApiKey.FETCH and not request.exempt:
             bytes_of, mutation_ms = QuotaType.FETCH, 0
             bytes_ms = self._charged(self._managers.fetch, request, fetched)
@@ -183,19 +179,13 @@ class ReplayedBroker:
         limited = manager.quota(request.principal, request.client_id).bound < UNLIMITED
         return None if metric is None or not limited else (name, metric)
 
-    def _sensor(
-        self, manager: ClientQuotaManager, request: Request
-    ) -> tuple[str, KafkaMetric | None]:
+    def _sensor(self, manager: ClientQuotaManager, request: Request) -> tuple[str, KafkaMetric | None]:
         who = request.principal, request.client_id
         tags = manager.sensors_for(*who, request.decided_ms).tags
-        name = self._registry.metric_name(
-            manager.metric, manager.quota_type.group, tags.metric_tags(), ""
-        )
+        name = self._registry.metric_name(manager.metric, manager.quota_type.group, tags.metric_tags(), "")
         return f"{name.group}-{tags.suffix}", self._registry.metric(name)
 
-    def _charged(
-        self, manager: ClientQuotaManager, request: Request, size: int | None
-    ) -> int:
+    def _charged(self, manager: ClientQuotaManager, request: Request, size: int | None) -> int:
         if size is None:
             return 0
         return manager.maybe_record_and_get_throttle_time(

@@ -118,9 +118,7 @@ class Check:
         return frozenset(
             each.request.line
             for each in self.comparisons
-            if each.prediction.bytes_of is not None
-            and each.known
-            and not each.close(each.prediction.bytes_of)
+            if each.prediction.bytes_of is not None and each.known and not each.close(each.prediction.bytes_of)
         )
 
 
@@ -147,7 +145,7 @@ def check(
         return first
     again = partial(UnloggedTime, booked=time.found, share=first.share)
     earlier_ms = dict(first.moments.found)
-    return _Refined(lambda moved: _pass(plan, kafka, moved, again()), earlier_ms).result()  # fmt: skip
+    return _Refined(lambda moved: _pass(plan, kafka, moved, again()), earlier_ms).result()
 
 
 def _pass(
@@ -163,10 +161,7 @@ def _pass(
     return Check(
         comparisons=comparisons,
         totals=totals(comparisons),
-        unlogged_ms={
-            name.removeprefix("Request-"): percent / PERCENT_PER_MS
-            for name, percent in time.total.items()
-        },
+        unlogged_ms={name.removeprefix("Request-"): percent / PERCENT_PER_MS for name, percent in time.total.items()},
         share=time.average_share(),
         unreadable=plan.unreadable,
         moments=replay.moments,
@@ -177,9 +172,7 @@ def _pass(
 class _Refined:
     """Passes that put each moment right that is a ms or two off: of answers that this alone explains, and beside borders."""
 
-    def __init__(
-        self, run: Callable[[Mapping[int, int]], Check], earlier_ms: dict[int, int]
-    ) -> None:
+    def __init__(self, run: Callable[[Mapping[int, int]], Check], earlier_ms: dict[int, int]) -> None:
         self._run = run
         self._earlier_ms = earlier_ms
 
@@ -212,7 +205,7 @@ class _Refined:
         lines = moved(found.far_off, found.moments, move)
         if not lines:
             return found
-        tried = self._run(self._earlier_ms | self._shifted(lines.values(), move.earlier_ms))  # fmt: skip
+        tried = self._run(self._earlier_ms | self._shifted(lines.values(), move.earlier_ms))
         sensors = explained(found.far_off, tried.far_off, found.moments)
         if not sensors:
             return found

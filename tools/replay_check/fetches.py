@@ -80,8 +80,7 @@ class Appended:
                 for key, batch in _batches(message, request.decided_ms):
                     batches[key].append(batch)
         self._batches = {
-            (self._names.get(topic, topic), partition): sorted(found)
-            for (topic, partition), found in batches.items()
+            (self._names.get(topic, topic), partition): sorted(found) for (topic, partition), found in batches.items()
         }
 
     def available(self, wanted: Wanted, at_ms: float) -> Available | None:
@@ -146,7 +145,7 @@ def decided(log: RequestLog) -> list[Request]:
     for request in log.requests:
         message = log.messages.get(request.line)
         if request.api_key == ApiKey.PRODUCE and message is not None:
-            waited = followed and message.request and message.request.acks == ALL_REPLICAS  # fmt: skip
+            waited = followed and message.request and message.request.acks == ALL_REPLICAS
             requests.append(request if waited else _at_once(request, message))
         else:
             requests.append(request)
@@ -176,7 +175,7 @@ def _is_consumers(request: Request) -> bool:
 
 
 def _at_once(request: Request, message: Line) -> Request:
-    after = message.response_queue_time_ms + message.send_time_ms + message.remote_time_ms  # fmt: skip
+    after = message.response_queue_time_ms + message.send_time_ms + message.remote_time_ms
     return replace(request, decided_ms=int(request.completed_ms - after))
 
 
@@ -233,5 +232,5 @@ class FetchSizes:
             left = max(0, left - read)
             nothing_yet = nothing_yet and not read
             topics[wanted.topic].append(Fetched(records_size_in_bytes=read))
-        answer = [FetchedTopic(partitions=read, name=topic) for topic, read in topics.items()]  # fmt: skip
+        answer = [FetchedTopic(partitions=read, name=topic) for topic, read in topics.items()]
         return fetch_bytes(request.api_version, FetchResponse(responses=answer))[0]

@@ -242,9 +242,9 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
     parsed = parse_lines(lines, range(1, len(lines) + 1), source)
     messages, odd = _messages(parsed.requests, lines)
     numbers = parsed.requests["line"].to_pylist()
-    table = parsed.requests.filter(pa.array([each not in odd for each in numbers], pa.bool_()))  # fmt: skip
+    table = parsed.requests.filter(pa.array([each not in odd for each in numbers], pa.bool_()))
     if not len(table):
-        raise EmptyLog(f"{name}: no line is a request as kafka.request.logger writes it")  # fmt: skip
+        raise EmptyLog(f"{name}: no line is a request as kafka.request.logger writes it")
     # the release that was named last, after a restart
     named = last_named(parsed.requests["timestamp"], parsed.levels)
     release = max(named, key=lambda each: (named[each], each), default=None)
@@ -257,9 +257,7 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
     )
 
 
-def _messages(
-    requests: pa.Table, lines: list[bytes]
-) -> tuple[dict[int, Line], Collection[int]]:
+def _messages(requests: pa.Table, lines: list[bytes]) -> tuple[dict[int, Line], Collection[int]]:
     """
     The messages of the lines that show more, and the lines where they have another shape than Kafka's.
 
@@ -274,7 +272,7 @@ def _messages(
             line = lines[number - 1]
             start = line.index(b"{", line.index(_MARK))
             try:
-                found[number] = _DECODERS[key].decode(line[start : line.rindex(b"}") + 1])  # fmt: skip
+                found[number] = _DECODERS[key].decode(line[start : line.rindex(b"}") + 1])
             except msgspec.MsgspecError:
                 odd.add(number)
     return found, odd

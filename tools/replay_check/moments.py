@@ -40,9 +40,7 @@ class Moments:
     """Ms by which requests were decided on earlier than the log says, by line."""
     measured: dict[int, tuple[str, int]] = field(default_factory=dict)
     """By line: the sensor of its bytes, and when the oldest window began that its throttle was measured from."""
-    _at: dict[str, dict[int, Request]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    _at: dict[str, dict[int, Request]] = field(default_factory=lambda: defaultdict(dict))
     """Requests by sensor and moment."""
     _settled: dict[tuple[str, int], int] = field(default_factory=dict)
     """How much too late a window was taken to begin, by sensor and beginning."""
@@ -60,9 +58,7 @@ class Moments:
         earlier = max((ms for ms in moments if ms < start_ms), default=None)
         return None if earlier is None else moments[earlier].line
 
-    def answered(
-        self, sensor: str, oldest_ms: int, request: Request, error_ms: int
-    ) -> None:
+    def answered(self, sensor: str, oldest_ms: int, request: Request, error_ms: int) -> None:
         """A throttle measured from then on was predicted with this error."""
         key = sensor, oldest_ms
         first = self._at[sensor].get(oldest_ms)
@@ -86,11 +82,7 @@ class Move:
     earlier_ms: int
 
 
-MOVES: Final = tuple(
-    Move(first=first, earlier_ms=ms if first else -ms)
-    for ms in (1, 2)
-    for first in (False, True)
-)
+MOVES: Final = tuple(Move(first=first, earlier_ms=ms if first else -ms) for ms in (1, 2) for first in (False, True))
 
 
 def moved(wrong: Collection[int], moments: Moments, move: Move) -> Mapping[str, int]:
@@ -104,16 +96,10 @@ def moved(wrong: Collection[int], moments: Moments, move: Move) -> Mapping[str, 
     return found
 
 
-def explained(
-    wrong: Collection[int], left: Collection[int], moments: Moments
-) -> frozenset[str]:
+def explained(wrong: Collection[int], left: Collection[int], moments: Moments) -> frozenset[str]:
     """Sensors of which a move put enough answers right; `wrong` were far off before it, `left` still are."""
     before, after = _counts(wrong, moments), _counts(left, moments)
-    return frozenset(
-        sensor
-        for sensor, count in before.items()
-        if count - after[sensor] >= _LEAST_EXPLAINED
-    )
+    return frozenset(sensor for sensor, count in before.items() if count - after[sensor] >= _LEAST_EXPLAINED)
 
 
 def _first_wrong(wrong: Collection[int], moments: Moments) -> Iterator[tuple[str, int]]:
@@ -129,4 +115,4 @@ def _first_wrong(wrong: Collection[int], moments: Moments) -> Iterator[tuple[str
 
 def _counts(lines: Collection[int], moments: Moments) -> Counter[str]:
     """How many of some answers each sensor has."""
-    return Counter(moments.measured[line][0] for line in lines if line in moments.measured)  # fmt: skip
+    return Counter(moments.measured[line][0] for line in lines if line in moments.measured)

@@ -48,7 +48,7 @@ class Plan:
         events = [Event(each.at_ms, CHANGED, 0, change=each) for each in self._changes]
         for each in self._requests:
             line = each.line
-            request = replace(each, decided_ms=each.decided_ms - earlier_ms[line]) if line in earlier_ms else each  # fmt: skip
+            request = replace(each, decided_ms=each.decided_ms - earlier_ms[line]) if line in earlier_ms else each
             if request.charged_ms is not None and line in self.charges:
                 events.append(Event(request.charged_ms, MUTATED, line, request))
             events.append(Event(request.decided_ms, DECIDED, line, request))
@@ -145,11 +145,9 @@ class Replay:
             most = broker.most_fetched(request)
             fetched = self._plan.fetched.size(request.line, most)
         prediction = broker.decide(request, fetched)
-        reported_by = attributed(
-            request, prediction, broker.limited(request), broker.longest_request_ms
-        )
+        reported_by = attributed(request, prediction, broker.limited(request), broker.longest_request_ms)
         throttled = request.throttle_ms > 0
-        self._date(request, prediction, by_bytes=throttled and reported_by is prediction.bytes_of)  # fmt: skip
+        self._date(request, prediction, by_bytes=throttled and reported_by is prediction.bytes_of)
         sensor = broker.request_sensor(request)
         if sensor is not None and not request.exempt:
             self._time.handled(sensor[0], request, sensor[1].config)
@@ -163,7 +161,7 @@ class Replay:
             known=not (lost and reported_by is QuotaType.FETCH),
         )
 
-    def _date(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:  # fmt: skip
+    def _date(self, request: Request, prediction: Prediction, *, by_bytes: bool) -> None:
         """Learn when the oldest window began that a byte rate's throttle was measured from."""
         kind = prediction.bytes_of
         sensor = None if kind is None else self._broker.bytes_sensor(request, kind)
@@ -173,9 +171,7 @@ class Replay:
                 error_ms = prediction.bytes_ms - request.throttle_ms
                 self.moments.answered(*sensor, request, error_ms)
 
-    def _learn(
-        self, request: Request, reported_by: QuotaType, name: str, metric: KafkaMetric
-    ) -> None:
+    def _learn(self, request: Request, reported_by: QuotaType, name: str, metric: KafkaMetric) -> None:
         """Put the sensor of the request quota right by what the answer shows of it."""
         now_ms = request.decided_ms
         measured_ms = metric.window_size(now_ms)

@@ -34,8 +34,7 @@ class RulesInForce:
     def under(self, release: KafkaRelease) -> RulesInForce:
         """The same as a release of Kafka follows them."""
         client, controller = (
-            replace(windows, release=release)
-            for windows in (self.config.client, self.config.controller)
+            replace(windows, release=release) for windows in (self.config.client, self.config.controller)
         )
         return replace(self, config=QuotaConfig(client=client, controller=controller))
 
@@ -52,10 +51,7 @@ def rules_of_text(text: str) -> RulesInForce:
 
 def _rules(quotas: QuotaSet) -> RulesInForce:
     """What of some quotas a request meets: those of addresses count connections, which are in no request log."""
-    found = (
-        (QuotaType.of_quota_key(key), entity, value)
-        for entity, key, value in quotas.items_by_key()
-    )
+    found = ((QuotaType.of_quota_key(key), entity, value) for entity, key, value in quotas.items_by_key())
     return RulesInForce(
         quotas={
             (kind, entity): value
@@ -87,9 +83,7 @@ def changes_in(log: RequestLog) -> list[TimedChange]:
     return sorted(found, key=lambda change: change.at_ms)
 
 
-def timed(
-    rules: RulesInForce, changes: list[TimedChange]
-) -> tuple[Mapping[Key, float], list[TimedChange]]:
+def timed(rules: RulesInForce, changes: list[TimedChange]) -> tuple[Mapping[Key, float], list[TimedChange]]:
     """
     The rules that were in force when the log begins, and what became of them since.
 
@@ -97,9 +91,7 @@ def timed(
     the log. Any other quota of the file was there all the time, whatever the log shows, and a quota that is not in the file never.
     """
     known = {
-        change.key
-        for change in changes
-        if change.value is not None and rules.quotas.get(change.key) == change.value
+        change.key for change in changes if change.value is not None and rules.quotas.get(change.key) == change.value
     }
     start = {key: value for key, value in rules.quotas.items() if key not in known}
     return start, [change for change in changes if change.key in known]
@@ -111,7 +103,7 @@ def _changes(message: Line, completed_ms: int) -> Iterator[TimedChange]:
         return
     for entry, answer in zip(request.entries, response.entries, strict=False):
         try:
-            entity = from_admin({part.entity_type: part.entity_name for part in entry.entity})  # fmt: skip
+            entity = from_admin({part.entity_type: part.entity_name for part in entry.entity})
         except QuotasError:
             continue
         for operation in () if answer.error_code else entry.ops:

@@ -65,9 +65,7 @@ class PlausibleTime:
         self._least.record(config, percent, now_ms)
         self._most.record(config, percent, now_ms)
 
-    def sent(
-        self, config: MetricConfig, now_ms: int, send_ms: float, *, opened: bool
-    ) -> None:
+    def sent(self, config: MetricConfig, now_ms: int, send_ms: float, *, opened: bool) -> None:
         """An answer has left, and a connection was `opened` for its request."""
         most_ms = send_ms * MOST_SHARE + (MOST_OPENING_MS if opened else 0.0)
         self._least.record(config, 0.0, now_ms)
@@ -109,9 +107,7 @@ def shown(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> S
     return Shown(least=least, most=least + bound / 1000)
 
 
-def shown_at_most(
-    throttle_ms: int, window_ms: int, measured_ms: int, bound: float
-) -> Shown:
+def shown_at_most(throttle_ms: int, window_ms: int, measured_ms: int, bound: float) -> Shown:
     """What another quota's throttle shows: the request quota asked for no more."""
     if throttle_ms >= window_ms:
         return Shown(least=None, most=None)
@@ -179,17 +175,13 @@ class UnloggedTime:
 
     def sensor(self, name: str) -> SensorTime:
         """What is known of a sensor."""
-        return self._sensors.setdefault(
-            name, SensorTime(share_sum=self.share * _WEIGHT_MS)
-        )
+        return self._sensors.setdefault(name, SensorTime(share_sum=self.share * _WEIGHT_MS))
 
     def completed(self, name: str, request: Request, config: MetricConfig) -> float:
         """Percent to charge a sensor for when an answer has left."""
         sensor = self.sensor(name)
         opened = request.connection not in self._connections
-        sensor.plausible.sent(
-            config, request.completed_ms, request.send_ms, opened=opened
-        )
+        sensor.plausible.sent(config, request.completed_ms, request.send_ms, opened=opened)
         if opened:
             self._connections.add(request.connection)
             sensor.origin = request.line if sensor.origin is None else sensor.origin

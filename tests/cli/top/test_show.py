@@ -67,9 +67,7 @@ def test_a_defect_ends_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_the_screen_begins_with_what_the_exporter_remembers(
-    *, known: bool
-) -> None:
+async def test_the_screen_begins_with_what_the_exporter_remembers(*, known: bool) -> None:
     """The minutes before the command began; an answer that is none of ours is no history, and no failure."""
     full = usage(limit=100.0, usage=50.0)
     now = snapshot(full)

@@ -44,9 +44,7 @@ def test_a_source_that_goes_away_is_told_and_the_last_numbers_stay(
 ) -> None:
     """In place of the keys, which go on working."""
     broker = agent("split/throttled.1.jolokia2.json")
-    with terminal(
-        QUOTASCOPE, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s"
-    ) as shown:
+    with terminal(QUOTASCOPE, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s") as shown:
         shown.frame_with("carol / spam")
         broker.close()
         shown.frame_with("sources up 0/1", "cannot be read")

@@ -165,9 +165,7 @@ def python_fetch(config: dict[str, Any], topic: str) -> None:
             seen += sum(len(found) for found in consumer.poll(200).values())
 
 
-SIDES = pytest.mark.parametrize(
-    ("side", "request_name"), [("write", "Produce"), ("read", "FetchConsumer")]
-)
+SIDES = pytest.mark.parametrize(("side", "request_name"), [("write", "Produce"), ("read", "FetchConsumer")])
 
 
 @SIDES
@@ -214,22 +212,18 @@ def test_kafka_python_is_counted_exactly(
     close_to_the_broker(kafka, request_name, before, totals, exact=side == "write")
 
 
-def close_to_the_broker(
-    kafka: Cluster, request: str, before: float, totals: ClientTotals, *, exact: bool
-) -> None:
+def close_to_the_broker(kafka: Cluster, request: str, before: float, totals: ClientTotals, *, exact: bool) -> None:
     """The broker counts in whole ms, too, so that the sums are equal; of fetches it may have answered one more."""
     missing = 0 if exact else totals.longest_ms
 
     def look() -> None:
         counted = broker_ms(kafka, request) - before
-        assert totals.throttled_ms - 0.5 <= counted <= totals.throttled_ms + missing + 0.5  # fmt: skip
+        assert totals.throttled_ms - 0.5 <= counted <= totals.throttled_ms + missing + 0.5
 
     eventually(look, seconds=10)
 
 
-def test_a_client_that_runs_can_be_watched(
-    kafka: Cluster, traffic: Traffic, client_id: str, told: Told
-) -> None:
+def test_a_client_that_runs_can_be_watched(kafka: Cluster, traffic: Traffic, client_id: str, told: Told) -> None:
     """From then on every response counts, and the client's own metrics have the sum."""
     account = ThrottleAccount()
     topic = traffic.topic()

@@ -33,7 +33,10 @@ PUBLIC = ("create_topics", "delete_topics", "create_partitions")
 def test_the_library_still_has_what_is_overridden(name: str) -> None:
     """A version of kafka-python without this inside breaks the client: pin another one, or change it."""
     library = getattr(kafka.KafkaAdminClient, name)
-    assert "self._manager.run(self._send_request_to_controller, request, response_errors, raise_errors)" in inspect.getsource(library)  # fmt: skip
+    assert (
+        "self._manager.run(self._send_request_to_controller, request, response_errors, raise_errors)"
+        in inspect.getsource(library)
+    )
     theirs = list(inspect.signature(library).parameters)
     ours = list(inspect.signature(getattr(ThrottleAwareAdmin, name)).parameters)
     assert ours == [*theirs, "retry_on_quota_violation"]
@@ -63,22 +66,15 @@ class Scripted(ThrottleAwareAdmin):
         throttle_ms, codes = event
         self._answered = (7, throttle_ms)
         topic = CreateTopicsResponse.CreatableTopicResult
-        topics = [
-            topic(name=name, error_code=code, error_message=None)
-            for name, code in codes.items()
-        ]
-        return CreateTopicsResponse(
-            version=7, throttle_time_ms=throttle_ms, topics=topics
-        )
+        topics = [topic(name=name, error_code=code, error_message=None) for name, code in codes.items()]
+        return CreateTopicsResponse(version=7, throttle_time_ms=throttle_ms, topics=topics)
 
 
 NewTopic: Any = vars(kafka.admin)["NewTopic"]
 NEW_TOPIC = [NewTopic(name, 1, 1) for name in ("a", "b")]
 
 
-@pytest.mark.parametrize(
-    "topics", [["a", "b"], {"a": {}, "b": {"num_partitions": 3}}, NEW_TOPIC]
-)
+@pytest.mark.parametrize("topics", [["a", "b"], {"a": {}, "b": {"num_partitions": 3}}, NEW_TOPIC])
 def test_only_what_was_refused_is_sent_again(topics: Any) -> None:
     """In each of the shapes that the library takes; the other result stands."""
     admin = Scripted((1, {"a": 0, "b": 89}), (0, {"b": 0}))
@@ -134,19 +130,13 @@ class Deleting(Scripted):
             return DeleteTopicsResponse(
                 version=6,
                 throttle_time_ms=throttle_ms,
-                responses=[
-                    deleted(name=name, error_code=code, error_message=None)
-                    for name, code in codes.items()
-                ],
+                responses=[deleted(name=name, error_code=code, error_message=None) for name, code in codes.items()],
             )
         extended = CreatePartitionsResponse.CreatePartitionsTopicResult
         return CreatePartitionsResponse(
             version=3,
             throttle_time_ms=throttle_ms,
-            results=[
-                extended(name=name, error_code=code, error_message=None)
-                for name, code in codes.items()
-            ],
+            results=[extended(name=name, error_code=code, error_message=None) for name, code in codes.items()],
         )
 
 
@@ -242,7 +232,7 @@ def test_a_refusal_is_ours_as_well() -> None:
         outcomes.entries({"a": THROTTLED}, raise_errors=True)
     refusal = caught.value
     assert isinstance(refusal, MutationThrottled)
-    assert (refusal.throttle_time_ms, refusal.errno, refusal.retriable) == (1_340, 89, True)  # fmt: skip
+    assert (refusal.throttle_time_ms, refusal.errno, refusal.retriable) == (1_340, 89, True)
     assert "wait 1340 ms" in str(refusal)
 
 

@@ -44,9 +44,7 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
         admin.delete_topics(names, raise_errors=False)
 
 
-def pure_python(
-    kafka: Cluster, client_id: str, account: ThrottleAccount
-) -> kafka_python.ThrottleAwareAdmin:
+def pure_python(kafka: Cluster, client_id: str, account: ThrottleAccount) -> kafka_python.ThrottleAwareAdmin:
     """Carol."""
     return kafka_python.ThrottleAwareAdmin(
         account,
@@ -59,9 +57,7 @@ def pure_python(
     )
 
 
-def librdkafka(
-    kafka: Cluster, client_id: str, account: ThrottleAccount
-) -> confluent.ThrottleAwareAdmin:
+def librdkafka(kafka: Cluster, client_id: str, account: ThrottleAccount) -> confluent.ThrottleAwareAdmin:
     """Carol."""
     config = {
         "bootstrap.servers": kafka.sasl,
@@ -94,7 +90,7 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
         caplog.at_level(logging.WARNING, "kafka.net.connection"),
         closing(pure_python(kafka, client_id, account)) as admin,
     ):
-        created = admin.create_topics(dict.fromkeys(names, shape), wait_for_metadata=True)  # fmt: skip
+        created = admin.create_topics(dict.fromkeys(names, shape), wait_for_metadata=True)
         assert [each["error_code"] for each in created["topics"]] == [0] * TOPICS
         counted = account.totals()[0].quota_retries
         assert counted > 0
@@ -114,24 +110,18 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
     assert totals.quota_retries > counted
 
 
-def test_kafka_python_tells_the_wait_to_who_will_not_wait(
-    kafka: Cluster, client_id: str, names: list[str]
-) -> None:
+def test_kafka_python_tells_the_wait_to_who_will_not_wait(kafka: Cluster, client_id: str, names: list[str]) -> None:
     """Without retries, and when the time is over, the error has what is left of the throttle."""
     account = ThrottleAccount()
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with closing(pure_python(kafka, client_id, account)) as admin:
         with pytest.raises(kafka_python.QuotaExceeded) as caught:
-            admin.create_topics(
-                dict.fromkeys(names, shape), retry_on_quota_violation=False
-            )
+            admin.create_topics(dict.fromkeys(names, shape), retry_on_quota_violation=False)
         assert caught.value.throttle_time_ms == account.totals()[0].longest_ms > 0
     told_ms = account.totals()[0].longest_ms
     with closing(pure_python(kafka, client_id, account)) as admin:
         with pytest.raises(kafka_python.QuotaExceeded) as late:
-            admin.create_partitions(
-                dict.fromkeys(names[:1], 2 * PARTITIONS), timeout_ms=200
-            )
+            admin.create_partitions(dict.fromkeys(names[:1], 2 * PARTITIONS), timeout_ms=200)
         assert late.value.throttle_time_ms < told_ms
     assert account.totals()[0].quota_retries == 0
 
@@ -139,15 +129,11 @@ def test_kafka_python_tells_the_wait_to_who_will_not_wait(
 def versions(kafka: Cluster, request: str) -> set[int]:
     """In which versions the broker was asked for it so far."""
     bean = f"kafka.network:type=RequestMetrics,name=RequestsPerSec,request={request},*"
-    (item,) = agent.ask(
-        kafka.brokers[0].agents.jolokia, [{"type": "read", "mbean": bean}]
-    )
+    (item,) = agent.ask(kafka.brokers[0].agents.jolokia, [{"type": "read", "mbean": bean}])
     return {int(name.rpartition("version=")[2]) for name in item["value"]}
 
 
-def test_librdkafka_is_never_refused(
-    kafka: Cluster, client_id: str, names: list[str]
-) -> None:
+def test_librdkafka_is_never_refused(kafka: Cluster, client_id: str, names: list[str]) -> None:
     """It asks in versions without error 89: everything is done at once, and the throttle that follows is counted."""
     account = ThrottleAccount()
     admin = librdkafka(kafka, client_id, account)
@@ -168,9 +154,7 @@ def test_librdkafka_is_never_refused(
         assert min(versions(kafka, request)) < first
 
 
-def test_librdkafka_tells_errors_as_ever(
-    kafka: Cluster, client_id: str, names: list[str]
-) -> None:
+def test_librdkafka_tells_errors_as_ever(kafka: Cluster, client_id: str, names: list[str]) -> None:
     """Of topics that exist, and of wrong arguments."""
     admin = librdkafka(kafka, client_id, ThrottleAccount())
     topic = [NewTopic(names[0], 1, 1)]

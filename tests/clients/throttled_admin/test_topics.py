@@ -79,11 +79,11 @@ def test_made_as_asked_for() -> None:
     shape = TopicShape(partitions=6, configs={"retention.ms": "1"})
     assert created(library, shape) == TopicFound(partitions=6, replication_factor=3)
     ((asked, options),) = library.asked
-    assert asked == {"log": {"num_partitions": 6, "replication_factor": -1, "configs": {"retention.ms": "1"}}}  # fmt: skip
+    assert asked == {"log": {"num_partitions": 6, "replication_factor": -1, "configs": {"retention.ms": "1"}}}
     assert options == {"timeout_ms": 60_000, "raise_errors": False}
 
 
-@pytest.mark.parametrize("answer", [{"num_partitions": -1, "replication_factor": -1}, {}])  # fmt: skip
+@pytest.mark.parametrize("answer", [{"num_partitions": -1, "replication_factor": -1}, {}])
 def test_what_the_answer_withholds(answer: dict[str, int]) -> None:
     """Who may not see configurations is told -1, an old cluster tells nothing: then it is what was asked for."""
     found = created(Library(answer), TopicShape(partitions=6))
@@ -109,9 +109,7 @@ def test_somebody_else_was_quicker() -> None:
         (errors.UnsupportedVersionError("no"), AdminRequestFailed, "error 35"),
     ],
 )  # fmt: skip
-def test_errors_say_what_to_do(
-    answer: Any, error: type[ClientError], said: str
-) -> None:
+def test_errors_say_what_to_do(answer: Any, error: type[ClientError], said: str) -> None:
     """Those of an answer, and those of the connection."""
     with pytest.raises(error, match=said):
         created(Library(answer))

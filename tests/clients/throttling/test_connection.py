@@ -144,9 +144,7 @@ def test_the_least_loaded_node_is_not_a_throttled_one() -> None:
         ),
     ],
 )
-def test_metrics_are_named_as_kafkas(
-    kind: ClientKind, prefix: str, average: str, about: str
-) -> None:
+def test_metrics_are_named_as_kafkas(kind: ClientKind, prefix: str, average: str, about: str) -> None:
     """Bean, attribute and description are those of the Java clients."""
     sensor = throttle_time_sensor(Registry(), kind, "X", NOW_MS)
     first, second = (metric.name for metric in sensor.metrics())

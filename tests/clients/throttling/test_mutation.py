@@ -64,7 +64,7 @@ def test_an_error_without_a_reason_says_so() -> None:
     """Not every response explains itself."""
     creation = call("a")
     creation.answered({"a": ApiError(37)}, 0, NOW_MS)
-    assert str(creation.results["a"]) == "CREATE_TOPICS failed (error 37): no reason given"  # fmt: skip
+    assert str(creation.results["a"]) == "CREATE_TOPICS failed (error 37): no reason given"
 
 
 def test_a_topic_left_out_waits_for_those_tried_again() -> None:
@@ -101,9 +101,7 @@ def test_a_negative_timeout_is_none_at_all() -> None:
 
 
 @pytest.mark.parametrize(("waited_ms", "left_ms"), [(600, 400), (1_000, 0), (5_000, 0)])
-def test_a_timeout_tells_what_is_left_of_the_throttle(
-    waited_ms: int, left_ms: int
-) -> None:
+def test_a_timeout_tells_what_is_left_of_the_throttle(waited_ms: int, left_ms: int) -> None:
     """Counted from when the refusal came in, and never below zero."""
     creation = call("a", timeout_ms=100)
     creation.answered({"a": REFUSED}, 1_000, NOW_MS + 100)
@@ -192,9 +190,7 @@ def test_a_message_from_the_broker_stays_one_line() -> None:
 )
 def test_a_backoff_is_spread(spread: float, waits: list[int]) -> None:
     """As Kafka's `ExponentialBackoff` does it: a fifth up or down, and never over the longest."""
-    creation = MutationCall(
-        "CREATE_TOPICS", ["a"], NOW_MS, RetryOptions(spread=lambda: spread)
-    )
+    creation = MutationCall("CREATE_TOPICS", ["a"], NOW_MS, RetryOptions(spread=lambda: spread))
     found = []
     for _ in waits:
         creation.failed(LOST, NOW_MS, retriable=True)

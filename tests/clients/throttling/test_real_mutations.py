@@ -71,9 +71,7 @@ class Admin:
             )
             for topic in topics
         ]
-        request = CreateTopicsRequest(
-            topics=wanted, timeout_ms=timeout_ms, validate_only=False
-        )
+        request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms, validate_only=False)
         return self._send(request, "topics")
 
     def delete(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
@@ -86,9 +84,7 @@ class Admin:
         """End the connection."""
         self._admin.close()
 
-    def _send(
-        self, request: CreateTopicsRequest | DeleteTopicsRequest, topics: str
-    ) -> MutationAnswer[str]:
+    def _send(self, request: CreateTopicsRequest | DeleteTopicsRequest, topics: str) -> MutationAnswer[str]:
         sent_at = time.monotonic()
         try:
             response = private_send(self._admin, request)
@@ -98,8 +94,7 @@ class Admin:
             version=request.API_VERSION,
             throttle_time_ms=response["throttle_time_ms"],
             results={
-                topic["name"]: ApiError(topic["error_code"], topic["error_message"])
-                for topic in response[topics]
+                topic["name"]: ApiError(topic["error_code"], topic["error_message"]) for topic in response[topics]
             },
         )
         self.exchanges.append(Exchange(sent_at, time.monotonic(), answer))
@@ -111,15 +106,13 @@ def limited(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Admin]
     """Carol with a client id of her own, and so a bucket that is full; it refills slowly."""
     name, canary = (f"{role}-{uuid.uuid4().hex[:12]}" for role in ("creator", "canary"))
     limit = {"controller_mutation_rate": RATE}
-    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))  # fmt: skip
+    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))
 
     def applied() -> None:
         answer = traffic.mutate("carol", canary, 1_000, validate_only=True)
         assert answer.error == 89
 
-    eventually(
-        applied
-    )  # the controller has taken over both limits, which were set together
+    eventually(applied)  # the controller has taken over both limits, which were set together
     with closing(Admin(kafka, name)) as admin:
         yield admin
 
@@ -143,9 +136,7 @@ def exist(kafka: Cluster, wanted: AbstractSet[str], names: list[str]) -> None:
     eventually(look)
 
 
-def test_all_topics_are_created_at_the_pace_of_the_quota(
-    kafka: Cluster, limited: Admin, names: list[str]
-) -> None:
+def test_all_topics_are_created_at_the_pace_of_the_quota(kafka: Cluster, limited: Admin, names: list[str]) -> None:
     """
     Every topic exists in the end, no request went out before its time, and none had to wait in vain.
 
@@ -165,9 +156,7 @@ def test_all_topics_are_created_at_the_pace_of_the_quota(
         assert after.throttle <= admitted * PARTITIONS / RATE
 
 
-def test_a_refusal_tells_the_wait_to_who_will_not_wait(
-    kafka: Cluster, limited: Admin, names: list[str]
-) -> None:
+def test_a_refusal_tells_the_wait_to_who_will_not_wait(kafka: Cluster, limited: Admin, names: list[str]) -> None:
     """Without retries what fits into the bucket is created, and the rest knows when to come back."""
     once = RetryOptions(retry_on_quota_violation=False)
     results = mutate(ApiKey.CREATE_TOPICS, names, limited.create, options=once)
@@ -182,9 +171,7 @@ def test_a_refusal_tells_the_wait_to_who_will_not_wait(
     assert 0 < len(refused) < len(names)
 
 
-def test_a_timeout_leaves_the_rest_of_the_throttle(
-    limited: Admin, names: list[str]
-) -> None:
+def test_a_timeout_leaves_the_rest_of_the_throttle(limited: Admin, names: list[str]) -> None:
     """A call that may not take as long as its throttle fails for what was refused, before it is sent again."""
     hurried = RetryOptions(timeout_ms=100)
 

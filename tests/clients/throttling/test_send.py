@@ -22,9 +22,7 @@ Event = ClientError | tuple[int, dict[str, ApiError | None]]
 class Broker:
     """Answers with what a test lays down, in a time that passes only where somebody waits for it."""
 
-    def __init__(
-        self, *events: Event, version: int = 7, answers_in_ms: int = 0
-    ) -> None:
+    def __init__(self, *events: Event, version: int = 7, answers_in_ms: int = 0) -> None:
         self.now_ms = NOW_MS
         self.asked: list[tuple[int, tuple[str, ...], int]] = []
         """When, for which topics, with which timeout."""
@@ -48,11 +46,9 @@ class Broker:
         if isinstance(event, ClientError):
             raise event
         throttle_ms, results = event
-        return MutationAnswer(version=self._version, throttle_time_ms=throttle_ms, results=results)  # fmt: skip
+        return MutationAnswer(version=self._version, throttle_time_ms=throttle_ms, results=results)
 
-    def create(
-        self, *topics: str, **options: Unpack[Options]
-    ) -> dict[str, ClientError | None]:
+    def create(self, *topics: str, **options: Unpack[Options]) -> dict[str, ClientError | None]:
         """Create topics here."""
         return dict(
             mutate(

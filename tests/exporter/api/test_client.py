@@ -79,9 +79,7 @@ def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> 
     for node, real in zip(found.nodes, shown.nodes, strict=True):
         assert (node.broker, node.quota_callback) == (real.broker, real.quota_callback)
         assert node.delay_queue_size == real.delay_queue_size
-        assert node.connections.ips == {
-            ip: LimitedRate(rate=of.rate) for ip, of in real.connections.ips.items()
-        }
+        assert node.connections.ips == {ip: LimitedRate(rate=of.rate) for ip, of in real.connections.ips.items()}
     there, here = shown.limits, found.limits
     assert there is not None
     assert here is not None
@@ -170,11 +168,7 @@ def test_a_burst_is_that_of_the_better_known_limit() -> None:
     """Else the tokens of a bucket would be compared with the size that it had under another limit."""
     mutation = QuotaType.CONTROLLER_MUTATION
     rules = {mutation: QuotaRules({QuotaEntity("alice"): 2.0})}
-    shown = snapshot(
-        usage(
-            quota_type=mutation, tokens=11.0, limit=5.0, burst_tokens=55.0, of=limits()
-        )
-    )
+    shown = snapshot(usage(quota_type=mutation, tokens=11.0, limit=5.0, burst_tokens=55.0, of=limits()))
     found = read_back(shown, limits(rules=rules, nodes={"1": NodeSettings()}))
     assert found.measured[0].entity.burst_tokens == 22.0
     assert found.measured[0].burst_used == 0.5
@@ -186,9 +180,7 @@ def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) 
     rules = QuotaRules({QuotaEntity(f"u{n}"): 1.0 for n in range(9)})
     known = limits(rules={QuotaType.PRODUCE: rules})
     many = (usage(user=f"u{n}", usage=float(n), of=known, limit=1.0) for n in range(9))
-    found, findings = observed(
-        encoded(snapshot_document(snapshot(*many, limits=known)))
-    )
+    found, findings = observed(encoded(snapshot_document(snapshot(*many, limits=known))))
     assert [each.code for each in findings] == ["api_entities_cut", "api_rules_cut"]
     assert "2 of its 9 entities" in findings[0].text
     assert found.limits is None
@@ -245,9 +237,7 @@ def test_a_newer_exporter_can_send_more() -> None:
     assert [each.usage for each in found.measured] == [1.0]
 
 
-@pytest.mark.parametrize(
-    ("status", "reason"), [("404 Not Found", "has to be upgraded"), ("200 OK", "")]
-)
+@pytest.mark.parametrize(("status", "reason"), [("404 Not Found", "has to be upgraded"), ("200 OK", "")])
 async def test_an_exporter_is_asked_over_http(status: str, reason: str) -> None:
     """One of an older release has nothing at this path."""
     body = encoded(snapshot_document(snapshot(usage(usage=1.0))))
@@ -276,9 +266,7 @@ def test_the_path_may_be_left_out(given_url: str, url: str) -> None:
     assert snapshot_url(given_url) == url
 
 
-@pytest.mark.parametrize(
-    "url", ["", "q:9749", "ftp://q", "http://", "http://[", "http://u:p@q"]
-)
+@pytest.mark.parametrize("url", ["", "q:9749", "ftp://q", "http://", "http://[", "http://u:p@q"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     """And a password in one, which others could see; it is not repeated."""
     with pytest.raises(ConfigError) as caught:

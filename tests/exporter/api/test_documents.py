@@ -44,9 +44,7 @@ def answer(shown: Snapshot, **given: str) -> dict[str, Any]:
     """The entities for a query, parsed."""
     trails = Trails()
     trails.note(shown)
-    return parsed(
-        entities_document(find_entities(shown, trails, read_query(given), OWNERS))
-    )
+    return parsed(entities_document(find_entities(shown, trails, read_query(given), OWNERS)))
 
 
 def parsed(document: object) -> dict[str, Any]:
@@ -57,9 +55,7 @@ def parsed(document: object) -> dict[str, Any]:
 
 def test_an_entity() -> None:
     """All numbers in base units, all names as the labels of the metrics."""
-    slow = usage(
-        user="zoe", of=limits(), limit=500.0, usage=600.0, throttle_time_seconds=0.5
-    )
+    slow = usage(user="zoe", of=limits(), limit=500.0, usage=600.0, throttle_time_seconds=0.5)
     (entity,) = answer(snapshot(slow))["entities"]
     recent = entity.pop("recent")
     assert entity == {
@@ -126,9 +122,7 @@ def test_owners() -> None:
 
 def test_mutations() -> None:
     """With tokens and burst."""
-    broke = usage(
-        QuotaType.CONTROLLER_MUTATION, limit=1.0, tokens=-1.0, burst_tokens=10.0
-    )
+    broke = usage(QuotaType.CONTROLLER_MUTATION, limit=1.0, tokens=-1.0, burst_tokens=10.0)
     (entity,) = answer(snapshot(broke))["entities"]
     assert (entity["tokens"], entity["burst_tokens"]) == (-1.0, 10.0)
     assert (entity["burst_used"], entity["usage"], entity["rule"]) == (1.1, None, None)
@@ -205,9 +199,7 @@ def test_rules_of_clients_and_addresses() -> None:
     assert (unknown["limits_known"], unknown["rules"]) == (False, [])
 
 
-def explained(
-    shown: Snapshot, user: str | None, client_id: str | None, **given: str
-) -> dict[str, Any]:
+def explained(shown: Snapshot, user: str | None, client_id: str | None, **given: str) -> dict[str, Any]:
     """The explanation of a user and client-id, parsed."""
     trails, episodes = Trails(), Episodes()
     trails.note(shown)
@@ -234,9 +226,7 @@ def test_an_explanation_has_what_is_measured_under_it() -> None:
     assert entity["history"]["utilization"][-2:] == [None, 0.9]
     assert entity["history"]["throttle_time_seconds"][-1] == 0.1
     assert entity["history"]["times"][-1] == NOW - NOW % 15
-    assert entity["episodes"] == [
-        {"began_at": NOW, "ended_at": None, "longest_seconds": 0.1}
-    ]
+    assert entity["episodes"] == [{"began_at": NOW, "ended_at": None, "longest_seconds": 0.1}]
     unknown = explained(snapshot(slow, limits=None), "alice", None)
     assert (unknown["limits_known"], unknown["quotas"]) == (False, [])
     assert len(unknown["entities"]) == 1
@@ -299,16 +289,16 @@ def test_runbooks_in_parts() -> None:
     texts = {f"Alert{number}": f"# {number}" for number in range(3)}
     first = parsed(runbooks_document(texts, read_query({"size": "2"})))
     assert (first["total"], first["next"]) == (3, "?offset=2&size=2")
-    assert first["runbooks"][0] == {"alert": "Alert0", "path": "runbooks/Alert0", "text": "# 0"}  # fmt: skip
+    assert first["runbooks"][0] == {"alert": "Alert0", "path": "runbooks/Alert0", "text": "# 0"}
     last = parsed(runbooks_document(texts, read_query({"size": "2", "offset": "2"})))
-    assert ([each["alert"] for each in last["runbooks"]], last["next"]) == (["Alert2"], None)  # fmt: skip
+    assert ([each["alert"] for each in last["runbooks"]], last["next"]) == (["Alert2"], None)
 
 
 def test_answers_are_as_openapi_describes_them() -> None:
     """Every answer, with everything that can be null or absent, and every parameter is read."""
     described = parsed(openapi())
     known = limits()
-    bucket = usage(QuotaType.CONTROLLER_MUTATION, "zoe", limit=1.0, tokens=-1.0, burst_tokens=10.0)  # fmt: skip
+    bucket = usage(QuotaType.CONTROLLER_MUTATION, "zoe", limit=1.0, tokens=-1.0, burst_tokens=10.0)
     busy = usage(of=known, usage=900.0, limit=1000.0, throttle_time_seconds=0.1)
     node = NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: 3.0})
     for shown in (
@@ -327,7 +317,7 @@ def test_answers_are_as_openapi_describes_them() -> None:
         assert {f"/api/v1/{name}" for name in answers} == set(described["paths"])
         for name, given in answers.items():
             ok = described["paths"][f"/api/v1/{name}"]["get"]["responses"]["200"]
-            schema = {**ok["content"]["application/json"]["schema"], "components": described["components"]}  # fmt: skip
+            schema = {**ok["content"]["application/json"]["schema"], "components": described["components"]}
             jsonschema.Draft202012Validator(schema).validate(given)
             missing = set(schema_of(schema)["properties"]) ^ set(given)
             assert missing == set()
@@ -395,9 +385,7 @@ def test_every_documented_field_exists(section: str) -> None:
         "Health": {*state, *state["findings"][0]},
     }
     text = Path("docs/api.md").read_text().split(f"\n## {section}\n")[1]
-    (table,) = re.findall(
-        r"\n\| field.*\n\|---.*\n((?:\|.*\n)+)", text.split("\n## ")[0]
-    )
+    (table,) = re.findall(r"\n\| field.*\n\|---.*\n((?:\|.*\n)+)", text.split("\n## ")[0])
     first = [line.split("|")[1] for line in table.splitlines()]
     fields = set(re.findall(r"`(\w+)`", " ".join(first)))
     assert fields

@@ -80,13 +80,11 @@ async def test_process_is_shown_as_the_operating_system_knows_it() -> None:
     """CPU, memory, descriptors and start are those of this process, and names are Prometheus's."""
     async with exporter_of(config(), [ScriptedSource()]) as exporter:
         process = (await exporter.snapshot()).process
-    assert process.keys() == {
-        family.name for family in families() if family.name.startswith("process_")
-    }
+    assert process.keys() == {family.name for family in families() if family.name.startswith("process_")}
     assert 0 < process["process_start_time_seconds"] < time.time()
     assert process["process_cpu_seconds_total"] > 0
-    assert 20e6 < process["process_resident_memory_bytes"] < process["process_virtual_memory_bytes"]  # fmt: skip
-    assert 2 < process["process_open_fds"] <= process["process_max_fds"]  # fmt: skip
+    assert 20e6 < process["process_resident_memory_bytes"] < process["process_virtual_memory_bytes"]
+    assert 2 < process["process_open_fds"] <= process["process_max_fds"]
 
 
 async def test_requests_under_way_are_answered_before_the_end() -> None:
@@ -166,17 +164,12 @@ async def test_maxima_are_the_same_for_every_scraper() -> None:
     }
     source = ScriptedSource()
     source.table = rates("1", {"alice": 0.0})
-    ratio = (
-        'kafka_quota_utilization_max_ratio{broker="1",client_id="",'
-        'quota_type="produce",user="alice"}'
-    )
+    ratio = 'kafka_quota_utilization_max_ratio{broker="1",client_id="",quota_type="produce",user="alice"}'
 
     def produced(amount: float) -> None:
         source.table.values[0] = amount
 
-    async with exporter_of(
-        Config.model_validate(given), [source], ScriptedLimits()
-    ) as it:
+    async with exporter_of(Config.model_validate(given), [source], ScriptedLimits()) as it:
         metrics = f"{it.url}/metrics"
         produced(900.0)
         await it.snapshot()  # as the sampler does
@@ -198,9 +191,7 @@ class Switching:
         self.finders = {"kafka": ScriptedFinder("kafka", target("c:1", 3))}
         self.given = {**config().model_dump(include={"server"}), **given}
 
-    def parts(
-        self, sources: str, limits: str = "", finders: tuple[Any, ...] = (), **more: Any
-    ) -> Parts:
+    def parts(self, sources: str, limits: str = "", finders: tuple[Any, ...] = (), **more: Any) -> Parts:
         """Parts of these names, under the configuration with these changes."""
         settings = Config.model_validate({**self.given, **more})
         return Parts(
@@ -257,15 +248,17 @@ async def test_owners_change_with_the_configuration() -> None:
 async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
     """With the configuration, within the patterns of what may be shown; without shadows, a scrape is what it was, to the byte."""
     file = tmp_path / "shadow.yaml"
-    file.write_text("candidates: [{name: low, quotas: [{user: <default>, producer_byte_rate: 3}]}]")  # fmt: skip
+    file.write_text("candidates: [{name: low, quotas: [{user: <default>, producer_byte_rate: 3}]}]")
     world = Switching(collection={"max_age_seconds": 0})
     world.sources["a"].table = rates("1", {"alice": 9.0, "bob": 6.0})
     plain = world.parts("a", "first")
     shown: dict[str, Any] = {"shadow": {"file": file}}
-    with_shadow = replace(world.parts("a", "first", **shown), shadows=read_shadows(file))  # fmt: skip
-    hidden = replace(world.parts("a", "first", **shown, cardinality={"exclude_users": ["bob"]}), shadows=with_shadow.shadows)  # fmt: skip
-    throttle = 'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",user="bob"} 11.0'  # fmt: skip
-    both = 'kafka_quota_shadow_throttled_entities{broker="1",quota_type="produce",shadow="low"}'  # fmt: skip
+    with_shadow = replace(world.parts("a", "first", **shown), shadows=read_shadows(file))
+    hidden = replace(
+        world.parts("a", "first", **shown, cardinality={"exclude_users": ["bob"]}), shadows=with_shadow.shadows
+    )
+    throttle = 'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",user="bob"} 11.0'
+    both = 'kafka_quota_shadow_throttled_entities{broker="1",quota_type="produce",shadow="low"}'
     async with world.exporter(plain) as exporter:
         await ready(exporter)
         _, text = await get(f"{exporter.url}/metrics")
@@ -440,9 +433,7 @@ async def test_limits_are_read_again_after_a_defect(
     monkeypatch.setattr(background, "AGAIN_SECONDS", 0.0)
     monkeypatch.setattr(LimitsRefresh, "_succeeded", broken_once())
     with capture_logs() as lines:
-        async with exporter_of(
-            config(), [ScriptedSource()], ScriptedLimits()
-        ) as exporter:
+        async with exporter_of(config(), [ScriptedSource()], ScriptedLimits()) as exporter:
             await ready(exporter)
             while exporter._refresh.limits is None:  # noqa: ASYNC110 - until it is read again
                 await asyncio.sleep(0)

@@ -122,9 +122,9 @@ def test_shadows_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
     assert [candidate.name for candidate in before.shadows] == ["one"]
     assert built(before, shadow={"file": file}).shadows is before.shadows
     assert built(before).shadows == ()
-    file.write_text("candidates:\n- name: two\n  quotas:\n  - {user: alice, producer_byte_rate: -1}")  # fmt: skip
-    with pytest.raises(ConfigError, match=r"shadow\.yaml: line 4: user alice: .*producer_byte_rate"):  # fmt: skip
+    file.write_text("candidates:\n- name: two\n  quotas:\n  - {user: alice, producer_byte_rate: -1}")
+    with pytest.raises(ConfigError, match=r"shadow\.yaml: line 4: user alice: .*producer_byte_rate"):
         built(before, shadow={"file": file})
-    file.write_text(f"grid: [{{user: alice, key: producer_byte_rate, values: {[*range(1, 12)]}}}]")  # fmt: skip
+    file.write_text(f"grid: [{{user: alice, key: producer_byte_rate, values: {[*range(1, 12)]}}}]")
     with pytest.raises(ConfigError, match="11 candidates, but at most 10 shadows"):
         built(before, shadow={"file": file})

@@ -23,9 +23,7 @@ def cardinality(*, maxima: bool = False, **config: Any) -> Cardinality:
     return Cardinality(CardinalityConfig(**config), maxima=maxima)
 
 
-def taken(
-    usages: Iterable[EntityUsage], after: float = 0.0, up: Iterable[str] | None = None
-) -> Snapshot:
+def taken(usages: Iterable[EntityUsage], after: float = 0.0, up: Iterable[str] | None = None) -> Snapshot:
     """A snapshot so many seconds after the first one; the nodes ``up`` have answered, by default those that have entities."""
     usages = tuple(usages)
     brokers = up or sorted({usage.entity.broker for usage in usages})
@@ -56,8 +54,4 @@ def with_maxima(shown: Snapshot) -> Snapshot:
 
 def page(shown: Snapshot) -> dict[tuple[str, Labels], float]:
     """All series but those about the exporter itself."""
-    return {
-        (name, labels): value
-        for name, labels, value in samples(shown, NOW)
-        if not name.startswith("quotascope_")
-    }
+    return {(name, labels): value for name, labels, value in samples(shown, NOW) if not name.startswith("quotascope_")}

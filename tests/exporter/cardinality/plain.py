@@ -36,9 +36,7 @@ class Outcome:
     """What is shown, and what is counted."""
 
     shown: Rows = field(default_factory=list)
-    folded: dict[tuple[Pool, str], Rows] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    folded: dict[tuple[Pool, str], Rows] = field(default_factory=lambda: defaultdict(list))
     entities: Counter[str] = field(default_factory=Counter)
     crowded: dict[Pool, int] = field(default_factory=dict)
 
@@ -68,9 +66,7 @@ class Plain:
     def apply(self, usages: Iterable[EntityUsage], up: set[str], at: float) -> Outcome:
         """What is shown of these usages, when these nodes have answered."""
         outcome = Outcome()
-        pools: dict[Pool, dict[Name, Rows]] = {
-            (tagged, kind): {} for tagged in (False, True) for kind in QuotaType
-        }
+        pools: dict[Pool, dict[Name, Rows]] = {(tagged, kind): {} for tagged in (False, True) for kind in QuotaType}
         for each in usages:
             entity = each.entity
             pool = entity.tags is not None, entity.quota_type
@@ -89,9 +85,7 @@ class Plain:
         outcome: Outcome,
     ) -> None:
         """One pool of identities."""
-        reasons = {
-            name: self.reason(pool, name, rows, at) for name, rows in names.items()
-        }
+        reasons = {name: self.reason(pool, name, rows, at) for name, rows in names.items()}
         candidates = {name: names[name] for name in names if not reasons[name]}
         chosen = self.chosen(pool, candidates, up, at)
         if len(chosen) < len(candidates):
@@ -120,9 +114,7 @@ class Plain:
         )
         for part, (include, exclude) in zip(name, patterns, strict=True):
             included = not include or any(fullmatch(each, part) for each in include)
-            if part and (
-                not included or any(fullmatch(each, part) for each in exclude)
-            ):
+            if part and (not included or any(fullmatch(each, part) for each in exclude)):
                 return "excluded"
         if config.idle_after_seconds is None:
             return ""
@@ -142,17 +134,11 @@ class Plain:
             return rows
         return [replace(each, detailed=False) for each in rows]
 
-    def chosen(
-        self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float
-    ) -> set[Name]:
+    def chosen(self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float) -> set[Name]:
         """The names that are shown."""
         places, most = self.places[pool], self.config.max_entities
         away = [name for name in places if name not in names]
-        returning = {
-            name
-            for name in away
-            if places[name].nodes - up and at - places[name].seen_at < 300
-        }
+        returning = {name for name in away if places[name].nodes - up and at - places[name].seen_at < 300}
         for name in away:
             if name not in returning:
                 del places[name]
@@ -175,13 +161,9 @@ class Plain:
             places[name].nodes = here | (places[name].nodes - up)
         return set(names) if len(names) <= most else places.keys() & names.keys()
 
-    def compete(
-        self, places: dict[Name, Place], outside: list[tuple[Pressure, Name]], at: float
-    ) -> None:
+    def compete(self, places: dict[Name, Place], outside: list[tuple[Pressure, Name]], at: float) -> None:
         """Give places of the weakest to the strongest outside."""
-        for _, holder in sorted(
-            (place.pressure, name) for name, place in places.items()
-        ):
+        for _, holder in sorted((place.pressure, name) for name, place in places.items()):
             if not outside:
                 return
             strength, name = outside[-1]

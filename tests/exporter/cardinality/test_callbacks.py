@@ -37,9 +37,7 @@ def callbacks(*usages: EntityUsage, after: float = 0.0) -> Snapshot:
     )
 
 
-def tagged(
-    tenant: str, amount: float | None, throttle: float = 0.0, broker: str = "1"
-) -> EntityUsage:
+def tagged(tenant: str, amount: float | None, throttle: float = 0.0, broker: str = "1") -> EntityUsage:
     """What a tenant produced."""
     return EntityUsage(
         entity=entity(broker, QuotaType.PRODUCE, (tenant, "gold")),
@@ -89,15 +87,11 @@ def test_what_is_beyond_the_cap_is_one_entity() -> None:
     assert shown.callbacks.crowded == {QuotaType.PRODUCE: 4}
     assert 'quotascope_entities{state="exported"} 2.0' in lines(shown, "quotascope_")
     assert 'quotascope_entities{state="overflow"} 2.0' in lines(shown, "quotascope_")
-    assert 'quotascope_series_dropped{reason="overflow"} 4.0' in lines(
-        shown, "quotascope_"
-    )
+    assert 'quotascope_series_dropped{reason="overflow"} 4.0' in lines(shown, "quotascope_")
 
 
 @given(crowd=crowds(), most=st.integers(1, 4))
-def test_every_series_that_is_not_shown_is_counted(
-    crowd: list[EntityUsage], most: int
-) -> None:
+def test_every_series_that_is_not_shown_is_counted(crowd: list[EntityUsage], most: int) -> None:
     """The page without a cap has as many series more as the counts say."""
     unbounded = [each for each in crowd if OVERFLOW not in (each.entity.tags or ())]
     before = set(page(callbacks(*unbounded)))

@@ -64,10 +64,7 @@ def test_details_above_a_utilization() -> None:
     assert detailed == {"alice": True, "b": False, "c": True, "d": True}
     text = Renderer().render(shown, 0.0).decode()
     assert 'kafka_quota_produce_limit_bytes_per_second{client_id="",user="b"}' in text
-    assert (
-        'kafka_quota_utilization_ratio{broker="1",client_id="",quota_type="produce",user="b"}'
-        not in text
-    )
+    assert 'kafka_quota_utilization_ratio{broker="1",client_id="",quota_type="produce",user="b"}' not in text
 
 
 def test_leaving_details_out_changes_nothing_that_was_joined() -> None:
@@ -94,18 +91,14 @@ def test_a_layout_lasts_while_the_same_rows_are_shown() -> None:
     moved = kept.apply(replace(later, taken_at=NOW + 300)).shown
     assert moved.layout is not shown.layout
     rows = moved.layout.rows_in(shown.layout)
-    assert [moved.layout.entities[row].user for row in flatnonzero(rows >= 0)] == [
-        OVERFLOW
-    ]
+    assert [moved.layout.entities[row].user for row in flatnonzero(rows >= 0)] == [OVERFLOW]
 
 
 @pytest.mark.parametrize(
     ("amounts", "total"),
     [((1e308, 1e308), inf), ((inf, 1.0), inf), ((inf, -inf), None)],
 )
-def test_numbers_that_cannot_be_added_up(
-    amounts: tuple[float, ...], total: float | None
-) -> None:
+def test_numbers_that_cannot_be_added_up(amounts: tuple[float, ...], total: float | None) -> None:
     """What an agent says is no reason to fail, however large."""
     crowd = [usage(user=str(at), usage=each) for at, each in enumerate(amounts)]
     crowd.append(usage(user="shown", throttle_time_seconds=1.0))
@@ -114,10 +107,7 @@ def test_numbers_that_cannot_be_added_up(
 
 def test_counters_are_of_those_that_are_shown() -> None:
     """A sum of counters falls when a member leaves, as if the node had been started again: a fold has none."""
-    crowd = [
-        usage(user=name, usage=float(ord(name)), throttled_requests_total=9.0)
-        for name in "abc"
-    ]
+    crowd = [usage(user=name, usage=float(ord(name)), throttled_requests_total=9.0) for name in "abc"]
     shown = cardinality(max_entities=1).apply(taken(crowd))
     counters = {e.entity.user: e.throttled_requests_total for e in shown.entities}
     assert counters == {"c": 9.0, OVERFLOW: None}

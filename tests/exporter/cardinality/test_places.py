@@ -12,13 +12,10 @@ def room(most: int) -> Cardinality:
     return cardinality(max_entities=most)
 
 
-def shown(
-    bounds: Cardinality, at: float, up: str = "1", /, **amounts: float | EntityUsage
-) -> str:
+def shown(bounds: Cardinality, at: float, up: str = "1", /, **amounts: float | EntityUsage) -> str:
     """The users that are shown when these nodes have answered: of each what it uses is given, or all that is known of it."""
     usages = [
-        usage(user=user, usage=amount) if isinstance(amount, float) else amount
-        for user, amount in amounts.items()
+        usage(user=user, usage=amount) if isinstance(amount, float) else amount for user, amount in amounts.items()
     ]
     return "".join(users(bounds.apply(taken(usages, at, up))))
 

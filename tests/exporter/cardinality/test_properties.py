@@ -109,26 +109,19 @@ def sums(shown: Snapshot) -> dict[tuple[str, str], float]:
 
 @pytest.mark.slow
 @given(moments=st.lists(crowds(), max_size=5), config=configs, seed=st.integers())
-def test_order_does_not_matter(
-    moments: list[list[EntityUsage]], config: dict[str, Any], seed: int
-) -> None:
+def test_order_does_not_matter(moments: list[list[EntityUsage]], config: dict[str, Any], seed: int) -> None:
     """Two exporters that read brokers in another order show the same."""
     one, other = cardinality(**config), cardinality(**config)
     for number, crowd in enumerate(moments):
         mixed = Random(seed).sample(crowd, len(crowd))  # noqa: S311 - hypothesis draws the seed
-        first, second = (
-            kept.apply(taken(usages, 15 * number))
-            for kept, usages in ((one, crowd), (other, mixed))
-        )
+        first, second = (kept.apply(taken(usages, 15 * number)) for kept, usages in ((one, crowd), (other, mixed)))
         assert page(first) == page(second)
         assert first.folds == second.folds
 
 
 @pytest.mark.slow
 @given(crowd=crowds(), config=configs, more=st.integers(1, 20))
-def test_nothing_moves_while_nothing_changes(
-    crowd: list[EntityUsage], config: dict[str, Any], more: int
-) -> None:
+def test_nothing_moves_while_nothing_changes(crowd: list[EntityUsage], config: dict[str, Any], more: int) -> None:
     """The same numbers give the same series, for as long as they stay the same."""
     config.pop("idle_after_seconds", None)
     kept = cardinality(**config)
@@ -186,9 +179,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
             key = (*key_of(each), entity.tags)
             serial = serials.setdefault(key, entity.serial)
             each.entity = replace(entity, serial=serial)
-            if each.reported_utilization is not None and isnan(
-                each.reported_utilization
-            ):
+            if each.reported_utilization is not None and isnan(each.reported_utilization):
                 each.reported_utilization = None  # as columns have it
         moments.append((at, up, there))
         at += draw(st.sampled_from((0.0, 15.0, 15.0, 15.0, 150.0, 299.0, 300.0)))
@@ -212,9 +203,7 @@ def test_what_is_shown_follows_plainly(
         found = [*shown.entities, *shown.shown.tagged]
         alone = [each for each in found if not each.entity.stands_in]
         assert sorted(alone, key=str) == sorted(expected.shown, key=str)
-        assert {fold_of(each) for each in found if each.entity.stands_in} == (
-            expected.folds()
-        )
+        assert {fold_of(each) for each in found if each.entity.stands_in} == (expected.folds())
         folds, callbacks = shown.folds, shown.callbacks
         left = {"overflow": folds.overflow + callbacks.folded}
         left |= {"excluded": folds.excluded, "idle": folds.idle}

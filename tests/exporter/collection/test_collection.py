@@ -35,9 +35,7 @@ async def make() -> AsyncIterator[Make]:
     """Makes collections without limits, and closes them."""
     made: list[Collection] = []
 
-    def collection(
-        *sources: ScriptedSource, max_age: float = LONG, patience: float = LONG
-    ) -> Collection:
+    def collection(*sources: ScriptedSource, max_age: float = LONG, patience: float = LONG) -> Collection:
         made.append(
             Collection(
                 sources,
@@ -101,9 +99,7 @@ async def test_old_snapshot_is_not(make: Make) -> None:
     assert source.reads == 2
 
 
-async def test_age_counts_from_the_start_of_a_read(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_age_counts_from_the_start_of_a_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that took longer to read than they may be old are not given twice."""
     source = ScriptedSource()
     source.answers.clear()
@@ -139,9 +135,7 @@ async def test_scrape_that_goes_away_does_not_end_the_collection_for_others(
     source = ScriptedSource()
     source.answers.clear()
     collection = make(source)
-    leaving, staying = (
-        asyncio.create_task(collection.snapshot(LONG)) for _ in range(2)
-    )
+    leaving, staying = (asyncio.create_task(collection.snapshot(LONG)) for _ in range(2))
     await turn()
     leaving.cancel()
     await turn()
@@ -184,9 +178,7 @@ async def test_source_that_takes_long_is_read_in_the_background(make: Make) -> N
     assert (slow.reads, slow.canceled) == (3, 0)
 
 
-async def test_old_numbers_of_a_source_go(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_old_numbers_of_a_source_go(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two minutes after they were asked for they are not shown any more."""
     source = ScriptedSource()
     collection = make(source, max_age=0)
@@ -340,9 +332,7 @@ async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
         (ZeroDivisionError("oops"), "unexpected ZeroDivisionError: oops"),
     ],
 )
-async def test_failing_source_costs_only_itself(
-    make: Make, error: Exception, told: str
-) -> None:
+async def test_failing_source_costs_only_itself(make: Make, error: Exception, told: str) -> None:
     """Partial data at 3 a.m. beats an empty page; an exception that no source may raise is told like a failure."""
     broken, fine = ScriptedSource("broken", "1"), ScriptedSource("fine", "2")
     broken.error = error

@@ -19,9 +19,7 @@ RULES = {PRODUCE: {QuotaEntity(user): 100.0 for user in "abcd"}}
 Moment = Mapping[str, Mapping[str, float]]
 """How often each user was throttled so far, by node."""
 
-growths = st.fixed_dictionaries(
-    {node: st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)) for node in "12"}
-)
+growths = st.fixed_dictionaries({node: st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)) for node in "12"})
 
 
 @st.composite
@@ -52,10 +50,7 @@ class Exporter:
 
 
 def _beans(counted: Mapping[str, float]) -> Sequence[Numbers]:
-    return [
-        {**entity(PRODUCE, user, usage=float(ord(user))), **_count(user, count)}
-        for user, count in counted.items()
-    ]
+    return [{**entity(PRODUCE, user, usage=float(ord(user))), **_count(user, count)} for user, count in counted.items()]
 
 
 def _count(user: str, count: float) -> Numbers:
@@ -64,9 +59,7 @@ def _count(user: str, count: float) -> Numbers:
 
 
 @given(history=histories(), again=st.integers(1, 2))
-def test_the_same_tables_again_change_nothing(
-    history: list[Moment], again: int
-) -> None:
+def test_the_same_tables_again_change_nothing(history: list[Moment], again: int) -> None:
     """Whoever scrapes next sees the page that is shown without those answers."""
     one, other = Exporter(), Exporter()
     for moment in history:
@@ -77,9 +70,7 @@ def test_the_same_tables_again_change_nothing(
 
 
 @given(history=histories(), early=st.lists(st.sampled_from(("", "1", "2", "12"))))
-def test_sums_are_right_whatever_was_answered_before(
-    history: list[Moment], early: list[str]
-) -> None:
+def test_sums_are_right_whatever_was_answered_before(history: list[Moment], early: list[str]) -> None:
     """In each answer, partial or complete, the shown and the folds together have used what the users of its nodes have."""
     exporter = Exporter()
     for number, moment in enumerate(history):

@@ -135,10 +135,7 @@ def test_no_maximum_is_no_number(amount: float) -> None:
 def test_burst_and_delay_queues() -> None:
     """So do the used part of a burst and the muted connections of a node that is there."""
     bob = usage(MUTATION, "bob", limit=2.0, burst_tokens=20.0, tokens=20.0)
-    nodes = {
-        size: (NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: size}),)
-        for size in (0.0, 7.0, nan)
-    }
+    nodes = {size: (NodeUsage(broker="1", delay_queue_size={QuotaType.PRODUCE: size}),) for size in (0.0, 7.0, nan)}
     keeper = PeakKeeper(WINDOW)
     debt = EntityUsage(entity=bob.entity, tokens=-5.0)
     keeper.update(snapshot(debt, nodes=nodes[7.0]), 0)
@@ -156,9 +153,7 @@ def test_names_that_come_and_go_take_no_memory() -> None:
     keeper = PeakKeeper(WINDOW)
     names = count()
     for at in range(0, 3_000, 5):
-        many = [
-            usage(client_id=str(next(names)), limit=1.0, usage=1.0) for _ in range(10)
-        ]
+        many = [usage(client_id=str(next(names)), limit=1.0, usage=1.0) for _ in range(10)]
         peaks = keeper.update(snapshot(used(10 if at % 60 else 90), *many), at)
         assert peaks.utilization.tolist() == [0.9] + [1.0] * len(many)
     assert len(keeper._utilization._places) <= 10 * (1.25 * WINDOW / 5 + 1) * 4 / 3 + 30

@@ -197,7 +197,7 @@ def test_a_configuration_does_not_change() -> None:
 def test_units_of_time(text: str, seconds: float) -> None:
     """As in Prometheus' own files."""
     assert loaded("kafka.timeout_seconds", text).kafka is not None
-    assert value_at(loaded("kafka.timeout_seconds", text), "kafka.timeout_seconds") == seconds  # fmt: skip
+    assert value_at(loaded("kafka.timeout_seconds", text), "kafka.timeout_seconds") == seconds
 
 
 def test_files_are_where_they_are_looked_for(tmp_path: Path) -> None:
@@ -206,15 +206,13 @@ def test_files_are_where_they_are_looked_for(tmp_path: Path) -> None:
         loaded("otlp.tls", {"ca_file": str(tmp_path / "none.pem")})
 
 
-@pytest.mark.parametrize("given", [(), ("cert_file",), ("key_file",), ("cert_file", "key_file")])  # fmt: skip
-def test_a_receivers_certificate_and_key_need_each_other(
-    tmp_path: Path, given: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("given", [(), ("cert_file",), ("key_file",), ("cert_file", "key_file")])
+def test_a_receivers_certificate_and_key_need_each_other(tmp_path: Path, given: tuple[str, ...]) -> None:
     """Both or neither."""
     (tmp_path / "x.pem").touch()
-    tls = {"ca_file": str(tmp_path / "x.pem")} | dict.fromkeys(given, str(tmp_path / "x.pem"))  # fmt: skip
+    tls = {"ca_file": str(tmp_path / "x.pem")} | dict.fromkeys(given, str(tmp_path / "x.pem"))
     if len(given) == 1:
         with pytest.raises(ConfigError, match="cert_file and key_file need each other"):
             loaded("otlp.tls", tls)
     else:
-        assert value_at(loaded("otlp.tls", tls), "otlp.tls.ca_file") == tmp_path / "x.pem"  # fmt: skip
+        assert value_at(loaded("otlp.tls", tls), "otlp.tls.ca_file") == tmp_path / "x.pem"

@@ -112,9 +112,7 @@ def test_key_that_resembles_nothing_gets_the_list() -> None:
 def test_origin_outside_the_file_is_named() -> None:
     """A wrong flag or variable is called by its own name."""
     flag = Override(place=("server", "port"), value="http", origin="--port")
-    assert problems("server:\n  port: 1\n", [flag]) == [
-        "--port: server.port: expected a whole number, got 'http'"
-    ]
+    assert problems("server:\n  port: 1\n", [flag]) == ["--port: server.port: expected a whole number, got 'http'"]
     assert problems("", QUOTASCOPE_LOG__LEVEL="loud") == [
         "QUOTASCOPE_LOG__LEVEL: log.level: expected 'debug', 'info', 'warning' or 'error', got 'loud'"
     ]
@@ -302,9 +300,7 @@ def test_secrets_are_in_no_representation() -> None:
 def test_keys_are_shown_printable() -> None:
     """YAML can write any character into the name of a header."""
     headers = r'headers: {"a\nb\e[31m": x}'
-    (problem,) = problems(
-        f"sources: [{{dialect: jolokia, url: 'http://a', {headers}}}]"
-    )
+    (problem,) = problems(f"sources: [{{dialect: jolokia, url: 'http://a', {headers}}}]")
     assert problem.isprintable()
 
 

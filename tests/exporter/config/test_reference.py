@@ -47,19 +47,13 @@ def test_every_key_is_there() -> None:
 
 def test_every_key_follows_a_comment() -> None:
     """No setting is left without an explanation."""
-    keys = [
-        index
-        for index, line in enumerate(LINES)
-        if re.match(r"[ #-]*[a-z_]+:( |$)", line)
-    ]
+    keys = [index for index, line in enumerate(LINES) if re.match(r"[ #-]*[a-z_]+:( |$)", line)]
     known = {key for section in sections() for key in section.model_fields}
     bare = [
         LINES[index]
         for index in keys
         if LINES[index].strip(" #-").partition(":")[0] in known
-        and not LINES[index - 1]
-        .lstrip(" #")
-        .startswith(tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+        and not LINES[index - 1].lstrip(" #").startswith(tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
     ]
     assert bare == []
 
@@ -71,9 +65,7 @@ def test_commented_out_keys_are_real() -> None:
     document = parse_document(text, "r", environ)
     with pytest.raises(ConfigError) as caught:
         build_config(document, "r", environ)
-    allowed = re.compile(
-        r"expected a file that is there|exclude each other|has no effect"
-    )
+    allowed = re.compile(r"expected a file that is there|exclude each other|has no effect")
     assert [text for text in caught.value.problems if not allowed.search(text)] == []
 
 

@@ -31,9 +31,7 @@ def issued(end: datetime) -> x509.Certificate:
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(200)])
-async def test_what_is_no_certificate_is_worth_a_look(
-    monkeypatch: pytest.MonkeyPatch, data: bytes
-) -> None:
+async def test_what_is_no_certificate_is_worth_a_look(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     """What a server shows comes from outside: it is reported, not raised."""
 
     async def shown(_: object) -> bytes:
@@ -60,9 +58,7 @@ def test_time_left(left: float, code: str) -> None:
     assert f" {abs(left) / DAY:.0f} " in result.text
 
 
-async def test_servers_and_files_are_looked_at(
-    certificates: Certificates, tmp_path: Path
-) -> None:
+async def test_servers_and_files_are_looked_at(certificates: Certificates, tmp_path: Path) -> None:
     """Whether trusted or not; passwords, keys and servers that do not answer are left out."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificates.server, certificates.server_key)
@@ -72,9 +68,7 @@ async def test_servers_and_files_are_looked_at(
     def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    async with await asyncio.start_server(
-        hang_up, "127.0.0.1", 0, ssl=context
-    ) as server:
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0, ssl=context) as server:
         port = server.sockets[0].getsockname()[1]
         tls = {"cert_file": certificates.client, "key_file": certificates.client_key}
         auth = {"username": "me", "password_file": password}
@@ -99,9 +93,7 @@ async def test_servers_and_files_are_looked_at(
     assert [each.subject for each in results] == subjects
 
 
-async def test_of_authorities_one_is_enough(
-    certificates: Certificates, tmp_path: Path
-) -> None:
+async def test_of_authorities_one_is_enough(certificates: Certificates, tmp_path: Path) -> None:
     """A bundle may hold some that have ended; in a chain none may."""
     ended = issued(datetime(2020, 1, 1, tzinfo=UTC)).public_bytes(Encoding.PEM)
     both = tmp_path / "both.pem"

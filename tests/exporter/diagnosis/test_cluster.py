@@ -101,9 +101,7 @@ def test_each_request_is_made_and_judged() -> None:
 
 def test_missing_permissions_name_the_grant() -> None:
     """The command that mends it stands beside what is missing without it."""
-    missing = PermissionMissing(
-        request="DescribeClientQuotas", operation="DescribeConfigs", username="me"
-    )
+    missing = PermissionMissing(request="DescribeClientQuotas", operation="DescribeConfigs", username="me")
     answers = ClusterAnswers(
         description=described("").description,
         quotas=missing,
@@ -131,9 +129,7 @@ def test_missing_permissions_name_the_grant() -> None:
         (20.0, None, "window_missed"),
     ],
 )
-def test_reads_are_compared_with_the_window(
-    sampled: float | None, scraped: float | None, code: str
-) -> None:
+def test_reads_are_compared_with_the_window(sampled: float | None, scraped: float | None, code: str) -> None:
     """By default eleven samples of a second, the last of which is not full: ten seconds for certain."""
     collection = CollectionConfig(sample_every_seconds=sampled)
     (result,) = windows(ask(ScriptedAdmin()), collection, scraped)

@@ -75,7 +75,7 @@ def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
 def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
     """A broker that restarted has no such bean; an agent that reports no throttle times any more leaves open what it did."""
     slow = usage(throttle_time_seconds=SLOW)
-    for after, ongoing in ((None, False), (replace(slow, throttle_time_seconds=0.0, throttle_known=False), True)):  # fmt: skip
+    for after, ongoing in ((None, False), (replace(slow, throttle_time_seconds=0.0, throttle_known=False), True)):
         episodes = Episodes()
         noted(episodes, 0, slow)
         noted(episodes, 61, *filter(None, [after]))
@@ -85,7 +85,7 @@ def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
 def test_a_clock_that_is_set_back_keeps_lengths() -> None:
     """Nothing waits until the old time has come again."""
     episodes = Episodes()
-    for seconds, throttle in ((3_600, SLOW), (3_615, SLOW), (0, SLOW), (15, ZERO), (61, ZERO)):  # fmt: skip
+    for seconds, throttle in ((3_600, SLOW), (3_615, SLOW), (0, SLOW), (15, ZERO), (61, ZERO)):
         noted(episodes, seconds, usage(throttle_time_seconds=throttle))
     assert times(episodes) == [(-1, 0, 0.5, False)]
 
@@ -94,10 +94,10 @@ def test_memory_is_bounded_and_what_was_lost_is_known() -> None:
     """The oldest that ended go first, and it is known from when on all are there; what does not fit is a gap."""
     episodes = Episodes(most_characters=3 * 410)
     for number in range(5):
-        noted(episodes, 100.0 * number, usage(user=f"u{number}", throttle_time_seconds=SLOW))  # fmt: skip
+        noted(episodes, 100.0 * number, usage(user=f"u{number}", throttle_time_seconds=SLOW))
     assert [each.usage.entity.user for each in episodes] == ["u4", "u3", "u2"]
     assert episodes.since == NOW + 100
-    noted(episodes, 500, *(usage(user=f"v{number}", throttle_time_seconds=SLOW) for number in range(4)))  # fmt: skip
+    noted(episodes, 500, *(usage(user=f"v{number}", throttle_time_seconds=SLOW) for number in range(4)))
     assert len(list(episodes)) == 3
     assert episodes.gaps[-1][1] == NOW + 500
 
@@ -112,9 +112,7 @@ def test_memory_is_bounded_and_what_was_lost_is_known() -> None:
         ((health(), health(up=False, stand_by_of="1")), False),
     ],
 )
-def test_what_was_not_seen_is_known(
-    sources: Sequence[SourceHealth], *, gap: bool
-) -> None:
+def test_what_was_not_seen_is_known(sources: Sequence[SourceHealth], *, gap: bool) -> None:
     """A source that could not be read, or whose numbers are old; adjacent gaps are one."""
     episodes = Episodes()
     assert episodes.since is None
@@ -150,14 +148,29 @@ def test_begin_and_end_are_lines_of_the_log() -> None:
             noted(episodes, 15.0 * step, slow)
         noted(episodes, 100)
     began, ended = lines
-    common = {"quota_type": "produce", "broker": "1", "user": "alice", "client_id": "", "began": "2026-11-21T09:03:00.000+00:00", "longest_throttle_seconds": 0.5, "utilization": 2.0, "limit": 1000.0, "rule": "3 user alice", "log_level": "info"}  # fmt: skip
+    common = {
+        "quota_type": "produce",
+        "broker": "1",
+        "user": "alice",
+        "client_id": "",
+        "began": "2026-11-21T09:03:00.000+00:00",
+        "longest_throttle_seconds": 0.5,
+        "utilization": 2.0,
+        "limit": 1000.0,
+        "rule": "3 user alice",
+        "log_level": "info",
+    }
     assert began == common | {"event": "throttle episode began"}
-    assert ended == common | {"event": "throttle episode ended", "ended": "2026-11-21T09:03:30.000+00:00", "seconds": 30.0}  # fmt: skip
+    assert ended == common | {
+        "event": "throttle episode ended",
+        "ended": "2026-11-21T09:03:30.000+00:00",
+        "seconds": 30.0,
+    }
 
 
 def test_a_storm_does_not_flood_the_log() -> None:
     """Ten thousand entities are sixty lines in a minute, and one that counts the others."""
-    storm = [usage(user=f"u{number}", throttle_time_seconds=SLOW) for number in range(10_000)]  # fmt: skip
+    storm = [usage(user=f"u{number}", throttle_time_seconds=SLOW) for number in range(10_000)]
     episodes = Episodes()
     with capture_logs() as lines:
         for step in range(4):
@@ -177,7 +190,9 @@ def test_no_name_breaks_a_line(log_format: LogFormat) -> None:
     """Neither that of a client nor of a node."""
     stream = io.StringIO()
     configure_logs(LogConfig(format=log_format), stream)
-    noted(Episodes(), 0, *(usage(user=name, client_id=name, broker=name, throttle_time_seconds=SLOW) for name in HOSTILE))  # fmt: skip
+    noted(
+        Episodes(), 0, *(usage(user=name, client_id=name, broker=name, throttle_time_seconds=SLOW) for name in HOSTILE)
+    )
     *lines, last = stream.getvalue().split("\n")
     assert last == ""
     assert len(lines) == len(HOSTILE)

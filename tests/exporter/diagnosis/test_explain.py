@@ -36,9 +36,7 @@ EIGHT = {
 LEVELS = [level for level in Level if level is not Level.NONE]
 
 
-def produce(
-    rules: dict[QuotaEntity, float], user: str = "u", client_id: str = "c"
-) -> Explanation:
+def produce(rules: dict[QuotaEntity, float], user: str = "u", client_id: str = "c") -> Explanation:
     """The explanation of the produce quota."""
     given_limits = limits(rules={QuotaType.PRODUCE: QuotaRules(rules)})
     return explain(given_limits, user, client_id)[0]
@@ -89,9 +87,7 @@ def test_each_quota_type_is_decided_alone() -> None:
             QuotaType.FETCH: QuotaRules({QuotaEntity(None, "c"): 2.0}),
         }
     )
-    found = {
-        each.quota_type: each.decision.level for each in explain(configured, "u", "c")
-    }
+    found = {each.quota_type: each.decision.level for each in explain(configured, "u", "c")}
     assert found == {
         QuotaType.PRODUCE: Level.USER,
         QuotaType.FETCH: Level.CLIENT,

@@ -37,7 +37,7 @@ MUTATIONS = {QuotaType.CONTROLLER_MUTATION: RULE}
 NO_RULES = limits(rules={})
 QUIET = health("b2", dialect="strimzi", hint="widen the allowlist")
 CUSTOM = limits(nodes={"1": NodeSettings(quota_callback_class="org.acme.Quotas")})
-PLUGIN = limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.kafka.quotas.StaticQuotaCallback")})  # fmt: skip
+PLUGIN = limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.kafka.quotas.StaticQuotaCallback")})
 STATIC = {QuotaType.PRODUCE: 50_000.0, QuotaType.FETCH: inf, QuotaType.REQUEST: 200.0}
 BUSY = Columns.of(
     usage(QuotaType.REQUEST, user, client_id, usage=threads, broker=broker)
@@ -124,9 +124,7 @@ LATE = health("b2", late=True, read_at=NOW - 7)
         (reloaded(needs_restart=("server.port",)), "restart_needed only after a restart: server.port."),
     ],
 )  # fmt: skip
-def test_problems_of_a_snapshot_with_an_entity(
-    changes: dict[str, Any], expected: str
-) -> None:
+def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected: str) -> None:
     """Only those, with the evidence in the text."""
     check(diagnose(snapshot(usage(), **changes)), expected)
 
@@ -205,9 +203,7 @@ def agent(name: str | BeanTable | None, **given: Any) -> list[SourceRead]:
         (agent("dialects/kafka_2_0_0.txt", dialect="kafka_2_0_0"), limits(rules=MUTATIONS), "source_read\ndialect_gaps no delay queues"),
     ],
 )  # fmt: skip
-def test_what_an_agent_leaves_out(
-    reads: list[SourceRead], known: Limits | None, expected: str
-) -> None:
+def test_what_an_agent_leaves_out(reads: list[SourceRead], known: Limits | None, expected: str) -> None:
     """By its recorded answer and its dialect; a gap matters when a quota is configured that the dialect cannot show."""
     check(agent_findings(reads, known), expected)
 
@@ -216,9 +212,7 @@ PRODUCE = {QuotaType.PRODUCE: QuotaRules({ALICE: 1000.0})}
 DEFAULTS = {QuotaEntity(DEFAULT): 5.0, QuotaEntity(DEFAULT, DEFAULT): 7.0}
 USED = limits(rules=PRODUCE, connection_limits={})
 NONE = limits(rules={}, connection_limits={})
-OVERRULED = limits(
-    rules={QuotaType.PRODUCE: QuotaRules(DEFAULTS)}, connection_limits={}
-)
+OVERRULED = limits(rules={QuotaType.PRODUCE: QuotaRules(DEFAULTS)}, connection_limits={})
 OWN_RULES = "rules_decide"
 
 
@@ -253,9 +247,7 @@ def test_whether_quotas_are_used(shown: Snapshot, expected: str) -> None:
         ({"a\nb": 9e7, "bob": 1e6, "carol": 1e6}, ["User a b has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."]),
     ],
 )  # fmt: skip
-def test_a_user_with_most_of_the_traffic_is_named(
-    traffic: dict[str, float], expected: list[str]
-) -> None:
+def test_a_user_with_most_of_the_traffic_is_named(traffic: dict[str, float], expected: list[str]) -> None:
     """Where there is much traffic, and three users or more have some; half of it is fetched, and request time is no traffic."""
     halves = [
         usage(kind, user, usage=bytes_a_second / 2)
@@ -264,9 +256,7 @@ def test_a_user_with_most_of_the_traffic_is_named(
     ]
     threads = usage(QuotaType.REQUEST, "busy", usage=9e9)
     found = quota_findings(snapshot(*halves, threads))
-    assert [
-        each.text for each in found if each.code == "one_user_has_traffic"
-    ] == expected
+    assert [each.text for each in found if each.code == "one_user_has_traffic"] == expected
 
 
 def test_a_few_unused_limits_are_named() -> None:
@@ -280,10 +270,7 @@ def test_a_few_unused_limits_are_named() -> None:
 def test_the_worst_counts() -> None:
     """One error makes the whole an error; nothing at all is fine."""
     entries = Catalog.DIALECT_GAPS, Catalog.CHECK_FAILED, Catalog.NO_QUOTA
-    found = [
-        replace(Catalog.RULES_DECIDE.found(), severity=entry.severity)
-        for entry in entries
-    ]
+    found = [replace(Catalog.RULES_DECIDE.found(), severity=entry.severity) for entry in entries]
     assert worst(found) is FindingSeverity.ERROR
     assert worst(found[:1]) is FindingSeverity.NOTE
     assert worst([]) is FindingSeverity.OK
@@ -294,9 +281,7 @@ def test_every_entry_can_be_shown_and_helps(entry: Catalog) -> None:
     """With all its evidence, also when that is hostile; a problem without advice has its reason in the text."""
     templates = f"{entry.text}{entry.advice}"
     parsed = [part for part in Formatter().parse(templates) if part[1]]
-    evidence: dict[str, object] = {
-        str(name): 1.0 if spec else "{x}" for _, name, spec, _ in parsed
-    }
+    evidence: dict[str, object] = {str(name): 1.0 if spec else "{x}" for _, name, spec, _ in parsed}
     subject = evidence.pop("subject", "")
     found = entry.found(subject, **{"check": "any", **evidence})  # type: ignore[arg-type]
     assert found.check

@@ -89,9 +89,7 @@ def test_a_sum_is_listed_once() -> None:
     """As the user, not again as each of the user's clients; other users are listed as well."""
     known = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
     measured = [usage(usage=2.0), known, usage(user="bob", usage=1.0)]
-    old, new = (
-        produce({ALICE: limit, QuotaEntity("bob"): limit}) for limit in (1000.0, 10.0)
-    )
+    old, new = (produce({ALICE: limit, QuotaEntity("bob"): limit}) for limit in (1000.0, 10.0))
     assert names(impacts(old, new, measured)) == [
         ("alice", "", 1000.0, 10.0, False),
         ("bob", "", 1000.0, 10.0, False),
@@ -134,19 +132,14 @@ def test_the_fullest_comes_first() -> None:
     """Who will be throttled is what one wants to know."""
     old = produce({QuotaEntity(DEFAULT): 1000.0})
     new = produce({QuotaEntity(DEFAULT): 500.0})
-    measured = [
-        usage(user=name, usage=value)
-        for name, value in (("a", 1.0), ("b", 600.0), ("c", 50.0))
-    ]
+    measured = [usage(user=name, usage=value) for name, value in (("a", 1.0), ("b", 600.0), ("c", 50.0))]
     assert [each.user for each in impacts(old, new, measured)] == ["b", "c", "a"]
 
 
 users = st.sampled_from(["alice", "bob", DEFAULT])
 clients = st.sampled_from(["app", "web", DEFAULT])
 entities = (
-    st.builds(QuotaEntity, users)
-    | st.builds(QuotaEntity, st.none(), clients)
-    | st.builds(QuotaEntity, users, clients)
+    st.builds(QuotaEntity, users) | st.builds(QuotaEntity, st.none(), clients) | st.builds(QuotaEntity, users, clients)
 )
 rules = st.dictionaries(entities, st.sampled_from([1.0, 2.0, 3.0]), max_size=4)
 
@@ -158,18 +151,14 @@ def test_every_known_client_is_told_of_if_and_only_if_something_changes(
     """A pair that is measured under all its names is missed by nothing that Kafka's precedence decides otherwise."""
     pairs = [(user, client) for user in ("alice", "bob") for client in ("app", "web")]
     known: list[EntityUsage] = [
-        usage(QuotaType.REQUEST, user=user, client_id=client, usage=0.1)
-        for user, client in pairs
+        usage(QuotaType.REQUEST, user=user, client_id=client, usage=0.1) for user, client in pairs
     ]
     before, after = (produce(each).tables()[QuotaType.PRODUCE] for each in (old, new))
     changed = {
         pair
         for pair in pairs
         if before.decide(*pair) != after.decide(*pair)
-        or (
-            before.metric_tags(*pair) != after.metric_tags(*pair)
-            and before.decide(*pair) != NO_RULE
-        )
+        or (before.metric_tags(*pair) != after.metric_tags(*pair) and before.decide(*pair) != NO_RULE)
     }
     found = impacts(produce(old), produce(new), known)
     assert {(each.user, each.client_id) for each in found} == changed
@@ -186,9 +175,7 @@ def test_every_known_client_is_told_of_if_and_only_if_something_changes(
         (QuotaType.CONTROLLER_MUTATION, 1.01e7, True),
     ],
 )
-def test_a_limit_that_is_meant_to_be_out_of_reach(
-    kind: QuotaType, used: float, *, reached: bool
-) -> None:
+def test_a_limit_that_is_meant_to_be_out_of_reach(kind: QuotaType, used: float, *, reached: bool) -> None:
     """1 TB/s, 10,000 threads, 1e9 partitions/s; what a broker measures of all its entities is at most a hundredth of it."""
     new = measure_only(QuotaSet(), QuotaEntity(DEFAULT), [kind.quota_key])
     measured = [
@@ -204,9 +191,7 @@ def test_a_limit_that_is_meant_to_be_out_of_reach(
 
 
 KEY = "connection_creation_rate"
-OLD = QuotaSet(
-    {IpEntity(DEFAULT): {KEY: 10.0}, QuotaEntity("a"): {"request_percentage": 1.0}}
-)
+OLD = QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}, QuotaEntity("a"): {"request_percentage": 1.0}})
 
 
 def node(broker: str, rate: float | None) -> NodeUsage:

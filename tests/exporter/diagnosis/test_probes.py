@@ -61,9 +61,7 @@ def test_clocks_are_compared(off: float, text: str) -> None:
     assert found.code == ("clock_off" if abs(off) > 2 else "clock_agrees")
 
 
-@pytest.mark.parametrize(
-    "date", [None, "", "soon", "Mon, 99 Foo 2026", f"Mon, 01 Jan {10**20} 00:00:00 GMT"]
-)
+@pytest.mark.parametrize("date", [None, "", "soon", "Mon, 99 Foo 2026", f"Mon, 01 Jan {10**20} 00:00:00 GMT"])
 def test_agents_that_send_no_time_are_left_out(date: str | None) -> None:
     """Neither is it wrong, nor known to be right."""
     assert clock_compared("a", date, NOW, NOW) is None
@@ -147,12 +145,8 @@ async def test_a_web_config_file(tmp_path: Path) -> None:
     assert found.code == "port_taken_perhaps"
 
 
-@pytest.mark.parametrize(
-    ("hard", "wanted", "few"), [(64, 512, True), (64, 32, False), (-1, 512, False)]
-)
-async def test_too_few_open_files(
-    monkeypatch: pytest.MonkeyPatch, hard: int, wanted: int, *, few: bool
-) -> None:
+@pytest.mark.parametrize(("hard", "wanted", "few"), [(64, 512, True), (64, 32, False), (-1, 512, False)])
+async def test_too_few_open_files(monkeypatch: pytest.MonkeyPatch, hard: int, wanted: int, *, few: bool) -> None:
     """As many connections as the exporter would have, and how many files those need."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, hard))
     _, *found = await listening(ServerConfig(port=0, max_connections=wanted))

@@ -22,9 +22,7 @@ def by_rule(rules: list[RuleUsage]) -> dict[tuple[Entity, str], RuleUsage]:
 
 def node(broker: str, **ips: float | None) -> NodeUsage:
     """New connections of addresses, named as in Python: `_127_0_0_1`."""
-    rates = {
-        name[1:].replace("_", "."): LimitedRate(rate=rate) for name, rate in ips.items()
-    }
+    rates = {name[1:].replace("_", "."): LimitedRate(rate=rate) for name, rate in ips.items()}
     return NodeUsage(broker=broker, connections=ConnectionUsage(ips=rates))
 
 
@@ -65,12 +63,8 @@ def test_an_address_has_its_own_rule_or_the_default_one() -> None:
         node("1", _10_0_0_1=4.0, _10_0_0_2=1.0),
         node("2", _10_0_0_1=5.0, _10_0_0_3=None),
     )
-    known = limits(
-        rules={}, connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0}
-    )
-    rules = {
-        str(rule.entity): rule for rule in rule_usage(known, snapshot(nodes=nodes))
-    }
+    known = limits(rules={}, connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0})
+    rules = {str(rule.entity): rule for rule in rule_usage(known, snapshot(nodes=nodes))}
     assert rules["ip 10.0.0.1"].hits == (
         IpUsage(broker="2", ip="10.0.0.1", rate=5.0, limit=5.0),
         IpUsage(broker="1", ip="10.0.0.1", rate=4.0, limit=5.0),
@@ -104,9 +98,7 @@ def test_only_rules_of_its_own_type_are_hit() -> None:
 def test_whom_a_rule_hits_may_be_unknown() -> None:
     """Nothing was measured, a callback decides, or only brokers know which address a host has: unknown is not nobody."""
     hosts = limits(connection_limits={"a.example": 5.0, "10.0.0.1": 5.0})
-    hits = {
-        str(rule.entity): rule.hits for rule in rule_usage(hosts, snapshot(usage()))
-    }
+    hits = {str(rule.entity): rule.hits for rule in rule_usage(hosts, snapshot(usage()))}
     assert hits["ip a.example"] is None
     assert hits["ip 10.0.0.1"] == ()
     assert {rule.hits for rule in rule_usage(LIMITS, None)} == {None}

@@ -54,9 +54,7 @@ def test_who_is_shown(show: Show, shown: set[str]) -> None:
 def test_who_may_have_a_limit_is_not_left_out() -> None:
     """An unknown limit is no missing one: without the Admin API, the usual view is not empty."""
     for show, count in ((Show.LIMITED, 1), (Show.NEAR, 0), (Show.ALL, 1)):
-        assert (
-            len(matching(Columns.of([UNKNOWN]).usages, Selection(show=show))) == count
-        )
+        assert len(matching(Columns.of([UNKNOWN]).usages, Selection(show=show))) == count
 
 
 def test_only_those_of_a_type_node_or_name() -> None:
@@ -100,7 +98,7 @@ def test_by_urgency() -> None:
     columns = Columns.of(rows)
     found = in_order(columns.usages, Selection())
     names = [each.entity.user for each in found]
-    assert names == ["slowest", "slow", "far over", "near", "fay", "no usage", "much", "little", "dave"]  # fmt: skip
+    assert names == ["slowest", "slow", "far over", "near", "fay", "no usage", "much", "little", "dave"]
     turned = in_order(columns.usages, Selection(backwards=True))
     assert [each.entity.user for each in turned][:3] == ["dave", "little", "much"]
     assert [*in_order(columns.usages, Selection(), 3)] == found[:3]
@@ -151,15 +149,13 @@ def test_backwards_the_unknown_still_come_last() -> None:
     turned = Selection(order=Order.USED, show=Show.ALL, backwards=True)
     assert users(turned) == ["Alice", "bob", "carol", "erin", "dave"]
     assert users(turned, 2) == ["Alice", "bob"]
-    assert users(Selection(show=Show.ALL, order=Order.NAME, backwards=True), 1) == ["erin"]  # fmt: skip
+    assert users(Selection(show=Show.ALL, order=Order.NAME, backwards=True), 1) == ["erin"]
 
 
 def test_no_more_than_asked_for() -> None:
     """The first few are the same as those of the whole order."""
     everybody = users(Selection(show=Show.ALL))
-    assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [
-        everybody[:most] for most in range(6)
-    ]
+    assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [everybody[:most] for most in range(6)]
 
 
 def test_an_empty_choice() -> None:
@@ -179,9 +175,7 @@ def test_an_empty_choice() -> None:
         (1.5, True, "over", "yellow"),
     ],
 )
-def test_from_eighty_percent_on_it_is_close(
-    used: float, color: str, terminal: str, *, near: bool
-) -> None:
+def test_from_eighty_percent_on_it_is_close(used: float, color: str, terminal: str, *, near: bool) -> None:
     """Documented in docs/page.md; page, terminal and filter agree, and what is throttled is red whatever it uses."""
     full = usage(usage=used * 1000, limit=1000.0)
     assert bool(matching(Columns.of([full]).usages, Selection(show=Show.NEAR))) is near

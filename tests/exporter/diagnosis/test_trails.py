@@ -135,4 +135,4 @@ def test_trails_are_those_of_a_plain_model(
         noted(trails, 10 * step, *(used(ratio, *name) for name, ratio in seen.items()))
         plain.note(step, seen)
     for name in product("abcde", "12"):
-        assert trails.of(used(0.0, *name)) == (plain.of(name, step, 4) if snapshots else [None] * 4)  # fmt: skip
+        assert trails.of(used(0.0, *name)) == (plain.of(name, step, 4) if snapshots else [None] * 4)

@@ -44,9 +44,7 @@ def test_examples_in_docstrings_are_true() -> None:
         (QuotaType.CONTROLLER_MUTATION, 1e6, UNLIMITED, "1000000 mut/s unlimited"),
     ],
 )
-def test_usage_of_limit(
-    quota_type: QuotaType, usage: float | None, limit: float | None, text: str
-) -> None:
+def test_usage_of_limit(quota_type: QuotaType, usage: float | None, limit: float | None, text: str) -> None:
     """Usage and limit share the unit of the larger one; unknown, unlimited and zero are three things."""
     known = limits(rules={}) if limit == UNLIMITED else None
     bound = None if limit == UNLIMITED else limit

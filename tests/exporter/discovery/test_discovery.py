@@ -47,15 +47,11 @@ class ScriptedFinder:
         self.closed = True
 
 
-def following(
-    finders: Sequence[ScriptedFinder], timeout: float = 60.0
-) -> tuple[Roster, Discovery]:
+def following(finders: Sequence[ScriptedFinder], timeout: float = 60.0) -> tuple[Roster, Discovery]:
     """A roster that follows these finders."""
     roster = Roster((), lambda config: ScriptedSource(config.label, config.url))
     common = FoundSourceConfig()
-    return roster, Discovery(
-        finders, [FIXED], common, roster, timeout, clock=lambda: NOW
-    )
+    return roster, Discovery(finders, [FIXED], common, roster, timeout, clock=lambda: NOW)
 
 
 def names(roster: Roster) -> list[str]:
@@ -66,9 +62,7 @@ def names(roster: Roster) -> list[str]:
 async def test_two_discoveries_name_each_address_once() -> None:
     """The same URL or the same name is the same source; a node at two addresses has two."""
     first = ScriptedFinder("kafka", target("a:1", 1), target("fixed:2", 9))
-    second = ScriptedFinder(
-        "file_sd", target("other:1", 1), target("a:1"), target("b:1"), target("fixed:1")
-    )
+    second = ScriptedFinder("file_sd", target("other:1", 1), target("a:1"), target("b:1"), target("fixed:1"))
     roster, discovery = following([first, second])
     await discovery.refresh()
     assert names(roster) == ["a:1", "fixed:2", "other:1", "b:1"]
@@ -113,9 +107,7 @@ async def test_look_that_hangs_is_given_up() -> None:
     """What others find is not held up by it."""
     hanging = ScriptedFinder("kafka")
     hanging.answers.clear()
-    roster, discovery = following(
-        [hanging, ScriptedFinder("file_sd", target("a:1"))], 0.001
-    )
+    roster, discovery = following([hanging, ScriptedFinder("file_sd", target("a:1"))], 0.001)
     await discovery.refresh()
     assert names(roster) == ["a:1"]
     assert discovery.health["kafka"].error == "no answer within 0.001 seconds"
@@ -177,9 +169,7 @@ async def test_another_discovery_goes_on_where_one_ended() -> None:
     await before.refresh()
     finder.error = DiscoveryError("no")
     await before.refresh()
-    after = Discovery(
-        [finder], [FIXED], FoundSourceConfig(), roster, 60.0, clock=lambda: NOW
-    )
+    after = Discovery([finder], [FIXED], FoundSourceConfig(), roster, 60.0, clock=lambda: NOW)
     after.resume(before)
     await roster.settled.wait()
     (health,) = after.health.values()

@@ -78,9 +78,7 @@ async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
         (b'[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "no node id"),
     ],
 )
-async def test_hostile_file_is_told(
-    tmp_path: Path, content: bytes, reason: str
-) -> None:
+async def test_hostile_file_is_told(tmp_path: Path, content: bytes, reason: str) -> None:
     """With its name and the reason, and nothing of it is used."""
     (tmp_path / "a.json").write_bytes(content)
     found, problem = await names(finder(tmp_path))
@@ -100,9 +98,7 @@ async def test_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_json_and_yaml_say_the_same() -> None:
     """Both formats of Prometheus, each target with the labels of its group."""
-    as_json = (
-        '[{"targets": ["a:1", "b:2"], "labels": {"job": "kafka"}}, {"targets": ["c"]}]'
-    )
+    as_json = '[{"targets": ["a:1", "b:2"], "labels": {"job": "kafka"}}, {"targets": ["c"]}]'
     as_yaml = "- targets: [a:1, 'b:2']\n  labels: {job: kafka}\n- targets:\n  - c\n"
     found = parse("x.json", as_json)
     assert found == parse("x.yml", as_yaml)

@@ -12,9 +12,7 @@ from quotascope.exporter.errors import DiscoveryError
 LISTED = "100@listed:9093"
 
 
-def finder(
-    admin: ScriptedAdmin, *listed: str, clock: list[float] | None = None
-) -> KafkaFinder:
+def finder(admin: ScriptedAdmin, *listed: str, clock: list[float] | None = None) -> KafkaFinder:
     """Asks a scripted cluster; ``clock`` holds the time."""
     times = clock or [0.0]
     config = KafkaDiscoveryConfig(

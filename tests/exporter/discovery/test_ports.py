@@ -69,9 +69,7 @@ async def urls(found: PortSearch, *nodes: NodeTarget) -> tuple[list[str], str]:
         ({":5556/metrics": False}, ":5556/metrics"),
     ],
 )
-async def test_likeliest_address_with_values_is_the_agents(
-    answering: dict[str, bool], chosen: str
-) -> None:
+async def test_likeliest_address_with_values_is_the_agents(answering: dict[str, bool], chosen: str) -> None:
     """One without values may be of another program, and is taken only where there is no better one."""
     hosts = {f"http://b{end}": agent(values=full) for end, full in answering.items()}
     asked: list[str] = []
@@ -93,9 +91,11 @@ async def test_each_port_says_why_nothing_is_found() -> None:
     nodes = [node(1, "b"), node(2, "c"), node(3, "d")]
     found, problem = await urls(search(hosts, []), *nodes)
     assert found == ["http://c:8778/jolokia"]
-    assert problem.startswith("the agent of node 1 at b is not found (:9404/metrics no connection to b:9404 (refused); ")  # fmt: skip
+    assert problem.startswith(
+        "the agent of node 1 at b is not found (:9404/metrics no connection to b:9404 (refused); "
+    )
     assert all(end in problem for end in ports.USUAL)
-    assert problem.endswith(", nor those of 1 more nodes: set discovery.kafka.url to the address of the agents")  # fmt: skip
+    assert problem.endswith(", nor those of 1 more nodes: set discovery.kafka.url to the address of the agents")
 
 
 async def test_silent_port_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,9 +156,7 @@ async def test_cluster_leads_to_the_agent(real: list[web.Request]) -> None:
         ({"kafka": {"controller_url": "http://{host}:1/"}}, "leave out controller_url"),
     ],
 )
-def test_credentials_are_for_a_known_address(
-    section: dict[str, dict[str, object]], reason: str
-) -> None:
+def test_credentials_are_for_a_known_address(section: dict[str, dict[str, object]], reason: str) -> None:
     """They would be sent to any program at one of the ports."""
     given = {**section, "kafka": {"url": AUTO, **section.get("kafka", {})}}
     kafka = {"bootstrap_servers": ["a:1"]}

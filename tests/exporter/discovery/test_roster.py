@@ -112,10 +112,7 @@ async def collect(roster: Roster) -> dict[str, str]:
     collection = Collection(roster, LimitsRefresh(), max_age_seconds=0)
     shown = await collection.snapshot(60)
     await collection._reads.keep_only(())
-    return {
-        each.name: each.stand_by_of or ("" if each.up else "down")
-        for each in shown.sources
-    }
+    return {each.name: each.stand_by_of or ("" if each.up else "down") for each in shown.sources}
 
 
 async def test_node_that_is_found_twice_is_read_once() -> None:
@@ -130,9 +127,7 @@ async def test_node_that_is_found_twice_is_read_once() -> None:
     build.made[1].fail()
     assert await collect(roster) == {"a": "", "b": "down"}
     assert [source.reads for source in build.made] == [4, 2]
-    assert "node is read through another source" not in {
-        line["event"] for line in lines
-    }
+    assert "node is read through another source" not in {line["event"] for line in lines}
     await roster.close()
 
 
@@ -192,9 +187,7 @@ async def test_impatient_scrapes_take_no_node_from_a_source() -> None:
 
 
 @pytest.mark.parametrize("hang", [False, True])
-async def test_node_whose_two_sources_die_is_down(
-    monkeypatch: pytest.MonkeyPatch, *, hang: bool
-) -> None:
+async def test_node_whose_two_sources_die_is_down(monkeypatch: pytest.MonkeyPatch, *, hang: bool) -> None:
     """Also when both hang: their last numbers go after a while, and no other source is said to be read."""
     roster, build, clock = await twins()
     collection = Collection(roster, LimitsRefresh(), 0, patience_seconds=0.01)
@@ -308,9 +301,7 @@ async def test_found_twins_are_read_again_when_other_sources_are_found() -> None
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
-async def test_of_configured_twins_the_one_with_an_id_counts(
-    *, confirmed: bool
-) -> None:
+async def test_of_configured_twins_the_one_with_an_id_counts(*, confirmed: bool) -> None:
     """The other one is a mistake or an impostor, which its error says; a discovery can confirm the id as well."""
     evil, good = ScriptedSource("evil"), ScriptedSource("good")
     roster = Roster([evil, good], Workshop())
@@ -319,10 +310,7 @@ async def test_of_configured_twins_the_one_with_an_id_counts(
     else:
         good.node_id = "1"
     for _ in range(2):
-        reads = [
-            SourceRead(health=health(s.name), table=await s.read())
-            for s in (evil, good)
-        ]
+        reads = [SourceRead(health=health(s.name), table=await s.read()) for s in (evil, good)]
         roster.note(reads)
         first, second = roster.once_each(reads)
         assert second.table is good.table

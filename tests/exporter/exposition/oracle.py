@@ -52,10 +52,7 @@ LIMIT = {
 
 def samples(shown: Snapshot, now: float, cluster: str | None = None) -> set[Sample]:
     """What a page at ``now`` has to hold; of series that are alike the first by user, client-id and node counts."""
-    return {
-        (name, labels, value)
-        for (name, labels), value in series_of(shown, now, cluster).items()
-    }
+    return {(name, labels, value) for (name, labels), value in series_of(shown, now, cluster).items()}
 
 
 def page(
@@ -420,10 +417,7 @@ def _of_books(shown: Snapshot) -> Iterator[Row]:
 
 def _rule(entity: QuotaEntity) -> dict[str, str]:
     names = (entity.user, entity.client_id)
-    user, client_id = (
-        "" if name is None else name if isinstance(name, str) else "<default>"
-        for name in names
-    )
+    user, client_id = ("" if name is None else name if isinstance(name, str) else "<default>" for name in names)
     level = entity.level.value
     rule = {"rule": entity.rule, "level": level}
     return {**rule, "rule_user": user, "rule_client_id": client_id}

@@ -77,9 +77,7 @@ NODE: Final = NodeUsage(
         "leader": LimitedRate(rate=900.0, limit=1000.0),
         "follower": LimitedRate(limit=0.0),
     },
-    remote_storage={
-        "copy": LimitedRate(rate=50.0, limit=60.0, throttle_time_seconds=1.25)
-    },
+    remote_storage={"copy": LimitedRate(rate=50.0, limit=60.0, throttle_time_seconds=1.25)},
 )
 ENTITIES: Final = (
     *(
@@ -149,9 +147,7 @@ EVERYTHING: Final = snapshot(
 @pytest.mark.parametrize("text_format", [TEXT, OPENMETRICS])
 @pytest.mark.parametrize("later", [40.0, -100.0])
 @pytest.mark.parametrize("cluster", [None, "prod"])
-def test_each_number_stands_in_its_own_series(
-    text_format: TextFormat, later: float, cluster: str | None
-) -> None:
+def test_each_number_stands_in_its_own_series(text_format: TextFormat, later: float, cluster: str | None) -> None:
     """Families, labels and units; ages grow until the scrape, and are never negative when a clock was set back."""
     expected = page(EVERYTHING, NOW + later, text_format, cluster)
     assert Renderer(cluster).render(EVERYTHING, NOW + later, text_format) == expected
@@ -168,7 +164,7 @@ def test_openmetrics_declares_types_and_units() -> None:
     text = Renderer().render(EVERYTHING, NOW, OPENMETRICS).decode()
     found = {each.name: each for each in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
     infos = {name for name, each in found.items() if each.type == "info"}
-    assert infos == {"kafka_quota_rule", "kafka_quota_throttle_cause", "quotascope_source_dialect", "quotascope_build"}  # fmt: skip
+    assert infos == {"kafka_quota_rule", "kafka_quota_throttle_cause", "quotascope_source_dialect", "quotascope_build"}
     for name, unit in (
         ("kafka_quota_produce_bytes_per_second", "bytes_per_second"),
         ("kafka_quota_throttled_seconds", "seconds"),

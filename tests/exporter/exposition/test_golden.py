@@ -49,9 +49,7 @@ def test_text_is_as_recorded(name: str, request: pytest.FixtureRequest) -> None:
     compare(text, GOLDEN / f"{name}.txt", update=update)
 
 
-def test_openmetrics_is_as_recorded(
-    split_throttled: Snapshot, pytestconfig: pytest.Config
-) -> None:
+def test_openmetrics_is_as_recorded(split_throttled: Snapshot, pytestconfig: pytest.Config) -> None:
     """The other format, with a cluster label."""
     text = Renderer("prod").render(split_throttled, TAKEN_AT + 1, OPENMETRICS).decode()
     update = pytestconfig.getoption("--update-golden")
@@ -60,9 +58,7 @@ def test_openmetrics_is_as_recorded(
 
 def lint(text: bytes) -> str:
     """What promtool complains of."""
-    done = subprocess.run(
-        ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
-    )
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, check=False)
     return (done.stdout + done.stderr).decode() or f"exit code {done.returncode}"
 
 
@@ -74,9 +70,7 @@ def test_promtool_finds_nothing(name: str) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    "name", ['"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000]
-)
+@pytest.mark.parametrize("name", ['"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000])
 def test_promtool_parses_hostile_names(name: str) -> None:
     """Prometheus itself takes in what our own parser takes in."""
     shown = snapshot(usage(user=name, client_id=name, usage=1.0))

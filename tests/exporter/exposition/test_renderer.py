@@ -65,12 +65,8 @@ class History:
         self._random = random.Random(seed)  # noqa: S311 - no secrets here
         self.pick = self._random.choice
         self._own = [self._entity(0) for _ in range(self._random.randint(1, 8))]
-        self._own += [
-            replace(each, serial=-1 - at) for at, each in enumerate(self._own[:2])
-        ]
-        self._tagged = {
-            count: [self._entity(count) for _ in range(4)] for count in (1, 2)
-        }
+        self._own += [replace(each, serial=-1 - at) for at, each in enumerate(self._own[:2])]
+        self._tagged = {count: [self._entity(count) for _ in range(4)] for count in (1, 2)}
         self._layouts: dict[int, Layout] = {}
         self._shown: list[Columns] = []
 
@@ -119,9 +115,7 @@ class History:
             remade = {id(each) for each in self._some(last.entities)}
             return Layout(
                 [
-                    replace(each, limit=limit, resolution=rule)
-                    if id(each) in remade and each.tags is None
-                    else each
+                    replace(each, limit=limit, resolution=rule) if id(each) in remade and each.tags is None else each
                     for each in last.entities
                 ]
             )
@@ -162,9 +156,7 @@ class History:
             delay_queue_size={("2", QuotaType.FETCH): 3.0},
         )
         other = NodeUsage(broker="10", stale_entities={QuotaType.FETCH: 1})
-        node = NodeUsage(
-            broker="2", throttling_errors={self._name(): 1.0}, delay_queue_size=queue
-        )
+        node = NodeUsage(broker="2", throttling_errors={self._name(): 1.0}, delay_queue_size=queue)
         return snapshot(
             shown=shown,
             nodes=pick(((), (other, node), (node,))),
@@ -235,9 +227,7 @@ def one_of_many(user: str) -> Entity:
 
 
 @pytest.mark.parametrize("strange", ["zoe", "\ud800"])
-def test_only_what_came_is_looked_at(
-    strange: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_came_is_looked_at(strange: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines are made for entities that came alone, and names compared with their neighbors' only, whatever another client calls itself."""
     renderer = Renderer()
     crowd = [usage(user=f"user-{at:03}", usage=0.5, limit=1.0) for at in range(300)]
@@ -246,9 +236,7 @@ def test_only_what_came_is_looked_at(
     came = usage(user="user-100a", usage=1.5, limit=2.0).entity
     old = before.shown.layout
     layout = old.changed(np.array([7, 8, 250]), [came])
-    columns = {
-        name: layout.carry(getattr(before.shown, name), old, 0.25) for name in NAMES
-    }
+    columns = {name: layout.carry(getattr(before.shown, name), old, 0.25) for name in NAMES}
     asked: set[str] = set()
 
     def noted(text: str) -> str:
@@ -260,9 +248,7 @@ def test_only_what_came_is_looked_at(
     after = replace(before, shown=shown)
     written = renderer.render(after, NOW)
     users = {text for text in asked if text.startswith("user-")}
-    assert users == {"user-009", came.user, "user-101", "user-251"} | (
-        {"user-299"} if strange == "\ud800" else set()
-    )
+    assert users == {"user-009", came.user, "user-101", "user-251"} | ({"user-299"} if strange == "\ud800" else set())
     monkeypatch.undo()
     assert written == page(after, NOW)
 
@@ -273,9 +259,7 @@ def test_scrapes_at_the_same_time() -> None:
     shown = [snapshot(*many(step)) for step in range(6)]
     asked = [(each, text_format) for each in shown for text_format in FORMATS] * 3
     with ThreadPoolExecutor(4) as pool:
-        answers = list(
-            pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked)
-        )
+        answers = list(pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked))
     assert answers == [page(each, NOW, kind) for each, kind in asked]
 
 
@@ -285,11 +269,7 @@ def test_texts_that_are_still_read_stay_as_they_were() -> None:
     shown = [snapshot(*many(step)) for step in range(6)]
     texts = [renderer.render(each, NOW) for each in shown]
     texts += [renderer.render(each, NOW, OPENMETRICS) for each in shown]
-    assert texts == [
-        page(each, NOW, text_format)
-        for text_format in (TEXT, OPENMETRICS)
-        for each in shown
-    ]
+    assert texts == [page(each, NOW, text_format) for text_format in (TEXT, OPENMETRICS) for each in shown]
 
 
 def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:

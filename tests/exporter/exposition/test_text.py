@@ -64,9 +64,7 @@ def test_format_is_the_one_that_is_preferred(accept: str, expected: TextFormat) 
         ("gzip;q=0, *", False),
     ],
 )
-def test_gzip_only_where_it_is_accepted(
-    accept_encoding: str, *, expected: bool
-) -> None:
+def test_gzip_only_where_it_is_accepted(accept_encoding: str, *, expected: bool) -> None:
     """A client that cannot unpack gets plain text."""
     assert accepts_gzip(accept_encoding) is expected
 
@@ -81,14 +79,10 @@ NAMES = st.one_of(
 @given(names=st.lists(st.tuples(NAMES, NAMES), max_size=5))
 def test_hostile_names_stay_label_values(names: list[tuple[str, str]]) -> None:
     """Whatever a client calls itself, both formats parse, and no two series are the same."""
-    shown = snapshot(
-        *(usage(user=user, client_id=client, usage=1.0) for user, client in names)
-    )
+    shown = snapshot(*(usage(user=user, client_id=client, usage=1.0) for user, client in names))
     text = Renderer().render(shown, NOW, OPENMETRICS).decode(errors="strict")
     families = list(parse_openmetrics(text))  # type: ignore[no-untyped-call]
-    family = next(
-        (f for f in families if f.name == "kafka_quota_produce_bytes_per_second"), None
-    )
+    family = next((f for f in families if f.name == "kafka_quota_produce_bytes_per_second"), None)
     samples = family.samples if family else []
     labels = [(s.labels["user"], s.labels["client_id"]) for s in samples]
     assert len(labels) == len(set(labels)) == len(set(names))

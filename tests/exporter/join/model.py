@@ -46,9 +46,7 @@ class Seen:
 
     node_id: str
     entities: dict[Tags, dict[str, float]] = field(default_factory=dict)
-    callbacks: dict[tuple[QuotaType, tuple[tuple[str, str], ...]], dict[str, float]] = (
-        field(default_factory=dict)
-    )
+    callbacks: dict[tuple[QuotaType, tuple[tuple[str, str], ...]], dict[str, float]] = field(default_factory=dict)
     queues: dict[QuotaType, float] = field(default_factory=dict)
     means: dict[str, float] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
@@ -71,9 +69,7 @@ class Seen:
         kind = names.pop("type")
         name = names.get("name", "")
         match bean.domain, kind, attribute:
-            case "kafka.network", "RequestMetrics", "Mean" | "Count" if (
-                name == "ThrottleTimeMs"
-            ):
+            case "kafka.network", "RequestMetrics", "Mean" | "Count" if name == "ThrottleTimeMs":
                 into = self.means if attribute == "Mean" else self.counts
                 into[names["request"]] = value
             case "kafka.network", "RequestMetrics", "Count":
@@ -87,9 +83,7 @@ class Seen:
             case "kafka.server", _, _ if kind in TYPES:
                 self._take_quota(TYPES[kind], names, attribute, value)
 
-    def _take_quota(
-        self, kind: QuotaType, names: dict[str, str], attribute: str, value: float
-    ) -> None:
+    def _take_quota(self, kind: QuotaType, names: dict[str, str], attribute: str, value: float) -> None:
         if attribute == "queue-size":
             self.queues[kind] = value
         elif attribute == "exempt-request-time":
@@ -126,19 +120,13 @@ class Model:
         self._indebted: dict[tuple[str, str], float] = {}
         self._mutating: dict[tuple[str, str], float] = {}
         self._at_limit: dict[tuple[str, str, str], float] = {}
-        self._totals: dict[
-            str, tuple[float, float, dict[str, tuple[float, float]]]
-        ] = {}
+        self._totals: dict[str, tuple[float, float, dict[str, tuple[float, float]]]] = {}
         """When each node was read and started, and its sums, which do not go back."""
 
-    def snapshot(
-        self, tables: Sequence[BeanTable], limits: Limits | None, at: float
-    ) -> Expected:
+    def snapshot(self, tables: Sequence[BeanTable], limits: Limits | None, at: float) -> Expected:
         """What is to be shown at this moment."""
         nodes = [Seen.of(table) for table in tables]
-        custom = limits is not None and any(
-            each.quota_callback_class for each in limits.nodes.values()
-        )
+        custom = limits is not None and any(each.quota_callback_class for each in limits.nodes.values())
         rules = None if custom or any(seen.callbacks for seen in nodes) else limits
         self._rose = _kept(self._rose, at)
         self._indebted = _kept(self._indebted, at)
@@ -165,22 +153,16 @@ class Model:
                     else {MUTATION: stale[MUTATION]}
                     if leaders[seen.node_id] is False
                     else {},
-                    "utilization_disagreements": _disagreements(shown)
-                    if rules
-                    else None,
+                    "utilization_disagreements": _disagreements(shown) if rules else None,
                 }
             )
         self._find_causes(expected.entities, rules, at, known=True in leaders.values())
-        keys = sorted(
-            {key for seen in nodes for _, tags in seen.callbacks for key, _ in tags}
-        )
+        keys = sorted({key for seen in nodes for _, tags in seen.callbacks for key, _ in tags})
         expected.tagged = _callbacks(nodes, keys[:10])
         expected.left_out = tuple(keys[10:])
         expected.entities.sort(key=_place)
         for usage in expected.entities:
-            if usage.reported_utilization is not None and isnan(
-                usage.reported_utilization
-            ):
+            if usage.reported_utilization is not None and isnan(usage.reported_utilization):
                 usage.reported_utilization = None
         for seen in nodes:
             self._last[seen.node_id] = rules, seen, at
@@ -210,9 +192,7 @@ class Model:
             earlier = last.entities.get(tags, {})
             samples = 2 if kind is MUTATION else 11
             rate = numbers.get(USED[kind], nan)
-            idle = _at_least_zero(earlier.get(USED[kind], nan)) * (
-                samples / (samples - 1) + 1e-9
-            )
+            idle = _at_least_zero(earlier.get(USED[kind], nan)) * (samples / (samples - 1) + 1e-9)
             was = _at_least_zero(earlier.get("throttle-time", nan))
             if rate > idle or throttle > was:
                 self._rose[place] = at
@@ -245,9 +225,7 @@ class Model:
             "broker": seen.node_id,
             "quota_callback": bool(seen.callbacks) or custom,
             "delay_queue_size": _finite(seen.queues),
-            "exempt_request_threads": seen.exempt / 100
-            if isfinite(seen.exempt)
-            else None,
+            "exempt_request_threads": seen.exempt / 100 if isfinite(seen.exempt) else None,
             "throttling_errors": _finite(seen.errors),
             "request_throttled_seconds": throttled,
             "active_controller": leads,
@@ -296,16 +274,11 @@ class Model:
                 return ThrottleCause.CONTROLLER_MUTATION
         if limits is not None:
             ruled = [
-                tuple(
-                    name if isinstance(name, str) else ""
-                    for name in (rule.user, rule.client_id)
-                )
+                tuple(name if isinstance(name, str) else "" for name in (rule.user, rule.client_id))
                 for rule in limits.rules.get(MUTATION, {})
             ]
             if not any(_overlap(rule, pair) for rule in ruled):
-                return (
-                    ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
-                )
+                return ThrottleCause.UNKNOWN if entity.limit is None else ThrottleCause.OWN
             if entity.limit is None:
                 return ThrottleCause.CONTROLLER_MUTATION
         if known and not any(_overlap(each, pair) for each in self._mutating):
@@ -322,12 +295,8 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         limit = limits.rules[kind][rule] / divisor
         if kind is MUTATION:
             nodes = limits.nodes
-            known = nodes.get(seen.node_id) or next(
-                iter(nodes.values()), NodeSettings()
-            )
-            burst = limit * (
-                known.controller_quota_samples * known.controller_quota_window_seconds
-            )
+            known = nodes.get(seen.node_id) or next(iter(nodes.values()), NodeSettings())
+            burst = limit * (known.controller_quota_samples * known.controller_quota_window_seconds)
     numbers = _finite(seen.entities[tags])
     usage = EntityUsage(
         entity=Entity(
@@ -352,9 +321,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
             "throttle-time" in seen.entities[tags]
             and (kind is not MUTATION or "throttle-time-total" in seen.entities[tags])
         ),
-        throttled_seconds_total=numbers["throttle-time-total"] / 1000
-        if "throttle-time-total" in numbers
-        else None,
+        throttled_seconds_total=numbers["throttle-time-total"] / 1000 if "throttle-time-total" in numbers else None,
         throttled_requests_total=numbers.get("throttle-count"),
         rejected_mutations_total=numbers.get("rejection-count"),
     )
@@ -399,9 +366,7 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
 
 
 def _leaders(nodes: Sequence[Seen], limits: Limits | None) -> dict[str, bool | None]:
-    told = {
-        seen.node_id: seen.leads > 0 if isfinite(seen.leads) else None for seen in nodes
-    }
+    told = {seen.node_id: seen.leads > 0 if isfinite(seen.leads) else None for seen in nodes}
     leader = limits.active_controller if limits else None
     return {
         node_id: says
@@ -443,26 +408,15 @@ def _deciding(rules: Rules, user: str, client_id: str) -> QuotaEntity | None:
 
 def _explained(rules: Rules, user: str, client_id: str) -> bool:
     """Whether some request would be measured under these tags."""
-    named = {
-        name
-        for rule in rules
-        for name in (rule.user, rule.client_id)
-        if isinstance(name, str)
-    }
+    named = {name for rule in rules for name in (rule.user, rule.client_id) if isinstance(name, str)}
     users = {user} if user else {*named, "one more"} - {""}
     clients = {client_id} if client_id else {*named, "one more", ""}
-    return any(
-        _tags(rules, who, what) == (user, client_id)
-        for who in users
-        for what in clients
-    )
+    return any(_tags(rules, who, what) == (user, client_id) for who in users for what in clients)
 
 
 def _tags(rules: Rules, user: str, client_id: str) -> tuple[str, str]:
     by_user = any(rule.user is not None and rule.client_id is None for rule in rules)
-    by_pair = any(
-        rule.user is not None and rule.client_id is not None for rule in rules
-    )
+    by_pair = any(rule.user is not None and rule.client_id is not None for rule in rules)
     by_client = any(rule.user is None for rule in rules)
     if by_user + by_pair + by_client <= 1:
         return user if by_user or by_pair else "", "" if by_user else client_id
@@ -484,9 +438,7 @@ def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     return all(not a or not b or a == b for a, b in zip(one, other, strict=True))
 
 
-def _sum(
-    sums: dict[str, tuple[float, float]], name: str, mean: float, count: float
-) -> float:
+def _sum(sums: dict[str, tuple[float, float]], name: str, mean: float, count: float) -> float:
     total = float(round(mean * count))
     last_count, last_total = sums.get(name, (0.0, 0.0))
     sums[name] = count, max(total, last_total) if count >= last_count else total

@@ -39,16 +39,12 @@ def of_node(domain: str, type_: str, attribute: str, **names: str) -> BeanColumn
 
 
 STEADY = [
-    column
-    for at in range(20)
-    for column in bean("Produce", "byte-rate", "throttle-time", user=f"steady-{at:02}")
+    column for at in range(20) for column in bean("Produce", "byte-rate", "throttle-time", user=f"steady-{at:02}")
 ]
 BUCKETS = [
     column
     for user in ("bob", "carol", "x%3Ay", "x%3ay")
-    for column in bean(
-        "ControllerMutation", "mutation-rate", "throttle-time", "tokens", user=user
-    )
+    for column in bean("ControllerMutation", "mutation-rate", "throttle-time", "tokens", user=user)
 ]
 REQUESTS = [
     column
@@ -58,9 +54,7 @@ REQUESTS = [
         {"client_id": "admin"},
         {"user": "carol"},
     )
-    for column in bean(
-        "Request", "request-time", "throttle-time", "quota-utilization", **names
-    )
+    for column in bean("Request", "request-time", "throttle-time", "quota-utilization", **names)
 ]
 OTHERS = [
     *bean("Produce", "byte-rate", "throttle-time", user="alice", client_id="app"),
@@ -85,9 +79,7 @@ OTHERS = [
         for column in bean("Fetch", "byte-rate", user=quote(name), client_id=name)
     ),
     *(
-        of_node(
-            "kafka.network", "RequestMetrics", attribute, name=name, request=request
-        )
+        of_node("kafka.network", "RequestMetrics", attribute, name=name, request=request)
         for request in ("Produce", "CreateTopics", "FetchConsumer")
         for name, attribute in (("ThrottleTimeMs", "Mean"), ("ThrottleTimeMs", "Count"))
     ),
@@ -100,17 +92,13 @@ OTHERS = [
         error="THROTTLING_QUOTA_EXCEEDED",
     ),
     *(
-        of_node(
-            "kafka.controller", "ControllerEventManager", name, name="EventQueueTimeMs"
-        )
+        of_node("kafka.controller", "ControllerEventManager", name, name="EventQueueTimeMs")
         for name in ("Mean", "Count")
     ),
     of_node("kafka.server", "app-info", "StartTimeMs", id="1"),
     of_node("kafka.elsewhere", "Produce", "byte-rate", user="alice"),
 ]
-LEADS = of_node(
-    "kafka.controller", "KafkaController", "Value", name="ActiveControllerCount"
-)
+LEADS = of_node("kafka.controller", "KafkaController", "Value", name="ActiveControllerCount")
 MANY_TAGS = {f"k{at}": "v" for at in range(10)}
 FOLDED = [
     column
@@ -153,18 +141,14 @@ COLUMNS = (
     "usage", "throttle_time", "tokens", "reported_utilization", "causes",
     "throttled_seconds", "throttled_requests", "rejected_mutations",
 )  # fmt: skip
-values = st.sampled_from(
-    (nan, 0.0, 1.0, 1.01, 3.0, 50.0, 100.0, 500.0, 1500.0, -1.0, -3.0, inf, 1e20)
-)
+values = st.sampled_from((nan, 0.0, 1.0, 1.01, 3.0, 50.0, 100.0, 500.0, 1500.0, -1.0, -3.0, inf, 1e20))
 Edit = tuple[str, BeanColumn, float | None]
 """A number of one node that comes, changes, or leaves."""
 
 
 def edits_of(columns: list[BeanColumn]) -> st.SearchStrategy[Edit]:
     """Changes of some of these numbers."""
-    return st.tuples(
-        st.sampled_from(NODES), st.sampled_from(columns), st.none() | values
-    )
+    return st.tuples(st.sampled_from(NODES), st.sampled_from(columns), st.none() | values)
 
 
 edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
@@ -176,10 +160,7 @@ class History:
     def __init__(self) -> None:
         self.join, self.model = Join(), Model()
         self.numbers = {
-            node: {
-                column: nan if column.attribute == "throttle-time" else float(node)
-                for column in (*STEADY, *FIRST)
-            }
+            node: {column: nan if column.attribute == "throttle-time" else float(node) for column in (*STEADY, *FIRST)}
             for node in NODES
         }
         self.at = 1_000.0
@@ -187,15 +168,11 @@ class History:
         self._published: list[tuple[Snapshot, list[bytes], list[NodeUsage]]] = []
         self._last: list[Entity] = []
 
-    def collect(
-        self, nodes: tuple[str, ...], configured: Limits | None, after: float
-    ) -> None:
+    def collect(self, nodes: tuple[str, ...], configured: Limits | None, after: float) -> None:
         """Join these nodes, and compare."""
         self.at += after
         tables = [self._table(node) for node in nodes]
-        snapshot = self.join.snapshot(
-            [read(table) for table in tables], configured, LimitsHealth(), self.at
-        )
+        snapshot = self.join.snapshot([read(table) for table in tables], configured, LimitsHealth(), self.at)
         shown = snapshot.shown
         expected = self.model.snapshot(tables, configured, self.at)
         assert list(shown.usages) == expected.entities
@@ -209,9 +186,7 @@ class History:
             if name != "causes":
                 assert (column is shown.layout.absent) is bool(np.isnan(column).all())
         self._compare_with_last(snapshot)
-        self._published.append(
-            (snapshot, contents(snapshot), deepcopy(list(snapshot.nodes)))
-        )
+        self._published.append((snapshot, contents(snapshot), deepcopy(list(snapshot.nodes))))
 
     def _compare_with_last(self, snapshot: Snapshot) -> None:
         """The same entities are the same rows, and keep what tells them from others whatever their limits."""
@@ -221,9 +196,7 @@ class History:
             [nan if each.limit is None else each.limit for each in entities],
             nan_ok=True,
         )
-        assert [layout.nodes[at] for at in layout.node_numbers] == [
-            each.broker for each in entities
-        ]
+        assert [layout.nodes[at] for at in layout.node_numbers] == [each.broker for each in entities]
         before = {unlimited(each): each.serial for each in self._last}
         for each in entities:
             assert before.get(unlimited(each), each.serial) == each.serial
@@ -246,9 +219,7 @@ class History:
             elif column in numbers:
                 last, number = numbers.popitem()
                 self.numbers[node] = {
-                    (last if each is column else each): (
-                        number if each is column else kept
-                    )
+                    (last if each is column else each): (number if each is column else kept)
                     for each, kept in numbers.items()
                 }
 
@@ -263,9 +234,7 @@ class History:
         layout = self._layouts.get(node)
         if layout is None or layout.columns != tuple(numbers):
             layout = self._layouts[node] = BeanLayout(tuple(numbers))
-        return BeanTable(
-            node_id=node, layout=layout, values=array("d", numbers.values())
-        )
+        return BeanTable(node_id=node, layout=layout, values=array("d", numbers.values()))
 
 
 def contents(snapshot: Snapshot) -> list[bytes]:
@@ -298,10 +267,7 @@ class Step:
 steps = st.builds(
     Step,
     edits=st.lists(edits, max_size=3),
-    swapped=st.none()
-    | st.none()
-    | st.none()
-    | st.tuples(st.integers(0, 30), st.integers(0, 30)),
+    swapped=st.none() | st.none() | st.none() | st.tuples(st.integers(0, 30), st.integers(0, 30)),
     callbacks=st.sampled_from(
         (
             *[st.just([])] * 12,
@@ -309,19 +275,12 @@ steps = st.builds(
             st.tuples(
                 st.sampled_from(NODES),
                 st.lists(values, min_size=len(FOLDED), max_size=len(FOLDED)),
-            ).map(
-                lambda given: [
-                    (given[0], column, value)
-                    for column, value in zip(FOLDED, given[1], strict=False)
-                ]
-            ),
+            ).map(lambda given: [(given[0], column, value) for column, value in zip(FOLDED, given[1], strict=False)]),
         )
     ).flatmap(lambda which: which),
     rules=st.sampled_from((*[None] * 40, *range(len(RULES)))),
     after=st.sampled_from((*[15.0] * 8, 1.0, 30.0, 61.0, 301.0, 4_000.0)),
-    nodes=st.sampled_from(
-        (*[NODES] * 6, NODES[::-1], ("1", "2"), ("2",), ("10", "1"), ())
-    ),
+    nodes=st.sampled_from((*[NODES] * 6, NODES[::-1], ("1", "2"), ("2",), ("10", "1"), ())),
 )
 
 
@@ -332,9 +291,7 @@ steps = st.builds(
     start=st.lists(edits, max_size=12),
     history=st.lists(steps, min_size=8, max_size=12),
 )
-def test_snapshots_are_those_of_the_model(
-    rules: Limits | None, start: list[Edit], history: list[Step]
-) -> None:
+def test_snapshots_are_those_of_the_model(rules: Limits | None, start: list[Edit], history: list[Step]) -> None:
     """Whatever came before, each snapshot is what its tables, its rules and the last minute make of it."""
     world = History()
     world.edit(start)

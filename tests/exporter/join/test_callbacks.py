@@ -20,9 +20,7 @@ PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
 RULES = {PRODUCE: {QuotaEntity("alice"): 1_000.0}}
 
 
-def tagged(
-    kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: str
-) -> Numbers:
+def tagged(kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: str) -> Numbers:
     """One bean of a callback; an underscore in a key stands for a dot."""
     properties = {key.replace("_", "."): value for key, value in tags.items()}
     bean = Bean.of("kafka.server", {"type": kind.group, **properties})
@@ -62,11 +60,7 @@ def test_tags_become_labels_and_units_are_ours() -> None:
 def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(kind: QuotaType) -> None:
     """No zero is made up."""
     numbers = tagged(kind, 1.0, tenant="t")
-    rate = {
-        column: value
-        for column, value in numbers.items()
-        if column.attribute != "throttle-time"
-    }
+    rate = {column: value for column, value in numbers.items() if column.attribute != "throttle-time"}
     for given_, expected in ((numbers, 0.0), (rate, None)):
         shown = World(limits(RULES)).collect_one(given_)
         (usage,) = shown.shown.tagged
@@ -95,7 +89,7 @@ def test_a_callback_is_detected_by_the_tags_of_one_node() -> None:
     ]
 
 
-def strimzi(bound: float, factor: float | None = None, name: str = "Produce") -> Numbers:  # fmt: skip
+def strimzi(bound: float, factor: float | None = None, name: str = "Produce") -> Numbers:
     """A limit of Strimzi's quotas plugin, and the factor of its storage check."""
     domain = "io.strimzi.kafka.quotas"
     limit = Bean.of(domain, {"type": "StaticQuotaCallback", "name": name})
@@ -107,16 +101,11 @@ def strimzi(bound: float, factor: float | None = None, name: str = "Produce") ->
     return numbers
 
 
-@pytest.mark.parametrize(
-    "name", ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"]
-)
+@pytest.mark.parametrize("name", ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"])
 def test_a_real_broker_reports_the_limits_of_strimzis_plugin(name: str) -> None:
     """In each dialect; the rules in force were 50,000 and 80,000 bytes/s, and 200 % of a thread, with carol excluded."""
     snapshot = joined([f"strimzi_quotas/throttled.{name}"], limits(RULES))
-    found = {
-        (usage.entity.quota_type, "true" in (usage.entity.tags or ())): usage
-        for usage in snapshot.shown.tagged
-    }
+    found = {(usage.entity.quota_type, "true" in (usage.entity.tags or ())): usage for usage in snapshot.shown.tagged}
     under = {key: usage.entity.limit for key, usage in found.items() if not key[1]}
     assert under == {
         (PRODUCE, False): 50_000.0,
@@ -155,9 +144,7 @@ def test_a_full_volume_leaves_nothing_of_the_produce_limit() -> None:
         ({}, None, LimitState.UNKNOWN),
     ],
 )
-def test_unlimited_and_unknown_are_two_things(
-    reported: Numbers, limit: float | None, state: LimitState
-) -> None:
+def test_unlimited_and_unknown_are_two_things(reported: Numbers, limit: float | None, state: LimitState) -> None:
     """Under Strimzi's plugin and any other callback; the next limits count without a change of beans."""
     world = World()
     for _ in range(2):
@@ -188,9 +175,7 @@ def test_a_limit_of_the_plugin_moves() -> None:
         (("1st", "__name__", "é"), ("tag_1st", "tag___name__", "tag__")),
     ],
 )
-def test_labels_are_names_that_are_free(
-    tags: tuple[str, ...], labels: tuple[str, ...]
-) -> None:
+def test_labels_are_names_that_are_free(tags: tuple[str, ...], labels: tuple[str, ...]) -> None:
     """What Prometheus, the families or the exporter mean by a label stays theirs."""
     assert labels_of(tags) == labels
 

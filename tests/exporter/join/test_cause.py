@@ -37,9 +37,7 @@ ON_CONTROLLER = leads(1)
 
 def cause(snapshot: Snapshot) -> ThrottleCause | None:
     """The cause of the one throttle in group Request."""
-    (found,) = (
-        usage.cause for usage in snapshot.entities if usage.entity.quota_type is REQUEST
-    )
+    (found,) = (usage.cause for usage in snapshot.entities if usage.entity.quota_type is REQUEST)
     return found
 
 
@@ -96,9 +94,7 @@ PAIR = entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0)
         (None, {}, [LONG, bucket(-1.0)], MUTATED),
     ],
 )  # fmt: skip
-def test_cause_of_a_throttle(
-    rules: Rules | None, settings: Any, parts: list[Numbers], expected: ThrottleCause
-) -> None:
+def test_cause_of_a_throttle(rules: Rules | None, settings: Any, parts: list[Numbers], expected: ThrottleCause) -> None:
     """By what one collection shows of the entity, its buckets and who leads."""
     known = None if rules is None else limits(rules, **settings)
     assert cause(World(known).collect_one(*parts)) is expected
@@ -134,7 +130,5 @@ def test_mutations_without_a_debt_leave_it_open(rate: float | None) -> None:
 def test_debt_on_a_former_controller_is_no_evidence() -> None:
     """Its buckets stand still for an hour."""
     world = World(limits(RULES, nodes=("1", "101", "102")))
-    snapshot = world.collect(
-        {"1": [waiting()], "101": [bucket(-5.0), leads(0)], "102": [leads(1)]}
-    )
+    snapshot = world.collect({"1": [waiting()], "101": [bucket(-5.0), leads(0)], "102": [leads(1)]})
     assert cause(snapshot) is OWN

@@ -25,9 +25,7 @@ names = texts.filter(bool)
 
 
 @given(st.sampled_from(QuotaType), texts, texts)
-def test_every_name_survives_from_the_broker_to_the_snapshot(
-    quota_type: QuotaType, user: str, client_id: str
-) -> None:
+def test_every_name_survives_from_the_broker_to_the_snapshot(quota_type: QuotaType, user: str, client_id: str) -> None:
     """Sanitized and quoted by Kafka, unquoted and decoded by us: the name is what the client sent."""
     tags = [("user", sanitize(user)), ("client-id", client_id)]
     name = mbean_name("kafka.server", quota_type.group, tags)
@@ -48,9 +46,7 @@ def test_hostile_names_find_their_rules(user: str, client_id: str) -> None:
         }
     }
     world = World(limits(rules))
-    usage = only(
-        world.collect_one(entity(QuotaType.PRODUCE, user, client_id, usage=3.5))
-    )
+    usage = only(world.collect_one(entity(QuotaType.PRODUCE, user, client_id, usage=3.5)))
     assert (usage.entity.user, usage.entity.client_id) == (user, client_id)
     assert (usage.entity.limit, usage.utilization) == (7.0, 0.5)
 
@@ -65,12 +61,7 @@ def test_what_two_layouts_share_is_interpreted_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """When a client comes, the other thousands are not looked at again, wherever their columns are now."""
-    columns = [
-        BeanColumn(
-            Bean.of("kafka.server", {"type": "Fetch", "user": user}), "byte-rate"
-        )
-        for user in "abc"
-    ]
+    columns = [BeanColumn(Bean.of("kafka.server", {"type": "Fetch", "user": user}), "byte-rate") for user in "abc"]
     seen: list[BeanColumn] = []
 
     def look(column: BeanColumn) -> ColumnMeaning | None:

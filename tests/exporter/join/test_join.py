@@ -13,9 +13,7 @@ RULES: Rules = {PRODUCE: {QuotaEntity("a"): 10.0}}
 def test_a_failed_source_leaves_the_others() -> None:
     """One node down at three in the morning: the rest is shown, and what is wrong."""
     world = World(limits(RULES))
-    down = SourceHealth(
-        name="b", dialect="jolokia", up=False, duration_seconds=5.0, error="no answer"
-    )
+    down = SourceHealth(name="b", dialect="jolokia", up=False, duration_seconds=5.0, error="no answer")
     reads = [
         SourceRead(health=down, table=None),
         read(world.table("1", entity(PRODUCE, "a", usage=1.0))),
@@ -34,9 +32,7 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     for number in range(50):
         world.collect({str(number): [beans], "stays": [beans]}, after=600.0)
     kept = world.join
-    world.collect(
-        {"stays": [beans]}, after=60.0
-    )  # one that is missed for a minute is not gone
+    world.collect({"stays": [beans]}, after=60.0)  # one that is missed for a minute is not gone
     for large in (kept._placing._nodes, kept._staleness.read_under):
         assert set(large) == {"stays", "49"}
     assert kept._placing._layout.entities.size == 2

@@ -95,11 +95,7 @@ def column(name: str, attribute: str) -> BeanColumn:
     return BeanColumn(bean, attribute)
 
 
-STEADY = [
-    column(f"steady-{at}", attribute)
-    for at in range(30)
-    for attribute in ("byte-rate", "throttle-time")
-]
+STEADY = [column(f"steady-{at}", attribute) for at in range(30) for attribute in ("byte-rate", "throttle-time")]
 PASSING = [
     *(column(name, "byte-rate") for name in ("a", "b", "x%3Ay", "x%3ay")),
     *(column(name, "throttle-time") for name in ("a", "b", "x%3Ay")),

@@ -28,9 +28,7 @@ def moments() -> list[Beans]:
     return [
         {
             name: ast.literal_eval(attributes.replace("null", "None"))
-            for name, attributes in re.findall(
-                r"^    (.+) (\{.*\})$", part, re.MULTILINE
-            )
+            for name, attributes in re.findall(r"^    (.+) (\{.*\})$", part, re.MULTILINE)
         }
         for part in re.split(r"^\d .*$", text, flags=re.MULTILINE)[1:]
     ]
@@ -49,9 +47,7 @@ class Broker:
         self._at += 30
         keys = [(name, tuple(attributes)) for name, attributes in beans.items()]
         values = [
-            float("nan") if value is None else value
-            for attributes in beans.values()
-            for value in attributes.values()
+            float("nan") if value is None else value for attributes in beans.values() for value in attributes.values()
         ]
         layout, numbers = self._columns.place(keys, values)
         table = BeanTable(node_id="1", layout=layout, values=numbers)
@@ -99,8 +95,5 @@ def test_only_beans_in_use_are_shown(moment: int) -> None:
 def test_a_running_exporter_follows_the_rules() -> None:
     """Beans that decay under new rules disappear at once, and never come back."""
     broker = Broker()
-    seen = [
-        shown(broker.collect(beans, rules))
-        for beans, rules in zip(moments(), RULES_AT, strict=True)
-    ]
+    seen = [shown(broker.collect(beans, rules)) for beans, rules in zip(moments(), RULES_AT, strict=True)]
     assert seen == list(SHOWN_AT)

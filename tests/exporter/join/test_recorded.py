@@ -30,16 +30,12 @@ PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
 MUTATION = QuotaType.CONTROLLER_MUTATION
 
 
-def find(
-    snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: str = ""
-) -> EntityUsage:
+def find(snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: str = "") -> EntityUsage:
     """One entity of a snapshot."""
     (found,) = (
         usage
         for usage in snapshot.entities
-        if usage.entity.quota_type is quota_type
-        and usage.entity.user == user
-        and usage.entity.client_id == client_id
+        if usage.entity.quota_type is quota_type and usage.entity.user == user and usage.entity.client_id == client_id
     )
     return found
 
@@ -94,10 +90,7 @@ def test_the_unthrottled_have_zero_and_no_cause(combined_throttled: Snapshot) ->
 
 def test_throttles_have_causes(combined_throttled: Snapshot) -> None:
     """Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota."""
-    assert (
-        find(combined_throttled, REQUEST, "bob").cause
-        is ThrottleCause.CONTROLLER_MUTATION
-    )
+    assert find(combined_throttled, REQUEST, "bob").cause is ThrottleCause.CONTROLLER_MUTATION
     assert find(combined_throttled, REQUEST, "carol").cause is ThrottleCause.OWN
     assert find(combined_throttled, PRODUCE, "alice").cause is ThrottleCause.OWN
 
@@ -141,11 +134,7 @@ def test_without_quotas_there_are_no_entities(
 
 def test_mutations_are_the_active_controllers(split_throttled: Snapshot) -> None:
     """A broker has mutation beans of its own, from topics that clients made by asking for them."""
-    brokers = {
-        usage.entity.broker
-        for usage in split_throttled.entities
-        if usage.entity.quota_type is MUTATION
-    }
+    brokers = {usage.entity.broker for usage in split_throttled.entities if usage.entity.quota_type is MUTATION}
     assert brokers == {"100"}
     broker, controller = split_throttled.nodes
     assert broker.stale_entities[MUTATION] == 2
@@ -236,9 +225,7 @@ def test_tokens_before_the_limits_are_read() -> None:
 
 
 @pytest.mark.parametrize("agent", ["jolokia1.json", "jmx_exporter.txt"])
-def test_other_agents_give_the_same_entities(
-    combined_throttled: Snapshot, agent: str
-) -> None:
+def test_other_agents_give_the_same_entities(combined_throttled: Snapshot, agent: str) -> None:
     """The same limits, rules and causes, whatever the dialect."""
     other = joined([f"combined/throttled.{agent}"], limits(COMBINED_RULES))
     by_entity = {usage.entity: usage for usage in other.entities}
@@ -256,16 +243,12 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(
     kept = {
         column: value
         for column, value in whole.items()
-        if column.attribute != "throttle-time"
-        or dict(column.bean.properties)["type"] != quota_type.group
+        if column.attribute != "throttle-time" or dict(column.bean.properties)["type"] != quota_type.group
     }
-    partial = replace(
-        whole, layout=BeanLayout(tuple(kept)), values=array("d", kept.values())
-    )
+    partial = replace(whole, layout=BeanLayout(tuple(kept)), values=array("d", kept.values()))
     assert len(partial.values) < len(whole.values)
     before, shown = (
-        Join().snapshot([read(each)], limits(COMBINED_RULES), LimitsHealth(), TAKEN_AT)
-        for each in (whole, partial)
+        Join().snapshot([read(each)], limits(COMBINED_RULES), LimitsHealth(), TAKEN_AT) for each in (whole, partial)
     )
     named = f'quota_type="{quota_type.label}"'
     for family in ("kafka_quota_throttle_time_seconds{", "kafka_quota_throttle_cause"):
@@ -273,9 +256,7 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(
         assert lines(shown, family) == rows
     entities = [entity_document(usage) for usage in shown.measured]
     seconds = {
-        label: [
-            each.throttle_time_seconds for each in entities if each.quota_type == label
-        ]
+        label: [each.throttle_time_seconds for each in entities if each.quota_type == label]
         for label in (kind.label for kind in QuotaType)
     }
     assert set(seconds.pop(quota_type.label)) == {None}

@@ -16,9 +16,7 @@ RULES = {REQUEST: {QuotaEntity("alice"): 200.0}}
 def reported(percent: float, usage: float = 100.0) -> Numbers:
     """The bean of a client that uses ``usage`` of its 200 percent, with what the broker makes of it."""
     bean = Bean.of("kafka.server", {"type": "Request", "user": "alice"})
-    return entity(REQUEST, "alice", usage=usage) | {
-        BeanColumn(bean, "quota-utilization"): percent
-    }
+    return entity(REQUEST, "alice", usage=usage) | {BeanColumn(bean, "quota-utilization"): percent}
 
 
 def test_it_is_shown_beside_ours() -> None:
@@ -45,9 +43,7 @@ def test_it_is_shown_beside_ours() -> None:
         (50.0, nan, 0),
     ],
 )
-def test_two_points_or_two_percent_apart_is_too_far(
-    percent: float, usage: float, disagreements: int
-) -> None:
+def test_two_points_or_two_percent_apart_is_too_far(percent: float, usage: float, disagreements: int) -> None:
     """A broker that enforces another limit, or none, is told of; a rate that moved between two readings is not."""
     snapshot = World(limits(RULES)).collect_one(reported(percent, usage))
     assert snapshot.nodes[0].utilization_disagreements == disagreements

@@ -26,9 +26,7 @@ Step = tuple[Rules, Numbers, float, bool]
 """Rules, what is measured of client c, seconds since the last collection, and whether it is shown."""
 
 
-def used(
-    usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float = nan
-) -> Numbers:
+def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float = nan) -> Numbers:
     """What client c has used."""
     return entity(kind, "", "c", usage=usage, throttle_ms=throttle_ms)
 

@@ -76,13 +76,9 @@ class World:
         layout = self._layouts.get(node_id)
         if layout is None or layout.columns != tuple(numbers):
             layout = self._layouts[node_id] = BeanLayout(tuple(numbers))
-        return BeanTable(
-            node_id=node_id, layout=layout, values=array("d", numbers.values())
-        )
+        return BeanTable(node_id=node_id, layout=layout, values=array("d", numbers.values()))
 
-    def collect(
-        self, nodes: Mapping[str, Sequence[Numbers]], after: float = 15.0
-    ) -> Snapshot:
+    def collect(self, nodes: Mapping[str, Sequence[Numbers]], after: float = 15.0) -> Snapshot:
         """The snapshot of these nodes, so many seconds after the last one."""
         self.at += after
         reads = [read(self.table(node, *parts)) for node, parts in nodes.items()]

@@ -40,14 +40,10 @@ from quotascope.metrics import (
     QuotaType,
 )
 
-DENIED = PermissionMissing(
-    request="DescribeQuorum", operation="DESCRIBE", username="me"
-)
+DENIED = PermissionMissing(request="DescribeQuorum", operation="DESCRIBE", username="me")
 
 
-def quota(
-    value: float, key: str = "producer_byte_rate", /, **entity: str | None
-) -> ConfiguredQuota:
+def quota(value: float, key: str = "producer_byte_rate", /, **entity: str | None) -> ConfiguredQuota:
     """A quota as the Admin API tells it; ``client_id`` is the entity type client-id."""
     named = {name.replace("_", "-"): value for name, value in entity.items()}
     return ConfiguredQuota(entity=named, key=key, value=value)
@@ -63,9 +59,7 @@ class ScriptedAdmin:
         self.rates: dict[str, int] = {}
         self.brokers = [1, 2]
         self.with_fenced = True
-        self.voters: tuple[Node, ...] = (
-            Node(node_id=100, host="controller-100", port=9093),
-        )
+        self.voters: tuple[Node, ...] = (Node(node_id=100, host="controller-100", port=9093),)
         self.closed = False
         self.patience: list[float] = []
 
@@ -81,18 +75,13 @@ class ScriptedAdmin:
     def describe_cluster(self) -> ClusterDescription:
         """The brokers, 1 and 2 unless changed."""
         self._answer("cluster")
-        nodes = tuple(
-            Node(node_id=node_id, host="a", port=1) for node_id in self.brokers
-        )
+        nodes = tuple(Node(node_id=node_id, host="a", port=1) for node_id in self.brokers)
         return ClusterDescription(cluster_id="x", nodes=nodes)
 
     def describe_brokers(self) -> RegisteredBrokers:
         """The same brokers; whether one is down is told."""
         self._answer("brokers")
-        nodes = tuple(
-            Node(node_id=node_id, host=f"broker-{node_id}", port=9092)
-            for node_id in self.brokers
-        )
+        nodes = tuple(Node(node_id=node_id, host=f"broker-{node_id}", port=9092) for node_id in self.brokers)
         return RegisteredBrokers(nodes=nodes, with_fenced=self.with_fenced)
 
     def describe_voters(self) -> QuorumVoters:
@@ -125,9 +114,7 @@ class ScriptedAdmin:
         """Those of each, or the error that stands in their place."""
         self.patience.append(patience_seconds)
         return {
-            node_id: self.errors.get(f"settings {node_id}")
-            or self.describe_settings(node_id)
-            for node_id in node_ids
+            node_id: self.errors.get(f"settings {node_id}") or self.describe_settings(node_id) for node_id in node_ids
         }
 
     def describe_quorum_leader(self) -> int | None:
@@ -173,18 +160,14 @@ async def test_everything_is_read(source: AdminLimits) -> None:
     assert without.listener_connection_limits == {}
 
 
-async def test_a_broker_that_left_is_forgotten(
-    source: AdminLimits, admin: ScriptedAdmin
-) -> None:
+async def test_a_broker_that_left_is_forgotten(source: AdminLimits, admin: ScriptedAdmin) -> None:
     """Its settings, such as a callback of its own, say nothing about the cluster any more."""
     await source.read()
     admin.brokers = [2]
     assert set((await source.read()).nodes) == {"2"}
 
 
-async def test_limits_beside_the_client_quotas_are_read(
-    source: AdminLimits, admin: ScriptedAdmin
-) -> None:
+async def test_limits_beside_the_client_quotas_are_read(source: AdminLimits, admin: ScriptedAdmin) -> None:
     """By listener and by direction, of each broker."""
     admin.rates = {
         "leader.replication.throttled.rate": 3,
@@ -278,9 +261,7 @@ async def test_without_quotas_there_are_no_limits(
 
 
 @pytest.mark.parametrize("denied", [True, False])
-async def test_limits_are_read_without_a_leader(
-    source: AdminLimits, admin: ScriptedAdmin, *, denied: bool
-) -> None:
+async def test_limits_are_read_without_a_leader(source: AdminLimits, admin: ScriptedAdmin, *, denied: bool) -> None:
     """A missing permission costs the leader only; a cluster with ZooKeeper has none that could be read."""
     admin.leader = None
     if denied:
@@ -291,9 +272,7 @@ async def test_limits_are_read_without_a_leader(
     assert limits.missing == missing
 
 
-async def test_broker_that_is_down_keeps_its_last_settings(
-    source: AdminLimits, admin: ScriptedAdmin
-) -> None:
+async def test_broker_that_is_down_keeps_its_last_settings(source: AdminLimits, admin: ScriptedAdmin) -> None:
     """Settings rarely change: those known from before stay, and the failure is told."""
     await source.read()
     admin.errors["settings 2"] = AdminTimeout("DescribeConfigs", 3)
@@ -311,17 +290,13 @@ async def test_a_broker_that_hangs_leaves_the_others(admin: ScriptedAdmin) -> No
         fresh = AdminLimits(admin, clock=lambda: NOW)
         limits = await fresh.read()
         assert set(limits.nodes) == {other}
-        assert limits.missing == {
-            f"settings of broker {hanging}": "DescribeConfigs: no answer within 2 s (unknown)"
-        }
+        assert limits.missing == {f"settings of broker {hanging}": "DescribeConfigs: no answer within 2 s (unknown)"}
     await fresh.read()
     assert admin.patience[-2] < 3
     assert admin.patience[-1] > 30
 
 
-async def test_close_ends_the_connection(
-    source: AdminLimits, admin: ScriptedAdmin
-) -> None:
+async def test_close_ends_the_connection(source: AdminLimits, admin: ScriptedAdmin) -> None:
     """The client is ours to close."""
     await source.close()
     assert admin.closed

@@ -25,9 +25,7 @@ def refresh(source: ScriptedLimits) -> LimitsRefresh:
     return LimitsRefresh(source, timeout_seconds=10, clock=lambda: NOW)
 
 
-async def test_failure_keeps_the_last_limits(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_failure_keeps_the_last_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """With the time when they were read: old limits with a growing age are better than none."""
     await refresh.refresh()
     assert refresh.health == LimitsHealth(read_at=NOW)
@@ -35,14 +33,10 @@ async def test_failure_keeps_the_last_limits(
     await refresh.refresh()
     await refresh.refresh()
     assert refresh.limits == source.value
-    assert refresh.health == LimitsHealth(
-        read_at=NOW, error="cannot reach Kafka at a:1", errors_total=2
-    )
+    assert refresh.health == LimitsHealth(read_at=NOW, error="cannot reach Kafka at a:1", errors_total=2)
 
 
-async def test_missing_permission_is_told_apart(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_missing_permission_is_told_apart(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """What to do differs: an ACL is missing, not a network."""
     source.error = LimitsDenied("needs DESCRIBE_CONFIGS")
     await refresh.refresh()
@@ -52,9 +46,7 @@ async def test_missing_permission_is_told_apart(
     assert not refresh.health.denied
 
 
-async def test_one_log_line_for_each_change_of_state(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_one_log_line_for_each_change_of_state(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """An outage of a day is two lines, not thousands."""
     with capture_logs() as lines:
         for error in (None, None, LimitsError("x"), LimitsError("y"), None, None):
@@ -68,9 +60,7 @@ async def test_one_log_line_for_each_change_of_state(
     assert lines[1]["error"] == "x"
 
 
-async def test_each_change_is_logged_and_counted(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_each_change_is_logged_and_counted(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """What was set, changed and removed, once each, an absent limit as None; the first read is no change."""
     bob = QuotaEntity("bob", DEFAULT)
     source.value = limits(rules={QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, bob: 2.0})})
@@ -101,9 +91,7 @@ async def test_each_change_is_logged_and_counted(
     }
 
 
-async def test_rules_that_did_not_change_are_the_same_object(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_rules_that_did_not_change_are_the_same_object(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """The join may keep what it derived from them."""
     await refresh.refresh()
     before = refresh.limits
@@ -115,9 +103,7 @@ async def test_rules_that_did_not_change_are_the_same_object(
         assert refresh.limits.rules[quota_type] is rules
 
 
-async def test_what_else_is_missing_is_told_once(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_what_else_is_missing_is_told_once(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """A missing right that costs only a part is a line when it begins and when it ends."""
     incomplete = limits(missing={"the active controller": "needs DESCRIBE"})
     with capture_logs() as lines:
@@ -139,18 +125,14 @@ async def test_read_that_hangs_is_given_up(source: ScriptedLimits) -> None:
     assert refresh.health.error == "no answer within 0.001 seconds"
 
 
-async def test_defect_of_a_source_does_not_end_the_loop(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_defect_of_a_source_does_not_end_the_loop(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """Usage is worth showing even when the limits reader has a bug."""
     source.error = KeyError("x")
     await refresh.refresh()
     assert refresh.health.error == "unexpected KeyError: 'x'"
 
 
-async def test_settled_after_the_first_outcome(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_settled_after_the_first_outcome(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """The first collection waits for limits, but not for success."""
     waiting = asyncio.create_task(refresh.settled.wait())
     await asyncio.sleep(0)
@@ -160,9 +142,7 @@ async def test_settled_after_the_first_outcome(
     await waiting
 
 
-async def test_run_refreshes_until_canceled(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_run_refreshes_until_canceled(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """One read, one pause, and so on; a new interval counts from the next pause on."""
     pauses: list[float] = []
 
@@ -195,9 +175,7 @@ async def test_another_source_takes_over() -> None:
     assert refresh.health == replace(counted, read_at=NOW)
 
 
-async def test_without_a_source_there_are_no_limits(
-    source: ScriptedLimits, refresh: LimitsRefresh
-) -> None:
+async def test_without_a_source_there_are_no_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """The old ones would grow older for ever; nobody waits for others, and what was counted stays."""
     source.error = LimitsError("no")
     await refresh.refresh()

@@ -23,14 +23,9 @@ def series(collector: Collector) -> dict[Key, float]:
     """What it got, as it understood it."""
     found: dict[Key, float] = {}
     for metric in received(collector):
-        name = translated(
-            metric["name"], metric.get("unit", ""), counts="sum" in metric
-        )
+        name = translated(metric["name"], metric.get("unit", ""), counts="sum" in metric)
         for point in (metric.get("gauge") or metric["sum"])["dataPoints"]:
-            pairs = {
-                pair["key"]: pair["value"]["stringValue"]
-                for pair in point["attributes"]
-            }
+            pairs = {pair["key"]: pair["value"]["stringValue"] for pair in point["attributes"]}
             key = (name, tuple(sorted(pairs.items())))
             assert key not in found
             found[key] = point["asDouble"]

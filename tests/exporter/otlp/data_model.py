@@ -46,19 +46,14 @@ def metrics_data(
         began_ns: When the exporter began to count, Unix time.
 
     """
-    series = [
-        (name, dict(labels), value)
-        for (name, labels), value in series_of(snapshot, now, cluster).items()
-    ]
+    series = [(name, dict(labels), value) for (name, labels), value in series_of(snapshot, now, cluster).items()]
     metrics = [
         _metric(family, points)
         for family in families()
         if (points := list(_points(family, series, snapshot, began_ns)))
     ]
     scoped = ScopeMetrics(scope=SCOPE, metrics=metrics, schema_url="")
-    whole = ResourceMetrics(
-        resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url
-    )
+    whole = ResourceMetrics(resource=resource, scope_metrics=[scoped], schema_url=resource.schema_url)
     return MetricsData(resource_metrics=[whole])
 
 
@@ -70,9 +65,7 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
             aggregation_temporality=AggregationTemporality.CUMULATIVE,
             is_monotonic=True,
         )
-    return Metric(
-        name=otel_name(family), description=family.help, unit=ucum(family), data=data
-    )
+    return Metric(name=otel_name(family), description=family.help, unit=ucum(family), data=data)
 
 
 def _points(

@@ -67,9 +67,7 @@ def pushed(requests: Iterable[ExportMetricsServiceRequest]) -> dict[Key, float]:
     return found
 
 
-def scraped(
-    snapshot: Snapshot, now: float, cluster: str | None = None
-) -> dict[Key, float]:
+def scraped(snapshot: Snapshot, now: float, cluster: str | None = None) -> dict[Key, float]:
     """The series of the same snapshot as Prometheus would keep them."""
     return {
         (name, tuple((label, text) for label, text in labels if text)): value

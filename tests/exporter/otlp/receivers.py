@@ -98,9 +98,7 @@ def http_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
     scheme = "http"
     if certificates is not None:
         scheme = "https"
-        server.socket = _context(certificates).wrap_socket(
-            server.socket, server_side=True
-        )
+        server.socket = _context(certificates).wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     receiver.url = f"{scheme}://127.0.0.1:{server.server_port}"
@@ -125,9 +123,7 @@ def grpc_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
             receiver.released.wait(20)
             receiver.requests.append(request)
             receiver.sizes.append(request.ByteSize())
-            receiver.headers.append(
-                {key: str(value) for key, value in context.invocation_metadata()}
-            )
+            receiver.headers.append({key: str(value) for key, value in context.invocation_metadata()})
             if receiver.code is not grpc.StatusCode.OK:
                 context.abort(receiver.code, receiver.remark)
             return receiver.response()
@@ -138,9 +134,7 @@ def grpc_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
         port = server.add_insecure_port("127.0.0.1:0")
     else:
         pair = (certificates.server_key.read_bytes(), certificates.server.read_bytes())
-        credentials = grpc.ssl_server_credentials(
-            [pair], certificates.ca.read_bytes(), require_client_auth=True
-        )
+        credentials = grpc.ssl_server_credentials([pair], certificates.ca.read_bytes(), require_client_auth=True)
         port = server.add_secure_port("127.0.0.1:0", credentials)
     server.start()
     receiver.url = f"{'https' if certificates else 'http'}://127.0.0.1:{port}"

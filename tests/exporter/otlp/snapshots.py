@@ -20,9 +20,7 @@ HOSTILE: Final = (
 
 def hostile() -> Snapshot:
     """Names that strangers chose."""
-    entities = [
-        usage(user=name, client_id=name, usage=1.5, limit=3.0) for name in HOSTILE
-    ]
+    entities = [usage(user=name, client_id=name, usage=1.5, limit=3.0) for name in HOSTILE]
     return snapshot(*entities)
 
 

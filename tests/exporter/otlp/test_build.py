@@ -58,8 +58,6 @@ def test_what_cannot_be_used_is_told() -> None:
 @pytest.mark.slow
 def test_without_the_extra_everything_else_works() -> None:
     """Nothing imports OpenTelemetry before a push is wanted; then the message says what to install."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
     assert "pip install 'quotascope[otlp]'" in done.stdout

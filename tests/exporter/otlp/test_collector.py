@@ -62,9 +62,7 @@ def test_it_gets_what_a_scrape_shows(
 
 
 @pytest.mark.parametrize("make", [varied, hostile])
-def test_prometheus_sees_the_same_names_behind_it(
-    collector: Collector, make: Callable[[], Snapshot]
-) -> None:
+def test_prometheus_sees_the_same_names_behind_it(collector: Collector, make: Callable[[], Snapshot]) -> None:
     """The Collector's translation to Prometheus, with its defaults, gives our very names, labels and values."""
     shown = make()
     push(collector, OtlpProtocol.HTTP, shown)
@@ -103,10 +101,7 @@ def test_types_units_times_and_origin(collector: Collector) -> None:
     push(collector, OtlpProtocol.GRPC, varied())
     (request,) = collector.requests()
     (whole,) = request["resourceMetrics"]
-    resource = {
-        pair["key"]: pair["value"]["stringValue"]
-        for pair in whole["resource"]["attributes"]
-    }
+    resource = {pair["key"]: pair["value"]["stringValue"] for pair in whole["resource"]["attributes"]}
     assert resource["service.name"] == "quotascope"
     assert resource["service.instance.id"].endswith(":9749")
     assert resource["kafka.cluster.alias"] == "prod"

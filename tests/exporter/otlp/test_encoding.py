@@ -41,9 +41,7 @@ class Pushes:
     def messages(self, shown: Snapshot) -> list[ExportMetricsServiceRequest]:
         """The requests of a push as a receiver reads them."""
         parse = ExportMetricsServiceRequest.FromString
-        return [
-            parse(each.message.SerializeToString()) for each in self.requests(shown)
-        ]
+        return [parse(each.message.SerializeToString()) for each in self.requests(shown)]
 
     @property
     def kept(self) -> int:
@@ -59,9 +57,7 @@ def by_the_sdk(shown: Snapshot, cluster: str | None) -> ExportMetricsServiceRequ
 
 @pytest.mark.parametrize("cluster", [None, "prod"])
 @pytest.mark.parametrize("make", [varied, hostile, snapshot, lambda: many(50)])
-def test_it_is_what_the_sdk_encodes(
-    make: Callable[[], Snapshot], cluster: str | None
-) -> None:
+def test_it_is_what_the_sdk_encodes(make: Callable[[], Snapshot], cluster: str | None) -> None:
     """The message is the same, point by point and in the same order, at the first push and at later ones."""
     shown = make()
     pushes = Pushes(cluster)
@@ -74,9 +70,7 @@ def test_it_is_what_the_sdk_encodes(
     "name",
     ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"],
 )
-def test_recorded_nodes_are_as_scraped(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_recorded_nodes_are_as_scraped(name: str, request: pytest.FixtureRequest) -> None:
     """Real answers of brokers give the same series both ways."""
     shown: Snapshot = request.getfixturevalue(name)
     assert pushed(Pushes("c").messages(shown)) == scraped(shown, NOW, "c")
@@ -88,18 +82,12 @@ def test_counters_are_monotonic_sums() -> None:
     found = []
     for value, at in ((7.0, NOW), (8.0, NOW + 60), (2.0, NOW + 120)):
         shown = varied(value)
-        later = snapshot(
-            *shown.entities, nodes=shown.nodes, limits=shown.limits, taken_at=at
-        )
+        later = snapshot(*shown.entities, nodes=shown.nodes, limits=shown.limits, taken_at=at)
         named = {each.name: each for each in metrics(pushes.messages(later))}
         found.append(named["kafka.quota.throttling_errors"])
     assert all(each.sum.is_monotonic for each in found)
-    assert {each.sum.aggregation_temporality for each in found} == {
-        AGGREGATION_TEMPORALITY_CUMULATIVE
-    }
-    spans = [
-        (p.start_time_unix_nano, p.time_unix_nano) for m in found for p in points(m)
-    ]
+    assert {each.sum.aggregation_temporality for each in found} == {AGGREGATION_TEMPORALITY_CUMULATIVE}
+    spans = [(p.start_time_unix_nano, p.time_unix_nano) for m in found for p in points(m)]
     first, second, third = (unix_ns(NOW + after) for after in (0, 60, 120))
     assert spans == [(first, first), (first, second), (second, third)]
 
@@ -162,10 +150,7 @@ def test_who_sends() -> None:
 
 def test_no_cluster_without_a_name() -> None:
     """What is not configured is not guessed."""
-    assert (
-        "kafka.cluster.alias"
-        not in resource_of("http://127.0.0.1:9749", None, {}).attributes
-    )
+    assert "kafka.cluster.alias" not in resource_of("http://127.0.0.1:9749", None, {}).attributes
 
 
 def test_variables_and_then_the_configuration_go_before_it(
@@ -174,9 +159,7 @@ def test_variables_and_then_the_configuration_go_before_it(
     """An instance can be called otherwise."""
     monkeypatch.setenv("OTEL_SERVICE_NAME", "quotas")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=a,team=kafka")
-    attributes = resource_of(
-        "http://127.0.0.1:9749", None, {"service.instance.id": "b"}
-    ).attributes
+    attributes = resource_of("http://127.0.0.1:9749", None, {"service.instance.id": "b"}).attributes
     assert attributes["service.name"] == "quotas"
     assert attributes["service.instance.id"] == "b"
     assert attributes["team"] == "kafka"

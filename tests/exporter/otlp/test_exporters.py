@@ -58,9 +58,7 @@ def push(to: OtlpReceiver, shown: Snapshot, max_bytes: int = 10**7) -> PushResul
 
 
 @pytest.mark.parametrize("gzip", [True, False])
-def test_it_arrives_as_scraped(
-    protocol: OtlpProtocol, receiver: Receiver, *, gzip: bool
-) -> None:
+def test_it_arrives_as_scraped(protocol: OtlpProtocol, receiver: Receiver, *, gzip: bool) -> None:
     """The receiver has the series of the snapshot, compressed on the way or not."""
     report = push(target(protocol, receiver.url, gzip=gzip), varied())
     assert pushed(receiver.requests) == scraped(varied(), NOW)
@@ -74,16 +72,12 @@ def test_it_arrives_as_scraped(
 
 def test_headers_are_sent(protocol: OtlpProtocol, receiver: Receiver) -> None:
     """A token reaches the receiver, and no .netrc replaces it."""
-    push(
-        target(protocol, receiver.url, headers={"Authorization": "Bearer t"}), varied()
-    )
+    push(target(protocol, receiver.url, headers={"Authorization": "Bearer t"}), varied())
     assert receiver.headers[0]["authorization"] == "Bearer t"
 
 
 @pytest.mark.slow
-def test_several_requests_are_one_push(
-    protocol: OtlpProtocol, receiver: Receiver
-) -> None:
+def test_several_requests_are_one_push(protocol: OtlpProtocol, receiver: Receiver) -> None:
     """A push that is cut is complete, and under gRPC's limit of a message."""
     shown = many(12_000)
     report = push(target(protocol, receiver.url), shown, 3_000_000)
@@ -92,9 +86,7 @@ def test_several_requests_are_one_push(
     assert (report.outcome, report.accepted) == (Outcome.SUCCESS, receiver.points)
 
 
-def test_rejected_points_are_counted(
-    protocol: OtlpProtocol, receiver: Receiver
-) -> None:
+def test_rejected_points_are_counted(protocol: OtlpProtocol, receiver: Receiver) -> None:
     """A partial success tells how many and why; it is no failure."""
     receiver.rejected, receiver.remark = 3, "too\nold"
     report = push(target(protocol, receiver.url), varied())
@@ -109,9 +101,7 @@ def test_a_remark_rejects_nothing(protocol: OtlpProtocol, receiver: Receiver) ->
     assert push(target(protocol, receiver.url), varied()).outcome is Outcome.SUCCESS
 
 
-def test_after_a_refusal_nothing_more_is_sent(
-    protocol: OtlpProtocol, receiver: Receiver
-) -> None:
+def test_after_a_refusal_nothing_more_is_sent(protocol: OtlpProtocol, receiver: Receiver) -> None:
     """A receiver that refuses one request is spared the others; all their points are lost."""
     receiver.status, receiver.code = 401, grpc.StatusCode.UNAUTHENTICATED
     report = push(target(protocol, receiver.url), many(2_000), 200_000)
@@ -142,9 +132,7 @@ def test_what_a_status_means_is_said(status: int, advice: str) -> None:
 
 
 @pytest.mark.usefixtures("receiver")
-def test_nobody_listens(
-    protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nobody_listens(protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture) -> None:
     """The reason names the place; the SDK's own lines do not reach the log."""
     with LISTENING[protocol]() as gone:
         url = gone.url
@@ -160,9 +148,7 @@ def test_a_secret_in_a_url_is_not_told() -> None:
     """Some receivers want their key in the query; no reason shows it."""
     with http_receiver() as gone:
         url = gone.url
-    to = OtlpReceiver(
-        protocol=HTTP, endpoint=f"{url}/v1/metrics?key=geheim", timeout_seconds=0.5
-    )
+    to = OtlpReceiver(protocol=HTTP, endpoint=f"{url}/v1/metrics?key=geheim", timeout_seconds=0.5)
     reason = push(to, varied()).reason
     assert reason.startswith("no connection to 127.0.0.1:")
     assert "geheim" not in reason
@@ -203,9 +189,7 @@ def test_tls_on_both_sides(protocol: OtlpProtocol, certificates: Certificates) -
     assert pushed(receiver.requests) == scraped(varied(), NOW)
 
 
-def test_an_unknown_authority_is_refused(
-    protocol: OtlpProtocol, certificates: Certificates, tmp_path: Path
-) -> None:
+def test_an_unknown_authority_is_refused(protocol: OtlpProtocol, certificates: Certificates, tmp_path: Path) -> None:
     """A receiver that anybody could be gets nothing."""
     other = make_certificates(tmp_path)
     with LISTENING[protocol](certificates) as receiver:

@@ -62,10 +62,7 @@ class History:
         nodes = self._random.sample(NODES, self._random.randint(0, len(NODES)))
         return snapshot(
             shown=shown,
-            nodes=tuple(
-                NodeUsage(broker=node, throttling_errors={"CreateTopics": 1.0})
-                for node in nodes
-            ),
+            nodes=tuple(NodeUsage(broker=node, throttling_errors={"CreateTopics": 1.0}) for node in nodes),
             callbacks=Callbacks(labels=self._labels),
             limits=self._one((None, limits())),
         )
@@ -87,9 +84,7 @@ class History:
         if self._one((True, False)):
             self._layout = before.changed(gone, came)
         else:  # as where the layouts between were not seen
-            self._layout = Layout(
-                sorted([*np.delete(before.entities, gone), *came], key=order)
-            )
+            self._layout = Layout(sorted([*np.delete(before.entities, gone), *came], key=order))
 
     def _entity(self) -> Entity:
         tagged = self._one((True, False, False))

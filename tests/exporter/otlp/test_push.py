@@ -245,9 +245,7 @@ BROKER = b"1 CreateTopics"
         (ERRORS, 5, [(3.0, 10), (9.0, 20), (1.0, 30), (2.0, 40)], [10, 10, 20, 20]),
     ],
 )
-def test_counters_have_a_start(
-    family: Family, began: int, seen: list[tuple[float, int]], starts: list[int]
-) -> None:
+def test_counters_have_a_start(family: Family, began: int, seen: list[tuple[float, int]], starts: list[int]) -> None:
     """That of the exporter, or the first look; a node that was restarted counts since some time after the last look."""
     kept = Starts(began)
     found = [kept.of(family, {BROKER: value}, at) for value, at in seen]

@@ -196,9 +196,7 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
     assert "q=ETL" in chromium.evaluate("location.search")
 
 
-def test_the_script_does_the_same_without_leaving(
-    chromium: Browser, server: Server
-) -> None:
+def test_the_script_does_the_same_without_leaving(chromium: Browser, server: Server) -> None:
     """Typing filters and a header sorts at once; the page stays, and so does what is in focus; the address tells it."""
     chromium.open(server.url)
     chromium.evaluate("window.stayed = true; document.getElementById('q').focus()")
@@ -241,15 +239,10 @@ def test_entities_of_an_owner(
     assert chromium.complaints == []
 
 
-def test_the_script_tells_when_it_cannot_follow(
-    chromium: Browser, server: Server
-) -> None:
+def test_the_script_tells_when_it_cannot_follow(chromium: Browser, server: Server) -> None:
     """Old numbers are not taken for new ones."""
     chromium.open(server.url)
-    chromium.evaluate(
-        "window.fetch = () => Promise.reject(new Error('away'));"
-        "document.getElementById('q').focus()"
-    )
+    chromium.evaluate("window.fetch = () => Promise.reject(new Error('away'));document.getElementById('q').focus()")
     chromium.type("x")
     told = "document.getElementById('status').textContent"
     eventually(lambda: "old" in chromium.evaluate(told))
@@ -279,8 +272,8 @@ def test_keyboard(chromium: Browser, server: Server) -> None:
     stops = []
     for _ in range(30):
         chromium.press("Tab")
-        stops.append(chromium.evaluate("document.activeElement.textContent || document.activeElement.id"))  # fmt: skip
-        assert chromium.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"  # fmt: skip
+        stops.append(chromium.evaluate("document.activeElement.textContent || document.activeElement.id"))
+        assert chromium.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     assert stops[0] == "To the content"
     assert {"q", "Filter", "Used", "Throttle"} <= set(stops)
 
@@ -298,9 +291,7 @@ PATHS = ("", "rules", "entity?user=alice", ENTITY, "runbooks/", "runbooks/Alert"
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nothing_is_cut_in_any_window(
-    path: str, chromium: Browser, server: Server
-) -> None:
+def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, server: Server) -> None:
     """On a telephone and on a desk, whatever the names; nothing complains, and nobody's name runs."""
     for width in (420, 500, 900, 1200, 1400):
         chromium.open(server.url + path, width=width)
@@ -319,18 +310,16 @@ def test_a_row_leads_to_its_entity(
     """Also that of a hostile name; there are its rules, its last minutes and its episodes, and the way back."""
     heading = "document.querySelector('h1').innerText"
     chromium.scripts(run=scripts)
-    for place, name in enumerate(
-        ("user alice", "bob / etl", "deploy / terraform", '"</title><script>')
-    ):
+    for place, name in enumerate(("user alice", "bob / etl", "deploy / terraform", '"</title><script>')):
         chromium.open(server.url)
-        chromium.evaluate(f"document.querySelectorAll('#entities tbody th a')[{place}].focus()")  # fmt: skip
+        chromium.evaluate(f"document.querySelectorAll('#entities tbody th a')[{place}].focus()")
         chromium.press("Enter", "\r")
         eventually(lambda: chromium.evaluate(heading).startswith(name))  # noqa: B023 - at once
     chromium.open(server.url + "entity?user=alice")
     text = chromium.evaluate("document.body.innerText")
     assert "produce: 3 user alice decides, 1,000 B/s" in text
     assert "goes on" in text
-    assert chromium.evaluate("document.querySelectorAll('svg.minutes rect.over').length") == 2  # fmt: skip
+    assert chromium.evaluate("document.querySelectorAll('svg.minutes rect.over').length") == 2
     chromium.evaluate("document.querySelector('nav a').focus()")
     chromium.press("Enter", "\r")
     eventually(lambda: chromium.evaluate(heading) == "Quota entities")
@@ -352,6 +341,6 @@ def test_a_color_means_the_same_everywhere(chromium: Browser, server: Server) ->
                     f"[...document.querySelectorAll('.{kind}')].map(e => getComputedStyle(e)[e.closest('svg') ? 'fill' : 'color'])"
                 )
             )
-        assert chromium.evaluate("document.querySelectorAll('.legend .over, .legend .near, .legend .fine').length") == 3  # fmt: skip
+        assert chromium.evaluate("document.querySelectorAll('.legend .over, .legend .near, .legend .fine').length") == 3
     assert [len(each) for each in colors.values()] == [1, 1, 1]
     assert len(set.union(*colors.values())) == 3

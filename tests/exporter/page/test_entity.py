@@ -37,16 +37,16 @@ def page(
 def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
     """As `quotascope explain` shows it; a client that no quota names is called so."""
     shown = page(snapshot(), user="alice", client_id="app")
-    assert "produce: 3 user alice decides, 1,000 B/s; without it: 6 user <default>, 500 B/s" in shown.text  # fmt: skip
+    assert "produce: 3 user alice decides, 1,000 B/s; without it: 6 user <default>, 500 B/s" in shown.text
     assert "3 user alice1,000 applies---" in shown.text
     assert "6 user <default>500 overruled---" in shown.text
     assert "1 alice / app--50 applies-" in shown.text
     anyone = page(snapshot(), user=None)
-    assert "any user that no quota names, any client-id that no quota names" in anyone.text  # fmt: skip
+    assert "any user that no quota names, any client-id that no quota names" in anyone.text
     assert "6 user <default>500 applies---" in anyone.text
     assert "any-other" not in anyone.text
     assert anyone.headings[0] == "clients that no quota names"
-    assert page(snapshot(), user=None, client_id="").headings[0] == "clients without a client-id"  # fmt: skip
+    assert page(snapshot(), user=None, client_id="").headings[0] == "clients without a client-id"
     unread = page(snapshot(limits=None), user="alice")
     assert "unknown: the configured quotas cannot be read." in unread.text
 
@@ -56,7 +56,7 @@ def test_callbacks_overrule_the_rules() -> None:
     custom = limits(nodes={"1": NodeSettings(quota_callback_class=HOSTILE)})
     shown = page(snapshot(limits=custom), user="alice")
     assert "Node 1 leaves quotas to <script>" in shown.text
-    assert "produce: unknown; a custom quota callback decides on every node" in shown.text  # fmt: skip
+    assert "produce: unknown; a custom quota callback decides on every node" in shown.text
 
 
 RULES = limits(
@@ -90,13 +90,9 @@ ROWS = (
         ("nobody", None, []),
     ],
 )
-def test_what_is_measured_of_it(
-    user: str | None, client_id: str | None, rows: list[int]
-) -> None:
+def test_what_is_measured_of_it(user: str | None, client_id: str | None, rows: list[int]) -> None:
     """Of each quota type that which the client is counted under: it, its user, or its client-id; of a user, each of its clients."""
-    found = find_entity(
-        snapshot(*ROWS, limits=RULES), Trails(), Episodes(), user, client_id
-    )
+    found = find_entity(snapshot(*ROWS, limits=RULES), Trails(), Episodes(), user, client_id)
     entities = [each.entity for each in found.rows]
     assert len(entities) == len(rows)
     assert all(ROWS[row].entity in entities for row in rows)
@@ -116,15 +112,15 @@ def test_the_last_minutes_and_the_episodes() -> None:
     ]  # fmt: skip
     shown = page(*seen, user="alice")
     (words,) = shown.values("svg", "aria-label")
-    assert words == "highest utilization in 15 s: from 25% to 125%, latest 25%; throttled in 2 of 4 steps"  # fmt: skip
-    assert "produce, node 1: user alice11-21 09:03:15goes on15 s2.00 s3 user alice" in shown.text  # fmt: skip
-    colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]  # fmt: skip
+    assert words == "highest utilization in 15 s: from 25% to 125%, latest 25%; throttled in 2 of 4 steps"
+    assert "produce, node 1: user alice11-21 09:03:15goes on15 s2.00 s3 user alice" in shown.text
+    colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]
     assert colors.count("over") == 2 + 2 + 0
     after = replace(seen[-1], taken_at=start + 120)
-    assert "11-21 09:03:1511-21 09:03:3015 s2.00 s3 user alice" in page(*seen, after, user="alice").text  # fmt: skip
+    assert "11-21 09:03:1511-21 09:03:3015 s2.00 s3 user alice" in page(*seen, after, user="alice").text
     free = snapshot(usage(of=limits(rules={}), usage=2e6))
     (words,) = page(free, user="alice").values("svg", "aria-label")
-    assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"  # fmt: skip
+    assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"
     nothing = page(snapshot(), user="alice").text
     assert "Nothing is measured of it now." in nothing
     assert "None since the exporter started." in nothing
@@ -138,9 +134,7 @@ def test_the_board_in_grafana() -> None:
     parts = urlsplit(board)
     assert parts.path == f"/x/d/{Dashboard.ENTITY.uid}"
     names = [f"var-{name}" for name in Dashboard.ENTITY.variables]
-    assert parse_qs(parts.query, keep_blank_values=True) == dict(
-        zip(names, [["prod eu"], ['a&"b'], [""]], strict=True)
-    )
+    assert parse_qs(parts.query, keep_blank_values=True) == dict(zip(names, [["prod eu"], ['a&"b'], [""]], strict=True))
     plain = page(snapshot(), user="alice")
     assert not [each for each in plain.values("a", "href") if "grafana" in each]
 
@@ -150,7 +144,7 @@ def test_hostile_names_are_text(long: int) -> None:
     """Wherever they stand, for a name that is measured and one that is only asked for."""
     bad = HOSTILE * long
     rules = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(bad, bad): 1.0})})
-    slow = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)  # fmt: skip
+    slow = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)
     measured = snapshot(slow, limits=rules, nodes=(NodeUsage(broker=bad),))
     for shown in (
         page(
@@ -165,7 +159,7 @@ def test_hostile_names_are_text(long: int) -> None:
         assert "<script>alert(1)</script>" in shown.text
         assert shown.tags.count("script") == 1
         assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
-        assert all(link.isascii() and "<" not in link for link in shown.values("a", "href"))  # fmt: skip
+        assert all(link.isascii() and "<" not in link for link in shown.values("a", "href"))
         assert len(shown.text) < 40_000
         shown.text.encode()
 
@@ -173,12 +167,7 @@ def test_hostile_names_are_text(long: int) -> None:
 def test_addresses_of_entities() -> None:
     """They lead back to the names, unless these are too long for one."""
     for user, client_id in (("a&b=c/ü\n", "x"), ("a", ""), ("", "x")):
-        given = {
-            key: values[0]
-            for key, values in parse_qs(
-                urlsplit(entity_address(user, client_id)).query
-            ).items()
-        }
+        given = {key: values[0] for key, values in parse_qs(urlsplit(entity_address(user, client_id)).query).items()}
         assert asked_entity(given) == (user or None, client_id or None)
     assert entity_address("", "") == "entity?client_id="
     assert asked_entity({"client_id": ""}) == (None, "")

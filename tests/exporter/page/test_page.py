@@ -83,9 +83,9 @@ def test_all_about_an_entity() -> None:
     rules = limits()
     slow = usage(of=rules, limit=1000.0, usage=1420.0, throttle_time_seconds=2.71)
     shown = page(snapshot(slow))
-    assert "user aliceproduce1142%1.42 kB/s1.00 kB/s2.71 s-3 user alice" in shown.text  # fmt: skip
+    assert "user aliceproduce1142%1.42 kB/s1.00 kB/s2.71 s-3 user alice" in shown.text
     assert "1 to 1 of 1." in shown.text
-    assert "last 5 minutes: from 142% to 142%, latest 142%" in shown.values("svg", "aria-label")  # fmt: skip
+    assert "last 5 minutes: from 142% to 142%, latest 142%" in shown.values("svg", "aria-label")
 
 
 NOTHING = limits(rules={})
@@ -144,10 +144,7 @@ def test_what_mutations_have_left() -> None:
         cause=ThrottleCause.CONTROLLER_MUTATION,
     )
     shown = page(snapshot(broke, forwarded))
-    assert (
-        "user alicecontroller mutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown"
-        in shown.text
-    )
+    assert "user alicecontroller mutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown" in shown.text
     assert "throttled by a controller mutation quota" in shown.text
 
 
@@ -203,7 +200,7 @@ def test_the_first_owner_that_matches_whole_names(default: str | None) -> None:
     """As in the rules of the alerts: all that is given must hold; the others have the default owner."""
     owners = Owners(OWNED, default)
     for (user, client_id), team in CROWD.items():
-        assert owners.of(usage(user=user, client_id=client_id).entity) == team or default  # fmt: skip
+        assert owners.of(usage(user=user, client_id=client_id).entity) == team or default
     names = ("payments", "billing", *filter(None, [default]))
     assert owners.names == names
 
@@ -370,10 +367,7 @@ def test_a_page_stays_small() -> None:
         *crowd,
         limits=limits(connection_limits=dict.fromkeys(names, 1.0)),
         sources=tuple(health(each) for each in names),
-        nodes=tuple(
-            NodeUsage(broker=each, delay_queue_size={QuotaType.FETCH: 1.0})
-            for each in names
-        ),
+        nodes=tuple(NodeUsage(broker=each, delay_queue_size={QuotaType.FETCH: 1.0}) for each in names),
     )
     shown = page(many)
     assert shown.tags.count("tr") < 700

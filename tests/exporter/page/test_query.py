@@ -102,9 +102,7 @@ def test_text_that_cannot_be_seen_is_dropped() -> None:
         (0, 29, None, "?show=all&offset=29&size=29"),
     ],
 )
-def test_parts(
-    offset: int, size: int, before: str | None, following: str | None
-) -> None:
+def test_parts(offset: int, size: int, before: str | None, following: str | None) -> None:
     """Of thirty; the first has none before it, the last none after it, and none begins before the first."""
     shown = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
     given = {"show": "all", "offset": str(offset), "size": str(size)}

@@ -38,15 +38,15 @@ BUSY = snapshot(SLOW, FULL, FEW)
 def test_whom_a_rule_applies_to() -> None:
     """How many, how many throttled, how near, the most urgent by name with a link; a rule without a client is told from an unknown one."""
     shown = page(BUSY)
-    assert "6 user <default>produce500 B/s2190%user zoe on node 1, user bob on node 1-" in shown.text  # fmt: skip
+    assert "6 user <default>produce500 B/s2190%user zoe on node 1, user bob on node 1-" in shown.text
     assert "3 user aliceproduce1.00 kB/s1085%user alice on node 1-" in shown.text
     assert "1 alice / apprequest0.50 thrnone----" in shown.text
-    assert {"entity?user=zoe", "entity?user=bob", "entity?user=alice"} <= {*shown.values("a", "href")}  # fmt: skip
+    assert {"entity?user=zoe", "entity?user=bob", "entity?user=alice"} <= {*shown.values("a", "href")}
     silent = usage(user="eve", of=KNOWN, limit=500.0, throttle_known=False)
-    assert "6 user <default>produce500 B/s1unknownunknownuser eve" in page(snapshot(silent)).text  # fmt: skip
+    assert "6 user <default>produce500 B/s1unknownunknownuser eve" in page(snapshot(silent)).text
     host = limits(rules={}, connection_limits={"host.corp": 5.0, "10.0.0.1": 7.0})
     rate = ConnectionUsage(ips={"10.0.0.1": LimitedRate(rate=7.0)})
-    shown = page(snapshot(limits=host, nodes=(NodeUsage(broker="2", connections=rate),)))  # fmt: skip
+    shown = page(snapshot(limits=host, nodes=(NodeUsage(broker="2", connections=rate),)))
     assert "connections5.00 conn/sunknownunknownunknown-" in shown.text
     assert "connections7.00 conn/s1unknown100%10.0.0.1 on node 2-" in shown.text
     assert "The configured quotas are unknown." in page(snapshot(limits=None)).text
@@ -54,7 +54,7 @@ def test_whom_a_rule_applies_to() -> None:
 
 def test_the_most_urgent_first() -> None:
     """Throttled, then the nearest; those without a client last."""
-    assert names(BUSY) == ["6 user <default>", "3 user alice", "1 alice / app", "ip <default>"]  # fmt: skip
+    assert names(BUSY) == ["6 user <default>", "3 user alice", "1 alice / app", "ip <default>"]
 
 
 @pytest.mark.parametrize(

@@ -25,17 +25,13 @@ AUTH = {"Authorization": encode_basic_auth("me", PASSWORD)}
 
 
 @pytest.fixture
-async def exporter(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> AsyncIterator[Exporter]:
+async def exporter(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Exporter]:
     """One behind a login, with the runbooks that a test names."""
     texts: Mapping[str, str] | None = request.param
     file = web_file(tmp_path, basic_auth_users={"me": HASH})
     server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
     config = Config.model_validate({"server": server})
-    async with exporter_of(
-        config, [ScriptedSource()], ScriptedLimits(), runbooks=texts
-    ) as started:
+    async with exporter_of(config, [ScriptedSource()], ScriptedLimits(), runbooks=texts) as started:
         yield started
 
 

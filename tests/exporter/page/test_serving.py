@@ -32,9 +32,7 @@ class Served:
         self.collection = Collection([self.source], self.limits, 0, lambda: self.now)
         config = CollectionConfig(max_age_seconds=0)
         loop = asyncio.get_running_loop()
-        self.pages = Pages(
-            self.collection, config, None, lambda: loop.time() + self.later
-        )
+        self.pages = Pages(self.collection, config, None, lambda: loop.time() + self.later)
         app = Application()
         app.on_response_prepare.append(_headed)
         self.pages.add_to(app.router)
@@ -116,9 +114,7 @@ async def test_a_snapshot_for_the_command_line_is_read_now(served: Served) -> No
 
 
 @pytest.mark.parametrize("set_by", [-3600.0, 3600.0])
-async def test_a_clock_that_is_set_makes_nothing_old_or_fresh(
-    served: Served, set_by: float
-) -> None:
+async def test_a_clock_that_is_set_makes_nothing_old_or_fresh(served: Served, set_by: float) -> None:
     """However far it is set, a snapshot is old after the same time, and the last minutes are remembered."""
     served.source.table = table(alice=500.0)
     await served.collection.snapshot(5.0)

@@ -15,10 +15,7 @@ Sample = tuple[str, dict[str, str], float]
 @lru_cache(maxsize=2)
 def rules_of(text: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
     """The rules of a file, each with its pattern as the agent extends it."""
-    return [
-        (re.compile(f"^.*(?:{rule['pattern']}).*$"), rule)
-        for rule in yaml.safe_load(text)["rules"]
-    ]
+    return [(re.compile(f"^.*(?:{rule['pattern']}).*$"), rule) for rule in yaml.safe_load(text)["rules"]]
 
 
 def sample(
@@ -33,10 +30,7 @@ def sample(
     for pattern, rule in rules_of(text):
         found = pattern.match(f"{domain}<{inner}><>{attribute}: {value}")
         if found:
-            labels = {
-                name: _replaced(found, label)
-                for name, label in rule.get("labels", {}).items()
-            }
+            labels = {name: _replaced(found, label) for name, label in rule.get("labels", {}).items()}
             shown = {name: label for name, label in labels.items() if label}
             return rule["name"], shown, value * rule.get("valueFactor", 1.0)
     return None

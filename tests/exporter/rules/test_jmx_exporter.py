@@ -29,11 +29,7 @@ from quotascope.metrics.catalog import FamilyType
 
 TEXT = jmx_exporter_rules()
 FILE = yaml.safe_load(TEXT)
-CLIENT = [
-    attribute
-    for attribute in ATTRIBUTES
-    if attribute.brokers_have_it and "user" in attribute.free
-]
+CLIENT = [attribute for attribute in ATTRIBUTES if attribute.brokers_have_it and "user" in attribute.free]
 filled = texts.filter(bool)
 
 
@@ -47,9 +43,7 @@ def test_every_attribute_of_brokers_has_one_rule() -> None:
     """The file is the table, nothing more and nothing less."""
     told = [(rule["name"], rule["pattern"]) for rule in FILE["rules"]]
     assert len(set(told)) == len(told) == len(NAMES)
-    assert [name.attribute for name in NAMES] == [
-        attribute for attribute in ATTRIBUTES if attribute.brokers_have_it
-    ]
+    assert [name.attribute for name in NAMES] == [attribute for attribute in ATTRIBUTES if attribute.brokers_have_it]
 
 
 def test_only_the_beans_of_the_table_are_read() -> None:
@@ -65,13 +59,11 @@ def test_only_the_beans_of_the_table_are_read() -> None:
 
 def test_families_are_those_of_the_catalog_and_the_parts() -> None:
     """A page of the agent uses a name of ours only for what we mean by it; its own names are nowhere else."""
-    parts = {ACTIVE_CONTROLLER, EVENT_QUEUE_MEAN, REQUESTS, START_TIME, STRIMZI_FACTOR, STRIMZI_LIMIT, THROTTLE_MEAN}  # fmt: skip
+    parts = {ACTIVE_CONTROLLER, EVENT_QUEUE_MEAN, REQUESTS, START_TIME, STRIMZI_FACTOR, STRIMZI_LIMIT, THROTTLE_MEAN}
     families = {name.family for name in NAMES}
     assert parts <= families
     assert families - parts <= set(catalog.families())
-    assert not {part.name for part in parts} & {
-        family.name for family in catalog.families()
-    }
+    assert not {part.name for part in parts} & {family.name for family in catalog.families()}
 
 
 @pytest.mark.parametrize(
@@ -115,9 +107,9 @@ def test_units_are_ours(attribute: str, number: float, expected: float) -> None:
 
 def test_what_is_of_no_use_is_left_out() -> None:
     """Other attributes, other errors, other beans."""
-    requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]  # fmt: skip
+    requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]
     assert sample(TEXT, "kafka.network", requests, "99thPercentile") is None
-    errors = [("type", "RequestMetrics"), ("name", "ErrorsPerSec"), ("request", "Fetch"), ("error", "NONE")]  # fmt: skip
+    errors = [("type", "RequestMetrics"), ("name", "ErrorsPerSec"), ("request", "Fetch"), ("error", "NONE")]
     assert sample(TEXT, "kafka.network", errors, "Count") is None
     assert sample(TEXT, "kafka.server", [("type", "ReplicaManager")], "Value") is None
 
@@ -154,16 +146,12 @@ def test_the_dialect_reads_back_what_the_rules_write(data: st.DataObject) -> Non
     assert told is not None
     name, labels, value = told
     column = QUOTASCOPE_RULES.column_of(name, labels)
-    assert column == BeanColumn(
-        Bean.of(attribute.domain, dict(properties)), attribute.name
-    )
+    assert column == BeanColumn(Bean.of(attribute.domain, dict(properties)), attribute.name)
     assert value * factor_of(column) == pytest.approx(250.0)
 
 
 def _tags_of(attribute: Attribute) -> st.SearchStrategy[dict[str, str]]:
-    own = st.fixed_dictionaries(
-        {}, optional={"user": filled.map(sanitize), "client-id": filled}
-    )
+    own = st.fixed_dictionaries({}, optional={"user": filled.map(sanitize), "client-id": filled})
     if not attribute.open:
         return own
     keys = st.sampled_from(("quota.type", "group", "a b", "ten-ant", "é"))
@@ -201,9 +189,7 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
         ("callback_produce_bytes_per_second", {}),
     ],
 )
-def test_what_the_rules_never_write_is_left_out(
-    name: str, labels: dict[str, str]
-) -> None:
+def test_what_the_rules_never_write_is_left_out(name: str, labels: dict[str, str]) -> None:
     """Other families of ours, labels of another kind, broken quotes and tags."""
     assert QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) is None
 

@@ -50,7 +50,7 @@ ENTITIES: Final = [
     if user is not None or client is not None
 ]  # fmt: skip
 TAKEN_AT: Final = 1_795_251_780.0
-tables: Final = st.dictionaries(st.sampled_from(ENTITIES), st.sampled_from([5.0, 10.0, 40.0]), max_size=5)  # fmt: skip
+tables: Final = st.dictionaries(st.sampled_from(ENTITIES), st.sampled_from([5.0, 10.0, 40.0]), max_size=5)
 
 
 class Measured(NamedTuple):
@@ -61,14 +61,16 @@ class Measured(NamedTuple):
     """In seconds."""
 
 
-measured: Final = st.builds(Measured, st.sampled_from([None, 0.0, 4.0, 9.0, 30.0, 41.0]), st.sampled_from([None, 0.0, 0.5]))  # fmt: skip
+measured: Final = st.builds(
+    Measured, st.sampled_from([None, 0.0, 4.0, 9.0, 30.0, 41.0]), st.sampled_from([None, 0.0, 0.5])
+)
 
 
 Kept = dict[tuple[str, str], Entity]
 """Entities by tags, the same objects from one snapshot to the next."""
 
 
-def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str], Measured], kept: Kept) -> Snapshot:  # fmt: skip
+def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str], Measured], kept: Kept) -> Snapshot:
     """One broker that measures these tags."""
     unit = UNIT.get(kind, 1.0)
     usages = []
@@ -105,7 +107,7 @@ def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str]
 
 def candidate_of(kind: QuotaType, rules: RuleTable) -> Candidate:
     """One that sets these rules and no other."""
-    quotas = QuotaSet({entity: {kind.quota_key: bound} for entity, bound in rules.items()})  # fmt: skip
+    quotas = QuotaSet({entity: {kind.quota_key: bound} for entity, bound in rules.items()})
     return Candidate(name="x", quotas=quotas, based=True)
 
 
@@ -117,14 +119,16 @@ class Outcome(NamedTuple):
     unknown: Counter[str]
 
 
-def recomputed(kind: QuotaType, enforced: RuleTable, rules: RuleTable, rows: Mapping[tuple[str, str], Measured]) -> Outcome:  # fmt: skip
+def recomputed(
+    kind: QuotaType, enforced: RuleTable, rules: RuleTable, rows: Mapping[tuple[str, str], Measured]
+) -> Outcome:
     """Request by request: what may be in each row, where the shadow would count it, and what Kafka would answer."""
     inside = defaultdict[tuple[str, str], set[tuple[str, str]]](set)
     for request in REQUESTS:
         row = enforced.metric_tags(*request)
         if row in rows:
             inside[row].add(rules.metric_tags(*request))
-    limited = {row for row, tags in inside.items() if any(rules.bound_of(*each) for each in tags)}  # fmt: skip
+    limited = {row for row, tags in inside.items() if any(rules.bound_of(*each) for each in tags)}
     torn = {row for row in limited if len(inside[row]) > 1}
     unknown = Counter[str]({UnevaluatedReason.FINER: len(torn)} if torn else {})
     known = {}
@@ -230,7 +234,7 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
     )
     (shadow,) = Shadows([candidate_of(PRODUCE, ALICE)]).of(snapshot, set())
     of_alice = {"quota_type": PRODUCE, "user": "alice", "client_id": ""}
-    for each, broker, rate, seconds in zip(shadow.entities, "12", (7.0, 1.0), (4.4, 0.0), strict=True):  # fmt: skip
+    for each, broker, rate, seconds in zip(shadow.entities, "12", (7.0, 1.0), (4.4, 0.0), strict=True):
         assert {name: getattr(each.entity, name) for name in of_alice} == of_alice
         assert (each.entity.broker, each.usage) == (broker, rate)
         assert each.throttle_time_seconds == seconds
@@ -238,7 +242,7 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
     assert shadow.unevaluated == {}
     (few,) = Shadows([candidate_of(PRODUCE, ALICE)], most=1).of(snapshot, set())
     assert (few.entities, few.throttled) == (shadow.entities[:1], shadow.throttled)
-    (none,) = Shadows([candidate_of(PRODUCE, ALICE)], shows=lambda user, _: user != "alice").of(snapshot, set())  # fmt: skip
+    (none,) = Shadows([candidate_of(PRODUCE, ALICE)], shows=lambda user, _: user != "alice").of(snapshot, set())
     assert (none.entities, none.throttled) == ((), shadow.throttled)
 
 
@@ -304,13 +308,11 @@ def test_a_request_throttle_of_the_controller_holds_no_client_back() -> None:
         cause=ThrottleCause.CONTROLLER_MUTATION,
     )
     rules = QuotaRules({QuotaEntity("alice"): 50.0})
-    for cause, known in ((ThrottleCause.CONTROLLER_MUTATION, 1), (ThrottleCause.OWN, 0)):  # fmt: skip
+    for cause, known in ((ThrottleCause.CONTROLLER_MUTATION, 1), (ThrottleCause.OWN, 0)):
         snapshot = world(replace(throttled, cause=cause), rules={REQUEST: PAIRS})
         (found,) = Shadows([candidate_of(REQUEST, rules)]).of(snapshot, set())
         assert len(found.entities) == known
-        assert ((REQUEST, "1", UnevaluatedReason.CENSORED) in found.unevaluated) == (
-            not known
-        )
+        assert ((REQUEST, "1", UnevaluatedReason.CENSORED) in found.unevaluated) == (not known)
 
 
 def test_the_cluster_own_quotas_are_the_base() -> None:

@@ -23,9 +23,7 @@ def source(**keys: Any) -> SourceConfig:
 
 def test_dialects() -> None:
     """Jolokia has its source, text another; without a name they are called by host and port."""
-    jolokia, text = build_sources(
-        [source(), source(dialect="prometheus", name="b2", node_id=2)]
-    )
+    jolokia, text = build_sources([source(), source(dialect="prometheus", name="b2", node_id=2)])
     assert isinstance(jolokia, JolokiaSource)
     assert (jolokia.name, jolokia.dialect) == ("broker-1:8778", "jolokia")
     assert isinstance(text, PrometheusTextSource)
@@ -122,7 +120,5 @@ def test_certificate_without_key_is_told(tmp_path: Path) -> None:
     """A client certificate must be one."""
     cert = tmp_path / "cert.pem"
     cert.write_text("no certificate")
-    with pytest.raises(
-        ConfigError, match=r"the client certificate .*cert\.pem cannot be used"
-    ):
+    with pytest.raises(ConfigError, match=r"the client certificate .*cert\.pem cannot be used"):
         build_source(source(tls={"cert_file": cert, "key_password": "pw"}))

@@ -75,9 +75,7 @@ NO_TEXT, DOWN, DENIED = SourceUnreadable("a"), SourceUnreachable("a"), SourceDen
     ],
     ids=["neither", "other denied", "down", "denied"],
 )
-async def test_the_likelier_error_is_reported(
-    likely: SourceError, other: SourceError | None, reads: int
-) -> None:
+async def test_the_likelier_error_is_reported(likely: SourceError, other: SourceError | None, reads: int) -> None:
     """No connection and no permission do not depend on the dialect, so the other way is not tried."""
     second = Way("y", other)
     source = DetectedSource(Way("x", likely), second)
@@ -102,9 +100,7 @@ async def test_both_are_closed() -> None:
     ],
     ids=["jolokia", "text"],
 )
-async def test_recorded_agents_are_told_apart_at_any_path(
-    path: str, body: bytes, dialect: str
-) -> None:
+async def test_recorded_agents_are_told_apart_at_any_path(path: str, body: bytes, dialect: str) -> None:
     """An unusual path costs a request that is answered with something else, and nothing more."""
 
     async def answer(request: web.Request) -> web.Response:

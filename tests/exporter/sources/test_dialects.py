@@ -57,7 +57,7 @@ def part(key: Key) -> str:
 
 
 HANDLERS = "RequestHandlerAvgIdlePercent"
-NO_RATES = {(f"{pool}{HANDLERS}", "OneMinuteRate") for pool in ("", "Broker", "Controller")}  # fmt: skip
+NO_RATES = {(f"{pool}{HANDLERS}", "OneMinuteRate") for pool in ("", "Broker", "Controller")}
 LOAD_MISSING = {
     "kafka_2_0_0": NO_RATES,
     "confluent": NO_RATES - {(HANDLERS, "OneMinuteRate")},
@@ -75,8 +75,7 @@ def test_a_dialect_has_the_load_of_a_node(dialect: str) -> None:
         {
             (bean.get("name"), attribute, bean.get("request")): value
             for (bean, attribute), value in numbers(table(name)).items()
-            if (of := attribute_of(BeanColumn(bean, attribute)))
-            and of.meaning in LOAD_MEANINGS
+            if (of := attribute_of(BeanColumn(bean, attribute))) and of.meaning in LOAD_MEANINGS
         }
         for name in (f"busy/{dialect}.txt", "busy/jolokia2.json")
     )
@@ -94,9 +93,7 @@ def test_a_dialect_has_what_jolokia_has(name: str) -> None:
     """The same beans and attributes, but for those that its agent does not give, and the same numbers."""
     of_load = "AvgIdleRatio"  # this moment's requests of Jolokia did not ask for it
     found = {
-        key: value
-        for key, value in numbers(table(f"dialects/{name}.txt")).items()
-        if key[0].get("name") != of_load
+        key: value for key, value in numbers(table(f"dialects/{name}.txt")).items() if key[0].get("name") != of_load
     }
     lacking = {key for key in JOLOKIA if part(key) in MISSING[name]}
     quiet = {key for key in found if part(key) == "requests"}  # had no traffic
@@ -147,7 +144,7 @@ def greedy(quota_type: QuotaType, user: str, client_id: str) -> Mapping[str, str
 
 
 users = st.one_of(st.just(""), texts.filter(bool))
-TRAPS = ("a, client-id=b", "x, user=y", "x, user=y, client-id=z", '", user="', "><>a: 1", '"', '"quoted"')  # fmt: skip
+TRAPS = ("a, client-id=b", "x, user=y", "x, user=y, client-id=z", '", user="', "><>a: 1", '"', '"quoted"')
 
 
 @pytest.mark.parametrize(
@@ -208,9 +205,7 @@ USELESS = [
 
 
 @pytest.mark.parametrize(("dialect", "name", "labels"), USELESS)
-def test_what_is_not_used_is_left_out(
-    dialect: TextDialect, name: str, labels: Mapping[str, str]
-) -> None:
+def test_what_is_not_used_is_left_out(dialect: TextDialect, name: str, labels: Mapping[str, str]) -> None:
     """The prefixes of interest admit more lines than are wanted, and greedy rules make quota metrics of other beans."""
     assert dialect.column_of(name, labels) is None
 
@@ -230,12 +225,8 @@ def test_names_that_were_cut_in_the_wrong_place_come_back() -> None:
         assert ("Request", None, trap) in recorded
 
 
-@pytest.mark.parametrize(
-    ("dialect", "label"), [(JMX_DEFAULT, r'"a:b\*"'), (STRIMZI, "a:b*")]
-)
-def test_tags_of_a_custom_callback_come_as_they_are(
-    dialect: TextDialect, label: str
-) -> None:
+@pytest.mark.parametrize(("dialect", "label"), [(JMX_DEFAULT, r'"a:b\*"'), (STRIMZI, "a:b*")])
+def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label: str) -> None:
     """Where whole beans are given, any tag is; the rules of others know no tag but user and client-id."""
     labels = {"tenant": label, "user": "x"}
     name = "kafka_server_Produce_byte_rate"

@@ -201,9 +201,7 @@ def test_a_reason_is_short_however_deep_it_is(item: bytes) -> None:
     assert len(str(caught.value)) < 1_000
 
 
-@pytest.mark.parametrize(
-    "name", ["", "no colon", "kafka.server:type", 'kafka.server:type=Produce,user="x']
-)
+@pytest.mark.parametrize("name", ["", "no colon", "kafka.server:type", 'kafka.server:type=Produce,user="x'])
 def test_a_name_that_is_none_is_left_out(name: str) -> None:
     """One odd name does not spoil an answer."""
     assert columns_of((name, ("byte-rate",))) == [None]
@@ -228,9 +226,7 @@ def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from(
-                    ("status", "value", "kafka.server:type=Produce", "byte-rate")
-                ),
+                st.sampled_from(("status", "value", "kafka.server:type=Produce", "byte-rate")),
                 inner,
                 max_size=3,
             )

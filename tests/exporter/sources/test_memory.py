@@ -66,9 +66,7 @@ _CLIENT = b'kafka_server_Produce_byte_rate{user="?"} 1'
         (read_text, _CLIENT + b"\n" * LENGTH),
     ],
 )  # fmt: skip
-def test_memory_is_in_proportion_to_the_answer(
-    read: Callable[[bytes], None], answer: bytes
-) -> None:
+def test_memory_is_in_proportion_to_the_answer(read: Callable[[bytes], None], answer: bytes) -> None:
     """Whatever it holds: `max_answer_bytes` bounds both."""
     tracemalloc.start()
     try:
@@ -143,9 +141,7 @@ async def test_no_answer_takes_more_than_the_shipped_limit_allows() -> None:
     app.router.add_route("*", "/{name}{tail:/?}", answer)
     async with TestServer(app) as server:
         urls = [str(server.make_url(f"/{name}")) for name in BOMBS]
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", READS, *urls, stdout=PIPE, stderr=PIPE
-        )
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", READS, *urls, stdout=PIPE, stderr=PIPE)
         told, memory = (each.decode() for each in await child.communicate())
     assert child.returncode == 0, memory
     reasons = told.splitlines()

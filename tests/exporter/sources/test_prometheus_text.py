@@ -111,9 +111,7 @@ def test_forcing_settles_what_a_page_leaves_open() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_that_was_asked_for_quotas_only_is_told_apart(name: str) -> None:
     """With `?name[]=`, nothing is left but the quotas of clients and their comments."""
-    kept = re.compile(
-        rb"(?:# \w+ )?kafka_server_(?:quota|produce|fetch|request)_", re.IGNORECASE
-    )
+    kept = re.compile(rb"(?:# \w+ )?kafka_server_(?:quota|produce|fetch|request)_", re.IGNORECASE)
     few = b"\n".join(filter(kept.match, page(name).split(b"\n")))
     reader = TextReader()
     assert reader.read(few).layout.columns
@@ -157,10 +155,7 @@ def test_names_that_hold_the_entity_are_told() -> None:
 def test_entities_beside_such_names_are_shown_and_the_rest_is_told() -> None:
     """Older quota rules forgot users without a client-id, which then fall to a generic rule."""
     reading = TextReader().read(page("kafka_2_0_0.txt") + KRAFT)
-    assert (
-        reading.layout.columns
-        == TextReader().read(page("kafka_2_0_0.txt")).layout.columns
-    )
+    assert reading.layout.columns == TextReader().read(page("kafka_2_0_0.txt")).layout.columns
     assert reading.remark is not None
     assert "cannot be recovered" in reading.remark
 
@@ -251,9 +246,7 @@ def test_a_factor_makes_a_number_kafkas() -> None:
         ("confluent.txt", None, "configure node_id for this source"),
     ],
 )  # fmt: skip
-async def test_a_wrong_dialect_is_the_first_thing_to_mend(
-    name: str, forced: TextDialect | None, told: str
-) -> None:
+async def test_a_wrong_dialect_is_the_first_thing_to_mend(name: str, forced: TextDialect | None, told: str) -> None:
     """Forced to read the wrong one, a source finds no node id either, which would lead astray."""
 
     async def answer(_: web.Request) -> web.Response:

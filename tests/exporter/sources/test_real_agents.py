@@ -45,9 +45,7 @@ async def table(source: Source) -> BeanTable:
         await source.close()
     shared = set(first.layout.columns) & set(second.layout.columns)
     again = {column: column for column in second.layout.columns}
-    assert all(
-        again[column] is column for column in first.layout.columns if column in shared
-    )
+    assert all(again[column] is column for column in first.layout.columns if column in shared)
     return second
 
 
@@ -62,16 +60,12 @@ async def failure(source: Source) -> SourceError:
     return caught.value
 
 
-async def test_all_agents_of_a_node_tell_the_same_node_and_start(
-    kafka: Cluster, secured: HttpTarget
-) -> None:
+async def test_all_agents_of_a_node_tell_the_same_node_and_start(kafka: Cluster, secured: HttpTarget) -> None:
     """Three dialects, one table."""
     agents = kafka.nodes[1].agents
     new = await table(JolokiaSource("new", HttpTarget(url=agents.jolokia)))
     old = await table(JolokiaSource("old", secured))
-    text = await table(
-        PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter))
-    )
+    text = await table(PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter)))
     assert new.node_id == old.node_id == text.node_id == "1"
     started = {
         value

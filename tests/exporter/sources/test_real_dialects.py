@@ -53,11 +53,7 @@ def text(url: str) -> PrometheusTextSource:
 
 def entities(found: Numbers) -> Numbers:
     """What concerns entities of client quotas."""
-    return {
-        key: value
-        for key, value in found.items()
-        if key[0].get("type") in TYPES and len(key[0].properties) > 1
-    }
+    return {key: value for key, value in found.items() if key[0].get("type") in TYPES and len(key[0].properties) > 1}
 
 
 def load(found: Numbers) -> Numbers:
@@ -137,9 +133,7 @@ async def test_the_same_entities_and_numbers_as_jolokia(
         await other.close()
 
 
-async def test_an_agent_with_other_rules_is_followed(
-    kafka: Cluster, agents: Agents
-) -> None:
+async def test_an_agent_with_other_rules_is_followed(kafka: Cluster, agents: Agents) -> None:
     """From Confluent's rules to none, to rules that lose who it was, and back: without a restart of anybody."""
     source = text(agents.other_rules)
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))

@@ -108,9 +108,7 @@ def test_promtool_has_no_complaint(agents: Agents) -> None:
     """The page can be scraped as it is: names, types and units keep Prometheus's conventions."""
     page = web.ask(agents.own_rules).body
     assert b"kafka_quota_produce_bytes_per_second{" in page
-    done = subprocess.run(
-        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
-    )
+    done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

@@ -50,9 +50,7 @@ def lines(draw: st.DrawFn) -> str:
     """One sample, written in one of the ways that the format allows."""
     labels = draw(st.dictionaries(label_names, texts, max_size=3))
     gap = draw(st.sampled_from(("", " ", "\t")))
-    pairs = f"{gap},{gap}".join(
-        f'{key}{gap}={gap}"{escaped(value)}"' for key, value in labels.items()
-    )
+    pairs = f"{gap},{gap}".join(f'{key}{gap}={gap}"{escaped(value)}"' for key, value in labels.items())
     comma = draw(st.sampled_from(("", ","))) if labels else ""
     empty = draw(st.sampled_from(("", "{}", "{ }")))
     inside = f"{{{gap}{pairs}{comma}{gap}}}" if labels else empty
@@ -63,9 +61,7 @@ def lines(draw: st.DrawFn) -> str:
 def ours(text: str) -> list[Sample]:
     """The wanted samples by our parser."""
     keys, numbers = numbers_in(text, WANTED)
-    return [
-        (*parse_series(key), number) for key, number in zip(keys, numbers, strict=True)
-    ]
+    return [(*parse_series(key), number) for key, number in zip(keys, numbers, strict=True)]
 
 
 def official(text: str) -> list[Sample]:
@@ -148,9 +144,7 @@ def test_a_key_is_the_text_of_the_series() -> None:
 
 def test_openmetrics_is_understood() -> None:
     """Exemplars and float timestamps belong to no number."""
-    text = (
-        'kafka_a_total{a="b"} 3 1700000000.123 # {trace_id="}"} 0.5\nkafka_b 1\n# EOF\n'
-    )
+    text = 'kafka_a_total{a="b"} 3 1700000000.123 # {trace_id="}"} 0.5\nkafka_b 1\n# EOF\n'
     assert ours(text) == [("kafka_a_total", {"a": "b"}, 3.0), ("kafka_b", {}, 1.0)]
 
 

@@ -45,9 +45,7 @@ class Parser:
     ],
     ids=["same", "other order", "new name", "fewer names"],
 )
-def test_a_name_is_parsed_when_it_is_first_seen(
-    second: list[str], asked: list[str], *, same: bool
-) -> None:
+def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], asked: list[str], *, same: bool) -> None:
     """While the names are the same, so is the layout; layouts share the columns that both have. A name that went is forgotten."""
     parser = Parser()
     tracker = LayoutTracker(parser)
@@ -136,11 +134,7 @@ def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> 
         keys = [*passing, *(name for name in CROWD if name not in absent)]
         values = [float(at) for at in range(len(keys))]
         layout, placed = tracker.place(keys, values)
-        expected = {
-            found: value
-            for key, value in zip(keys, values, strict=True)
-            if (found := column(key))
-        }
+        expected = {found: value for key, value in zip(keys, values, strict=True) if (found := column(key))}
         assert dict(zip(layout.columns, placed, strict=True)) == expected
         crowd = {each: each for each in layout.columns if "name" in str(each)}
         assert all(before.get(each, each) is each for each in crowd)
@@ -149,12 +143,7 @@ def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> 
 
 def layout_of(*properties: dict[str, str]) -> BeanLayout:
     """A layout of these beans of kafka.server."""
-    return BeanLayout(
-        tuple(
-            BeanColumn(Bean.of("kafka.server", each), "StartTimeMs")
-            for each in properties
-        )
-    )
+    return BeanLayout(tuple(BeanColumn(Bean.of("kafka.server", each), "StartTimeMs") for each in properties))
 
 
 def test_the_node_reports_its_id() -> None:
@@ -168,12 +157,7 @@ def test_the_node_reports_its_id() -> None:
 
 def test_what_is_no_number_is_no_id() -> None:
     """Something else in the same JVM may register itself, too; of two numbers the smaller one counts."""
-    reported = layout_of(
-        *(
-            {"type": "app-info", "id": text}
-            for text in ("<b>", "10", "9", "²", "1" * 5_000)
-        )
-    )
+    reported = layout_of(*({"type": "app-info", "id": text} for text in ("<b>", "10", "9", "²", "1" * 5_000)))
     assert NodeId(None).of(reported) == "9"
 
 
@@ -181,9 +165,7 @@ def test_the_configured_id_counts() -> None:
     """Where an agent says none; one that says another is not the agent that was meant."""
     assert NodeId("3").of(layout_of()) == "3"
     assert NodeId("3").of(layout_of({"type": "app-info", "id": "3"})) == "3"
-    with pytest.raises(
-        SourceUnreadable, match="node 7, but this source should be node 3"
-    ):
+    with pytest.raises(SourceUnreadable, match="node 7, but this source should be node 3"):
         NodeId("3").of(layout_of({"type": "app-info", "id": "7"}))
 
 

@@ -67,9 +67,7 @@ async def hello(_request: web.Request) -> web.Response:
 
 
 @asynccontextmanager
-async def serving(
-    handler: Handler = hello, limits: ServerLimits | None = None, **server: Any
-) -> AsyncIterator[Served]:
+async def serving(handler: Handler = hello, limits: ServerLimits | None = None, **server: Any) -> AsyncIterator[Served]:
     """A server on a free port."""
     given = {"address": "127.0.0.1", "port": 0, **server}
     http = HttpServer(ServerConfig.model_validate(given), limits)
@@ -104,9 +102,7 @@ def trusting(made: Certificates, *, shown: bool = False) -> ssl.SSLContext:
     return context
 
 
-async def get(
-    url: str, headers: Mapping[str, str] | None = None
-) -> tuple[int, Mapping[str, str]]:
+async def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, Mapping[str, str]]:
     """Status and headers of an answer, on a connection of its own."""
     async with (
         aiohttp.ClientSession() as session,

@@ -51,9 +51,7 @@ RIGHT = {"Authorization": basic(f"prometheus:{PASSWORD}")}
 WRONG = {"Authorization": basic("prometheus:hunter2")}
 
 
-@pytest.mark.parametrize(
-    "head", [b"Content-Length: 5000000000", b"Transfer-Encoding: chunked"]
-)
+@pytest.mark.parametrize("head", [b"Content-Length: 5000000000", b"Transfer-Encoding: chunked"])
 async def test_a_body_is_refused_and_not_read(head: bytes) -> None:
     """Whatever its length is said to be; the connection ends with that."""
     ask = ASK.replace(b"\r\n\r\n", b"\r\n" + head + b"\r\n\r\n")
@@ -121,9 +119,7 @@ async def test_little_of_a_body_is_ignored(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("expected", [b"x", b"100-continue"])
-async def test_expect_is_looked_at_after_the_login(
-    expected: bytes, tmp_path: Path
-) -> None:
+async def test_expect_is_looked_at_after_the_login(expected: bytes, tmp_path: Path) -> None:
     """And answered like everything else: without the server's versions."""
     ask = CLOSING[:-2] + b"Expect: %s\r\n" % expected
     known = f"Authorization: {RIGHT['Authorization']}\r\n".encode()
@@ -145,9 +141,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("ask", "config", "status"), REFUSED.values(), ids=REFUSED)
-async def test_a_refusal_ends_the_connection(
-    ask: bytes, config: dict[str, Any], status: bytes, tmp_path: Path
-) -> None:
+async def test_a_refusal_ends_the_connection(ask: bytes, config: dict[str, Any], status: bytes, tmp_path: Path) -> None:
     """Of hundreds of requests that were sent at once only one is answered, so that none holds anything."""
     async with serving(web_config_file=web_file(tmp_path, **config)) as served:
         if status == b"429":
@@ -296,9 +290,7 @@ def test_host_name(header: str, name: str) -> None:
         ("quotascope.corp", "rebound.example", 421),
     ],
 )
-async def test_a_page_of_another_site_reads_nothing(
-    allowed: str, host: str, status: int
-) -> None:
+async def test_a_page_of_another_site_reads_nothing(allowed: str, host: str, status: int) -> None:
     """On a loopback address a request for another host name is refused (DNS rebinding)."""
     with capture_logs() as lines:
         async with serving(allowed_hosts=allowed) as served:
@@ -439,9 +431,7 @@ async def test_users_change_without_a_restart(tmp_path: Path) -> None:
     assert sum("the last good one stays" in event for event in events) == 2
 
 
-async def test_too_many_logins_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_too_many_logins_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A login that cannot be checked now may be tried again soon."""
     go = asyncio.Event()
 

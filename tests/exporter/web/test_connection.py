@@ -57,9 +57,7 @@ async def answering(served: Served) -> None:
     ],
     ids=["nothing", "half a head", "idle"],
 )
-async def test_a_client_that_sends_nothing_is_cut_off(
-    limits: ServerLimits, sent: bytes, received: bytes
-) -> None:
+async def test_a_client_that_sends_nothing_is_cut_off(limits: ServerLimits, sent: bytes, received: bytes) -> None:
     """At the beginning, in the middle of a head, and after an answer."""
     async with serving(limits=limits) as served:
         assert (await exchange(served.url, sent))[-5:] == received
@@ -164,9 +162,7 @@ async def test_when_all_places_are_taken_the_newest_gets_in() -> None:
         assert await first.read() == b""
 
 
-async def test_handshakes_take_places_and_lose_them(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+async def test_handshakes_take_places_and_lose_them(tmp_path: Path, certificates: Certificates) -> None:
     """So beginning TLS and leaving it at that keeps no other client out."""
     file = web_file(tmp_path, **tls_section(certificates))
     async with (
@@ -191,9 +187,7 @@ async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
             assert await exchange(served.url, ASK) == b""
             held.go.set()
             assert await read.readuntil(b"answered")
-    assert "connections were refused: all are in use" in [
-        line["event"] for line in lines
-    ]
+    assert "connections were refused: all are in use" in [line["event"] for line in lines]
 
 
 async def test_nonsense_leaves_no_traceback_in_the_log() -> None:
@@ -232,9 +226,7 @@ async def test_a_client_that_leaves_before_the_answer_leaves_nothing() -> None:
             await held.came.acquire()
             connection = held.requests[0].protocol
         await served.empty()
-        handling = [
-            each for each in asyncio.all_tasks() if "RequestHandler" in repr(each)
-        ]
+        handling = [each for each in asyncio.all_tasks() if "RequestHandler" in repr(each)]
         held.go.set()
         await asyncio.gather(*handling, return_exceptions=True)
     assert isinstance(connection, HttpConnection)

@@ -124,10 +124,7 @@ async def test_few_wait_for_a_check(checked: Counted) -> None:
     await asyncio.sleep(0)
     with pytest.raises(TooManyLogins):
         await accept(store)
-    others = [
-        asyncio.create_task(accept(store, address=f"10.0.1.{number}"))
-        for number in range(12)
-    ]
+    others = [asyncio.create_task(accept(store, address=f"10.0.1.{number}")) for number in range(12)]
     await asyncio.sleep(0)
     assert len(store._turns._waiting) == 16
     others.append(asyncio.create_task(accept(store, address="10.0.2.1")))

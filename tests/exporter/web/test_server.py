@@ -58,9 +58,7 @@ async def curl(*arguments: str) -> tuple[int, str]:
     return process.returncode or 0, output.decode()
 
 
-async def test_tls_certificate_and_password_by_curl(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+async def test_tls_certificate_and_password_by_curl(tmp_path: Path, certificates: Certificates) -> None:
     """All three locks at once, by a client that is not ours."""
     section = tls_section(
         certificates,
@@ -83,7 +81,7 @@ async def test_all_that_a_name_stands_for() -> None:
     with capture_logs() as lines:
         async with serving(address="localhost") as served:
             assert b"hello" in await exchange(served.url, CLOSING)
-    assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}  # fmt: skip
+    assert lines[0] == {"event": "listening", "log_level": "info", "url": served.url, "users": "anybody"}
 
 
 async def test_an_application_that_cannot_be_set_up_keeps_no_port() -> None:
@@ -135,13 +133,13 @@ async def test_several_addresses_are_listened_on() -> None:
                     async with session.get(url) as answer:
                         assert await answer.text() == "hello"
     assert served.url == urls[0]
-    assert [url.rpartition(":")[0] for url in urls[:2]] == ["http://127.0.0.1", "http://[::1]"]  # fmt: skip
+    assert [url.rpartition(":")[0] for url in urls[:2]] == ["http://127.0.0.1", "http://[::1]"]
     assert len(urls) == len(addresses)
     port = int(urls[1].rpartition(":")[2])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         other = taken.getsockname()[1]
-        with pytest.raises(CannotListen, match=f"^cannot listen on 127.0.0.1 port {other}: "):  # fmt: skip
-            async with serving(listen_addresses=[f"[::1]:{port}", f"127.0.0.1:{other}"]):  # fmt: skip
+        with pytest.raises(CannotListen, match=f"^cannot listen on 127.0.0.1 port {other}: "):
+            async with serving(listen_addresses=[f"[::1]:{port}", f"127.0.0.1:{other}"]):
                 pass
     socket.create_server(("::1", port), family=socket.AF_INET6).close()
 
@@ -153,9 +151,7 @@ def test_a_web_config_file_is_checked_at_once(tmp_path: Path) -> None:
         HttpServer(config)
 
 
-async def test_the_end_cuts_off_who_only_waits(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+async def test_the_end_cuts_off_who_only_waits(tmp_path: Path, certificates: Certificates) -> None:
     """A handshake that was begun, and an idle connection, keep nothing running."""
     file = web_file(tmp_path, **tls_section(certificates))
     async with (
@@ -210,7 +206,9 @@ async def test_nothing_in_a_request_makes_it_ask_anybody(head: str) -> None:
 async def test_few_files_may_be_opened(tmp_path: Path) -> None:
     """With `ulimit -n 64` and more idle connections than that, scrapes are answered, and the log says what is missing."""
     config = tmp_path / "quotascope.yaml"
-    config.write_text("server: {address: 127.0.0.1, port: 0}\nsources: [{url: 'http://127.0.0.1:1/metrics'}]\nlog: {format: json}\n")  # fmt: skip
+    config.write_text(
+        "server: {address: 127.0.0.1, port: 0}\nsources: [{url: 'http://127.0.0.1:1/metrics'}]\nlog: {format: json}\n"
+    )
     ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     process = await asyncio.create_subprocess_exec(
         "bash", "-c", 'ulimit -n 64; exec "$@"', "-", str(Path(sys.executable).with_name("quotascope")), "serve", "--config", str(config),

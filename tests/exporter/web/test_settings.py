@@ -40,9 +40,7 @@ def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
     assert set(watched.now().config.basic_auth_users) == {"bob"}
 
 
-def test_what_a_new_file_names_may_come_later(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+def test_what_a_new_file_names_may_come_later(tmp_path: Path, certificates: Certificates) -> None:
     """It is tried again, although nothing changes of what was looked at."""
     web_file(tmp_path, **tls_section(certificates))
     clock = Clock()
@@ -84,9 +82,7 @@ def test_a_file_that_allows_more_clients_needs_a_restart(
     """A file that is half written looks the same; a stricter one is used at once."""
     (tmp_path / "ca.pem").symlink_to(certificates.ca)
     users = {"basic_auth_users": {"alice": HASH}}
-    watched = WatchedSettings(
-        web_file(tmp_path, **users, **tls_section(certificates, **STRICT))
-    )
+    watched = WatchedSettings(web_file(tmp_path, **users, **tls_section(certificates, **STRICT)))
     first = watched.now()
     keys = {key: value for key, value in change.items() if key in STRICT}
     section = tls_section(certificates, **{**STRICT, **keys})
@@ -96,7 +92,7 @@ def test_a_file_that_allows_more_clients_needs_a_restart(
         assert watched.now() is first
     assert named in lines[0]["error"]
     assert "restart" in lines[0]["error"]
-    web_file(tmp_path, basic_auth_users={"bob": HASH}, **tls_section(certificates, **STRICT))  # fmt: skip
+    web_file(tmp_path, basic_auth_users={"bob": HASH}, **tls_section(certificates, **STRICT))
     assert set(watched.now().config.basic_auth_users) == {"bob"}
 
 

@@ -124,9 +124,7 @@ async def test_versions_and_suites(
     file = web_file(tmp_path, **tls_section(certificates, **section))
     async with serving(web_config_file=file) as served:
         port = int(served.url.rpartition(":")[2])
-        _, writer = await asyncio.open_connection(
-            "127.0.0.1", port, ssl=trusting(certificates)
-        )
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(certificates))
         spoken = writer.get_extra_info("ssl_object")
         assert spoken.version() == version
         assert suite is None or spoken.cipher()[0] == suite
@@ -177,14 +175,10 @@ async def test_certificates_are_rotated_without_a_restart(
             assert await answer.text() == "hello"
 
 
-async def test_a_request_right_behind_the_handshake_is_answered(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+async def test_a_request_right_behind_the_handshake_is_answered(tmp_path: Path, certificates: Certificates) -> None:
     """The client's last part of the handshake and its request may come in one packet."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    tls = trusting(certificates).wrap_bio(
-        incoming, outgoing, server_hostname="localhost"
-    )
+    tls = trusting(certificates).wrap_bio(incoming, outgoing, server_hostname="localhost")
     file = web_file(tmp_path, **tls_section(certificates))
     async with (
         serving(web_config_file=file) as served,
@@ -206,9 +200,7 @@ async def test_a_request_right_behind_the_handshake_is_answered(
             answer += cast("bytes", await until_done(tls.read))
 
 
-async def test_tls_fails_in_one_line_of_the_log(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+async def test_tls_fails_in_one_line_of_the_log(tmp_path: Path, certificates: Certificates) -> None:
     """However often a client tries, with OpenSSL's reason."""
     file = web_file(tmp_path, **tls_section(certificates))
     with capture_logs() as lines:

@@ -52,9 +52,7 @@ def test_a_file_of_the_toolkit(folder: Path) -> None:
         f"basic_auth_users:\n  prometheus: {HASH}\n"
     )
     settings = load_web_settings(path)
-    assert settings.files == tuple(
-        folder / name for name in ("web.yaml", "server.pem", "server.key", "ca.pem")
-    )
+    assert settings.files == tuple(folder / name for name in ("web.yaml", "server.pem", "server.key", "ca.pem"))
     assert settings.tls is not None
     assert settings.tls.verify_mode is ssl.CERT_REQUIRED
     assert settings.config.rate_limit.interval == 0.5
@@ -152,9 +150,7 @@ def test_an_authority_that_is_none(folder: Path) -> None:
         assert "hunter2" not in found
 
 
-def test_whose_order_of_suites_counts(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+def test_whose_order_of_suites_counts(tmp_path: Path, certificates: Certificates) -> None:
     """The server's, unless the file leaves it to clients."""
     for preferred in (True, False):
         section = tls_section(certificates, prefer_server_cipher_suites=preferred)
@@ -164,9 +160,7 @@ def test_whose_order_of_suites_counts(
         assert found is preferred
 
 
-def test_suites_of_tls13_alone_mean_tls13(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+def test_suites_of_tls13_alone_mean_tls13(tmp_path: Path, certificates: Certificates) -> None:
     """As in Go, where TLS 1.2 has none left then."""
     section = tls_section(certificates, cipher_suites=["TLS_AES_128_GCM_SHA256"])
     settings = load_web_settings(web_file(tmp_path, **section))
@@ -180,9 +174,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_web_settings(tmp_path / "web.yaml")
 
 
-def test_the_example_of_the_documentation(
-    tmp_path: Path, certificates: Certificates
-) -> None:
+def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certificates) -> None:
     """It works as it stands there."""
     page = Path(__file__).parents[3] / "docs" / "security.md"
     example = page.read_text().partition("```yaml\n")[2].partition("```")[0]

@@ -23,9 +23,7 @@ def _read(data: bytes) -> None:
     assert unquote_tag_value(quote_tag_value(text)) == text
     domain, properties = parse_object_name(text)
     assert properties
-    written = ",".join(
-        f"{key}={quote_tag_value(value)}" for key, value in properties.items()
-    )
+    written = ",".join(f"{key}={quote_tag_value(value)}" for key, value in properties.items())
     assert parse_object_name(f"{domain}:{written}") == (domain, properties)
 
 

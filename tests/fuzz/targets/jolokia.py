@@ -29,9 +29,7 @@ def _read(data: bytes) -> None:
             continue
     keys, values = numbers_in(last, REQUESTS)
     layout, _ = columns.place(keys, values)
-    assert _numbers(columns, keys, values) == _numbers(
-        LayoutTracker(columns_of), keys, values
-    )
+    assert _numbers(columns, keys, values) == _numbers(LayoutTracker(columns_of), keys, values)
     NodeId(None).of(layout)
 
 
@@ -41,16 +39,12 @@ def _numbers(
     layout, numbers = columns.place(keys, values)
     assert len(set(layout.columns)) == len(layout.columns) == len(numbers)
     return {
-        column: None if math.isnan(number) else number
-        for column, number in zip(layout.columns, numbers, strict=True)
+        column: None if math.isnan(number) else number for column, number in zip(layout.columns, numbers, strict=True)
     }
 
 
 def _seeds() -> Iterator[bytes]:
-    names = sorted(
-        path.relative_to(CAPTURES).as_posix()
-        for path in CAPTURES.glob("*/*.jolokia?.json")
-    )
+    names = sorted(path.relative_to(CAPTURES).as_posix() for path in CAPTURES.glob("*/*.jolokia?.json"))
     for name in names:
         yield jolokia_bytes(name)
     first, second = names[:2]

@@ -29,18 +29,14 @@ def _read(data: bytes) -> None:
     fresh = TextReader()
     expected = _outcome(fresh, last)
     found = _outcome(reader, last)
-    if (
-        fresh.dialect == reader.dialect
-    ):  # a page that shows none is in that of the last one that did
+    if fresh.dialect == reader.dialect:  # a page that shows none is in that of the last one that did
         assert found == expected
     reading = fresh.read(last)
     assert fresh.read(last).layout is reading.layout
     NodeId(None).of(reading.layout)
 
 
-def _outcome(
-    reader: TextReader, page: bytes
-) -> dict[BeanColumn, float | None] | type[SourceError]:
+def _outcome(reader: TextReader, page: bytes) -> dict[BeanColumn, float | None] | type[SourceError]:
     try:
         return _numbers(reader.read(page))
     except SourceError as error:
@@ -50,10 +46,7 @@ def _outcome(
 def _numbers(reading: TextPage) -> dict[BeanColumn, float | None]:
     columns, values = reading.layout.columns, reading.values
     assert len(set(columns)) == len(columns) == len(values)
-    return {
-        column: None if math.isnan(value) else value
-        for column, value in zip(columns, values, strict=True)
-    }
+    return {column: None if math.isnan(value) else value for column, value in zip(columns, values, strict=True)}
 
 
 def _seeds() -> Iterator[bytes]:

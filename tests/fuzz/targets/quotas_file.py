@@ -36,7 +36,9 @@ def _seeds() -> Iterator[bytes]:
 - {ip: 10.0.0.1, connection_creation_rate: 6}
 - {ip: <default>, connection_creation_rate: 7}
 """
-    names: dict[Entity, dict[str, float]] = {QuotaEntity(name, DEFAULT): {"producer_byte_rate": 1.0} for name in HOSTILE[1:-1]}  # fmt: skip
+    names: dict[Entity, dict[str, float]] = {
+        QuotaEntity(name, DEFAULT): {"producer_byte_rate": 1.0} for name in HOSTILE[1:-1]
+    }
     yield quotas_yaml(QuotaSet(names)).encode()
     yield b"quotas:\n- &a {client-id: x, request_percentage: 1}\n- {<<: *a, user: y}\n"
 

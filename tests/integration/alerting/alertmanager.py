@@ -29,9 +29,7 @@ class Alertmanager:
     """
 
     def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        program = shutil.which("prometheus-alertmanager") or shutil.which(
-            "alertmanager"
-        )
+        program = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
         if program is None:
             raise AlertmanagerMissing("no `alertmanager`: run `make services`")
         folder.mkdir(parents=True)
@@ -57,11 +55,7 @@ class Alertmanager:
         self.child.must_run()
         answer = web.ask(f"http://{self.address}/api/v2/alerts")
         assert answer.status == 200, answer.text
-        return [
-            alert
-            for alert in json.loads(answer.body)
-            if alert["status"]["state"] == state
-        ]
+        return [alert for alert in json.loads(answer.body) if alert["status"]["state"] == state]
 
 
 @contextmanager

@@ -56,6 +56,4 @@ def _by_key(key: str) -> Callable[[Any], Any]:
 
 
 def _shortened(durations: str) -> str:
-    return _DURATION.sub(
-        lambda found: f"{int(found[1]) * _MS[found[2]] // FACTOR}ms", durations
-    )
+    return _DURATION.sub(lambda found: f"{int(found[1]) * _MS[found[2]] // FACTOR}ms", durations)

@@ -24,12 +24,8 @@ def dashboard(url: str) -> tuple[dict[str, Any], dict[str, str]]:
     uid = parts.path.rpartition("/d/")[2]
     model: dict[str, Any] = json.loads((GENERATED / f"{uid}.json").read_text())
     assert model["uid"] == uid
-    pairs = urllib.parse.parse_qsl(
-        parts.query, keep_blank_values=True, strict_parsing=True
-    )
+    pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True)
     variables = {name.removeprefix("var-"): value for name, value in pairs}
     assert all(name.startswith("var-") for name, _ in pairs)
-    assert variables.keys() <= {
-        variable["name"] for variable in model["templating"]["list"]
-    }
+    assert variables.keys() <= {variable["name"] for variable in model["templating"]["list"]}
     return model, variables

@@ -76,8 +76,4 @@ def _values(query: str, prometheus: Prometheus) -> list[Any]:
     assert found, query
     selector, label = found.groups()
     counted = f"group by ({urllib.parse.quote(label)}) ({selector})"
-    return [
-        series["metric"][label]
-        for series in prometheus.now(counted)
-        if series["metric"].get(label)
-    ]
+    return [series["metric"][label] for series in prometheus.now(counted) if series["metric"].get(label)]

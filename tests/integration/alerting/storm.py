@@ -29,6 +29,4 @@ def storm(kafka: Cluster, quotas: Quotas) -> Iterator[None]:
 
 
 def _produce(topic: str, number: int, traffic: Traffic) -> Load:
-    return traffic.produce(
-        USER, f"storm-{number}", topic, inf, 8_000 + 100 * number, pause=0.5
-    )
+    return traffic.produce(USER, f"storm-{number}", topic, inf, 8_000 + 100 * number, pause=0.5)

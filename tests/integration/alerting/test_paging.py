@@ -22,18 +22,14 @@ THRESHOLD = 25
 
 
 @pytest.fixture(scope="module")
-def watch(
-    exporter: Exporter, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Watch]:
+def watch(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     """Prometheus, Alertmanager and a pager, once Prometheus knows what is usual."""
     with watching(tmp_path_factory.mktemp("watch"), exporter) as watch:
         eventually(lambda: some(watch.prometheus.query(BASELINE)), seconds=60)
         yield watch
 
 
-def test_somebody_is_paged_until_the_quota_is_raised(
-    kafka: Cluster, quotas: Quotas, watch: Watch
-) -> None:
+def test_somebody_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quotas, watch: Watch) -> None:
     """One page for the cluster instead of a ticket for each client, with links that help; it ends with the cause."""
     with storm(kafka, quotas):
         page = eventually(lambda: _page(watch), seconds=60)
@@ -81,9 +77,7 @@ def _tickets_are_silenced(watch: Watch) -> None:
     """The alerts of most clients are there, and say nothing because of the page."""
     suppressed = watch.alertmanager.alerts("suppressed")
     tickets = [
-        alert
-        for alert in suppressed
-        if alert["labels"]["alertname"] == TICKET and alert["labels"]["user"] == USER
+        alert for alert in suppressed if alert["labels"]["alertname"] == TICKET and alert["labels"]["user"] == USER
     ]
     assert len(tickets) > CLIENTS / 2
     pages = {

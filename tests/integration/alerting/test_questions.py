@@ -74,9 +74,7 @@ OF_THE_TREND: Final = ("predict_linear(", ENTITY_UTILIZATION_PREDICTED)
 
 
 @pytest.fixture(scope="module")
-def sampling(
-    kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Exporter]:
+def sampling(kafka: Cluster, scene: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     """Another exporter of the scene, which reads the broker between scrapes, and has a shadow."""
     assert scene.child.running
     settings = settings_for(kafka.brokers, kafka.admin)
@@ -89,9 +87,7 @@ def sampling(
 
 
 @pytest.fixture(scope="module")
-def watch(
-    kafka: Cluster, sampling: Exporter, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Watch]:
+def watch(kafka: Cluster, sampling: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     """All that watches the scene, on a broker that limits connections and replication as well."""
     with (
         closing(Quotas(kafka.connection())) as quotas,
@@ -137,9 +133,7 @@ def test_what_is_said_to_be_empty_is(family: str, watch: Watch) -> None:
     assert watch.prometheus.query(family) == []
 
 
-def test_every_query_of_a_runbook_is_taken(
-    watch: Watch, subtests: pytest.Subtests
-) -> None:
+def test_every_query_of_a_runbook_is_taken(watch: Watch, subtests: pytest.Subtests) -> None:
     """Whoever copies a query at night gets an answer, and no complaint."""
     for name, text in runbooks():
         for block in blocks(text):
@@ -153,24 +147,14 @@ def test_every_rule_is_evaluated(watch: Watch) -> None:
     expected = {name for name, _ in written()}
 
     def healthy() -> None:
-        rules = [
-            rule
-            for group in watch.prometheus.get("rules")["groups"]
-            for rule in group["rules"]
-        ]
+        rules = [rule for group in watch.prometheus.get("rules")["groups"] for rule in group["rules"]]
         assert {rule["name"] for rule in rules} == expected
-        assert {
-            rule["name"]: rule.get("lastError")
-            for rule in rules
-            if rule["health"] != "ok"
-        } == {}
+        assert {rule["name"]: rule.get("lastError") for rule in rules if rule["health"] != "ok"} == {}
 
     eventually(healthy)
 
 
-def test_every_expression_is_taken_as_it_is_written(
-    watch: Watch, subtests: pytest.Subtests
-) -> None:
+def test_every_expression_is_taken_as_it_is_written(watch: Watch, subtests: pytest.Subtests) -> None:
     """The same with the durations of the generated files, which this Prometheus does not evaluate."""
     for name, expression in written():
         with subtests.test(rule=name):
@@ -181,9 +165,7 @@ def _answered(question: Question, watch: Watch) -> bool:
     return any(_answers(question, watch, choice) for choice in CHOICES)
 
 
-def _answers(
-    question: Question, watch: Watch, choice: Mapping[str, str]
-) -> list[object]:
+def _answers(question: Question, watch: Watch, choice: Mapping[str, str]) -> list[object]:
     grafana = Prometheus(
         f"http://{watch.prometheus.address}",
         end=time.time(),

@@ -30,26 +30,20 @@ class Watch:
 
 
 @contextmanager
-def watching(
-    folder: Path, exporter: Exporter, config: Mapping[str, Any] | None = None
-) -> Iterator[Watch]:
+def watching(folder: Path, exporter: Exporter, config: Mapping[str, Any] | None = None) -> Iterator[Watch]:
     """All of it for the length of a `with` block; the alerts are set by `config`."""
     written = folder / "written"
     with ExitStack() as stack:
         pager = stack.enter_context(served(Pager(written)))
         _write(written, pager, exporter, config or {})
-        alertmanager = stack.enter_context(
-            alerting(folder / "alertmanager", _to_pager(written, pager))
-        )
+        alertmanager = stack.enter_context(alerting(folder / "alertmanager", _to_pager(written, pager)))
         _hurry(written)
         scraped = _config(exporter, alertmanager, written)
         prometheus = stack.enter_context(running(folder / "prometheus", scraped))
         yield Watch(prometheus=prometheus, alertmanager=alertmanager, pager=pager)
 
 
-def _write(
-    folder: Path, pager: Pager, exporter: Exporter, config: Mapping[str, Any]
-) -> None:
+def _write(folder: Path, pager: Pager, exporter: Exporter, config: Mapping[str, Any]) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "alerts.yaml").write_text(yaml.safe_dump(dict(config)))
     links = ("--exporter-url", exporter.url, "--grafana-url", f"{pager.url}/grafana")
@@ -74,9 +68,7 @@ def _hurry(folder: Path) -> None:
         (folder / f"hurried-{name}").write_text(yaml.safe_dump(hurried(rules)))
 
 
-def _config(
-    exporter: Exporter, alertmanager: Alertmanager, folder: Path
-) -> Mapping[str, Any]:
+def _config(exporter: Exporter, alertmanager: Alertmanager, folder: Path) -> Mapping[str, Any]:
     return {
         "global": {
             "scrape_interval": "1s",
@@ -84,9 +76,7 @@ def _config(
             "evaluation_interval": "1s",
         },
         "rule_files": [str(folder / f"hurried-{name}") for name in RULES],
-        "alerting": {
-            "alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]
-        },
+        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]},
         "scrape_configs": [
             {
                 "job_name": "quotascope",

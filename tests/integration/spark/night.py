@@ -62,9 +62,7 @@ class Night:
 
 
 @contextmanager
-def night(
-    kafka: Cluster, exporter: Exporter, folder: Path, scrape: str = "1s"
-) -> Iterator[Night]:
+def night(kafka: Cluster, exporter: Exporter, folder: Path, scrape: str = "1s") -> Iterator[Night]:
     """
     A night for the length of a `with` block; its rules are hurried: a minute is a second.
 
@@ -96,9 +94,7 @@ def night(
 def _full_topic(kafka: Cluster, traffic: Traffic) -> str:
     """In batches of ten records: a fetch is never much more than its quota."""
     topic = traffic.topic()
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": kafka.admin, "batch.num.messages": 10}
-    )
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.admin, "batch.num.messages": 10})
     for _ in range(_RECORDS):
         producer.produce(topic, bytes(1_000))
     assert producer.flush(60) == 0
@@ -112,9 +108,7 @@ def _driver(folder: Path) -> Iterator[SparkProcess]:
     write_jar(plugin)
     jars = [plugin, *provision.jars()]
     conf = {"spark.plugins": PLUGIN, "spark.jars": ",".join(map(str, jars))}
-    with spark_process(
-        folder / "driver", version=CONNECTOR, master="local[8,4]", conf=conf
-    ) as driver:
+    with spark_process(folder / "driver", version=CONNECTOR, master="local[8,4]", conf=conf) as driver:
         yield driver
 
 
@@ -134,9 +128,7 @@ def _rules(folder: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _config(
-    exporter: Exporter, entries: Path, rules: list[str], scrape: str
-) -> Mapping[str, Any]:
+def _config(exporter: Exporter, entries: Path, rules: list[str], scrape: str) -> Mapping[str, Any]:
     brokers = {
         "targets": [exporter.url.removeprefix("http://")],
         "labels": {"cluster": CLUSTER},

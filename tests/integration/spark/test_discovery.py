@@ -84,14 +84,10 @@ def _only(prometheus: Prometheus, *apps: str) -> None:
     assert targets(prometheus).keys() == {*apps}
 
 
-def test_a_killed_driver_is_down_until_another_clears_up(
-    prometheus: Prometheus, tmp_path: Path
-) -> None:
+def test_a_killed_driver_is_down_until_another_clears_up(prometheus: Prometheus, tmp_path: Path) -> None:
     """Who is killed cannot say so: its target fails, its file ages, and the next driver removes it."""
     folder = tmp_path / "entries"
-    driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True
-    )
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True)
     with driver:
         try:
             assert driver.stdout is not None

@@ -26,16 +26,12 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 JOBS: Final = "quotascope-spark"
 ENTITY: Final = "quotascope-entity"
-QUIET: Final[Mapping[str, str]] = {
-    catalog.SPARK_LISTENER_PROBLEMS.name: "nothing of the listener failed"
-}
+QUIET: Final[Mapping[str, str]] = {catalog.SPARK_LISTENER_PROBLEMS.name: "nothing of the listener failed"}
 """The families without series in this job, and why."""
 
 
 @pytest.fixture(scope="module")
-def at_night(
-    kafka: Cluster, exporter: Exporter, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Night]:
+def at_night(kafka: Cluster, exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
     """The job at work."""
     with night(kafka, exporter, tmp_path_factory.mktemp("night")) as at_night:
         yield at_night
@@ -60,36 +56,24 @@ def grafana(at_night: Night, **choices: str) -> Prometheus:
 
 
 @pytest.mark.parametrize("model", [*models()], ids=lambda model: model["uid"])
-def test_every_panel_of_jobs_has_an_answer(
-    model: dict[str, Any], at_night: Night
-) -> None:
+def test_every_panel_of_jobs_has_an_answer(model: dict[str, Any], at_night: Night) -> None:
     """Nothing on the dashboard stays empty but what this job gives no reason for."""
     left = [each for each in questions(model) if not _quiet(each)]
     assert len(left) > 20
 
     def answered() -> None:
-        left[:] = [
-            each
-            for each in left
-            if not each.hurried().answered(grafana(at_night, app=APP))
-        ]
+        left[:] = [each for each in left if not each.hurried().answered(grafana(at_night, app=APP))]
         assert [str(each) for each in left] == []
 
     eventually(answered, seconds=240, pause=1)
 
 
 def _quiet(question: Question) -> bool:
-    return question.kind != "values" and any(
-        name in QUIET for name, _ in names_and_labels(question.query)
-    )
+    return question.kind != "values" and any(name in QUIET for name, _ in names_and_labels(question.query))
 
 
-@pytest.mark.parametrize(
-    "family", [*catalog.job_families()], ids=lambda each: each.name
-)
-def test_every_family_of_the_job_is_in_prometheus(
-    family: catalog.Family, at_night: Night
-) -> None:
+@pytest.mark.parametrize("family", [*catalog.job_families()], ids=lambda each: each.name)
+def test_every_family_of_the_job_is_in_prometheus(family: catalog.Family, at_night: Night) -> None:
     """Under the job's name, with its labels as they are in the catalog; the list of excuses is no longer than it must be."""
 
     def found() -> None:
@@ -107,9 +91,7 @@ def rows(at_night: Night, uid: str, title: str, **choices: str) -> dict[str, lis
     (panel,) = [each for each in panels_of(model) if each["title"] == title]
     asked = grafana(at_night, **choices)
     found = {
-        target["refId"]: Question(
-            dashboard=uid, title=title, query=target["expr"], kind="instant"
-        )
+        target["refId"]: Question(dashboard=uid, title=title, query=target["expr"], kind="instant")
         .hurried()
         .answered(asked)
         for target in panel["targets"]
@@ -125,10 +107,7 @@ def test_each_client_stands_beside_what_its_broker_says(at_night: Night) -> None
 
     def joined() -> None:
         found = rows(at_night, JOBS, "Jobs that wait for Kafka", app=APP)
-        seen = {
-            each["metric"]["client_id"]: SEEN_AS[each["value"][1]]
-            for each in found["E"]
-        }
+        seen = {each["metric"]["client_id"]: SEEN_AS[each["value"][1]] for each in found["E"]}
         assert (
             seen.items()
             >= {
@@ -172,9 +151,7 @@ def test_a_throttled_entity_leads_to_the_jobs_behind_it(
     """The dashboard about a user and client-id has their rows, with the job's name: of the quotas of the pair, the user, and the client-id."""
 
     def led() -> None:
-        found = rows(
-            at_night, ENTITY, "Spark jobs behind it", user=user, client_id=client_id
-        )["A"]
+        found = rows(at_night, ENTITY, "Spark jobs behind it", user=user, client_id=client_id)["A"]
         assert {each["metric"]["client_id"] for each in found} == behind
         assert {each["metric"]["app"] for each in found} <= {APP}
 
@@ -189,9 +166,7 @@ def test_a_throttled_entity_leads_to_the_jobs_behind_it(
         ("KafkaQuotaSparkQueryStalled", {"app": APP, "query": "backlog"}),
     ],
 )
-def test_alerts_on_jobs_fire(
-    at_night: Night, alert: str, labels: dict[str, str]
-) -> None:
+def test_alerts_on_jobs_fire(at_night: Night, alert: str, labels: dict[str, str]) -> None:
     """With the names of the job in the text, and a link to its dashboard."""
 
     def fired() -> None:
@@ -209,9 +184,7 @@ def test_alerts_on_jobs_fire(
     eventually(fired, seconds=240, pause=1)
 
 
-@pytest.mark.parametrize(
-    "runbook", ["SparkJobThrottled", "SparkRetries", "SparkQueryStalled"]
-)
+@pytest.mark.parametrize("runbook", ["SparkJobThrottled", "SparkRetries", "SparkQueryStalled"])
 def test_queries_of_runbooks_have_answers(at_night: Night, runbook: str) -> None:
     """What stands in the runbook finds this job."""
     text = dict(runbooks())[f"KafkaQuota{runbook}"]

@@ -98,9 +98,7 @@ def _anonymous(kafka: Kafka, account: ThrottleAccount) -> None:
 
 def _client_id(kafka: Kafka, account: ThrottleAccount) -> None:
     config = {**_pure(kafka, "carol"), "client_id": "spark-client"}
-    producer = kafka_python.KafkaProducer(
-        **kafka_python_config(config, account, side="write")
-    )
+    producer = kafka_python.KafkaProducer(**kafka_python_config(config, account, side="write"))
     for _ in range(_BURSTS):
         for _ in range(_BURST):
             producer.send(kafka["written"], _RECORD)
@@ -113,9 +111,7 @@ _WRITERS = (_pair, _user, _client_id, _anonymous)
 
 def _confluent(config: dict[str, Any], topic: str, account: ThrottleAccount) -> None:
     quiet = {**config, "log_level": 0}
-    producer = confluent_kafka.Producer(
-        confluent_kafka_config(quiet, account, side="write")
-    )
+    producer = confluent_kafka.Producer(confluent_kafka_config(quiet, account, side="write"))
     for _ in range(_BURSTS):
         for _ in range(_BURST):
             producer.produce(topic, _RECORD)
@@ -148,9 +144,7 @@ def _queries(spark: SparkSession, kafka: Kafka) -> None:
         source = spark.readStream.format("kafka").options(**options)
         source = source.option("maxOffsetsPerTrigger", most)
         rows = source.option("subscribe", kafka["read"]).load()
-        rows.writeStream.queryName(name).trigger(
-            processingTime="1 second"
-        ).foreachBatch(_count).start()
+        rows.writeStream.queryName(name).trigger(processingTime="1 second").foreachBatch(_count).start()
 
 
 def _count(batch: DataFrame, _: int) -> None:

@@ -53,10 +53,7 @@ def test_as_told(written: Written) -> None:
 def test_lines_are_like_a_broker_s(written: Written) -> None:
     """Each kind of line has the fields, in their order, and the types that a real broker's has."""
     with gzip.open(CAPTURE, "rt") as file:
-        real = {
-            key(each): json.dumps(shape(each))
-            for each in parsed(file.read().splitlines())
-        }
+        real = {key(each): json.dumps(shape(each)) for each in parsed(file.read().splitlines())}
     made = {key(each): json.dumps(shape(each)) for each in parsed(texts(written))}
     assert len(made) == 8
     assert made == {each: real[each] for each in made}

@@ -42,14 +42,30 @@ def logged(seconds: int, dispatch_us: int = 60) -> pa.Table:
     )
 
 
-CONSTANT: Mapping[str, Any] = {"broker": "1", "listener": "PLAIN", "client_id": "", "api_key": 3, "api_version": 4, "network_time_ms": 0.0, "remote_time_ms": 0.0, "response_queue_time_ms": 0.0, "throttle_ms": 0, "forwarded": False, "follower": False, "file": "a.log"}  # fmt: skip
+CONSTANT: Mapping[str, Any] = {
+    "broker": "1",
+    "listener": "PLAIN",
+    "client_id": "",
+    "api_key": 3,
+    "api_version": 4,
+    "network_time_ms": 0.0,
+    "remote_time_ms": 0.0,
+    "response_queue_time_ms": 0.0,
+    "throttle_ms": 0,
+    "forwarded": False,
+    "follower": False,
+    "file": "a.log",
+}
 
 
 def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
     """A folder with these rows of requests."""
     columns = {name: rows[name] for name in rows.column_names}
-    columns |= {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()}  # fmt: skip
-    full = [columns[field.name].cast(field.type) if field.name in columns else pa.nulls(len(rows), field.type) for field in REQUESTS]  # fmt: skip
+    columns |= {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()}
+    full = [
+        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(len(rows), field.type)
+        for field in REQUESTS
+    ]
     table = Table.create(f"{folder}/requests", REQUESTS, REQUESTS_LAYOUT)
     table.append("all", pa.table(full, schema=REQUESTS))
     History.create(str(folder)).update(table)

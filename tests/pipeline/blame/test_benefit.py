@@ -17,11 +17,11 @@ from quotascope.quotas.candidates import Candidate
 def candidates(*limits: float) -> list[Candidate]:
     """Without a quota, and with these request quotas of the aggressor."""
     quotas: list[dict[Entity, dict[str, float]]] = [{}]
-    quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": each}} for each in limits]  # fmt: skip
-    return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]  # fmt: skip
+    quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": each}} for each in limits]
+    return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]
 
 
-def found(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:  # fmt: skip
+def found(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:
     """What no quota and three ones save."""
     return benefit_of(folder, candidates(100, 20, 1), mode, run_here, threads=threads)
 
@@ -40,7 +40,7 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     later = closed.saved["2"]
     assert later is not None
     assert 0.2 < later < 1
-    assert opened.notes == ("Error of the simulated queue times against the log: broker 1 (1 handler thread) +0%.",)  # fmt: skip
+    assert opened.notes == ("Error of the simulated queue times against the log: broker 1 (1 handler thread) +0%.",)
 
 
 @pytest.mark.parametrize(

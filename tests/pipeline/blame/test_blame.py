@@ -21,7 +21,7 @@ from quotascope.pipeline.blame.summing import (
 )
 from quotascope.pipeline.blame.waits import MARGIN_US
 from quotascope.pipeline.errors import NoTable
-from quotascope.pipeline.report.blame import (  # fmt: skip
+from quotascope.pipeline.report.blame import (
     blame_json,
     blame_page,
     episodes,
@@ -40,35 +40,37 @@ from .test_waits import between
 def test_the_sentence_that_matters(tmp_path: Path) -> None:
     """Who held how much of whose handler time, from when to when, and what that was for all others."""
     found = blame(stored(tmp_path, saturated()), threads=1)
-    assert sentences(found) == ["Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each."]  # fmt: skip
+    assert sentences(found) == [
+        "Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each."
+    ]
     matrix = matrix_of(found, 0)
-    assert (matrix.culprits[0], matrix.culprits[-1]) == ("dana / notebook", "not in the log")  # fmt: skip
+    assert (matrix.culprits[0], matrix.culprits[-1]) == ("dana / notebook", "not in the log")
     assert matrix_of(found, 0, "topic").culprits[0] == "raw"
     assert matrix_of(found, 0, "api").culprits[0] == "Produce"
 
 
 def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     """In each table, at any number of rows shown, and in JSON; and a request of unknown queue time is counted apart."""
-    rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]  # fmt: skip
+    rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]
     found = blame(stored(tmp_path, rows), threads=1)
     waits = round(1e6 * sum(each["queue_time_ms"] or 0.0 for each in rows))
     document = json.loads(blame_json(found))
     for sums in (found.sums.matrix, found.sums.timeline):
         assert sum(sums["wait_ns"].to_numpy().tolist()) == waits
     assert sum(each["wait_ns"] for each in document["matrix"]) == waits
-    shown = [matrix_of(found, pool, by, most) for pool in range(2) for by, most in (("client", 3), ("api", 1))]  # fmt: skip
+    shown = [matrix_of(found, pool, by, most) for pool in range(2) for by, most in (("client", 3), ("api", 1))]
     assert sum(sum(map(sum, each.waits)) for each in shown) == 2 * waits
     assert sum(found.sums.loads["requests"].to_numpy().tolist()) == len(rows) - 1
-    assert [each["requests_of_unknown_queue_time"] for each in document["pools"]] == [1, 0]  # fmt: skip
+    assert [each["requests_of_unknown_queue_time"] for each in document["pools"]] == [1, 0]
     assert "the queue time of 1 more request is unknown" in pools_of(found)[0][1]
 
 
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     """And said to be."""
-    two = [{**each, "user": "erin"} for each in saturated() if each["client_id"] == "notebook"]  # fmt: skip
+    two = [{**each, "user": "erin"} for each in saturated() if each["client_id"] == "notebook"]
     found = blame(stored(tmp_path, [*saturated(), *two]))
     assert found.plan.threads == [2]
-    assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]  # fmt: skip
+    assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]
 
 
 @settings(max_examples=25)
@@ -79,30 +81,53 @@ def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> Non
     plan = plan_of([Survey.of(whole)], 2)
     margin, piece = plan.longest_us + MARGIN_US + longest, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))
-    parts = [sums_of(between(whole, begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece) for begin in range(first, last + 1, piece)]  # fmt: skip
+    parts = [
+        sums_of(between(whole, begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece)
+        for begin in range(first, last + 1, piece)
+    ]
     once = sums_of(whole, plan, 0, first, last + piece)
-    assert all(each.equals(other) for each, other in zip(Sums.added(parts), Sums.added([once]), strict=True))  # fmt: skip
+    assert all(each.equals(other) for each, other in zip(Sums.added(parts), Sums.added([once]), strict=True))
 
 
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """Requests with waits and holdings of all lengths."""
     random = np.random.default_rng(7)
-    rows = [row(at, queued, held, f"u{user}") for at, queued, held, user in zip(random.integers(0, 60_000, 900), random.exponential(300, 900).round(3), random.exponential(200, 900).round(3), random.integers(0, 30, 900), strict=True)]  # fmt: skip
+    rows = [
+        row(at, queued, held, f"u{user}")
+        for at, queued, held, user in zip(
+            random.integers(0, 60_000, 900),
+            random.exponential(300, 900).round(3),
+            random.exponential(200, 900).round(3),
+            random.integers(0, 30, 900),
+            strict=True,
+        )
+    ]
     folder = stored(tmp_path_factory.mktemp("waiting"), rows)
     return Table.open(f"{folder}/requests", None, REQUESTS)
 
 
-@given(times=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 300)), max_size=9), slot=st.integers(1, 99))  # fmt: skip
+@given(times=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 300)), max_size=9), slot=st.integers(1, 99))
 def test_times_over_slots(times: list[tuple[int, int]], slot: int) -> None:
     """Each us in the slot that it is in."""
     begin, length = np.asarray(times, np.int64).reshape(-1, 2).T
     rows, slots, within = spread(begin, length, slot)
-    found = sorted((row, at) for row, each, us in zip(rows.tolist(), slots.tolist(), within.tolist(), strict=True) for at in [each] * us)  # fmt: skip
-    assert found == sorted((number, us // slot) for number, (at, us_long) in enumerate(times) for us in range(at, at + us_long))  # fmt: skip
+    found = sorted(
+        (row, at)
+        for row, each, us in zip(rows.tolist(), slots.tolist(), within.tolist(), strict=True)
+        for at in [each] * us
+    )
+    assert found == sorted(
+        (number, us // slot) for number, (at, us_long) in enumerate(times) for us in range(at, at + us_long)
+    )
 
 
-@given(rows=st.lists(st.tuples(st.integers(-2, 9), st.sampled_from([0, 1 << 20, 1 << 40]), st.integers(0, 9)), max_size=30), far=st.sampled_from([0, 1 << 31, -(1 << 40)]))  # fmt: skip
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(-2, 9), st.sampled_from([0, 1 << 20, 1 << 40]), st.integers(0, 9)), max_size=30
+    ),
+    far=st.sampled_from([0, 1 << 31, -(1 << 40)]),
+)
 def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
     """In the order of the keys, wherever these lie."""
     first, second, values = np.asarray(rows, np.int64).reshape(-1, 3).T
@@ -110,7 +135,9 @@ def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
     expected: Counter[tuple[int, int]] = Counter()
     for a, b, value in rows:
         expected[a + far, b] += value
-    assert [(row["a"], row["b"], row["v"]) for row in found.to_pylist()] == [(*key, expected[key]) for key in sorted(expected)]  # fmt: skip
+    assert [(row["a"], row["b"], row["v"]) for row in found.to_pylist()] == [
+        (*key, expected[key]) for key in sorted(expected)
+    ]
 
 
 def test_nothing_to_divide(tmp_path: Path) -> None:
@@ -123,15 +150,21 @@ def test_nothing_to_divide(tmp_path: Path) -> None:
 
 def test_no_client_to_blame(tmp_path: Path) -> None:
     """A client that waits for itself, or for what the log does not hold, is not blamed."""
-    found = blame(stored(tmp_path, [row(at * 10.0, 9.0, 9.5, "alone") for at in range(50)]), threads=1)  # fmt: skip
+    found = blame(stored(tmp_path, [row(at * 10.0, 9.0, 9.5, "alone") for at in range(50)]), threads=1)
     assert episodes(found) == []
     assert "No client caused a quarter" in sentences(found)[0]
 
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:
     """Of users, client ids, topics, brokers and listeners, of any length."""
-    rows = [{**each, "broker": HOSTILE, "listener": HOSTILE, "traffic": [{"topic": HOSTILE, "id": None, "bytes": 1}]} for each in saturated(HOSTILE)]  # fmt: skip
-    rows += [{**each, "client_id": "x" * 10_000, "traffic": [{"topic": None, "id": HOSTILE, "bytes": 1}]} for each in saturated("y" * 10_000)]  # fmt: skip
+    rows = [
+        {**each, "broker": HOSTILE, "listener": HOSTILE, "traffic": [{"topic": HOSTILE, "id": None, "bytes": 1}]}
+        for each in saturated(HOSTILE)
+    ]
+    rows += [
+        {**each, "client_id": "x" * 10_000, "traffic": [{"topic": None, "id": HOSTILE, "bytes": 1}]}
+        for each in saturated("y" * 10_000)
+    ]
     found = blame(stored(tmp_path, rows))
     page = blame_page(found)
     assert "<script" not in page

@@ -47,9 +47,9 @@ def test_a_thread_is_held_before_purgatory_and_after_the_queue() -> None:
     assert found.enqueued.tolist() == [498_200 - 2_250]
 
 
-@pytest.mark.parametrize("name", ["queue_time_ms", "remote_time_ms", "response_queue_time_ms"])  # fmt: skip
+@pytest.mark.parametrize("name", ["queue_time_ms", "remote_time_ms", "response_queue_time_ms"])
 @pytest.mark.parametrize("value", [None, -1.0, float("nan"), float("inf"), 1e9])
-def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object) -> None:  # fmt: skip
+def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object) -> None:
     """Of each broker."""
     found = made({}, {name: value}, {name: value, "broker": "2"})
     assert (len(found), found.unknown.tolist()) == (1, [1, 1])
@@ -57,7 +57,7 @@ def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object)
 
 def test_rows_of_an_older_table_are_unknown() -> None:
     """Their columns are missing."""
-    rows = pa.Table.from_pylist([ROW], SCHEMA).drop_columns(["queue_time_ms", "remote_time_ms", "traffic"])  # fmt: skip
+    rows = pa.Table.from_pylist([ROW], SCHEMA).drop_columns(["queue_time_ms", "remote_time_ms", "traffic"])
     assert (len(intervals(rows)), intervals(rows).unknown.tolist()) == (0, [1])
 
 
@@ -73,8 +73,8 @@ def test_rows_of_an_older_table_are_unknown() -> None:
 )
 def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str | None) -> None:
     """The first of several with as many; its id where it has no name."""
-    entries = traffic and [dict(zip(("topic", "id", "bytes"), each, strict=True)) for each in traffic]  # fmt: skip
-    found = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})  # fmt: skip
+    entries = traffic and [dict(zip(("topic", "id", "bytes"), each, strict=True)) for each in traffic]
+    found = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
     assert found.names[found.groups[1]] == Group("alice", "app", 1, topic)
 
 
@@ -95,15 +95,17 @@ def test_controllers_have_handler_threads_of_their_own() -> None:
 def test_an_id_is_named_by_any_part() -> None:
     """As a Metadata response in another file does; and an id without a name stays one."""
     traffic = [{"traffic": [{"topic": None, "id": each, "bytes": 1}]} for each in "AB"]
-    known = made({"topic_ids": [{"topic": "orders", "id": "A"}, {"topic": None, "id": "B"}]})  # fmt: skip
+    known = made({"topic_ids": [{"topic": "orders", "id": "A"}, {"topic": None, "id": "B"}]})
     found = together([made(*traffic), known])
     assert [name.topic for name in found.names] == [None, "id:B", "orders"]
 
 
 def test_parts_together_are_the_whole() -> None:
     """However rows are cut."""
-    rows = [{"completed": 1_000 + number * 7 % 5, "user": f"u{number % 3}"} for number in range(10)]  # fmt: skip
+    rows = [{"completed": 1_000 + number * 7 % 5, "user": f"u{number % 3}"} for number in range(10)]
     whole, halves = made(*rows), together([made(*rows[:4]), made(*rows[4:]), made()])
     for column in ("enqueued", "dequeued", "released"):
         assert getattr(whole, column).tolist() == getattr(halves, column).tolist()
-    assert sorted(whole.names[group] for group in whole.groups) == sorted(halves.names[group] for group in halves.groups)  # fmt: skip
+    assert sorted(whole.names[group] for group in whole.groups) == sorted(
+        halves.names[group] for group in halves.groups
+    )

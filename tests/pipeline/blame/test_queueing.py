@@ -11,9 +11,7 @@ from tests.pipeline.replay.ways import WAYS, kernels
 
 from quotascope.pipeline.blame.queueing import logged_queue, waits_of
 
-requests = st.lists(
-    st.tuples(st.integers(0, 500), st.integers(0, 120)), min_size=1, max_size=40
-)
+requests = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 120)), min_size=1, max_size=40)
 
 
 def by_events(arrivals: list[int], holds: list[int], threads: int) -> list[int]:
@@ -80,7 +78,7 @@ def test_what_no_queue_explains_stays() -> None:
     """Without the requests of another client there remain the waits for the own ones, and the time to wake a thread."""
     arrivals, holds, waits = logged(1)
     others = np.arange(len(arrivals)) % 2 == 0
-    found = logged_queue(arrivals, holds, waits, 1).predicted(np.zeros_like(arrivals), others)  # fmt: skip
+    found = logged_queue(arrivals, holds, waits, 1).predicted(np.zeros_like(arrivals), others)
     alone = waits_of(arrivals[others], holds[others], 1) + 60
     assert found[others].tolist() == alone.tolist()
     assert np.isnan(found[~others]).all()
@@ -101,5 +99,5 @@ def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> 
     # The second comes at 10 + 5 + 20 and the third 5 after it has left, as in the log.
     assert waits.tolist() == [0, 0, 0, 0]
     with kernels(way):
-        burst = logged_queue(np.array([0, 10, 11, 12]), np.array([10, 10, 5, 5]), np.array([0, 0, 0, 0]), 1)  # fmt: skip
-        assert burst.predicted(np.zeros(4, np.int64), np.ones(4, bool), np.array([0, 0, 1, 1])).tolist() == [0, 0, 9, 0]  # fmt: skip
+        burst = logged_queue(np.array([0, 10, 11, 12]), np.array([10, 10, 5, 5]), np.array([0, 0, 0, 0]), 1)
+        assert burst.predicted(np.zeros(4, np.int64), np.ones(4, bool), np.array([0, 0, 1, 1])).tolist() == [0, 0, 9, 0]

@@ -21,7 +21,15 @@ Sums = Counter[tuple[int, int, int]]
 """ns by slot, victim and culprit."""
 SLOT_US = 5_000
 END_US = 1_000_000
-REQUESTS = st.lists(st.tuples(st.integers(1_000, 30_000), st.sampled_from([0, 1, 40, 700, 3_000, 12_345]), st.sampled_from([0, 1, 90, 1_500, 20_000]), st.integers(0, 3)), max_size=40)  # fmt: skip
+REQUESTS = st.lists(
+    st.tuples(
+        st.integers(1_000, 30_000),
+        st.sampled_from([0, 1, 40, 700, 3_000, 12_345]),
+        st.sampled_from([0, 1, 90, 1_500, 20_000]),
+        st.integers(0, 3),
+    ),
+    max_size=40,
+)
 
 
 def made(requests: list[Request]) -> Intervals:
@@ -52,7 +60,7 @@ def sums(*parts: DividedWaits) -> Sums:
     """Added up."""
     found: Sums = Counter()
     for part in parts:
-        for slot, victim, culprit, wait in zip(part.slots, part.victims, part.culprits, part.wait_ns, strict=True):  # fmt: skip
+        for slot, victim, culprit, wait in zip(part.slots, part.victims, part.culprits, part.wait_ns, strict=True):
             found[int(slot), int(victim), int(culprit)] += int(wait)
     return found
 
@@ -66,19 +74,19 @@ def every_pair(requests: list[Request], threads: int) -> Sums:
         held: Counter[int] = Counter()
         for other, (at, waited, held_for, culprit) in enumerate(requests):
             if other != number:
-                held[culprit] += max(0, min(at + waited + held_for, end) - max(at + waited, begin))  # fmt: skip
+                held[culprit] += max(0, min(at + waited + held_for, end) - max(at + waited, begin))
         room = threads * (end - begin) - min(holding, MARGIN_US)
         whole = max(sum(held.values()), room)
-        parts = {culprit: floor(1_000 * wait * (us / whole)) for culprit, us in held.items()}  # fmt: skip
+        parts = {culprit: floor(1_000 * wait * (us / whole)) for culprit, us in held.items()}
         parts[NOT_LOGGED] = 1_000 * wait - sum(parts.values())
         assert parts[NOT_LOGGED] >= 0
-        found.update({(taken // SLOT_US, victim, culprit): ns for culprit, ns in parts.items() if ns})  # fmt: skip
+        found.update({(taken // SLOT_US, victim, culprit): ns for culprit, ns in parts.items() if ns})
     return found
 
 
 @pytest.mark.parametrize("way", WAYS)
 @given(requests=REQUESTS, threads=st.integers(1, 3))
-def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request], threads: int) -> None:  # fmt: skip
+def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request], threads: int) -> None:
     """And the parts of all waits are the waits."""
     with kernels(way):
         found = sums(divided(made(requests), threads, 0, END_US, SLOT_US))
@@ -86,7 +94,7 @@ def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request],
     assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
 
 
-@given(requests=REQUESTS, cuts=st.lists(st.integers(0, 60_000), max_size=5), extra=st.sampled_from([0, 7_000, END_US]))  # fmt: skip
+@given(requests=REQUESTS, cuts=st.lists(st.integers(0, 60_000), max_size=5), extra=st.sampled_from([0, 7_000, END_US]))
 @settings(max_examples=50)
 def test_cut_anywhere(requests: list[Request], cuts: list[int], extra: int) -> None:
     """A wait across a cut is divided once and whole, by whatever more requests than needed the piece has."""
@@ -94,7 +102,12 @@ def test_cut_anywhere(requests: list[Request], cuts: list[int], extra: int) -> N
     longest = max((wait for _, wait, _, _ in requests), default=0)
     bounds = [0, *sorted(cuts), END_US]
     with kernels("compiled"):
-        pieces = [divided(between(whole, begin - longest - MARGIN_US - extra, end + MARGIN_US + extra), 2, begin, end, SLOT_US) for begin, end in pairwise(bounds)]  # fmt: skip
+        pieces = [
+            divided(
+                between(whole, begin - longest - MARGIN_US - extra, end + MARGIN_US + extra), 2, begin, end, SLOT_US
+            )
+            for begin, end in pairwise(bounds)
+        ]
         assert sums(*pieces) == sums(divided(whole, 2, 0, END_US, SLOT_US))
 
 
@@ -113,5 +126,5 @@ def test_many_groups_and_a_long_queue(way: str) -> None:
 
 def test_a_lone_holder_is_blamed_for_all_but_the_margins() -> None:
     """One thread; a request of 100 ms, and one that waits for its end: of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own."""
-    found = sums(divided(made([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, SLOT_US))  # fmt: skip
+    found = sums(divided(made([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, SLOT_US))
     assert found[20, 2, 1] == floor(1e8 * (100_000 / 100_500))

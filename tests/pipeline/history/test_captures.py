@@ -20,12 +20,7 @@ Key = tuple[str, str, str]
 def _lines(log: Path) -> list[dict[str, Any]]:
     """The requests of clients, as JSON; numbers with a point as they are written."""
     with gzip.open(log, "rt", encoding="utf-8") as lines:
-        found = (
-            json.loads(
-                line[line.index("{") : line.rindex("}") + 1], parse_float=Decimal
-            )
-            for line in lines
-        )
+        found = (json.loads(line[line.index("{") : line.rindex("}") + 1], parse_float=Decimal) for line in lines)
         return [each for each in found if not each["isForwarded"]]
 
 
@@ -52,9 +47,7 @@ def _kept(history: History) -> Counter[Key]:
     return sums
 
 
-@pytest.mark.parametrize(
-    "log", sorted(CAPTURES.glob("*.log.gz")), ids=lambda log: log.name
-)
+@pytest.mark.parametrize("log", sorted(CAPTURES.glob("*.log.gz")), ids=lambda log: log.name)
 def test_sums_are_those_of_the_log(log: Path, tmp_path: Path) -> None:
     """Requests, thread time and throttles of each client are those of the lines, to the last microsecond."""
     ingest([str(log)], str(tmp_path), IngestOptions(broker="1"))

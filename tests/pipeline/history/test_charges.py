@@ -56,9 +56,7 @@ def test_brokers_charge_nothing_to_each_other() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "kind", ["partitions_created", "partitions_added", "partitions_deleted"]
-)
+@pytest.mark.parametrize("kind", ["partitions_created", "partitions_added", "partitions_deleted"])
 def test_mutations_charge_partitions(kind: str) -> None:
     """Whatever a request does to partitions, their number is charged, and what was refused is told from what was charged."""
     row = _one(
@@ -94,18 +92,14 @@ def test_absent_values_are_what_quotas_take_them_for() -> None:
 
 def test_connections_stay_apart() -> None:
     """Requests of one connection have one number, in any process; those of another have another."""
-    ids = history_of(requests({}, {"connection": "other"}, {}))[
-        "connection"
-    ].to_pylist()
+    ids = history_of(requests({}, {"connection": "other"}, {}))["connection"].to_pylist()
     assert ids[0] == ids[2] == -7_458_243_201_660_642_495
     assert ids[0] != ids[1]
 
 
 def test_hostile_names_stay_as_they_are() -> None:
     """Names come through as they were sent."""
-    made = history_of(
-        requests(*({"user": name, "client_id": name} for name in HOSTILE))
-    )
+    made = history_of(requests(*({"user": name, "client_id": name} for name in HOSTILE)))
     assert made["user"].to_pylist() == list(HOSTILE)
     assert made["client_id"].to_pylist() == list(HOSTILE)
 

@@ -82,7 +82,7 @@ def test_the_quota_type_is_that_of_the_api(change: dict[str, Any], kind: str) ->
 
 def test_clients_and_brokers_have_their_own() -> None:
     """Names come through as they were sent, also in a search for one of them."""
-    each = [throttled(0, 9, user=name, client_id=name, broker=broker) for name in HOSTILE for broker in "12"]  # fmt: skip
+    each = [throttled(0, 9, user=name, client_id=name, broker=broker) for name in HOSTILE for broker in "12"]
     found = fragments_of(history_of(requests(*each)))
     keys = {tuple(row[name] for name in KEY[:3]) for row in found.to_pylist()}
     assert keys == {(name, name, broker) for name in HOSTILE for broker in "12"}
@@ -96,7 +96,7 @@ def plain(throttles: Sequence[tuple[int, int]]) -> list[Figures]:
         if not found or began > found[-1][1] + 60_000:
             found.append([began, began + length, 0, 0, 0])
         last = found[-1]
-        last[1:] = max(last[1], began + length), last[2] + 1, last[3] + length, max(last[4], length)  # fmt: skip
+        last[1:] = max(last[1], began + length), last[2] + 1, last[3] + length, max(last[4], length)
     return [(a, b, c, d, e) for a, b, c, d, e in found]
 
 
@@ -120,16 +120,14 @@ def test_fragments_in_any_parts_make_the_same_episodes(
     assert figures(merged(merged(pa.concat_tables(halves)))) == expected
 
 
-def test_a_history_counts_each_throttle_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over midnight, with a late request between two episodes, and an update that ended before the episodes were written."""
     source = IngestTables.create(str(tmp_path)).requests
     midnight = 86_400_000 - START_MS % 86_400_000
     history = History.create(str(tmp_path))
     table = history.episodes
     assert table is not None
-    source.append("1", requests(throttled(midnight - 50_000, 100), throttled(midnight + 50_000, 200)))  # fmt: skip
+    source.append("1", requests(throttled(midnight - 50_000, 100), throttled(midnight + 50_000, 200)))
     history.update(source)
     assert [each[2] for each in figures(episodes_in(table))] == [1, 1]
     source.append("2", requests(throttled(midnight, 3), throttled(0, 4, user="bob")))
@@ -144,7 +142,7 @@ def test_a_history_counts_each_throttle_once(
     table.compact()
     assert episodes_in(table, "alice", "app").equals(found)
     assert len(episodes_in(table)) == 2
-    for begin, end, count in ((50_201, None, 0), (50_200, None, 1), (None, -50_001, 0), (None, -50_000, 1)):  # fmt: skip
+    for begin, end, count in ((50_201, None, 0), (50_200, None, 1), (None, -50_001, 0), (None, -50_000, 1)):
         times = [each and START_MS + midnight + each for each in (begin, end)]
         assert len(episodes_in(table, "alice", None, *times)) == count
 
@@ -153,7 +151,7 @@ def test_an_older_history_gets_its_episodes(tmp_path: Path) -> None:
     """At the next update, of all its requests."""
     source = IngestTables.create(str(tmp_path)).requests
     source.append("1", requests(throttled(0, 5)))
-    older = History(detail=History.create(str(tmp_path)).detail, seconds=History.create(str(tmp_path)).seconds)  # fmt: skip
+    older = History(detail=History.create(str(tmp_path)).detail, seconds=History.create(str(tmp_path)).seconds)
     older.update(source)
     table = Table.open(f"{tmp_path}/episodes")
     assert len(episodes_in(table)) == 0

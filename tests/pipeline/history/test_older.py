@@ -34,7 +34,7 @@ def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-LATER = ("traffic", "queue_time_ms", "remote_time_ms", "response_queue_time_ms", "topic_ids")  # fmt: skip
+LATER = ("traffic", "queue_time_ms", "remote_time_ms", "response_queue_time_ms", "topic_ids")
 """Columns that the earlier release did not have."""
 
 
@@ -57,7 +57,12 @@ def unknown_in(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 def history_of(folder: Path) -> pa.Table:
     """The whole history, by what is different in each row."""
     rows = History.open(str(folder)).detail.read().drop_columns([*PLACE])
-    return rows.sort_by([(name, "ascending") for name in ("user", "client_id", "timestamp", "completed", "connection", "thread_time_ms")])  # fmt: skip
+    return rows.sort_by(
+        [
+            (name, "ascending")
+            for name in ("user", "client_id", "timestamp", "completed", "connection", "thread_time_ms")
+        ]
+    )
 
 
 def test_an_older_history_is_read_by_the_names_of_today(older: Path) -> None:
@@ -68,19 +73,24 @@ def test_an_older_history_is_read_by_the_names_of_today(older: Path) -> None:
     assert (rows.schema, rows["position"].null_count) == (HISTORY, len(rows))
     ingest_logs(["a.log", "b.log"], str(older / "new"), IngestOptions())
     assert history_of(older / "usage").equals(history_of(older / "new"))
-    assert sorted(path for path in older.rglob("*") if "new" not in path.parts) == before  # fmt: skip
+    assert sorted(path for path in older.rglob("*") if "new" not in path.parts) == before
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_an_older_history_is_replayed(older: Path, mode: Mode) -> None:
     """As one of today, before and after rows of today are added to it."""
-    tried = Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT): {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0, "request_percentage": 0.01}}))  # fmt: skip
+    tried = Candidate(
+        name="tight",
+        quotas=QuotaSet(
+            {QuotaEntity(DEFAULT): {"producer_byte_rate": 1.0, "consumer_byte_rate": 1.0, "request_percentage": 0.01}}
+        ),
+    )
 
     def replayed(folder: str) -> pa.Table:
         found = what_if(str(older / folder), [tried], mode).results
-        return found.sort_by([(name, "ascending") for name in ("user", "client_id", "quota_type")])  # fmt: skip
+        return found.sort_by([(name, "ascending") for name in ("user", "client_id", "quota_type")])
 
-    Path("c.log").write_bytes(Path("a.log").read_bytes().replace(b"[2026-11", b"[2026-12"))  # fmt: skip
+    Path("c.log").write_bytes(Path("a.log").read_bytes().replace(b"[2026-11", b"[2026-12"))
     for more in ([], ["c.log"]):
         ingest_logs(["a.log", "b.log", *more], str(older / "new"), IngestOptions())
         if more:
@@ -94,22 +104,17 @@ def test_an_older_folder_is_added_to(older: Path) -> None:
     """The same lines add nothing, others are added with the columns of today; merged or not, all are read alike."""
     report = ingest_logs(["a.log", "b.log"], str(older / "usage"), IngestOptions())
     assert (report.kept, report.quarantined) == (0, 0)
-    Path("c.log").write_bytes(Path("a.log").read_bytes().replace(b"[2026-11", b"[2026-12"))  # fmt: skip
+    Path("c.log").write_bytes(Path("a.log").read_bytes().replace(b"[2026-11", b"[2026-12"))
     for folder in ("usage", "new"):
         ingest_logs(["a.log", "b.log"], str(older / folder), IngestOptions())
         ingest_logs(["c.log"], str(older / folder), IngestOptions())
     for _ in range(2):
         found = requests_of(older / "usage")
         made = requests_of(older / "new")
-        assert all(
-            made[name].null_count < unknown_in(made, LATER)[name].null_count
-            for name in LATER
-        )
+        assert all(made[name].null_count < unknown_in(made, LATER)[name].null_count for name in LATER)
         assert set(found.column_names) == {*REQUESTS.names} - {*PLACE}
         assert found.equals(unknown_in(made, LATER))
-        topics, others = (
-            Table.open(str(older / name / "topics")).read() for name in ("usage", "new")
-        )
+        topics, others = (Table.open(str(older / name / "topics")).read() for name in ("usage", "new"))
         assert pc.sum(topics["bytes"]) == pc.sum(others["bytes"])
         assert "unknown topic" in topics["kind"].to_pylist()
         assert "unknown topic" not in others["kind"].to_pylist()

@@ -41,9 +41,7 @@ def _slowly(rows: list[dict[str, Any]]) -> Sums:
     """The same sums in the plainest way, thread time in decimal digits."""
     sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
 
-    def add(
-        row: dict[str, Any], kind: str, at: int, amount: int | None, counts: int
-    ) -> None:
+    def add(row: dict[str, Any], kind: str, at: int, amount: int | None, counts: int) -> None:
         if amount is not None and (counts or amount):
             key = (
                 row["user"],
@@ -95,11 +93,9 @@ def _as_sums(*tables: pa.Table) -> Sums:
 
 
 @given(changes, st.integers(0, 25))
-def test_sums_are_exact_wherever_rows_are_cut(
-    rows: list[dict[str, Any]], cut: int
-) -> None:
+def test_sums_are_exact_wherever_rows_are_cut(rows: list[dict[str, Any]], cut: int) -> None:
     """Added up in one piece or in two, sums are those of exact arithmetic; in one piece each key has one row."""
-    history = history_of(requests(*rows)) if rows else history_of(requests({})).slice(0, 0)  # fmt: skip
+    history = history_of(requests(*rows)) if rows else history_of(requests({})).slice(0, 0)
     expected = _slowly(rows)
     whole = rollup(history)
     assert (len(whole), _as_sums(whole)) == (len(expected), expected)

@@ -49,8 +49,8 @@ def test_a_history_has_sixteen_buckets_by_default(
     """As the requests that it is made of, so that it needs no shuffle; with other layouts older tables could not be opened."""
     history = History.create(str(tmp_path / "history"))
     requests = IngestTables.create(str(tmp_path / "log")).requests
-    assert requests.layout == TableLayout(bucket_of="user", buckets=16, day_of="timestamp")  # fmt: skip
-    assert (history.detail.layout.buckets, history.detail.layout.day_of) == (16, "timestamp")  # fmt: skip
+    assert requests.layout == TableLayout(bucket_of="user", buckets=16, day_of="timestamp")
+    assert (history.detail.layout.buckets, history.detail.layout.day_of) == (16, "timestamp")
     layout = history.seconds.layout
     assert (layout.buckets, layout.day_of) == (16, "start")
 
@@ -79,7 +79,7 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
     assert history.detail.read().num_rows == 750
     expected = _sums(rollup(everything))
     assert history.topics is not None
-    charged = sum(row["amount_sum"] for row in expected if row["quota_type"] in ("produce", "fetch"))  # fmt: skip
+    charged = sum(row["amount_sum"] for row in expected if row["quota_type"] in ("produce", "fetch"))
     for _ in range(2):
         assert _sums(history.seconds.read()) == expected
         topics = history.topics.read()
@@ -125,7 +125,7 @@ def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
     ]
     history = states["history"]
     assert (history.rows, history.files, history.smallest) == (6, 3, 2)
-    assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))  # fmt: skip
+    assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))
     assert history.size > 0
     assert states["quarantine"].first_day is None
 

@@ -30,9 +30,9 @@ SIZES = st.integers(0, 2**40)
 def moved(draw: st.DrawFn) -> Row:
     """A request that moves records, or not; its charge is its records and some more."""
     key = draw(st.sampled_from([0, 1, 78, 3]))
-    by_name = st.builds(lambda name, size: {"topic": name, "id": None, "bytes": size}, NAMES, SIZES)  # fmt: skip
-    by_id = st.builds(lambda name, size: {"topic": None, "id": name, "bytes": size}, NAMES, SIZES)  # fmt: skip
-    traffic = draw(st.none() | st.lists(by_name | by_id, max_size=3)) if key != 3 else None  # fmt: skip
+    by_name = st.builds(lambda name, size: {"topic": name, "id": None, "bytes": size}, NAMES, SIZES)
+    by_id = st.builds(lambda name, size: {"topic": None, "id": name, "bytes": size}, NAMES, SIZES)
+    traffic = draw(st.none() | st.lists(by_name | by_id, max_size=3)) if key != 3 else None
     size = None if key == 3 else draw(SIZES | st.none() if traffic is None else SIZES)
     if size is not None:
         size += sum(each["bytes"] for each in traffic or ())
@@ -54,7 +54,7 @@ def sums(rows: pa.Table, *by: str) -> Counter[tuple[Any, ...]]:
     """Bytes by what is given; unknown ones count nothing."""
     found: Counter[tuple[Any, ...]] = Counter()
     for row in rows.to_pylist():
-        found[tuple(row[name] for name in by)] += row.get("bytes", row.get("amount")) or 0  # fmt: skip
+        found[tuple(row[name] for name in by)] += row.get("bytes", row.get("amount")) or 0
     return +found
 
 
@@ -70,20 +70,20 @@ def test_topics_add_up_to_what_was_charged(rows: list[Row], cut: int) -> None:
     found = topics_of(table)
     assert found.schema == TOPICS
     seconds = rollup(history_of(table))
-    seconds = seconds.filter(pc.is_in(seconds["quota_type"], pa.array(["produce", "fetch"])))  # fmt: skip
+    seconds = seconds.filter(pc.is_in(seconds["quota_type"], pa.array(["produce", "fetch"])))
     start = seconds.schema.get_field_index("start")
     minutes = pa.array(seconds["start"].to_numpy() // 60_000 * 60_000)
     seconds = seconds.set_column(start, "start", minutes)
     key = ("user", "client_id", "broker", "quota_type", "start")
     assert sums(found, *key) == sums(seconds, *key)
-    seen = [row for row in rows if row["api_key"] != 3 and not row["follower"] and not row["forwarded"]]  # fmt: skip
+    seen = [row for row in rows if row["api_key"] != 3 and not row["follower"] and not row["forwarded"]]
     held: Counter[tuple[Any, ...]] = Counter()
     for row in seen:
         for each in row["traffic"] or ():
             held[row["user"] or "", each["topic"], each["id"]] += each["bytes"]
     records = of_kind(found, "records")
     assert sums(records, "user", "topic", "topic_id") == +held
-    charged = [row["produce_bytes"] if row["api_key"] == 0 else row["fetch_bytes"] for row in seen]  # fmt: skip
+    charged = [row["produce_bytes"] if row["api_key"] == 0 else row["fetch_bytes"] for row in seen]
     unsized = of_kind(found, "unknown size")
     assert (pc.sum(unsized["requests"]).as_py() or 0) == charged.count(None)
     assert unsized["bytes"].null_count == len(unsized)
@@ -94,15 +94,18 @@ def test_topics_add_up_to_what_was_charged(rows: list[Row], cut: int) -> None:
 
 def test_names_of_ids() -> None:
     """Once a day, of no client; a row of requests has no name that it did not log."""
-    pair = {"topic_ids": [{"topic": "orders", "id": "i1"}, {"topic": "<b>", "id": "i2"}]}  # fmt: skip
+    pair = {"topic_ids": [{"topic": "orders", "id": "i1"}, {"topic": "<b>", "id": "i2"}]}
     later = pair | {"timestamp": START_MS + 86_400_000}
     found = topics_of(requests(pair, pair | {"user": "bob"}, later))
-    rows = {(row["topic_id"], row["topic"], row["start"] % 86_400_000, row["user"], row["requests"], row["bytes"]) for row in found.to_pylist()}  # fmt: skip
+    rows = {
+        (row["topic_id"], row["topic"], row["start"] % 86_400_000, row["user"], row["requests"], row["bytes"])
+        for row in found.to_pylist()
+    }
     assert rows == {("i1", "orders", 0, "", 0, None), ("i2", "<b>", 0, "", 0, None)}
     assert len(found) == 4
 
 
-@pytest.mark.parametrize("log", sorted(CAPTURES.glob("*.log.gz")), ids=lambda log: log.name)  # fmt: skip
+@pytest.mark.parametrize("log", sorted(CAPTURES.glob("*.log.gz")), ids=lambda log: log.name)
 def test_a_real_log(log: Path, tmp_path: Path) -> None:
     """Bytes of each client and topic are those of the lines, and throttled fetches are counted."""
     ingest_logs([str(log)], str(tmp_path), IngestOptions(broker="1"))
@@ -110,12 +113,20 @@ def test_a_real_log(log: Path, tmp_path: Path) -> None:
     throttled = 0
     for text in gzip.decompress(log.read_bytes()).splitlines():
         line = json.loads(text[text.index(b"{") : text.rindex(b"}") + 1])
-        key, user = line["requestHeader"]["requestApiKey"], line["principal"].removeprefix("User:")  # fmt: skip
+        key, user = line["requestHeader"]["requestApiKey"], line["principal"].removeprefix("User:")
         throttled += key == 1 and line["response"]["throttleTimeMs"] > 0
-        asked = line["request"].get("topicData", ()) if key == 0 else line["response"].get("responses", ()) if key == 1 else ()  # fmt: skip
+        asked = (
+            line["request"].get("topicData", ())
+            if key == 0
+            else line["response"].get("responses", ())
+            if key == 1
+            else ()
+        )
         for topic in asked:
             partitions = topic.get("partitionData", topic.get("partitions"))
-            expected[user, topic.get("name"), topic.get("topicId")] += sum(each["recordsSizeInBytes"] for each in partitions)  # fmt: skip
+            expected[user, topic.get("name"), topic.get("topicId")] += sum(
+                each["recordsSizeInBytes"] for each in partitions
+            )
     found = Table.open(f"{tmp_path}/topics").read()
     records = of_kind(found, "records")
     assert sums(records, "user", "topic", "topic_id") == +expected

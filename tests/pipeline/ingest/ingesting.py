@@ -23,9 +23,7 @@ def log(folder: Path, *lines: bytes, name: str = "a.log") -> str:
     return str(path)
 
 
-def read(
-    folder: Path, *paths: str, options: IngestOptions | None = None
-) -> IngestReport:
+def read(folder: Path, *paths: str, options: IngestOptions | None = None) -> IngestReport:
     """Ingest into the tables of a test, whose counts must balance."""
     report = ingest(paths, str(folder / "tables"), options)
     assert report.balanced
@@ -35,7 +33,7 @@ def read(
 
 def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
     """What the tables of a test hold; no request is there twice."""
-    requests, quarantine = (table.read() for table in IngestTables.create(str(folder / "tables")))  # fmt: skip
+    requests, quarantine = (table.read() for table in IngestTables.create(str(folder / "tables")))
     identities = requests["identity"].to_pylist()
     assert len(identities) == len(set(identities))
     return requests, quarantine
@@ -44,7 +42,7 @@ def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
 def told(requests: pa.Table) -> list[Any]:
     """The clients' requests, and what they were charged in all: a controller's line that came a chunk before its client's is there, too."""
     clients = requests.filter(pc.invert(requests["forwarded"]))
-    charged = ("mutations_charged", "partitions_created", "partitions_added", "partitions_deleted")  # fmt: skip
+    charged = ("mutations_charged", "partitions_created", "partitions_added", "partitions_deleted")
     identities = sorted(values(clients, "identity"))
     return [identities, *(pc.sum(requests[name]).as_py() for name in charged)]
 

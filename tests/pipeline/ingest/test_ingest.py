@@ -101,7 +101,7 @@ def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "CHUNK", 300)
     monkeypatch.setattr(local, "COMPRESSED_BLOCK", 2_000)
     monkeypatch.setattr(committing, "REMEMBERED", 500)
-    twice = [text for number, text in enumerate(LINES[:2_000]) for _ in range(1 + (number % 7 == 0))]  # fmt: skip
+    twice = [text for number, text in enumerate(LINES[:2_000]) for _ in range(1 + (number % 7 == 0))]
     twice += LINES[:350]
     path = log(tmp_path, *twice, b"junk")
     packed = tmp_path / "p.gz"
@@ -125,9 +125,7 @@ def test_empty_input(tmp_path: Path) -> None:
     assert [len(table) for table in tables(tmp_path)] == [0, 1]
 
 
-@pytest.mark.parametrize(
-    "compress", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"]
-)
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
 def test_truncated_compression(tmp_path: Path, compress: Any) -> None:
     """Of a file that breaks off what could be read counts, and the report says which file and why; the whole file adds the rest."""
     path = tmp_path / "a.log.gz"
@@ -153,11 +151,9 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_folder(tmp_path: Path) -> None:
     """A folder's files are read, of those below it, too; hidden ones and those of other names are not."""
-    for number, name in enumerate(["x/1.log", "x/2.txt", "y.log", ".z.log", "_t/3.log"]):  # fmt: skip
+    for number, name in enumerate(["x/1.log", "x/2.txt", "y.log", ".z.log", "_t/3.log"]):
         log(tmp_path / "logs", line(header={"correlationId": number}), name=name)
-    report = read(
-        tmp_path, str(tmp_path / "logs"), options=IngestOptions(names="*.log")
-    )
+    report = read(tmp_path, str(tmp_path / "logs"), options=IngestOptions(names="*.log"))
     assert report.kept == 2
     with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*.gz"):
         read(tmp_path, str(tmp_path / "logs"), options=IngestOptions(names="*.gz"))
@@ -203,9 +199,7 @@ def test_brokers_from_paths(tmp_path: Path) -> None:
     """A pattern tells the broker by the path; files that it does not fit have the address."""
     one = log(tmp_path / "broker-17", line())
     other = log(tmp_path / "x", line(header={"correlationId": 8}))
-    read(
-        tmp_path, one, other, options=IngestOptions(broker_pattern="/broker-([0-9]+)/")
-    )
+    read(tmp_path, one, other, options=IngestOptions(broker_pattern="/broker-([0-9]+)/"))
     assert set(tables(tmp_path)[0]["broker"].to_pylist()) == {"17", "10.0.0.1"}
 
 
@@ -214,16 +208,17 @@ def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
     create = mutation("create", [topic("made", 7)], time="2026-11-21 08:00:00,000")
     read(tmp_path, log(tmp_path, create))
     deletes = [
-        mutation("delete", [{"name": name}], number=number)
-        for number, name in enumerate(["made", "old", "unknown"])
+        mutation("delete", [{"name": name}], number=number) for number, name in enumerate(["made", "old", "unknown"])
     ]
     snapshot = tmp_path / "topics.json"
     snapshot.write_text('{"old": 5}')
-    read(
-        tmp_path, log(tmp_path, *deletes), options=IngestOptions(snapshot=str(snapshot))
-    )
+    read(tmp_path, log(tmp_path, *deletes), options=IngestOptions(snapshot=str(snapshot)))
     rows = tables(tmp_path)[0].to_pylist()
-    told = {row["correlation_id"]: (row["mutations_charged"], row["mutations_known"]) for row in rows if row["api_key"] == 20}  # fmt: skip
+    told = {
+        row["correlation_id"]: (row["mutations_charged"], row["mutations_known"])
+        for row in rows
+        if row["api_key"] == 20
+    }
     assert told == {0: (7, True), 1: (5, True), 2: (None, False)}
     with pytest.raises(BadSnapshot):
         read(tmp_path, options=IngestOptions(snapshot=str(tmp_path / "a.log")))
@@ -231,15 +226,15 @@ def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
 
 def test_hostile_names_make_no_paths(tmp_path: Path) -> None:
     """Names of strangers are values only: below the tables there are days and numbers."""
-    names = ["../../x", "a/b", "day=1", "\n", "é" * 5_000, "", "%2e%2e", "CON", "x\x00y"]  # fmt: skip
+    names = ["../../x", "a/b", "day=1", "\n", "é" * 5_000, "", "%2e%2e", "CON", "x\x00y"]
     texts = [
         line(principal=f"User:{name}", header={"clientId": name, "correlationId": number})
         for number, name in enumerate(names)
     ]  # fmt: skip
     read(tmp_path, log(tmp_path, *texts))
     assert Counter(tables(tmp_path)[0]["user"].to_pylist()) == Counter(names)
-    written = [path.relative_to(tmp_path / "tables") for path in (tmp_path / "tables").rglob("*")]  # fmt: skip
-    assert all(part.isascii() and len(part) < 120 for path in written for part in path.parts)  # fmt: skip
+    written = [path.relative_to(tmp_path / "tables") for path in (tmp_path / "tables").rglob("*")]
+    assert all(part.isascii() and len(part) < 120 for path in written for part in path.parts)
     assert not (tmp_path / "x").exists()
 
 
@@ -276,21 +271,19 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
     ingest(paths, str(tmp_path / "tables"), progress=lambda *each: told.append(each))
     size = len(line()) + 1
-    assert list(dict.fromkeys(told)) == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]  # fmt: skip
+    assert list(dict.fromkeys(told)) == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]
     monkeypatch.setattr(local, "COMPRESSED_BLOCK", 1_000)
     packed = tmp_path / "p.gz"
     packed.write_bytes(gzip.compress(b"\n".join(LINES[:100]), 1))
     told.clear()
-    ingest([str(packed)], str(tmp_path / "tables"), progress=lambda *each: told.append(each))  # fmt: skip
+    ingest([str(packed)], str(tmp_path / "tables"), progress=lambda *each: told.append(each))
     whole = packed.stat().st_size
     assert len({at for at, _ in told}) > whole / 2_000
     assert [at for at, _ in told] == sorted(at for at, _ in told)
     assert (told[0], told[-1]) == ((0, whole), (whole, whole))
 
 
-def test_millions_of_empty_lines_are_looked_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_millions_of_empty_lines_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a small file unpacks to is counted line by line, and parsed once for each text; nothing of it is held."""
     looked: list[bytes] = []
     row = LineReader.row
@@ -325,12 +318,10 @@ def test_junk_that_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.quarantine["line"].to_pylist() == [0, 1, 2, 3, 5, 6, 7]
 
 
-def test_chunks_are_bounded_by_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Client ids of 32,000 bytes: as many rows are held at once as have the bytes of a chunk, here and in the history, and so do readers of its files."""
     monkeypatch.setattr(local, "CHUNK_BYTES", 1 << 20)
-    for place in ("table.CHUNK_BYTES", "storage.GROUP_BYTES"):  # fmt: skip
+    for place in ("table.CHUNK_BYTES", "storage.GROUP_BYTES"):
         monkeypatch.setattr(f"quotascope.pipeline.table.{place}", 1 << 19)
     monkeypatch.setattr(local, "BLOCK", 1 << 18)
     held: list[int] = []
@@ -340,7 +331,7 @@ def test_chunks_are_bounded_by_bytes(
         return by_partition(rows, layout)
 
     monkeypatch.setattr("quotascope.pipeline.table.table.by_partition", noted)
-    texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]  # fmt: skip
+    texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]
     assert read(tmp_path, log(tmp_path, *texts)).kept == 200
     one = IngestTables.create(str(tmp_path / "tables")).requests
     history = History.create(str(tmp_path / "tables"))
@@ -353,7 +344,7 @@ def test_chunks_are_bounded_by_bytes(
             assert max(batch.nbytes for batch in batches) < (1 << 19) + 70_000
         table.compact()
         files = list(table.buckets().values())
-        merged = [batch.nbytes for of_bucket in files for batch in table.batches(of_bucket)]  # fmt: skip
+        merged = [batch.nbytes for of_bucket in files for batch in table.batches(of_bucket)]
         assert max(merged) < (1 << 19) + 70_000
     assert len(history.detail.read()) == 200
 
@@ -370,10 +361,10 @@ print(ingest([sys.argv[1]], sys.argv[2]).kept, pa.default_memory_pool().max_memo
 @pytest.mark.slow
 def test_memory_follows_the_chunk_and_not_the_log(tmp_path: Path) -> None:
     """Of a log of 80 MB of names, chunks of 2 MB take a fraction of the memory that one chunk takes."""
-    path = log(tmp_path, *(line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(2_500)))  # fmt: skip
+    path = log(tmp_path, *(line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(2_500)))
     peaks = []
     for chunk in (2 << 20, 1 << 30):
-        command = [sys.executable, "-c", MEASURED, path, str(tmp_path / str(chunk)), str(chunk)]  # fmt: skip
+        command = [sys.executable, "-c", MEASURED, path, str(tmp_path / str(chunk)), str(chunk)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         kept, peak = map(int, done.stdout.split())
         assert kept == 2_500
@@ -384,7 +375,7 @@ def test_memory_follows_the_chunk_and_not_the_log(tmp_path: Path) -> None:
 def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     """Neither those to files nor those to folders, unless that is wanted; a link within the folder, or one that is named itself, is."""
     logs, secret = tmp_path / "logs", tmp_path / "secret"
-    for number, place in enumerate((logs / "a.log", secret / "b.log", secret / "c.txt")):  # fmt: skip
+    for number, place in enumerate((logs / "a.log", secret / "b.log", secret / "c.txt")):
         log(place.parent, line(header={"correlationId": number}), name=place.name)
     (logs / "link.log").symlink_to(secret / "b.log")
     (logs / "link.txt").symlink_to(secret / "c.txt")
@@ -396,12 +387,12 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     only = IngestOptions(names="*.log")
     report = read(tmp_path, str(logs), options=only)
     assert (report.kept, report.duplicates) == (1, 1)
-    assert report.left_out == {str(logs / name): LINK_OUT for name in ("link.log", "folder")}  # fmt: skip
-    with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*\.txt; .*link\.txt: a link out"):  # fmt: skip
+    assert report.left_out == {str(logs / name): LINK_OUT for name in ("link.log", "folder")}
+    with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*\.txt; .*link\.txt: a link out"):
         read(tmp_path, str(logs), options=IngestOptions(names="*.txt"))
     by_uri = ingest_logs([f"file://{logs}"], str(tmp_path / "usage"), only)
     assert by_uri.left_out == report.left_out
-    wanted = read(tmp_path, str(logs), options=IngestOptions(names="*.log", follow_links=True))  # fmt: skip
+    wanted = read(tmp_path, str(logs), options=IngestOptions(names="*.log", follow_links=True))
     assert (wanted.read, wanted.kept, wanted.left_out) == (4, 1, {})
     named = log_files([str(logs / "link.txt"), str(logs / "folder")], "*.txt")
     assert named.files == [str(logs / "link.txt"), str(logs / "folder" / "c.txt")]
@@ -420,7 +411,7 @@ def test_tables_are_as_private_as_the_logs(
     tmp_path: Path, modes: tuple[int, ...], *, others: bool, group: bool
 ) -> None:
     """Whoever may not read one of the logs may not read what is made of it, merged files included; the process's umask is as before."""
-    paths = [log(tmp_path, line(header={"correlationId": mode}), name=f"{mode}.log") for mode in modes]  # fmt: skip
+    paths = [log(tmp_path, line(header={"correlationId": mode}), name=f"{mode}.log") for mode in modes]
     for path, mode in zip(paths, modes, strict=True):
         Path(path).chmod(mode)
     into = str(tmp_path / "usage")
@@ -428,22 +419,24 @@ def test_tables_are_as_private_as_the_logs(
     try:
         ingest_logs(paths, into, IngestOptions())
         assert os.umask(0o022) == 0o022
-        ingest_logs([log(tmp_path, line(header={"correlationId": 1}), name="more.log")], into, IngestOptions())  # fmt: skip
+        ingest_logs([log(tmp_path, line(header={"correlationId": 1}), name="more.log")], into, IngestOptions())
         for table in store.tables_of(into).values():
             table.compact()
     finally:
         os.umask(before)
     found = store.tables_of(into)["history"]
     assert len(found.files()) == 1
-    places = [Path(found.storage.uri, found.files()[0].path), Path(into), Path(into, "history", "_delta_log", f"{0:020d}.json")]  # fmt: skip
+    places = [
+        Path(found.storage.uri, found.files()[0].path),
+        Path(into),
+        Path(into, "history", "_delta_log", f"{0:020d}.json"),
+    ]
     for place in places:
         mode = place.stat().st_mode
         assert (bool(mode & 0o007), bool(mode & 0o070)) == (others, group), place
 
 
-def test_what_a_killed_run_left_stays_private(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_run_left_stays_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its requests reach the history by a later run, whose own logs anybody may read."""
     private = log(tmp_path, line(), name="private.log")
     public = log(tmp_path, line(principal="User:bob"), name="public.log")
@@ -469,9 +462,7 @@ def _interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_log_that_is_rotated_away_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_is_rotated_away_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in the report, the others are read, and the umask is as before."""
     gone, there = str(tmp_path / "gone.log"), log(tmp_path, line())
     listed = LogFiles(files=[gone, there])

@@ -135,7 +135,11 @@ def _killed_run(path: str, into: str, before: str) -> None:
 def test_killed_run(tmp_path: Path, before: str) -> None:
     """A run that is killed before any of its commits leaves whole chunks; the next one adds the rest, and all of it to the history."""
     junk = [b"junk %d" % number for number in range(20)]
-    lines = [text for number, each in enumerate(PLAIN[:1_000]) for text in ([each] if number % 50 else [each, junk[number // 50]])]  # fmt: skip
+    lines = [
+        text
+        for number, each in enumerate(PLAIN[:1_000])
+        for text in ([each] if number % 50 else [each, junk[number // 50]])
+    ]
     path, into = log(tmp_path, *lines), str(tmp_path / "tables")
     context = multiprocessing.get_context("spawn")
     process = context.Process(target=_killed_run, args=(path, into, before))
@@ -155,7 +159,7 @@ def test_killed_run(tmp_path: Path, before: str) -> None:
 
 def _sums(history: History) -> Any:
     sums = history.seconds.read().group_by(list(KEY))
-    return sums.aggregate([(name, "sum") for name in SUMS]).sort_by([(name, "ascending") for name in KEY])  # fmt: skip
+    return sums.aggregate([(name, "sum") for name in SUMS]).sort_by([(name, "ascending") for name in KEY])
 
 
 @pytest.mark.slow
@@ -166,7 +170,7 @@ def test_full_disk(tmp_path: Path) -> None:
     path = log(tmp_path, *PLAIN[:2_000])
     module = "tests.pipeline.ingest.small_disk"
     command = ["unshare", "--mount", sys.executable, "-m", module, str(disk), path]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert "No space left on device" in told["told"]

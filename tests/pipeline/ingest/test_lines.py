@@ -20,10 +20,8 @@ def read(path: Path) -> list[bytes]:
     return [text for block in lines_of(str(path)) for text in block]
 
 
-@given(st.lists(st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")), max_size=30), st.integers(1, 50))  # fmt: skip
-def test_any_lines_in_any_blocks(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], block: int
-) -> None:
+@given(st.lists(st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")), max_size=30), st.integers(1, 50))
+def test_any_lines_in_any_blocks(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], block: int) -> None:
     """Lines come out as they went in, wherever blocks end; carriage returns belong to them, and the last one needs no line feed."""
     folder = tmp_path_factory.mktemp("lines")
     content = b"\n".join(texts)
@@ -56,7 +54,7 @@ def test_unreadable(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-LOG = b"".join(b"%d %s\n" % (n, sha256(b"%d" % n).hexdigest().encode()) for n in range(5_000))  # fmt: skip
+LOG = b"".join(b"%d %s\n" % (n, sha256(b"%d" % n).hexdigest().encode()) for n in range(5_000))
 """Lines that compress to a half, several blocks of them."""
 
 

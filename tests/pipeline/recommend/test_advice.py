@@ -62,9 +62,9 @@ CONFIGURED = QuotaSet(
 )
 
 
-def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:  # fmt: skip
+def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:
     """What one user needs on one broker."""
-    return Need(broker=broker, entity=QuotaEntity(user), kind=kind, steps=steps, hour=5, requests=10)  # fmt: skip
+    return Need(broker=broker, entity=QuotaEntity(user), kind=kind, steps=steps, hour=5, requests=10)
 
 
 def test_neediest_broker_decides() -> None:
@@ -108,7 +108,7 @@ def test_only_what_differs_is_a_change() -> None:
     made = advice([recommendation("alice"), recommendation("bob")], CONFIGURED)
     (change,) = made.changes
     assert (change.entity, change.old, change.new) == (ALICE, 20_000.0, 119_000.0)
-    assert made.target[ALICE] == {"producer_byte_rate": 119_000.0, "request_percentage": 50.0}  # fmt: skip
+    assert made.target[ALICE] == {"producer_byte_rate": 119_000.0, "request_percentage": 50.0}
 
 
 def test_everything_is_new_where_nobody_asked() -> None:
@@ -145,7 +145,7 @@ def test_what_is_unknown_is_not_zero() -> None:
         "not asked": advice(limits, None, [struck]),
     }.items():
         text = Reader(recommend_page(made, {}, [])).text
-        read = json.loads(recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b")))  # fmt: skip
+        read = json.loads(recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b")))
         states = [(each["now"], each["now_state"]) for each in read["recommended"]]
         rows = csv.DictReader(io.StringIO(recommend_csv(made)))
         assert [row["now_state"] for row in rows] == [state for _, state in states]
@@ -176,9 +176,9 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
     page = Reader(recommend_page(made, {}, [])).text
     script = script_of(commands, caveats(made))
     for text in (page, script):
-        assert "The log covers 1 min 54 s (2026-11-23 00:00:00 UTC to 2026-11-23 00:01:54 UTC)" in text  # fmt: skip
+        assert "The log covers 1 min 54 s (2026-11-23 00:00:00 UTC to 2026-11-23 00:01:54 UTC)" in text
         assert "requests in 1 of the 168 hours of a week" in text
-        assert "250 of 1,000 requests (25 %) were throttled while it was written" in text  # fmt: skip
+        assert "250 of 1,000 requests (25 %) were throttled while it was written" in text
         assert "less than a day of log" in text
         assert "1 of 2 limits (marked *)" in text
     assert page.count("119 kB/s *") == 1
@@ -196,7 +196,9 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
         "throttled_share": 0.25,
         "limits_with_demand_held_back": 1,
     }
-    marks = [(each["logged_requests"], each["logged_throttled"], each["demand_held_back"]) for each in read["recommended"]]  # fmt: skip
+    marks = [
+        (each["logged_requests"], each["logged_throttled"], each["demand_held_back"]) for each in read["recommended"]
+    ]
     assert marks == [(400, 250, True), (600, 0, False)]
     rows = csv.DictReader(io.StringIO(recommend_csv(made)))
     assert [row["demand_held_back"] for row in rows] == ["True", "False"]
@@ -245,11 +247,11 @@ def test_tally_of_parts_is_that_of_the_whole() -> None:
     assert whole.all == Logged(4, 2)
     assert whole.entities[QuotaEntity("alice", "app1")] == Logged(2, 2)
     assert whole.entities[QuotaEntity("alice", "app2")] == Logged(1, 0)
-    assert tally(rows.to_batches(), RuleShape.CLIENT).entities[QuotaEntity(None, "app1")] == Logged(2, 2)  # fmt: skip
+    assert tally(rows.to_batches(), RuleShape.CLIENT).entities[QuotaEntity(None, "app1")] == Logged(2, 2)
     assert len(whole.quarters) == 2
     found = coverage_of(whole, (MONDAY, MONDAY + 901_000), UTC)
     assert (found.hours_of_week, found.clock_hours, found.period_ms) == (1, 1, 901_000)
-    later = coverage_of(RequestTally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)  # fmt: skip
+    later = coverage_of(RequestTally({}, {*whole.quarters, *(each + 7 * 96 for each in whole.quarters)}), (0, 1), UTC)
     assert (later.hours_of_week, later.clock_hours) == (1, 2)
 
 
@@ -271,11 +273,9 @@ def test_unknown_throttles_are_not_counted_as_none() -> None:
     held = replace(HELD, logged=found.all, entities=found.entities)
     made = advice([recommendation("alice"), recommendation("bob")], coverage=held)
     text = Reader(recommend_page(made, {}, [])).text
-    assert "2 of 3 requests (67 %) were throttled while it was written; for 9 more it is unknown" in caveats(made)[0]  # fmt: skip
+    assert "2 of 3 requests (67 %) were throttled while it was written; for 9 more it is unknown" in caveats(made)[0]
     assert "unknown" in text.split("bob", 1)[1].split("Commands")[0]
-    read = json.loads(
-        recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b"))
-    )
+    read = json.loads(recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b")))
     assert read["coverage"]["requests_without_throttle_time"] == 9
     assert [each["logged_unknown"] for each in read["recommended"]] == [8, 1]
 
@@ -290,10 +290,10 @@ def test_names_in_csv_are_no_formulas() -> None:
 
 def test_manifest_holds_all_quotas_of_whose_change() -> None:
     """Strimzi's operator removes what is missing; percentages are whole there."""
-    made = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=2.07)], CONFIGURED)  # fmt: skip
-    (user,) = (each for each in yaml.safe_load_all(manifests(made, "main").text) if each)  # fmt: skip
+    made = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=2.07)], CONFIGURED)
+    (user,) = (each for each in yaml.safe_load_all(manifests(made, "main").text) if each)
     assert user["metadata"]["name"] == "alice"
-    assert user["spec"]["quotas"] == {"producerByteRate": 119_000, "requestPercentage": 3}  # fmt: skip
+    assert user["spec"]["quotas"] == {"producerByteRate": 119_000, "requestPercentage": 3}
 
 
 def test_manifest_of_a_user_whose_twin_is_configured() -> None:
@@ -319,7 +319,7 @@ def test_script_tells_what_it_leaves_out() -> None:
 
 def test_csv_and_json_hold_all() -> None:
     """For programs: names as they are, and the configured value beside the new one."""
-    made = advice([recommendation(HOSTILE), recommendation("alice")], CONFIGURED, [hit()])  # fmt: skip
+    made = advice([recommendation(HOSTILE), recommendation("alice")], CONFIGURED, [hit()])
     rows = list(csv.DictReader(io.StringIO(recommend_csv(made), newline="")))
     assert [row["user"].removeprefix("'") for row in rows] == [HOSTILE, "alice"]
     assert (rows[1]["now"], rows[1]["limit"]) == ("20000.0", "119000.0")
@@ -333,7 +333,9 @@ def test_csv_and_json_hold_all() -> None:
 
 def test_page_tells_all() -> None:
     """Limits beside the configured ones, who would be hit, usage, and the commands."""
-    made = advice([recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=5.0)], CONFIGURED, [hit()])  # fmt: skip
+    made = advice(
+        [recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=5.0)], CONFIGURED, [hit()]
+    )
     groups = [each.group for each in charted(made)]
     drawn = usages(seconds((n, 90_000) for n in range(60)), groups)
     text = Reader(recommend_page(made, drawn, ["kafka-configs.sh --alter"])).text

@@ -50,10 +50,7 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
     manager = ClientQuotaManager(Registry(), QuotaType.PRODUCE, MONDAY)
     manager.update_quota(QuotaEntity("alice"), limit)
     throttles = [
-        manager.maybe_record_and_get_throttle_time(
-            Principal("alice"), "app1", size, MONDAY + at
-        )
-        for at, size in sent
+        manager.maybe_record_and_get_throttle_time(Principal("alice"), "app1", size, MONDAY + at) for at, size in sent
     ]
     times = np.array([at for at, _ in sent], np.int64)
     alone = np.zeros(len(sent), np.int64)
@@ -67,9 +64,7 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
     ).map(sorted),
     share=st.sampled_from([0.0, 0.01, 0.3]),
 )  # fmt: skip
-def test_limit_is_the_lowest_by_the_engine_itself(
-    sent: list[tuple[int, int]], share: float
-) -> None:
+def test_limit_is_the_lowest_by_the_engine_itself(sent: list[tuple[int, int]], share: float) -> None:
     """The engine keeps the share with it, and does not with one byte/s less."""
     rows = history(produced(at, size) for at, size in sent)
     found = needed(rows, share=share)[QuotaType.PRODUCE]
@@ -87,7 +82,7 @@ def test_share_of_nothing_needs_the_highest_rate() -> None:
 def test_each_broker_counts_by_itself() -> None:
     """An entity has a need for each broker that it uses."""
     rows = history([produced(0, 10_000), produced(0, 90_000, broker="2")])
-    found = {need.broker: need.steps for need in needs(rows, Policy(share=0), ClusterWindows())}  # fmt: skip
+    found = {need.broker: need.steps for need in needs(rows, Policy(share=0), ClusterWindows())}
     assert found == {"1": 1_000, "2": 9_000}
 
 
@@ -103,9 +98,7 @@ def test_each_broker_counts_by_itself() -> None:
         }),
     ],
 )  # fmt: skip
-def test_shape_names_the_entities(
-    shape: RuleShape, expected: dict[QuotaEntity, int]
-) -> None:
+def test_shape_names_the_entities(shape: RuleShape, expected: dict[QuotaEntity, int]) -> None:
     """All clients of a user, a client-id of all users, or each pair; rows may come in any order."""
     rows = history(
         [
@@ -115,7 +108,7 @@ def test_shape_names_the_entities(
         ]
     )
     chosen = Policy(share=0, shape=shape)
-    assert {need.entity: need.steps for need in needs(rows, chosen, ClusterWindows())} == expected  # fmt: skip
+    assert {need.entity: need.steps for need in needs(rows, chosen, ClusterWindows())} == expected
 
 
 def test_clients_without_an_id_have_no_rule_of_their_own() -> None:
@@ -139,13 +132,13 @@ def test_nightly_peak_is_not_lost_in_a_quiet_week() -> None:
 def test_hours_are_those_of_the_zone() -> None:
     """Monday midnight in Greenwich is Sunday evening in New York."""
     rows = history([produced(0, 50_000), produced(500, 50_000)])
-    zones = {zone: needed(rows, share=0.0, by_hour=True, zone=zone) for zone in (UTC, ZoneInfo("America/New_York"))}  # fmt: skip
+    zones = {zone: needed(rows, share=0.0, by_hour=True, zone=zone) for zone in (UTC, ZoneInfo("America/New_York"))}
     assert [found[QuotaType.PRODUCE].hour for found in zones.values()] == [0, 163]
 
 
 def test_request_time_is_percent_of_a_thread() -> None:
     """Of the handler's and the network's thread, whatever its API; never throttled for more than a window."""
-    rows = history(request(at, api_key=12, thread_time_ms=10.0, network_time_ms=1.0) for at in range(0, 20_000, 100))  # fmt: skip
+    rows = history(request(at, api_key=12, thread_time_ms=10.0, network_time_ms=1.0) for at in range(0, 20_000, 100))
     found = needed(rows, share=0.0)[QuotaType.REQUEST]
     assert limit_of(QuotaType.REQUEST, found.steps) == pytest.approx(11.0, abs=0.6)
     assert found.requests == 200
@@ -154,7 +147,9 @@ def test_request_time_is_percent_of_a_thread() -> None:
 def test_mutations_meet_on_the_controller() -> None:
     """They are added up over brokers, and a burst needs what it leaves in debt when the next one comes."""
     rows = history([mutated(0, 22, broker="1"), mutated(1_000, 1, broker="2")])
-    (found,) = (need for need in needs(rows, Policy(share=0), ClusterWindows()) if need.kind is QuotaType.CONTROLLER_MUTATION)  # fmt: skip
+    (found,) = (
+        need for need in needs(rows, Policy(share=0), ClusterWindows()) if need.kind is QuotaType.CONTROLLER_MUTATION
+    )
     assert found.broker == "controller"
     assert limit_of(found.kind, found.steps) == 1.84  # 22 - 1.84 < 11 * 1.84
 
@@ -248,9 +243,7 @@ def test_seasons_are_apart() -> None:
     throttles=st.lists(st.integers(-5, 50_000), min_size=20, max_size=20),
     more=st.integers(1, 5_000),
 )
-def test_longer_throttles_are_never_a_smaller_share(
-    times: list[int], throttles: list[int], more: int
-) -> None:
+def test_longer_throttles_are_never_a_smaller_share(times: list[int], throttles: list[int], more: int) -> None:
     """So that the lowest limit can be searched for; a share is from 0 to 1."""
     given_ = np.array(throttles[: len(times)])
     found = seasons(*times)

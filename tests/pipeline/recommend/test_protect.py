@@ -13,7 +13,7 @@ from quotascope.cli.main import app
 
 def protected(folder: Path, target: str, *more: str) -> dict[str, Any]:
     """The answer of the command as JSON."""
-    done = CliRunner().invoke(app, ["recommend", str(folder), "--protect", target, "--short-log", "--json", *more])  # fmt: skip
+    done = CliRunner().invoke(app, ["recommend", str(folder), "--protect", target, "--short-log", "--json", *more])
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -25,15 +25,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(written(tmp_path_factory.mktemp("usage"), logged(40)))
 
 
-@pytest.mark.parametrize(("target", "answer"), [("p99=2s", "held"), ("p90=20ms", "reached"), ("p99.9=50us", "unreachable")])  # fmt: skip
-def test_a_target_is_held_or_reached_or_out_of_reach(
-    folder: Path, target: str, answer: str
-) -> None:
+@pytest.mark.parametrize(
+    ("target", "answer"), [("p99=2s", "held"), ("p90=20ms", "reached"), ("p99.9=50us", "unreachable")]
+)
+def test_a_target_is_held_or_reached_or_out_of_reach(folder: Path, target: str, answer: str) -> None:
     """What is reached limits the client that holds the thread, and no other one, and says what it costs it."""
     found = protected(folder, target)
     protection = found["protection"]
     assert protection["answer"] == answer
-    assert [(each["user"], each["quota_type"]) for each in found["recommended"]] == ([(AGGRESSOR, "request")] if answer == "reached" else [])  # fmt: skip
+    assert [(each["user"], each["quota_type"]) for each in found["recommended"]] == (
+        [(AGGRESSOR, "request")] if answer == "reached" else []
+    )
     if answer == "reached":
         (wait,) = protection["waits"]
         assert wait["predicted_ms"] <= 20 < wait["logged_ms"]
@@ -43,7 +45,7 @@ def test_a_target_is_held_or_reached_or_out_of_reach(
         assert found["commands"]
 
 
-@pytest.mark.parametrize(("constant", "threads"), [({"queue_time_ms": None}, ()), ({}, ("--io-threads", "9"))])  # fmt: skip
+@pytest.mark.parametrize(("constant", "threads"), [({"queue_time_ms": None}, ()), ({}, ("--io-threads", "9"))])
 def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(
     tmp_path: Path, constant: dict[str, Any], threads: tuple[str, ...]
 ) -> None:
@@ -51,10 +53,10 @@ def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(
     rows = logged(20)
     folder = written(tmp_path, rows.drop_columns(list(constant)), **constant)
     found = protected(Path(folder), "p99=20ms", *threads)
-    assert (found["protection"]["answer"], found["protection"]["waits"], found["recommended"]) == ("unknown", [], [])  # fmt: skip
+    assert (found["protection"]["answer"], found["protection"]["waits"], found["recommended"]) == ("unknown", [], [])
 
 
-@pytest.mark.parametrize("text", ["p99", "99=20ms", "p100=1s", "p99=0ms", "p0=5ms", "p99=20", "p99=20ms\n"])  # fmt: skip
+@pytest.mark.parametrize("text", ["p99", "99=20ms", "p100=1s", "p99=0ms", "p0=5ms", "p99=20", "p99=20ms\n"])
 def test_a_target_is_a_percentile_and_a_time(tmp_path: Path, text: str) -> None:
     """What is wrong is said in one line, with an example."""
     done = CliRunner().invoke(app, ["recommend", str(tmp_path), "--protect", text])

@@ -42,9 +42,7 @@ class Cluster:
     """The quota managers of each broker, and of the controller."""
 
     candidate: Candidate
-    brokers: dict[tuple[str, QuotaType], ClientQuotaManager] = field(
-        default_factory=dict
-    )
+    brokers: dict[tuple[str, QuotaType], ClientQuotaManager] = field(default_factory=dict)
 
     def manager(self, broker: str, kind: QuotaType) -> Any:
         """The manager of a broker; of mutations there is one for all."""
@@ -65,9 +63,7 @@ class Cluster:
             manager.update_quota(entity, bound)
         return manager
 
-    def decide(
-        self, row: Row, size: int, now_ms: int, *, wait_ms: int = 0, share: float = 1.0
-    ) -> Verdict:
+    def decide(self, row: Row, size: int, now_ms: int, *, wait_ms: int = 0, share: float = 1.0) -> Verdict:
         """Charge a request and decide; a Fetch that is throttled is given back."""
         client = Principal(row["user"]), row["client_id"]
         request_ms = self._time(row, client, now_ms, share)
@@ -77,9 +73,7 @@ class Cluster:
             return Verdict(own_ms, request_ms, decision, refused)
         if row["api_key"] == PRODUCE:
             own_ms = self._bytes(row, QuotaType.PRODUCE, client, size, now_ms)
-            return Verdict(
-                own_ms, request_ms, combine_produce(own_ms, request_ms, acks=1)
-            )
+            return Verdict(own_ms, request_ms, combine_produce(own_ms, request_ms, acks=1))
         if row["api_key"] == FETCH:
             own_ms = self._bytes(row, QuotaType.FETCH, client, size, now_ms)
             return Verdict(own_ms, request_ms, combine_fetch(own_ms, request_ms))
@@ -100,9 +94,7 @@ class Cluster:
             client = Principal(row["user"]), row["client_id"]
             manager.record_network_thread_time(*client, ns, now_ms)
 
-    def _time(
-        self, row: Row, client: tuple[Principal, str], now_ms: int, share: float
-    ) -> int:
+    def _time(self, row: Row, client: tuple[Principal, str], now_ms: int, share: float) -> int:
         if row["thread_time_ms"] is None:
             return 0
         manager = self.manager(row["broker"], QuotaType.REQUEST)
@@ -121,9 +113,7 @@ class Cluster:
         now_ms: int,
     ) -> int:
         manager = self.manager(row["broker"], kind)
-        return int(
-            manager.maybe_record_and_get_throttle_time(*client, float(size), now_ms)
-        )
+        return int(manager.maybe_record_and_get_throttle_time(*client, float(size), now_ms))
 
     def _mutate(
         self,

@@ -63,9 +63,7 @@ class Simulation:
                 heapq.heappush(self._queue, (row["timestamp"], 0, number))
             last[connection] = number
 
-    def _note_reaction(
-        self, connection: tuple[object, ...], row: Row, following: Row
-    ) -> None:
+    def _note_reaction(self, connection: tuple[object, ...], row: Row, following: Row) -> None:
         left_ms = following["timestamp"] - row["timestamp"] - row["throttle_ms"]
         if row["throttle_ms"] > 0 and left_ms > 0:
             known = self._reactions.get(connection, left_ms)
@@ -75,9 +73,7 @@ class Simulation:
         whole, left = _size(row), self._left[number]
         part = min(left, self._most(row)) if row["api_key"] == FETCH else left
         share = part / whole if part < whole else 1.0
-        verdict = self._cluster.decide(
-            row, part, now_ms, share=0.0 if number in self._repeated else share
-        )
+        verdict = self._cluster.decide(row, part, now_ms, share=0.0 if number in self._repeated else share)
         entity = row["user"], row["client_id"]
         late_ms = now_ms - row["timestamp"]
         self.late_ms[entity] = max(self.late_ms.get(entity, 0), late_ms)

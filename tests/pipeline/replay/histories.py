@@ -72,14 +72,10 @@ def _row(request: Request, now_ms: int) -> dict[str, Any]:
         "api_version": request.api_version,
         "produce_bytes": request.cost if request.api_key == PRODUCE else None,
         "fetch_bytes": request.cost if _is_answered_fetch(request) else None,
-        "thread_time_ms": None
-        if request.request_us is None
-        else request.request_us / 1e3,
+        "thread_time_ms": None if request.request_us is None else request.request_us / 1e3,
         "network_time_ms": None if network is None else network / 1e3,
         "mutations": request.cost if mutates else None,
-        "mutations_charged": (request.granted if request.withheld else request.cost)
-        if mutates
-        else None,
+        "mutations_charged": (request.granted if request.withheld else request.cost) if mutates else None,
         "mutation_timestamp": now_ms - request.wait_ms if mutates else None,
         "refused": mutates and request.withheld,
         "throttle_ms": request.throttle_ms,
@@ -90,9 +86,7 @@ def _is_answered_fetch(request: Request) -> bool:
     return request.api_key == FETCH and not request.withheld
 
 
-def candidate(
-    quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **more: Any
-) -> Candidate:
+def candidate(quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **more: Any) -> Candidate:
     """A candidate with these quotas."""
     given: dict[Entity, Mapping[str, float]] = {}
     given.update(quotas.items())
@@ -164,7 +158,5 @@ CROWD = [
         }
     )
 ]
-SHARED = candidate(
-    {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}, name="shared"
-)
+SHARED = candidate({QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}, name="shared")
 """Limits that the users of a client id share."""

@@ -30,27 +30,25 @@ def numbered(made: list[Request]) -> pa.Table:
 
 
 @given(
-    made=st.lists(
-        requests.map(lambda made: replace(made, wait_ms=0)), min_size=1, max_size=25
-    ),
+    made=st.lists(requests.map(lambda made: replace(made, wait_ms=0)), min_size=1, max_size=25),
     quotas=quota_sets,
 )
-def test_requests_come_as_the_closed_loop_moves_them(
-    made: list[Request], quotas: Any
-) -> None:
+def test_requests_come_as_the_closed_loop_moves_them(made: list[Request], quotas: Any) -> None:
     """The latest of each entity is as late as the replay says, and those that never come are not sent."""
     rows, tried = numbered(made), [candidate(quotas)]
     late = lateness(rows, tried, Mode.CLOSED_LOOP, len(rows))[0]
     for found in replay(rows, tried, Mode.CLOSED_LOOP).to_pylist():
-        own = [late[n].item() for n, each in enumerate(made) if (each.user, each.client_id) == (found["user"], found["client_id"])]  # fmt: skip
+        own = [
+            late[n].item()
+            for n, each in enumerate(made)
+            if (each.user, each.client_id) == (found["user"], found["client_id"])
+        ]
         assert found["late_ms"] == max(0, *own)
-        assert (NEVER in own) == (found["unsent_requests"] > 0) or found["quota_type"] != "request"  # fmt: skip
+        assert (NEVER in own) == (found["unsent_requests"] > 0) or found["quota_type"] != "request"
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(20.0, 1.0), (5.0, 0.5), (1.0, 0.1)])
-def test_what_is_above_a_limit_never_comes_in_an_open_loop(
-    limit: float, kept: float
-) -> None:
+def test_what_is_above_a_limit_never_comes_in_an_open_loop(limit: float, kept: float) -> None:
     """Of a client at 10 percent of a thread, as many requests as its limit allows, evenly; of others all."""
     busy = Request(after_ms=5, api_key=METADATA, request_us=1_000, network_us=0)
     idle = replace(busy, user="bob")

@@ -47,9 +47,7 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
 @given(
     made=st.lists(
         # one client id: groups end at one time, and so does the simulation
-        requests.map(
-            lambda made: replace(made, user="alice", client_id="app", wait_ms=0)
-        ),
+        requests.map(lambda made: replace(made, user="alice", client_id="app", wait_ms=0)),
         min_size=1,
         max_size=25,
     ),
@@ -63,20 +61,13 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-def test_equals_clients_of_the_engine(
-    way: str, made: list[Request], throttles: list[int], quotas: Any
-) -> None:
+def test_equals_clients_of_the_engine(way: str, made: list[Request], throttles: list[int], quotas: Any) -> None:
     """Throttles, refusals, delays and what is never sent are those of a plain simulation with real quota managers."""
-    made = [
-        replace(request, throttle_ms=throttle_ms)
-        for request, throttle_ms in zip(made, throttles, strict=False)
-    ]
+    made = [replace(request, throttle_ms=throttle_ms) for request, throttle_ms in zip(made, throttles, strict=False)]
     table, chosen = history(made), candidate(quotas)
     expected = Simulation(table, chosen, DRAIN_MS).run()
     with kernels(way):
-        found = replay(
-            table, [chosen], Mode.CLOSED_LOOP, ReplaySettings(drain_ms=DRAIN_MS)
-        )
+        found = replay(table, [chosen], Mode.CLOSED_LOOP, ReplaySettings(drain_ms=DRAIN_MS))
     for row in found.to_pylist():
         entity = row["user"], row["client_id"]
         what = (*entity, row["quota_type"])
@@ -94,9 +85,7 @@ def test_next_request_waits_for_the_mute() -> None:
     big = Request(after_ms=0, api_key=PRODUCE, cost=2_000_000, throttle_ms=500)
     small = replace(big, after_ms=700, cost=10, throttle_ms=0)
     other = replace(small, after_ms=100, connection=2)
-    row = closed([big, small, other], {ALICE: {"producer_byte_rate": 100_000.0}})[
-        "produce"
-    ]
+    row = closed([big, small, other], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
     # 2 MB in 10 s are twice the limit: 10 s of mute, after which the client takes as long as after the logged one: 200 ms.
     assert row["throttled_requests"] == 3
     assert row["delayed_requests"] == 1
@@ -136,9 +125,7 @@ def test_slow_fetch_is_charged_its_time_once(way: str) -> None:
     slow = replace(SLOW_FETCH, cost=1_000)
     quick = replace(slow, request_us=100)
     with kernels(way):
-        row = closed([slow, quick, quick], {ALICE: {"request_percentage": 0.5}})[
-            "request"
-        ]
+        row = closed([slow, quick, quick], {ALICE: {"request_percentage": 0.5}})["request"]
     # 20 percent-seconds are four times what ten windows allow: a second of mute each time, until 11 windows are over.
     assert row["throttled_requests"] == 11
     assert row["unsent_requests"] == 0
@@ -168,9 +155,7 @@ def test_replay_ends() -> None:
     """What would take longer than the drain is given up, and counted as not sent."""
     fetch = Request(api_key=FETCH, cost=5_000_000)
     short = ReplaySettings(drain_ms=10_000)
-    row = closed(
-        [fetch, fetch], {ALICE: {"consumer_byte_rate": 1_000.0}}, settings=short
-    )["fetch"]
+    row = closed([fetch, fetch], {ALICE: {"consumer_byte_rate": 1_000.0}}, settings=short)["fetch"]
     assert row["unsent_requests"] == 2
     assert 9_900_000 < row["unsent_bytes"] < 10_000_000
 
@@ -178,9 +163,7 @@ def test_replay_ends() -> None:
 def test_refused_mutation_is_retried() -> None:
     """A refused mutation comes again when the bucket is out of debt, as the Admin client does; it counts each time."""
     create = Request(after_ms=5, api_key=CREATE_TOPICS, cost=30)
-    row = closed([create] * 3, {ALICE: {"controller_mutation_rate": 2.0}})[
-        "controller_mutation"
-    ]
+    row = closed([create] * 3, {ALICE: {"controller_mutation_rate": 2.0}})["controller_mutation"]
     # a burst of 22: the first overdraws by 8, the others wait until 0 and overdraw by 30 each
     assert row["rejected_requests"] >= 2
     assert row["rejected_mutations"] == 30 * row["rejected_requests"]

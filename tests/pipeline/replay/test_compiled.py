@@ -109,7 +109,5 @@ print(WAY.compiled, observe(events, 1, 11, 1000).rates.tolist())
 
 def test_without_numba() -> None:
     """Where numba is not installed kernels run as Python."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     assert done.stdout == "False [1.0, 1.9801980198019802, 2.9411764705882355]\n"

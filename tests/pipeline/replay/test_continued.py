@@ -26,7 +26,18 @@ from quotascope.pipeline.replay.plan import CandidateRules
 from quotascope.quotas.candidates import Candidate, MutationPolicy
 
 KEY = ["candidate", "broker", "user", "client_id", "quota_type"]
-SUMS = ["requests", "amount", "throttled_requests", "throttled_ms", "muted_ms", "active_ms", "delayed_requests", "delayed_bytes", "rejected_requests", "rejected_mutations"]  # fmt: skip
+SUMS = [
+    "requests",
+    "amount",
+    "throttled_requests",
+    "throttled_ms",
+    "muted_ms",
+    "active_ms",
+    "delayed_requests",
+    "delayed_bytes",
+    "rejected_requests",
+    "rejected_mutations",
+]
 SETTINGS = ReplaySettings(per_broker=True)
 HOUR_MS = 3_600_000
 
@@ -34,11 +45,10 @@ HOUR_MS = 3_600_000
 def summed(parts: list[pa.Table]) -> dict[tuple[Any, ...], list[Any]]:
     """By key what the parts add up to, and the longest throttle; keys without a request that charged the quota left out."""
     rows: Any = pa.concat_tables([RESULTS.empty_table(), *parts])
-    sums = rows.group_by(KEY).aggregate([*((name, "sum") for name in SUMS), ("longest_throttle_ms", "max")])  # fmt: skip
+    sums = rows.group_by(KEY).aggregate([*((name, "sum") for name in SUMS), ("longest_throttle_ms", "max")])
     return {
         tuple(row[name] for name in KEY): [
-            pytest.approx(row["amount_sum"]) if name == "amount" else row[f"{name}_sum"]
-            for name in SUMS
+            pytest.approx(row["amount_sum"]) if name == "amount" else row[f"{name}_sum"] for name in SUMS
         ]
         + [row["longest_throttle_ms_max"]]
         for row in sums.to_pylist()
@@ -46,9 +56,7 @@ def summed(parts: list[pa.Table]) -> dict[tuple[Any, ...], list[Any]]:
     }
 
 
-def in_parts(
-    rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_ms: int = 100
-) -> list[Part]:
+def in_parts(rows: pa.Table, cuts: list[int], candidates: list[Candidate], hold_ms: int = 100) -> list[Part]:
     """Replayed in parts of rows that come in this order; what is carried is saved and loaded in between, and the last part waits for nothing."""
     rules, parts, carried = CandidateRules(candidates), list[Part](), Carried()
     edges = sorted({0, *(cut % (len(rows) + 1) for cut in cuts), len(rows)})
@@ -62,8 +70,10 @@ def in_parts(
 
 
 long_gaps = requests.map(lambda each: replace(each, after_ms=each.after_ms + HOUR_MS))
-dense = requests.map(lambda each: replace(each, user="alice", client_id="app", after_ms=each.after_ms % 400))  # fmt: skip
-refused = dense.map(lambda each: replace(each, api_key=CREATE_TOPICS, withheld=True, granted=each.cost % 3, throttle_ms=9))  # fmt: skip
+dense = requests.map(lambda each: replace(each, user="alice", client_id="app", after_ms=each.after_ms % 400))
+refused = dense.map(
+    lambda each: replace(each, api_key=CREATE_TOPICS, withheld=True, granted=each.cost % 3, throttle_ms=9)
+)
 shapes = st.sampled_from((WindowConfig(), WindowConfig(samples=2, window_seconds=1)))
 tried = st.builds(
     lambda quotas, policy, shape: candidate(quotas, mutation_policy=policy, controller_windows=shape, windows=shape),
@@ -73,7 +83,14 @@ tried = st.builds(
 )  # fmt: skip
 
 
-ALL_TYPES = {QuotaEntity(DEFAULT, None): {"producer_byte_rate": 9_000.0, "consumer_byte_rate": 9_000.0, "request_percentage": 60.0, "controller_mutation_rate": 2_000.0}}  # fmt: skip
+ALL_TYPES = {
+    QuotaEntity(DEFAULT, None): {
+        "producer_byte_rate": 9_000.0,
+        "consumer_byte_rate": 9_000.0,
+        "request_percentage": 60.0,
+        "controller_mutation_rate": 2_000.0,
+    }
+}
 EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPolicy]
 
 
@@ -83,13 +100,9 @@ EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPoli
     st.lists(st.integers(0, 60), min_size=1, max_size=4),
     st.lists(tried, min_size=0, max_size=2),
 )  # fmt: skip
-def test_parts_are_the_whole(
-    made: list[Request], cuts: list[int], candidates: list[Candidate]
-) -> None:
+def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: list[Candidate]) -> None:
     """Whatever is limited and however: lines come in the order of their completion, some entities rest until brokers forget them."""
-    candidates = [
-        replace(each, name=str(n)) for n, each in enumerate([*EVERY, *candidates])
-    ]
+    candidates = [replace(each, name=str(n)) for n, each in enumerate([*EVERY, *candidates])]
     rows = history(made)
     arrived = rows.take(pc.sort_indices(rows, [("completed", "ascending")]))
     parts = in_parts(arrived, cuts, candidates)
@@ -101,9 +114,7 @@ def test_parts_are_the_whole(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(requests, min_size=2, max_size=30), st.integers(1, 29), tried)
-def test_a_clock_that_goes_back(
-    made: list[Request], cut: int, tried_one: Candidate
-) -> None:
+def test_a_clock_that_goes_back(made: list[Request], cut: int, tried_one: Candidate) -> None:
     """Requests that come when their broker's time is over are decided at once, at that time, and every one is counted."""
     rows = history(made)
     cut %= len(rows)
@@ -112,19 +123,22 @@ def test_a_clock_that_goes_back(
     reached: dict[str, int] = {}
     for row in rows.slice(cut).to_pylist():
         reached[row["broker"]] = max(reached.get(row["broker"], 0), row["timestamp"])
-    behind = [row for row in rows.slice(0, cut).to_pylist() if row["timestamp"] <= reached.get(row["broker"], -1)]  # fmt: skip
+    behind = [row for row in rows.slice(0, cut).to_pylist() if row["timestamp"] <= reached.get(row["broker"], -1)]
     assert sum(part.late for part in parts) == len(behind)
     assert sum(part.decided for part in parts) == len(rows)
     charged = summed([part.results for part in parts])
     whole = summed([replay(rows, [tried_one], settings=SETTINGS)])
-    assert {key: each[:2] for key, each in charged.items()} == {key: each[:2] for key, each in whole.items()}  # fmt: skip
+    assert {key: each[:2] for key, each in charged.items()} == {key: each[:2] for key, each in whole.items()}
 
 
 def test_a_silent_broker_waits_no_longer() -> None:
     """While others go on, its last requests are decided; and another broker that is far behind keeps its own time."""
-    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1.0}})  # fmt: skip
+    limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1.0}})
     rules, carried = CandidateRules([limits]), Carried()
-    made = [Request(api_key=PRODUCE, cost=100, broker=broker, after_ms=after) for broker, after in (("1", 0), ("2", 60_000), ("1", 0))]  # fmt: skip
+    made = [
+        Request(api_key=PRODUCE, cost=100, broker=broker, after_ms=after)
+        for broker, after in (("1", 0), ("2", 60_000), ("1", 0))
+    ]
     first, second, third = (history(made).slice(place, 1) for place in range(3))
     steps = [
         (pa.concat_tables([first, second]), 0, 0),

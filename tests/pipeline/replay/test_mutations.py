@@ -62,9 +62,7 @@ steps = st.builds(
 )
 traces = st.lists(steps, min_size=1, max_size=60)
 limits = st.sampled_from((0.1, 1.0, 5.0, 7.3, 1_000.0))
-configs = st.builds(
-    ManagerConfig, samples=st.integers(1, 12), window_seconds=st.integers(1, 3)
-)
+configs = st.builds(ManagerConfig, samples=st.integers(1, 12), window_seconds=st.integers(1, 3))
 
 Verdict = tuple[int, bool]
 
@@ -90,9 +88,7 @@ def by_engine(trace: list[Step], limit: float, config: ManagerConfig) -> list[Ve
     return verdicts
 
 
-def _verdict(
-    manager: ControllerMutationQuotaManager, step: Step, now_ms: int
-) -> Verdict:
+def _verdict(manager: ControllerMutationQuotaManager, step: Step, now_ms: int) -> Verdict:
     client = Principal(USERS[step.user]), "admin"
     if step.treatment == PERMISSIVE:
         quota = manager.permissive_quota_for(*client, now_ms)
@@ -109,9 +105,7 @@ def _verdict(
     return 0, False
 
 
-def by_kernels(
-    trace: list[Step], limit: float, config: ManagerConfig, policy: int
-) -> list[Verdict]:
+def by_kernels(trace: list[Step], limit: float, config: ManagerConfig, policy: int) -> list[Verdict]:
     """The same by the kernels."""
     count = len(trace)
     both = np.full(2, limit), np.full(2, config.samples), np.full(2, config.window_ms)
@@ -159,9 +153,7 @@ def by_kernels(
     ManagerConfig(samples=1),
 )  # fmt: skip
 @settings(max_examples=examples(100))
-def test_token_bucket(
-    way: str, trace: list[Step], limit: float, config: ManagerConfig
-) -> None:
+def test_token_bucket(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
     """Strict and permissive throttles and refusals are those of a quota manager: debts, waits, idle hours, clocks that go back."""
     with kernels(way):
         found = by_kernels(trace, limit, config, TOKEN_BUCKET)
@@ -171,9 +163,7 @@ def test_token_bucket(
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=traces, limit=limits, config=configs)
 @settings(max_examples=examples(100))
-def test_burst_spreading(
-    way: str, trace: list[Step], limit: float, config: ManagerConfig
-) -> None:
+def test_burst_spreading(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
     """The draft's waits are those of the engine's class, whatever the versions of the clients."""
     trace = [Step(step.after_ms, step.user, step.permits, STRICT, 0) for step in trace]
     rates = [BurstSpreadingRate(limit, config) for _ in USERS]
@@ -184,9 +174,7 @@ def test_burst_spreading(
     with kernels(way):
         found = by_kernels(trace, limit, config, BURST_SPREADING)
     narrowed = [max(0, (ms + 2**31) % 2**32 - 2**31) for ms in expected]
-    assert found == [
-        (ms, wait > 0) for ms, wait in zip(narrowed, expected, strict=True)
-    ]
+    assert found == [(ms, wait > 0) for ms, wait in zip(narrowed, expected, strict=True)]
 
 
 @pytest.mark.parametrize("way", WAYS)

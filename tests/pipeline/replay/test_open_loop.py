@@ -60,9 +60,7 @@ def by_type(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str
 class Expected:
     """What brokers of the engine decide on requests that come as logged, by broker, user, client id and quota type."""
 
-    throttles: dict[tuple[str, ...], list[int]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    throttles: dict[tuple[str, ...], list[int]] = field(default_factory=lambda: defaultdict(list))
     refused: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
@@ -98,9 +96,7 @@ def by_engine(table: pa.Table, chosen: Candidate) -> Expected:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-def test_equals_the_engine(
-    way: str, made: list[Request], quotas: Any, wait_ms: int
-) -> None:
+def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: int) -> None:
     """Throttles and refusals of every type are those of real quota managers: rules of all levels, brokers, shared sensors; brokers add up."""
     table = history([replace(request, wait_ms=wait_ms) for request in made])
     chosen = candidate(quotas)
@@ -140,9 +136,7 @@ def test_equals_the_engine(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-def test_candidates_do_not_disturb_each_other(
-    mode: Mode, way: str, made: list[Request], quotas: list[Any]
-) -> None:
+def test_candidates_do_not_disturb_each_other(mode: Mode, way: str, made: list[Request], quotas: list[Any]) -> None:
     """Many candidates in one pass, whichever is the strictest, give what each gives alone."""
     table = history(made)
     all_ = [candidate(one, name=str(number)) for number, one in enumerate(quotas)]
@@ -158,9 +152,7 @@ def test_figures_of_a_burst() -> None:
     big = Request(after_ms=100, api_key=PRODUCE, cost=1_500_000)
     small = replace(big, cost=100, after_ms=1_000)
     last = replace(small, after_ms=10_000)
-    row = by_type([big, small, last], {ALICE: {"producer_byte_rate": 100_000.0}})[
-        "produce"
-    ]
+    row = by_type([big, small, last], {ALICE: {"producer_byte_rate": 100_000.0}})["produce"]
     # 1.5 MB over 10 s: 5,000 ms; 1,500,100 B over 10 s a second later: 5,001 ms; then nothing.
     assert row["throttled_requests"] == 2
     assert row["throttled_ms"] == 10_001
@@ -213,7 +205,7 @@ def test_recovery_is_that_of_the_longest_burst() -> None:
         big,
         replace(big, after_ms=20_000, cost=1),
     ]
-    quotas = {"producer_byte_rate": 1e5, "consumer_byte_rate": 1e5, "request_percentage": 1e5}  # fmt: skip
+    quotas = {"producer_byte_rate": 1e5, "consumer_byte_rate": 1e5, "request_percentage": 1e5}
     found = by_type(made, {ALICE: quotas})
     recovered = {kind: row["recovery_ms"] for kind, row in found.items()}
     assert recovered == {"produce": 63_000, "fetch": 0, "request": 0}
@@ -251,10 +243,7 @@ def test_refused_mutation_of_the_log_is_not_charged() -> None:
     create = Request(api_key=CREATE_TOPICS, cost=100)
     made = [create, *[replace(create, withheld=True)] * 2, create]
     low, high = (
-        by_type(made, {ALICE: {"controller_mutation_rate": rate}})[
-            "controller_mutation"
-        ]
-        for rate in (1.0, 10.0)
+        by_type(made, {ALICE: {"controller_mutation_rate": rate}})["controller_mutation"] for rate in (1.0, 10.0)
     )
     assert (low["rejected_requests"], low["throttled_ms"]) == (3, 3 * 89_000)
     assert high["rejected_requests"] == 0
@@ -266,7 +255,7 @@ def test_rows_may_come_in_any_order(mode: Mode) -> None:
     table = crowd(users=3, rows=900)
     times = pc.multiply(pc.divide(table["timestamp"], 2_000), 2_000)
     table = table.set_column(3, HISTORY.field("timestamp"), times)
-    table = table.set_column(len(NEEDED) - 2, HISTORY.field("file"), pa.array(["b.log"] * 450 + ["c.log"] * 450))  # fmt: skip
+    table = table.set_column(len(NEEDED) - 2, HISTORY.field("file"), pa.array(["b.log"] * 450 + ["c.log"] * 450))
     whole = sorted_rows(replay(table, CROWD, mode))
     random = np.random.default_rng(5)
     mixed = table.take(random.permutation(len(table)))
@@ -288,14 +277,9 @@ def test_clients_of_a_rule_share_its_limit() -> None:
     half = Request(api_key=PRODUCE, cost=600_000)
     made = [half, replace(half, client_id="b"), replace(half, user="bob")]
     by_user = candidate({ALICE: {"producer_byte_rate": 100_000.0}}, name="user")
-    by_client = candidate(
-        {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 100_000.0}}, name="client"
-    )
+    by_client = candidate({QuotaEntity(None, DEFAULT): {"producer_byte_rate": 100_000.0}}, name="client")
     found = replay(history(made), [by_user, by_client]).to_pylist()
-    throttled = {
-        (row["candidate"], row["user"], row["client_id"]): row["throttled_ms"]
-        for row in found
-    }
+    throttled = {(row["candidate"], row["user"], row["client_id"]): row["throttled_ms"] for row in found}
     assert throttled == {
         ("user", "alice", "app"): 0,
         ("user", "alice", "b"): 2_000,
@@ -318,10 +302,7 @@ def test_policies_of_mutations() -> None:
     """The token bucket and the draft's rate are compared in one pass."""
     create = Request(after_ms=1_000, api_key=CREATE_TOPICS, cost=40)
     quotas = {ALICE: {"controller_mutation_rate": 2.0}}
-    both = [
-        candidate(quotas, name=policy.value, mutation_policy=policy)
-        for policy in MutationPolicy
-    ]
+    both = [candidate(quotas, name=policy.value, mutation_policy=policy) for policy in MutationPolicy]
     found = replay(history([create] * 4), both).to_pylist()
     refused = {row["candidate"]: row["rejected_mutations"] for row in found}
     assert refused == {"token-bucket": 120, "burst-spreading": 120}
@@ -371,9 +352,7 @@ def test_request_throttles_of_long_windows(way: str, mode: Mode) -> None:
     with kernels(way):
         for minor in (3, 4):
             settings = ReplaySettings(release=KafkaRelease(4, minor))
-            (row,) = replay(
-                history(made), [candidate(quotas, windows=windows)], mode, settings
-            ).to_pylist()
+            (row,) = replay(history(made), [candidate(quotas, windows=windows)], mode, settings).to_pylist()
             found[minor] = row["longest_throttle_ms"]
     assert found == {3: 0, 4: 2_147_483_647}
 
@@ -381,9 +360,7 @@ def test_request_throttles_of_long_windows(way: str, mode: Mode) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("release", [KafkaRelease(4, 3), KafkaRelease(4, 4)], ids=str)
-def test_mutation_throttles_wrap_in_all_releases(
-    way: str, release: KafkaRelease
-) -> None:
+def test_mutation_throttles_wrap_in_all_releases(way: str, release: KafkaRelease) -> None:
     """The controller's throttle is cut to 32 bits, whatever the release: a debt of 3,000,000 partitions at 1 a second counts as none."""
     create = Request(api_key=CREATE_TOPICS, api_version=5, cost=3_000_000)
     quotas = {ALICE: {"controller_mutation_rate": 1.0}}

@@ -88,9 +88,7 @@ def events_of(trace: list[Step], values: list[float]) -> Events:
     )
 
 
-def by_engine(
-    manager: ClientQuotaManager, trace: list[Step], values: list[float]
-) -> list[int]:
+def by_engine(manager: ClientQuotaManager, trace: list[Step], values: list[float]) -> list[int]:
     """The throttle that a quota manager asks for at each check."""
     throttles = []
     whole = zip(trace, times_of(trace), values, strict=True)
@@ -125,13 +123,9 @@ def by_kernels(
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=traces, limit=limits, config=configs)
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig())
-@example(
-    [Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig(release=KafkaRelease(4, 3))
-)
+@example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig(release=KafkaRelease(4, 3)))
 @settings(max_examples=examples(100))
-def test_bandwidth(
-    way: str, trace: list[Step], limit: float, config: ManagerConfig
-) -> None:
+def test_bandwidth(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
     """Produce and Fetch throttles are those of a quota manager, those above 24.8 days in either release and given-back bytes among them."""
     manager = ClientQuotaManager(Registry(), QuotaType.FETCH, EPOCH_MS, config)
     for user in USERS:
@@ -139,18 +133,14 @@ def test_bandwidth(
     values = [float(step.cost) for step in trace]
     expected = by_engine(manager, trace, values)
     with kernels(way):
-        found = by_kernels(
-            trace, values, limit, config, most_ms=config.release.longest_rate_ms
-        )
+        found = by_kernels(trace, values, limit, config, most_ms=config.release.longest_rate_ms)
     assert found == expected
 
 
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=traces, limit=limits, config=configs)
 @settings(max_examples=examples(100))
-def test_request_time(
-    way: str, trace: list[Step], limit: float, config: ManagerConfig
-) -> None:
+def test_request_time(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
     """Request throttles are those of a quota manager, whose sums of fractions depend on their order; at most one window."""
     manager = RequestQuotaManager(Registry(), EPOCH_MS, config)
     for user in USERS:
@@ -186,10 +176,10 @@ def test_throttle_of_a_debt(tokens: float, bound: float, expected: int) -> None:
     ("rate", "limit", "span", "expected"),
     [(1.00049, 1.0, 1000, 0), (1.0005, 1.0, 1000, 1), (1.5, 1.0, 3, 2), (4.0, 3.0, 1000, 333)],
 )  # fmt: skip
-def test_throttle_of_a_rate(rate: float, limit: float, span: int, expected: int) -> None:  # fmt: skip
+def test_throttle_of_a_rate(rate: float, limit: float, span: int, expected: int) -> None:
     """So do both with a rate past its limit, if the doubles make it a half at all."""
     exact = (rate - limit) / limit * span
-    assert rate_throttle(rate, limit, span, 1 << 62) == rate_formula_ms(rate, limit, span)  # fmt: skip
+    assert rate_throttle(rate, limit, span, 1 << 62) == rate_formula_ms(rate, limit, span)
     assert abs(rate_throttle(rate, limit, span, 1 << 62) - exact) <= 0.5
     assert expected == pytest.approx(exact, abs=0.51)
 

@@ -31,7 +31,61 @@ class Reader(HTMLParser):
         return "|".join(self.told)
 
 
-PLAIN = {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "span", "div", "ul", "li", "pre", "table", "thead", "tbody", "tr", "th", "td", "caption", "svg", "g", "rect", "line", "path", "text", "b", "wbr"}  # fmt: skip
+PLAIN = {
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "main",
+    "h1",
+    "h2",
+    "h3",
+    "p",
+    "span",
+    "div",
+    "ul",
+    "li",
+    "pre",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "caption",
+    "svg",
+    "g",
+    "rect",
+    "line",
+    "path",
+    "text",
+    "b",
+    "wbr",
+}
 """Elements that run nothing and load nothing."""
-HARMLESS = {"lang", "charset", "http-equiv", "content", "name", "class", "viewbox", "role", "x", "y", "x1", "x2", "y1", "y2", "d", "width", "height", "rx", "fill-opacity", "stroke-dasharray", "data-head"}  # fmt: skip
+HARMLESS = {
+    "lang",
+    "charset",
+    "http-equiv",
+    "content",
+    "name",
+    "class",
+    "viewbox",
+    "role",
+    "x",
+    "y",
+    "x1",
+    "x2",
+    "y1",
+    "y2",
+    "d",
+    "width",
+    "height",
+    "rx",
+    "fill-opacity",
+    "stroke-dasharray",
+    "data-head",
+}
 """Attributes of the same kind."""

@@ -14,9 +14,7 @@ from quotascope.pipeline.replay import RESULTS, Mode
 from quotascope.pipeline.report.usage import GroupUsage, LimitGroup, usages_of
 from quotascope.pipeline.report.whatif import ReplaySummary, summary_of
 
-HOSTILE = (
-    "<script>alert('hit')</script>\n\u202e\"&amp;<img src=x onerror=alert(1)>\x1b[2J"
-)
+HOSTILE = "<script>alert('hit')</script>\n\u202e\"&amp;<img src=x onerror=alert(1)>\x1b[2J"
 """A name that tries to be markup, and to move the cursor."""
 MONDAY = 1_795_392_000_000
 """2026-11-23 00:00:00 UTC"""
@@ -73,11 +71,10 @@ def replayed(
 
 def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, Any]]:
     """Rows of a roll-up: seconds after `MONDAY` with what was used in them."""
-    usual = {"user": "alice", "client_id": "app1", "broker": "1", "quota_type": "produce"}  # fmt: skip
+    usual = {"user": "alice", "client_id": "app1", "broker": "1", "quota_type": "produce"}
     counts = {"requests": 1, "throttled": 0, "throttle_ms": 0}
     return [
-        {**usual, **counts, **names, "start": MONDAY + 1_000 * second, "amount": amount}
-        for second, amount in amounts
+        {**usual, **counts, **names, "start": MONDAY + 1_000 * second, "amount": amount} for second, amount in amounts
     ]
 
 

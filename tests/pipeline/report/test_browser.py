@@ -36,9 +36,7 @@ pytestmark = pytest.mark.real
 DAY, NIGHT = (255, 255, 255), (22, 28, 34)
 FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
 """The color of the first candidate."""
-FOREIGN = (
-    "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
-)
+FOREIGN = "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 CUT = "[...document.querySelectorAll('.wide')].filter(t => t.scrollWidth > t.clientWidth).length"
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
@@ -55,15 +53,11 @@ def whatif(*, hostile: bool) -> str:
     """The page of a replay."""
     if hostile:
         summary = hostile_replay()
-        rows = seconds([(0, 5), (30, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)  # fmt: skip
-        return whatif_page(
-            summary, usages(rows, [each.group for each in summary.groups])
-        )
-    summary = replayed(throttled(9_000, candidate="tight", limit=1_200.0), result(limit=1_500.0))  # fmt: skip
+        rows = seconds([(0, 5), (30, 7)], user=HOSTILE, client_id=HOSTILE, broker=HOSTILE)
+        return whatif_page(summary, usages(rows, [each.group for each in summary.groups]))
+    summary = replayed(throttled(9_000, candidate="tight", limit=1_200.0), result(limit=1_500.0))
     alice = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
-    return whatif_page(
-        summary, usages(seconds((n, 1_000) for n in range(600)), [alice])
-    )
+    return whatif_page(summary, usages(seconds((n, 1_000) for n in range(600)), [alice]))
 
 
 def recommended(*, hostile: bool) -> str:
@@ -96,9 +90,7 @@ def used(*, hostile: bool) -> str:
 
 @pytest.mark.parametrize("hostile", [False, True])
 @pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
-def test_page_in_a_browser(
-    page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path
-) -> None:
+def test_page_in_a_browser(page: Callable[..., str], *, hostile: bool, chromium: Browser, tmp_path: Path) -> None:
     """It loads nothing, runs nothing, fits its window, and its drawings are drawn."""
     file = tmp_path / "page.html"
     file.write_text(page(hostile=hostile), encoding="utf-8")
@@ -110,13 +102,11 @@ def test_page_in_a_browser(
     assert chromium.evaluate(WIDER) is False
     assert chromium.evaluate(DRAWN) >= 3
     if hostile:
-        assert "<script>alert('hit')</script>" in chromium.evaluate("document.body.innerText")  # fmt: skip
+        assert "<script>alert('hit')</script>" in chromium.evaluate("document.body.innerText")
 
 
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
-def test_page_by_day_and_by_night(
-    scheme: str, paper: tuple[int, int, int], chromium: Browser, tmp_path: Path
-) -> None:
+def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chromium: Browser, tmp_path: Path) -> None:
     """The paper follows what the reader prefers, and so do the colors of candidates."""
     file = tmp_path / "page.html"
     file.write_text(whatif(hostile=False), encoding="utf-8")

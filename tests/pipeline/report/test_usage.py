@@ -29,9 +29,7 @@ def test_long_histories_are_drawn_in_pieces() -> None:
     """A piece has the mean over all of it, and its highest peak."""
     starts = MONDAY + np.arange(0, 7 * 86_400) * 1_000
     amounts = np.where(np.arange(starts.size) == 1_000, 11_000, 11)
-    drawn = curve_of(
-        QuotaType.PRODUCE, starts, amounts, (MONDAY, int(starts[-1]) + 1_000)
-    )
+    drawn = curve_of(QuotaType.PRODUCE, starts, amounts, (MONDAY, int(starts[-1]) + 1_000))
     assert len(drawn.times_ms) <= PIECES
     assert max(drawn.peak) > 1_000
     assert all(abs(mean - 11) < 10 for mean in drawn.mean)
@@ -72,7 +70,7 @@ def test_pieces_stand_at_their_times() -> None:
     amounts = np.array([1_100, 2_200, 0])
     span = (MONDAY + 250, MONDAY + 10_000)
     drawn = curve_of(QuotaType.PRODUCE, starts, amounts, span)
-    assert (drawn.begin_ms, drawn.end_ms, drawn.piece_ms) == (MONDAY, MONDAY + 10_000, 1_000)  # fmt: skip
+    assert (drawn.begin_ms, drawn.end_ms, drawn.piece_ms) == (MONDAY, MONDAY + 10_000, 1_000)
     assert [*drawn.times_ms] == [MONDAY, MONDAY + 3_000, MONDAY + 4_000]
     assert [*drawn.peak] == [100.0, 300.0, 300.0]
     assert [*drawn.mean] == []

@@ -146,7 +146,19 @@ def test_figures_of_a_client() -> None:
         recovery_ms=125_000,
     )
     page = Reader(whatif_page(replayed(row), {})).text
-    figures = ["tight", "2 kB/s", "1 alice / app1", "1,234", "56", "1 min 30 s", "10 %", "1.50 s", "2.5 MB", "1,000", "2 min 5 s"]  # fmt: skip
+    figures = [
+        "tight",
+        "2 kB/s",
+        "1 alice / app1",
+        "1,234",
+        "56",
+        "1 min 30 s",
+        "10 %",
+        "1.50 s",
+        "2.5 MB",
+        "1,000",
+        "2 min 5 s",
+    ]
     assert "|".join(figures) in page
 
 
@@ -196,7 +208,7 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
     ],
     ids=["unlimited", "not throttled", "one", "several"],
 )  # fmt: skip
-def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:  # fmt: skip
+def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:
     """That no limit throttles is something else than that there is none; of several, the first, and those that throttle least and most."""
     summary = replayed(*rows, names=names)
     assert headline(summary) == sentence

@@ -12,10 +12,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "request-log.md").read_text()
 
 def test_columns() -> None:
     """Each column has its line, in the order of the table."""
-    lines = [
-        f"- `{column.name}`: {(column.metadata or {})[b'description'].decode()}"
-        for column in REQUESTS
-    ]
+    lines = [f"- `{column.name}`: {(column.metadata or {})[b'description'].decode()}" for column in REQUESTS]
     assert "\n".join(lines) in PAGE
 
 

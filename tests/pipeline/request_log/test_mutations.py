@@ -117,16 +117,16 @@ def test_unknown_topics() -> None:
     """Topics that were there before the log count only with a snapshot."""
     lines = [enlarged("t", 10, 1), deleted(2, "u", "t")]
     assert resolved(*lines) == [UNKNOWN] * 2
-    assert resolved(*lines, snapshot={"t": 4, "u": 1}) == [(6, 6, True), (11, 11, True)]  # fmt: skip
+    assert resolved(*lines, snapshot={"t": 4, "u": 1}) == [(6, 6, True), (11, 11, True)]
 
 
-@given(st.permutations([made("t", 3, 1), enlarged("t", 5, 2), deleted(3, "t"), made("t", 7, 4), enlarged("t", 5, 2)]))  # fmt: skip
+@given(st.permutations([made("t", 3, 1), enlarged("t", 5, 2), deleted(3, "t"), made("t", 7, 4), enlarged("t", 5, 2)]))
 def test_any_order(lines: list[bytes]) -> None:
     """The order in which lines are learned changes nothing: what counts is the last one before a request."""
     ledger = MutationLedger()
     for each in lines:
         ledger.resolve(requests(each))
-    found = [told(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)]  # fmt: skip
+    found = [told(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)]
     assert [each[0][1] for each in found] == [None, 3, 5, None, 7]
 
 
@@ -138,7 +138,7 @@ def test_refused_and_failed() -> None:
         {"name": "c", "errorCode": EXISTS},
     ]
     topics = [topic("a", 3), topic("b", 4), topic("c", 5)]
-    table = MutationLedger().resolve(requests(mutation("create", topics, answers=answers))).requests  # fmt: skip
+    table = MutationLedger().resolve(requests(mutation("create", topics, answers=answers))).requests
     assert told(table) == [(7, 3, True)]
     assert table["refused"].to_pylist() == [True]
 
@@ -262,7 +262,7 @@ def test_a_side_holds_only_so_many_lines() -> None:
 
 def _row(number: int) -> Row:
     names = {"api_key": 19, "client_id": "c", "user": "u", "topics": []}
-    return {**names, "correlation_id": number, "completed": 0, "identity": b"%d" % number}  # fmt: skip
+    return {**names, "correlation_id": number, "completed": 0, "identity": b"%d" % number}
 
 
 def _twin(row: Row) -> Row:

@@ -72,9 +72,7 @@ def _traffic_of(entry: Json) -> Json:
     key = entry["requestHeader"]["requestApiKey"]
     if key not in (0, 1) or (key == 1 and entry["response"]["throttleTimeMs"]):
         return None
-    topics = (
-        entry["request"]["topicData"] if key == 0 else entry["response"]["responses"]
-    )
+    topics = entry["request"]["topicData"] if key == 0 else entry["response"]["responses"]
     return [
         {
             "topic": each.get("name", each.get("topic")),
@@ -91,20 +89,25 @@ def _traffic_of(entry: Json) -> Json:
 )
 def test_times_and_traffic_of_real_logs(log: str, ids_known: list[int]) -> None:
     """Of every line all times, the bytes by topic, and the ids that name them; every Fetch of the second log was throttled."""
-    lines = gzip.decompress((CAPTURE.parent / f"{log}-request.log.gz").read_bytes()).splitlines()  # fmt: skip
-    entries = [json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in lines]  # fmt: skip
+    lines = gzip.decompress((CAPTURE.parent / f"{log}-request.log.gz").read_bytes()).splitlines()
+    entries = [json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in lines]
     found = parsed(*lines).requests
     for column, field in TIMES.items():
         assert values(found, column) == [entry[field] for entry in entries]
     assert values(found, "traffic") == [_traffic_of(entry) for entry in entries]
-    ids = {pair["id"]: pair["topic"] for pairs in values(found, "topic_ids") for pair in pairs or ()}  # fmt: skip
-    fetched = {each["id"] for row in found.select(["api_key", "traffic"]).to_pylist() if row["api_key"] == 1 for each in row["traffic"] or ()}  # fmt: skip
+    ids = {pair["id"]: pair["topic"] for pairs in values(found, "topic_ids") for pair in pairs or ()}
+    fetched = {
+        each["id"]
+        for row in found.select(["api_key", "traffic"]).to_pylist()
+        if row["api_key"] == 1
+        for each in row["traffic"] or ()
+    }
     assert [len(fetched), len(fetched & {*ids})] == ids_known
 
 
 ID = "Wk9NhLhFQ7usRy9J_K8TUA"
 GIVEN = {"recordsSizeInBytes": 7}
-SHARED: Json = GIVEN | {"errorMessage": None, "acknowledgeErrorMessage": None, "acquiredRecords": []}  # fmt: skip
+SHARED: Json = GIVEN | {"errorMessage": None, "acknowledgeErrorMessage": None, "acquiredRecords": []}
 
 
 NAME = 'a"},{"name":"x\n<b>Ünï 😀'
@@ -126,9 +129,7 @@ EMPTY = {"topics": [{"topic": NAME}]}
         pytest.param(12, 4, {}, {}, None, id="another API"),
     ],
 )  # fmt: skip
-def test_traffic(
-    key: int, version: int, asked: Json, response: Json, traffic: Json
-) -> None:
+def test_traffic(key: int, version: int, asked: Json, response: Json, traffic: Json) -> None:
     """Records' bytes by name or id; followers have them, too; a throttled Fetch's are unknown."""
     header = {"requestApiKey": key, "requestApiVersion": version}
     row = request(line(header=header, request=asked, response=response))
@@ -140,25 +141,28 @@ def test_traffic(
 @pytest.mark.parametrize("key", [3, 75])
 def test_ids_of_topics(name: str, key: int) -> None:
     """Pairs of a response with both name and id; a topic without one of them, and Kafka's zero id, are no pair."""
-    none = {"name": None, "topicId": ID}, {"name": name}, {"name": name, "topicId": "A" * 22}  # fmt: skip
+    none = {"name": None, "topicId": ID}, {"name": name}, {"name": name, "topicId": "A" * 22}
     response = {"topics": [{"name": name, "topicId": ID}, *none], "throttleTimeMs": 3}
     row = request(line(header={"requestApiKey": key}, response=response))
     assert (row["topic_ids"], row["throttle_ms"]) == ([{"topic": name, "id": ID}], 3)
     response["topics"] = none
-    assert request(line(header={"requestApiKey": key}, response=response))["topic_ids"] is None  # fmt: skip
+    assert request(line(header={"requestApiKey": key}, response=response))["topic_ids"] is None
 
 
 def test_ids_of_created_topics() -> None:
     """CreateTopics and DeleteTopics answer with ids, too."""
     for api in ("create", "delete"):
-        row = request(mutation(api, [topic("t", 3)], answers=[{"name": "t", "topicId": ID, "errorCode": 0}]))  # fmt: skip
+        row = request(mutation(api, [topic("t", 3)], answers=[{"name": "t", "topicId": ID, "errorCode": 0}]))
         assert row["topic_ids"] == [{"topic": "t", "id": ID}]
 
 
 def test_a_line_without_queue_time() -> None:
     """It is unknown then; one that no broker writes is refused."""
     assert request(line(leave_out=["requestQueueTimeMs"]))["queue_time_ms"] is None
-    assert reason(line(requestQueueTimeMs=-1.0)) == ("unknown shape", "Expected `float` >= 0.0 - at `$.requestQueueTimeMs`")  # fmt: skip
+    assert reason(line(requestQueueTimeMs=-1.0)) == (
+        "unknown shape",
+        "Expected `float` >= 0.0 - at `$.requestQueueTimeMs`",
+    )
 
 
 def test_columns_of_a_real_line() -> None:
@@ -255,7 +259,7 @@ def test_hostile_names(name: str) -> None:
     text = line(header={"clientId": name}, principal=f"User:{name}", listener=name)
     row = request(text)
     assert (row["client_id"], row["user"], row["listener"]) == (name, name, name)
-    assert (row["api_key"], row["connection"]) == (12, "10.0.0.1:9092-10.0.0.9:40000-3-1")  # fmt: skip
+    assert (row["api_key"], row["connection"]) == (12, "10.0.0.1:9092-10.0.0.9:40000-3-1")
 
 
 def test_client_without_an_id() -> None:

@@ -87,14 +87,14 @@ def test_a_bad_line_harms_no_other() -> None:
 
 def test_identity_of_quarantined_lines() -> None:
     """The same text is the same line, wherever it stands: a file that was renamed brings nothing new."""
-    here = [*values(parsed(b"x", b"y").quarantine, "identity"), *values(parsed(b"x").quarantine, "identity")]  # fmt: skip
+    here = [*values(parsed(b"x", b"y").quarantine, "identity"), *values(parsed(b"x").quarantine, "identity")]
     there = parsed(b"x", source=LogSource(file="b")).quarantine["identity"].to_pylist()
     assert here[0] == here[2]
     assert there == here[:1]
     assert len(set(here)) == 2
 
 
-@given(st.lists(st.binary(max_size=200) | st.sampled_from(captured()[:40]), max_size=20))  # fmt: skip
+@given(st.lists(st.binary(max_size=200) | st.sampled_from(captured()[:40]), max_size=20))
 def test_each_line_once(lines: list[bytes]) -> None:
     """Whatever is read, each line is in one of the two tables, or the same text is in the quarantine already."""
     found = parsed(*lines)

@@ -26,19 +26,17 @@ Sizes = list[int | None]
 
 def produce_bytes(version: int, client_id: str | None, request: Any) -> int:
     """Of a request in JSON, as the log has it."""
-    return sizes.produce_bytes(version, client_id, msgspec.convert(request, messages.ProduceRequest))[0]  # fmt: skip
+    return sizes.produce_bytes(version, client_id, msgspec.convert(request, messages.ProduceRequest))[0]
 
 
 def fetch_bytes(version: int, response: Any) -> int | None:
     """The same of a response."""
-    return sizes.fetch_bytes(
-        version, msgspec.convert(response, messages.FetchResponse)
-    )[0]
+    return sizes.fetch_bytes(version, msgspec.convert(response, messages.FetchResponse))[0]
 
 
 def share_fetch_bytes(version: int, response: Any) -> int | None:
     """The same of a share group's."""
-    return sizes.share_fetch_bytes(version, msgspec.convert(response, messages.ShareFetchResponse))[0]  # fmt: skip
+    return sizes.share_fetch_bytes(version, msgspec.convert(response, messages.ShareFetchResponse))[0]
 
 
 def _logged(size: int | None) -> dict[str, Any]:
@@ -57,9 +55,7 @@ def _produced(version: int, name: str, sizes: Sizes) -> Any:
         name=name,
         topic_id=TOPIC_ID,
         partition_data=[
-            topic.PartitionProduceData(
-                version=version, index=index, records=_records(size)
-            )
+            topic.PartitionProduceData(version=version, index=index, records=_records(size))
             for index, size in enumerate(sizes)
         ],
     )
@@ -80,10 +76,7 @@ def test_a_produce_request_weighs_what_another_client_writes(
             {
                 "name": name,
                 "topicId": BASE64_ID,
-                "partitionData": [
-                    {"index": index, **_logged(size)}
-                    for index, size in enumerate(sizes)
-                ],
+                "partitionData": [{"index": index, **_logged(size)} for index, size in enumerate(sizes)],
             }
             for name, sizes in topics
         ],
@@ -112,10 +105,7 @@ def _tagged(version: int, extras: frozenset[str]) -> dict[str, Any]:
         "currentLeader": "current_leader",
         "snapshotId": "snapshot_id",
     }
-    return {
-        names[extra]: numbers[extra][0](version=version, **numbers[extra][1])
-        for extra in extras
-    }
+    return {names[extra]: numbers[extra][0](version=version, **numbers[extra][1]) for extra in extras}
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -123,9 +113,7 @@ def _tagged(version: int, extras: frozenset[str]) -> dict[str, Any]:
     version=st.integers(4, 18),
     topics=TOPICS,
     aborted=st.none() | st.integers(0, 200),
-    extras=st.frozensets(
-        st.sampled_from(["divergingEpoch", "currentLeader", "snapshotId"])
-    ),
+    extras=st.frozensets(st.sampled_from(["divergingEpoch", "currentLeader", "snapshotId"])),
 )
 def test_a_fetch_response_weighs_what_another_client_writes(
     version: int,
@@ -147,9 +135,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
                 "partitions": [
                     {
                         "partitionIndex": 0,
-                        "abortedTransactions": None
-                        if aborted is None
-                        else transactions,
+                        "abortedTransactions": None if aborted is None else transactions,
                         **_logged(size),
                         **{key: {} for key in told},
                     }
@@ -179,11 +165,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
                         log_start_offset=0,
                         aborted_transactions=None
                         if aborted is None
-                        else [
-                            partition_type.AbortedTransaction(
-                                version=version, producer_id=1, first_offset=2
-                            )
-                        ]
+                        else [partition_type.AbortedTransaction(version=version, producer_id=1, first_offset=2)]
                         * aborted,
                         preferred_read_replica=-1,
                         records=_records(size),
@@ -210,9 +192,7 @@ def test_a_share_fetch_response_weighs_its_fields() -> None:
     top = 4 + 2 + 1 + 4 + 1 + 1 + 1
     topic = 16 + 1 + 1
     fixed = 4 + 2 + 1 + 2 + 3 + 9
-    assert (
-        share_fetch_bytes(1, response) == 4 + top + topic + fixed + 2 + 499 + 1 + 19 + 1
-    )
+    assert share_fetch_bytes(1, response) == 4 + top + topic + fixed + 2 + 499 + 1 + 19 + 1
 
 
 def test_old_versions_lack_what_came_later() -> None:

@@ -18,13 +18,13 @@ def switch(kafka: Cluster, level: str) -> None:
     """What the page says to run."""
     arguments = f"--entity-type broker-loggers --entity-name 1 --alter --add-config kafka.request.logger={level}"
     told = PAGE.read_text().replace("\\\n", "")
-    assert " ".join(f"kafka-configs.sh --bootstrap-server broker-1:9092 {arguments}".split()) in " ".join(told.split())  # fmt: skip
+    assert " ".join(f"kafka-configs.sh --bootstrap-server broker-1:9092 {arguments}".split()) in " ".join(told.split())
     run_tool(kafka, "kafka-configs.sh", *arguments.split())
 
 
 def requests(log: Path) -> list[str]:
     """The clients of the requests in a broker's log, which writes them by a pattern of its own."""
-    lines = [text for text in log.read_bytes().splitlines() if b"Completed request:" in text]  # fmt: skip
+    lines = [text for text in log.read_bytes().splitlines() if b"Completed request:" in text]
     found = parse_lines(lines, range(len(lines)), LogSource(file="kafka.log"))
     assert len(found.quarantine) == 0
     return values(found.requests, "client_id")

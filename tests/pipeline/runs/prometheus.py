@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 
 @contextmanager
-def answering(series: Mapping[str, tuple[str, Mapping[str, float]]]) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
+def answering(series: Mapping[str, tuple[str, Mapping[str, float]]]) -> Iterator[tuple[str, list[str]]]:
     """Its URL, and what it is asked: each family has one user, and a value in some clusters."""
     asked: list[str] = []
 

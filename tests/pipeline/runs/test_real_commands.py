@@ -46,14 +46,13 @@ def test_script_sets_what_is_recommended(
     quotas.set(({"user": "alice"}, {"producer_byte_rate": 1024.0}))
     usage = make_folder(
         tmp_path / "usage",
-        [
-            produced(0, 1_000_000, user=user, client_id=client_id)
-            for user, client_id in NAMES.items()
-        ],
+        [produced(0, 1_000_000, user=user, client_id=client_id) for user, client_id in NAMES.items()],
     )
     script = tmp_path / "set.sh"
     options = ["--for", "user,client-id", "--bootstrap-servers", kafka.admin]
-    monkeypatch.setattr(sys, "argv", ["quotascope", "recommend", usage, "--short-log", *options, "--commands", str(script)])  # fmt: skip
+    monkeypatch.setattr(
+        sys, "argv", ["quotascope", "recommend", usage, "--short-log", *options, "--commands", str(script)]
+    )
     with pytest.raises(SystemExit) as end:
         main()
     assert not end.value.code
@@ -64,6 +63,8 @@ def test_script_sets_what_is_recommended(
         variables = {"PATH": path, "LC_ALL": "C"}
         subprocess.run(["bash", script], check=True, env=variables, cwd=tmp_path)
         after = QuotaSet.of(admin.describe_quotas())
-    expected: dict[Entity, dict[str, float]] = {QuotaEntity(*pair): {"producer_byte_rate": 120_000.0} for pair in NAMES.items()}  # fmt: skip
+    expected: dict[Entity, dict[str, float]] = {
+        QuotaEntity(*pair): {"producer_byte_rate": 120_000.0} for pair in NAMES.items()
+    }
     assert after == QuotaSet({**before, **expected})
     assert not (tmp_path / "ran").exists()

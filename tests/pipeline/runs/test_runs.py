@@ -27,7 +27,7 @@ ALICE = QuotaEntity("alice")
 
 def tight(entity: QuotaEntity = ALICE, limit: float = 1_000.0) -> Candidate:
     """A candidate with one limit."""
-    return Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": limit}}))  # fmt: skip
+    return Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": limit}}))
 
 
 def test_replay_of_a_folder(tmp_path: Path) -> None:
@@ -35,7 +35,12 @@ def test_replay_of_a_folder(tmp_path: Path) -> None:
     users = ("alice", "bob", HOSTILE)
     rows = [produced(at, 20_000, user=user) for user in users for at in (0, 2 * HOUR)]
     reported: list[tuple[int, int]] = []
-    found = what_if(make_folder(tmp_path / "usage", rows), [tight()], Mode.OPEN_LOOP, progress=lambda done, count: reported.append((done, count)))  # fmt: skip
+    found = what_if(
+        make_folder(tmp_path / "usage", rows),
+        [tight()],
+        Mode.OPEN_LOOP,
+        progress=lambda done, count: reported.append((done, count)),
+    )
     assert found.summary.span_ms == (MONDAY, MONDAY + 2 * HOUR + 1_000)
     assert found.summary.candidates[0].hit == 1
     assert set(found.usages) == {LimitGroup(QuotaType.PRODUCE, "alice", None)}
@@ -70,9 +75,7 @@ def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
     rows = [produced(at, 200_000) for at in range(0, 60_000, 1_000)]
     folder = make_folder(tmp_path / "usage", rows)
     now = QuotaSet({QuotaEntity("alice", "app1"): {"producer_byte_rate": 50_000.0}})
-    alone, beside = (
-        advise(folder, Policy(short_log=True), now=each) for each in (None, now)
-    )
+    alone, beside = (advise(folder, Policy(short_log=True), now=each) for each in (None, now))
     assert alone.hits == []
     (hit,) = beside.hits
     assert (hit.user, hit.client_id, hit.limit) == ("alice", "app1", 50_000.0)
@@ -91,12 +94,12 @@ def test_folders_without_history(tmp_path: Path) -> None:
 
 def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> None:
     """The period is that of the requests that are replayed, also in a folder whose sums still hold days that its history lost."""
-    rows = [produced(day * 24 * HOUR + second * 1_000, 20_000) for day in (0, 3) for second in range(60)]  # fmt: skip
+    rows = [produced(day * 24 * HOUR + second * 1_000, 20_000) for day in (0, 3) for second in range(60)]
     whole, part = (make_folder(tmp_path / name, rows) for name in ("whole", "part"))
-    later = dt.datetime.fromtimestamp(MONDAY / 1_000, dt.UTC).date() + dt.timedelta(days=3)  # fmt: skip
+    later = dt.datetime.fromtimestamp(MONDAY / 1_000, dt.UTC).date() + dt.timedelta(days=3)
     History.open(part).detail.drop_before(later)
     fresh = make_folder(tmp_path / "fresh", rows[60:])
-    found, expected = (what_if(each, [tight()], Mode.OPEN_LOOP) for each in (part, fresh))  # fmt: skip
+    found, expected = (what_if(each, [tight()], Mode.OPEN_LOOP) for each in (part, fresh))
     begin = MONDAY + 3 * 24 * HOUR
     assert found.summary.span_ms == expected.summary.span_ms == (begin, begin + 60_000)
     assert repr(found.usages) == repr(expected.usages)  # nan is not equal to itself
@@ -118,10 +121,10 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
 
 def test_period_of_a_table_without_statistics(tmp_path: Path) -> None:
     """Where the commit does not know the times of a file, they are read."""
-    history = History.open(make_folder(tmp_path / "usage", [produced(1_500, 1), produced(9_999, 1)]))  # fmt: skip
+    history = History.open(make_folder(tmp_path / "usage", [produced(1_500, 1), produced(9_999, 1)]))
     (file,) = history.detail.files()
     unknown = replace(file, first=None, last=None)
-    assert _span_of(history.detail, unknown) == (file.first, file.last) == (MONDAY + 1_500, MONDAY + 9_999)  # fmt: skip
+    assert _span_of(history.detail, unknown) == (file.first, file.last) == (MONDAY + 1_500, MONDAY + 9_999)
 
 
 def test_a_short_log_is_refused(tmp_path: Path) -> None:

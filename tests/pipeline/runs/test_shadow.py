@@ -30,18 +30,16 @@ from quotascope.pipeline.runs.verify import (
 from quotascope.pipeline.table import Table, run_here
 from quotascope.quotas.candidates import Candidate
 
-USERS = candidate(
-    {QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}}, "users"
-)
-CLIENTS = candidate({QuotaEntity(None, "app"): {"producer_byte_rate": 500.0}}, "clients")  # fmt: skip
+USERS = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1_000.0}}, "users")
+CLIENTS = candidate({QuotaEntity(None, "app"): {"producer_byte_rate": 500.0}}, "clients")
 
 
 def requests(count: int, user: str = "alice", **more: Any) -> list[Request]:
     """Requests of 900 bytes, three a second."""
-    return [Request(after_ms=333, user=user, api_key=PRODUCE, cost=900, **more) for _ in range(count)]  # fmt: skip
+    return [Request(after_ms=333, user=user, api_key=PRODUCE, cost=900, **more) for _ in range(count)]
 
 
-ROWS = history([one for pair in zip(requests(60), requests(60, "bob"), strict=True) for one in pair])  # fmt: skip
+ROWS = history([one for pair in zip(requests(60), requests(60, "bob"), strict=True) for one in pair])
 
 
 class Growing:
@@ -79,9 +77,7 @@ def whole(*candidates: Candidate) -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize("candidates", [(USERS,), (USERS, CLIENTS)])
-def test_steps_of_several_drivers(
-    growing: Growing, candidates: Sequence[Candidate]
-) -> None:
+def test_steps_of_several_drivers(growing: Growing, candidates: Sequence[Candidate]) -> None:
     """Each driver continues; the counters are those of all steps."""
     growing.shadow(*candidates)
     for begin in range(0, 120, 40):
@@ -94,15 +90,13 @@ def test_steps_of_several_drivers(
     answered: Any = replay(ROWS, candidates)
     assert summed([decided_by(growing.folder, candidates)]) == summed([answered])
     counted: Any = last.counted()
-    assert sum(counted["throttled_ms"].to_pylist()) == sum(answered["throttled_ms"].to_pylist())  # fmt: skip
+    assert sum(counted["throttled_ms"].to_pylist()) == sum(answered["throttled_ms"].to_pylist())
     states = list(Path(growing.folder, "shadow-state").rglob("*.arrow"))
     buckets = 1 if CLIENTS in candidates else 2
     assert len(states) == buckets, "those of earlier steps are gone"
 
 
-def test_a_step_that_was_interrupted(
-    growing: Growing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_was_interrupted(growing: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
     """It never was: the next one begins where it did, with the requests that came meanwhile."""
     shadow = growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
@@ -174,7 +168,7 @@ def test_verified_by_the_log(
     growing.shadow(USERS)
     growing.add(ROWS.slice(0, 60))
     growing.shadow(USERS).step(run_here, all_of_it=True)
-    predicted = {row["user"]: row["throttled_ms"] for row in decided_by(growing.folder, [USERS]).to_pylist()}  # fmt: skip
+    predicted = {row["user"]: row["throttled_ms"] for row in decided_by(growing.folder, [USERS]).to_pylist()}
     later = ROWS.slice(60).to_pylist()
     for row, factor in zip(later[-2:], throttles, strict=True):
         row["throttle_ms"] = int(factor * predicted[row["user"]])
@@ -182,7 +176,7 @@ def test_verified_by_the_log(
     found = verify_log(growing.folder, "users", SET_MS, None, None)
     assert {each.user for each in found.entities} == {"alice", "bob"}
     assert found.agrees(0.1) is agrees
-    for folder_since, why in ((EPOCH_MS * 2, "no request was read"), (SET_MS - 30_000, "decided no request")):  # fmt: skip
+    for folder_since, why in ((EPOCH_MS * 2, "no request was read"), (SET_MS - 30_000, "decided no request")):
         with pytest.raises(NotVerified, match=why):
             verify_log(growing.folder, "users", folder_since, None, None)
 
@@ -202,7 +196,12 @@ def test_verified_by_prometheus() -> None:
     assert any('{shadow="a \\"b\\""}' in each for each in asked)
     with pytest.raises(NotVerified, match="does not answer"):
         verify_prometheus(url, "a", 100_000, 200_000, None)
-    for wrong, why in (("file:///etc/passwd", "no URL"), ("http://[::1", "no URL"), ("http://a b/", "no answer of"), ("http://me:hidden@h", "user or password")):  # fmt: skip
+    for wrong, why in (
+        ("file:///etc/passwd", "no URL"),
+        ("http://[::1", "no URL"),
+        ("http://a b/", "no answer of"),
+        ("http://me:hidden@h", "user or password"),
+    ):
         with pytest.raises(NotVerified, match=why) as raised:
             verify_prometheus(wrong, "a", 100_000, 200_000, None)
         assert "hidden" not in str(raised.value)

@@ -60,9 +60,7 @@ def table(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def streamed(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, staged: Any
-) -> list[IngestReport]:
+def streamed(monkeypatch: pytest.MonkeyPatch, folder: Path, staged: Any) -> list[IngestReport]:
     """The reports on the one batch of a stream, whose workers stage that."""
 
     def once(*given: Any) -> None:
@@ -75,14 +73,12 @@ def streamed(
     monkeypatch.setattr(run, "session", lambda: FRAME)
     monkeypatch.setattr(runs, "run_of", lambda _: run_here)
     done: list[IngestReport] = []
-    runs.ingest_topic({}, str(folder), "c", IngestOptions(), buckets=1, done=lambda _, report: done.append(report))  # fmt: skip
+    runs.ingest_topic({}, str(folder), "c", IngestOptions(), buckets=1, done=lambda _, report: done.append(report))
     return done
 
 
 @pytest.fixture(params=["a stream's batch", "an ingest"])
-def add(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Any:
+def add(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Adds what `Others` stage, in one of the two ways; returns the report."""
 
     def added(others: Others) -> IngestReport:
@@ -100,7 +96,7 @@ def test_others_commit_first(add: Any, table: str, tmp_path: Path) -> None:
     tables = IngestTables.create(str(tmp_path))
     others = Others(tables, getattr(tables, table), ATTEMPTS - 1)
     report = add(others)
-    assert (report.read, report.kept, report.quarantined, report.duplicates) == (2, 1, 1, 0)  # fmt: skip
+    assert (report.read, report.kept, report.quarantined, report.duplicates) == (2, 1, 1, 0)
     assert report.balanced
     assert others.looked == ATTEMPTS
     assert [len(each.read()) for each in tables] == [1, 1]
@@ -118,9 +114,7 @@ def test_others_always_commit_first(add: Any, table: str, tmp_path: Path) -> Non
     assert others.looked == ATTEMPTS == 20
 
 
-def test_a_batch_that_comes_again_reaches_the_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_comes_again_reaches_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream that ended between its tables and the history goes on there; and what is in the history comes once."""
     tables = IngestTables.create(str(tmp_path))
     staged = Others(tables, tables.requests, 0).stage
@@ -138,12 +132,10 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_two_updates_of_a_history_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_updates_of_a_history_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that loses finds that there is nothing left to do."""
     tables = IngestTables.create(str(tmp_path))
-    tables.requests.append("log", parse_lines([line()], range(1, 2), LogSource(file="a")).requests)  # fmt: skip
+    tables.requests.append("log", parse_lines([line()], range(1, 2), LogSource(file="a")).requests)
     one, other = (History.create(str(tmp_path), 1) for _ in range(2))
     advance = Table.advance
     went_before: list[int] = []
@@ -164,7 +156,7 @@ def _of_worker(error: Exception) -> str:
     """What Spark says of a worker that raised this."""
     with pytest.raises(RuntimeError) as raised, arrow._errors_marked():
         raise error
-    return f'An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File "a.py"\nRuntimeError: {raised.value}\n\tat org.apache.spark.Task.run'  # fmt: skip
+    return f'An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File "a.py"\nRuntimeError: {raised.value}\n\tat org.apache.spark.Task.run'
 
 
 def test_errors_of_workers_arrive_as_they_were_raised() -> None:
@@ -175,7 +167,7 @@ def test_errors_of_workers_arrive_as_they_were_raised() -> None:
     assert str(found) == str(damaged)
     assert (found.table, found.file) == (damaged.table, damaged.file)
     text = _of_worker(damaged).replace('["DamagedFile"', '["Newer"')
-    assert (type(arrow.error_of(text)), str(arrow.error_of(text))) == (PipelineError, str(damaged))  # fmt: skip
+    assert (type(arrow.error_of(text)), str(arrow.error_of(text))) == (PipelineError, str(damaged))
 
 
 @pytest.mark.parametrize(
@@ -261,9 +253,7 @@ def test_paths_that_spark_does_not_know(tmp_path: Path) -> None:
     ("scheme", "default"),
     [("", None), ("", "file:///"), ("file://", None), ("file://", "hdfs://name")],
 )
-def test_links_out_of_a_folder_are_refused(
-    tmp_path: Path, scheme: str, default: str | None
-) -> None:
+def test_links_out_of_a_folder_are_refused(tmp_path: Path, scheme: str, default: str | None) -> None:
     """Spark would follow them. Without a setting, paths are of this machine (Hadoop: `fs.defaultFS`)."""
     folder, secret = tmp_path / "logs", tmp_path / "secret.log"
     folder.mkdir()

@@ -56,19 +56,27 @@ def test_lines_become_rows() -> None:
 
 def test_numbers_of_lines() -> None:
     """Lines are counted through the batches of a file that is read from its beginning; in the middle of one nobody knows, but their order."""
-    first = batch((line(), "file:///x/a%20b.log", 0, None), (b"1", "file:///x/a%20b.log", 0, None))  # fmt: skip
+    first = batch((line(), "file:///x/a%20b.log", 0, None), (b"1", "file:///x/a%20b.log", 0, None))
     more = batch(
         (b"2", "file:///x/a%20b.log", 0, None),
         (b"3", "s3a://x/a%20b.log", 0, None),
         (b"4", "s3a://x/a%20b.log", 128, None),
     )
     found = table(first, more).sort_by("length")
-    told = dict(zip(found["text"].to_pylist(), zip(found["file"].to_pylist(), found["line"].to_pylist(), strict=True), strict=True))  # fmt: skip
+    told = dict(
+        zip(
+            found["text"].to_pylist(),
+            zip(found["file"].to_pylist(), found["line"].to_pylist(), strict=True),
+            strict=True,
+        )
+    )
     assert told[b"1"] == ("/x/a b.log", 2)
     assert told[b"2"] == ("/x/a b.log", 3)
     assert told[b"3"] == ("s3a://x/a%20b.log", 1)
     assert told[b"4"] == ("s3a://x/a%20b.log", None)
-    middle = [(line(header={"correlationId": n}), "a", start, None) for start, n in ((0, 1), (0, 2), (600, 3), (600, 4))]  # fmt: skip
+    middle = [
+        (line(header={"correlationId": n}), "a", start, None) for start, n in ((0, 1), (0, 2), (600, 3), (600, 4))
+    ]
     found = table(batch(*middle[:3]), batch(middle[3]))
     assert found["line"].to_pylist() == [1, 2, None, None]
     assert found["position"].to_pylist() == [1, 2, 601, 602]
@@ -118,15 +126,16 @@ def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(lines))
     report = added(tmp_path, *lines)
     assert report == ingest([str(path)], str(tmp_path / "here"))
-    spread, here = (IngestTables.create(str(tmp_path / name)).requests.read().drop_columns("file").sort_by("line") for name in ("spread", "here"))  # fmt: skip
+    spread, here = (
+        IngestTables.create(str(tmp_path / name)).requests.read().drop_columns("file").sort_by("line")
+        for name in ("spread", "here")
+    )
     assert spread == here
     again = added(tmp_path, *lines)
     assert (again.kept, again.quarantined, again.read) == (0, 0, len(lines))
 
 
-def test_a_worker_writes_part_after_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE", 50)
     tables = IngestTables.create(str(tmp_path))
@@ -138,7 +147,9 @@ def test_a_worker_writes_part_after_part(
         return fresh(seen, rows_of, *more)
 
     monkeypatch.setattr(Seen, "fresh", noted)
-    users = [line(principal=f"User:{user}", time=f"2026-11-21 08:00:00,{ms:03}") for user in range(60) for ms in range(10)]  # fmt: skip
+    users = [
+        line(principal=f"User:{user}", time=f"2026-11-21 08:00:00,{ms:03}") for user in range(60) for ms in range(10)
+    ]
     lines = [*users, *users, mutation("create", [topic("t", 4)]), b"junk", b"junk"]
     found = table(batch(*((text, "a", None, 1) for text in lines))).sort_by("part")
     largest: Any = pc.max(found["part"].value_counts().field("counts")).as_py()
@@ -162,13 +173,11 @@ def test_texts_that_come_again_are_one_row() -> None:
     assert len(found) + pc.sum(found["again"]).as_py() == len(lines)
 
 
-def test_lines_are_read_and_parts_are_cut_by_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_read_and_parts_are_cut_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that is larger than a piece is written in several, in its order; what comes again in a later piece, or is no request, counts once."""
-    plain = [line(header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(40)]  # fmt: skip
+    plain = [line(header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(40)]
     topics = mutation("create", [topic("t", 4)], number=999)
-    lines = [*plain, *plain[:7], topics, topics, *plain[30:], b"junk", b"other", b"junk", b"other"]  # fmt: skip
+    lines = [*plain, *plain[:7], topics, topics, *plain[30:], b"junk", b"other", b"junk", b"other"]
     whole = added(tmp_path / "whole", *lines)
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE_BYTES", 9_000)
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.READ_BYTES", 5_000)
@@ -184,7 +193,7 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(
     monkeypatch.setattr(Seen, "fresh", noted)
     spread = added(tmp_path / "cut", *lines)
     assert spread == whole
-    assert (spread.kept, spread.duplicates, spread.quarantined, spread.quarantined_before) == (41, 18, 2, 2)  # fmt: skip
+    assert (spread.kept, spread.duplicates, spread.quarantined, spread.quarantined_before) == (41, 18, 2, 2)
     assert max(held) < 20_000
     found = IngestTables.create(str(tmp_path / "cut" / "spread")).requests
     order: list[Any] = found.read()["correlation_id"].to_pylist()
@@ -207,9 +216,7 @@ def test_dropped_days_stay_away(tmp_path: Path) -> None:
     create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
     old, new = line(time="2026-11-20 08:00:00,000"), line()
     assert added(tmp_path, create, old).kept == 2
-    IngestTables.create(str(tmp_path / "spread")).requests.drop_before(
-        dt.date(2026, 11, 21)
-    )
+    IngestTables.create(str(tmp_path / "spread")).requests.drop_before(dt.date(2026, 11, 21))
     report = added(tmp_path, create, old, new)
     assert (report.kept, report.duplicates) == (1, 2)
 
@@ -236,9 +243,7 @@ def test_two_at_once(tmp_path: Path, first: Batch | None, second: Batch | None) 
     assert [len(each.read()) for each in tables] == [1, 1]
 
 
-def test_topics_are_learned_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topics_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not again when files are compacted, and from what is there when the compacted ones were deleted."""
     tables = IngestTables.create(str(tmp_path / "spread"))
     topics = KnownTopics(tables.requests, MutationLedger())
@@ -258,7 +263,7 @@ def test_topics_are_learned_once(
     monkeypatch.setattr(Storage, "batches", noted)
     for number in (1, 2):
         name = f"t{number}"
-        create = mutation("create", [topic(name, number)], time="2026-11-20 08:00:00,000")  # fmt: skip
+        create = mutation("create", [topic(name, number)], time="2026-11-20 08:00:00,000")
         added(tmp_path, create)
         assert (known(name), len(read)) == (number, 1)
     tables.requests.compact()
@@ -275,7 +280,7 @@ def test_a_batch_that_comes_again(tmp_path: Path) -> None:
     tables = IngestTables.create(str(tmp_path))
 
     def kept(number: int, *lines: bytes) -> tuple[int, int]:
-        report = Ingest(tables).add(partial(whole, tables, *lines), Batch("stream 1", number))  # fmt: skip
+        report = Ingest(tables).add(partial(whole, tables, *lines), Batch("stream 1", number))
         return report.read, report.kept
 
     other = line(header={"correlationId": 8})
@@ -286,12 +291,12 @@ def test_a_batch_that_comes_again(tmp_path: Path) -> None:
 
 def test_workers_keep_the_releases_that_a_log_names(tmp_path: Path) -> None:
     """As one process does; what is quarantined or comes again changes nothing."""
-    captures = [CAPTURE.with_name(f"kafka-{version}-month-request.log") for version in ("4.3.1", "4.4.0")]  # fmt: skip
+    captures = [CAPTURE.with_name(f"kafka-{version}-month-request.log") for version in ("4.3.1", "4.4.0")]
     lines = [text for path in captures for text in path.read_bytes().splitlines()]
     added(tmp_path, *lines, b"junk")
     added(tmp_path, *lines)
     ingest([str(path) for path in captures], str(tmp_path / "here"))
-    tables = [IngestTables.create(str(tmp_path / name)).requests for name in ("spread", "here")]  # fmt: skip
-    kept = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]  # fmt: skip
+    tables = [IngestTables.create(str(tmp_path / name)).requests for name in ("spread", "here")]
+    kept = [{minor: each.last_epoch(f"quotascope.kafka 4.{minor}") for minor in (2, 3, 4)} for each in tables]
     assert kept[0] == kept[1]
     assert [minor for minor, time in kept[0].items() if time is not None] == [3, 4]

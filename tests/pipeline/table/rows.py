@@ -28,10 +28,7 @@ def rows(
     """Rows of user, client id, timestamp and amount."""
     columns: Sequence[Sequence[object]] = list(zip(*values, strict=True)) or [()] * 4
     return pa.table(
-        [
-            pa.array(column, kind)
-            for column, kind in zip(columns, SCHEMA.types, strict=True)
-        ],
+        [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)],
         schema=SCHEMA,
     )
 

@@ -25,9 +25,7 @@ SIZE_KB = 1_024
 
 def main(folder: Path) -> None:
     """Mount a small disk, fill it in two ways, make room again, and tell."""
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE_KB}k", "tmpfs", folder], check=True
-    )
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_KB}k", "tmpfs", folder], check=True)
     table = Table.create(str(folder / "table"), SCHEMA, LAYOUT)
     table.append("first", batch(0))
     table.append("next", batch(1))
@@ -40,9 +38,7 @@ def main(folder: Path) -> None:
 
     staged = table.stage(batch(2))
     ballast = _fill(folder)
-    seen["commit"] = _refused(
-        lambda: table.advance("second", staged, after=None, epoch=0)
-    )
+    seen["commit"] = _refused(lambda: table.advance("second", staged, after=None, epoch=0))
     ballast.unlink()
 
     ballast = _fill(folder)

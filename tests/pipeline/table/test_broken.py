@@ -48,26 +48,32 @@ def _committed_by_another_program(table: Table, held: pa.Table) -> None:
     """A file of another name, at another place, with other columns or another order than the table's."""
     path = Path(table.storage.uri, "part-0.parquet")
     pq.write_table(held, path, row_group_size=300)
-    file = File(path=path.name, day=3, bucket=0, rows=len(held), size=path.stat().st_size)  # fmt: skip
+    file = File(path=path.name, day=3, bucket=0, rows=len(held), size=path.stat().st_size)
     table.advance("another", [file], after=None, epoch=0)
 
 
 def test_rows_of_another_program(table: Table) -> None:
     """They come with the table's columns and types; a column that may be null may be missing."""
     own = pa.Table.from_batches(table.batches(table.buckets()[0]))
-    kinds: list[tuple[str, pa.DataType]] = [("timestamp", pa.int32()), ("user", pa.large_string()), ("amount", pa.int64())]  # fmt: skip
-    late = own.set_column(2, "timestamp", pc.add(own["timestamp"], 1)).select(["timestamp", "user", "amount"])  # fmt: skip
+    kinds: list[tuple[str, pa.DataType]] = [
+        ("timestamp", pa.int32()),
+        ("user", pa.large_string()),
+        ("amount", pa.int64()),
+    ]
+    late = own.set_column(2, "timestamp", pc.add(own["timestamp"], 1)).select(["timestamp", "user", "amount"])
     _committed_by_another_program(table, late.sort_by("amount").cast(pa.schema(kinds)))
     found = pa.Table.from_batches(table.batches(table.buckets()[0]))
     assert found.schema == SCHEMA
     assert amounts(found) == sorted(2 * amounts(own))
 
 
-@pytest.mark.parametrize("held", [batch(1).drop_columns("user"), batch(1).set_column(0, "user", pa.nulls(1_000, pa.string()))])  # fmt: skip
+@pytest.mark.parametrize(
+    "held", [batch(1).drop_columns("user"), batch(1).set_column(0, "user", pa.nulls(1_000, pa.string()))]
+)
 def test_rows_of_another_program_without_values(table: Table, held: pa.Table) -> None:
     """A column that is never null has to be there."""
     _committed_by_another_program(table, held)
-    with pytest.raises(DamagedFile, match=r"its file part-0.parquet is damaged: column user has no value in \d+ rows"):  # fmt: skip
+    with pytest.raises(DamagedFile, match=r"its file part-0.parquet is damaged: column user has no value in \d+ rows"):
         table.read()
 
 
@@ -75,9 +81,7 @@ def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:
     """Killed between the files and the commit of a batch, a writer leaves whole batches; the same appends then go on from there."""
     path = str(tmp_path / "table")
     command = [sys.executable, "-m", "tests.pipeline.table.writer", path]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as writer:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         for line in writer.stdout:
             if line == "staged 3\n":
@@ -98,11 +102,7 @@ def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_the_last_commit(tmp_path: Path) -> None:
     """Without space for the data, for the commit, or for a compaction, the table stays as it was; with space the same appends work."""
-    own_mounts = (
-        ["unshare", "--mount"]
-        if os.geteuid() == 0
-        else ["unshare", "--map-root-user", "--mount"]
-    )
+    own_mounts = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
     command = [
         *own_mounts,
         sys.executable,
@@ -110,9 +110,7 @@ def test_a_full_disk_leaves_the_last_commit(tmp_path: Path) -> None:
         "tests.pipeline.table.small_disk",
         str(tmp_path),
     ]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     for full in ("data", "commit", "compaction"):
@@ -169,9 +167,7 @@ def test_pages_with_other_bytes_are_named(table: Table) -> None:
         table.read()
 
 
-def test_permissions_that_cannot_be_set(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_permissions_that_cannot_be_set(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mounted storage that refuses them is enough while files need none but its own; else nothing is committed that others may read."""
 
     def refused(_path: Path, _mode: int) -> None:
@@ -191,11 +187,16 @@ def test_permissions_that_cannot_be_set(
 
 def test_features_that_cannot_be_written(table: Table) -> None:
     """They are another program's: reading goes on, and no writer tries again and again, whether it adds rows or the columns of a newer release."""
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [], "writerFeatures": ["rowTracking", "domainMetadata"]}  # fmt: skip
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": [],
+        "writerFeatures": ["rowTracking", "domainMetadata"],
+    }
     commits = Path(table.storage.uri, "_delta_log")
     (commits / f"{2:020d}.json").write_text(json.dumps({"protocol": protocol}))
     wider = SCHEMA.append(pa.field("new", pa.int64()))
-    for write in (partial(table.append, "second", batch(1)), partial(Table.create, table.storage.uri, wider, LAYOUT)):  # fmt: skip
+    for write in (partial(table.append, "second", batch(1)), partial(Table.create, table.storage.uri, wider, LAYOUT)):
         with pytest.raises(NotWritten, match=r"RowTracking.*DROP FEATURE"):
             write()
     assert table.read().num_rows == 1_000
@@ -266,7 +267,7 @@ def test_a_commit_that_was_forgotten_is_told_from_one_that_may_not_be_read(
 def test_object_store_that_refuses(answer: list[str], advice: str) -> None:
     """Neither a file nor the log is called damaged; what to do depends on what the store says, in one line."""
     command = [sys.executable, "-m", "tests.pipeline.table.object_store", *answer]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as store:  # fmt: skip
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as store:
         assert store.stdout is not None
         options = {
             "AWS_ENDPOINT_URL": store.stdout.readline().strip(),
@@ -278,7 +279,7 @@ def test_object_store_that_refuses(answer: list[str], advice: str) -> None:
         }
         storage = Storage("s3://bucket/table", options)
         file = File(path="day=1/bucket=0/a.parquet", day=1, bucket=0, rows=1, size=9)
-        for read in (lambda: [*storage.batches(file, SCHEMA)], lambda: Table.open(storage.uri, options)):  # fmt: skip
+        for read in (lambda: [*storage.batches(file, SCHEMA)], lambda: Table.open(storage.uri, options)):
             with pytest.raises(TableError) as raised:
                 read()
             assert isinstance(raised.value, UnreachableTable)
@@ -289,9 +290,7 @@ def test_object_store_that_refuses(answer: list[str], advice: str) -> None:
         store.kill()
 
 
-def test_a_storage_that_failed_once_is_not_called_damaged(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_storage_that_failed_once_is_not_called_damaged(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the same bytes can be decoded a moment later, the file is whole."""
     opened = iter([True])
 
@@ -309,7 +308,7 @@ def test_a_storage_that_failed_once_is_not_called_damaged(
 
 def test_a_message_holds_no_signature() -> None:
     """Some stores are asked by addresses that are signed."""
-    error = OSError("GET https://a.blob.core.windows.net/c/f?sv=1&sig=s3cret in 3ms\n\x1b[31m\u21b3\x1b[0m 403")  # fmt: skip
+    error = OSError("GET https://a.blob.core.windows.net/c/f?sv=1&sig=s3cret in 3ms\n\x1b[31m\u21b3\x1b[0m 403")
     assert plain(error) == "GET https://a.blob.core.windows.net/c/f in 3ms : 403"
 
 
@@ -321,9 +320,7 @@ def test_a_damaged_log_is_an_error(table: Table) -> None:
         Table.open(table.storage.uri)
 
 
-def test_rows_that_end_in_an_error_leave_nothing(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_end_in_an_error_leave_nothing(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """When what yields the rows fails, the files that were written for them are removed."""
     monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 1_000)
 
@@ -338,9 +335,7 @@ def test_rows_that_end_in_an_error_leave_nothing(
     assert table.version == 1
 
 
-def test_an_error_after_the_commit_keeps_its_files(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_after_the_commit_keeps_its_files(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """When only what follows a commit fails, such as a checkpoint of the log, the rows are there and are reported as added."""
     commit = log.commit
 
@@ -371,8 +366,7 @@ def test_a_file_made_of_files_of_another_group_is_not_for_its_own(
         if name != "made" and os.geteuid() == 0:
             os.chown(tmp_path / name, -1, 12_345)
     made, source, public = (
-        File(path=name, day=0, bucket=0, rows=0, size=0, first=None, last=None)
-        for name in ("made", "of", "public")
+        File(path=name, day=0, bucket=0, rows=0, size=0, first=None, last=None) for name in ("made", "of", "public")
     )
     others = (tmp_path / "of").stat().st_gid != (tmp_path / "made").stat().st_gid
     storage.restrict(made, [public])

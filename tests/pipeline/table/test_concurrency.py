@@ -67,9 +67,7 @@ def test_writers_of_different_batches(path: str) -> None:
 def during(change: Callable[[], object]) -> Run:
     """Do the work here, and then something else before anything of it is committed."""
 
-    def run(
-        work: Callable[[Any], Any], items: Sequence[Any], progress: object = None
-    ) -> Iterable[Any]:
+    def run(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
         assert progress is None
         yield from map(work, items)
         change()

@@ -70,9 +70,7 @@ def test_a_late_follower_takes_what_there_is(follower: Follower) -> None:
     assert follower.follow() == 0
 
 
-def test_a_table_made_anew_is_another_source(
-    follower: Follower, tmp_path: Path
-) -> None:
+def test_a_table_made_anew_is_another_source(follower: Follower, tmp_path: Path) -> None:
     """A source that was deleted and made again is followed from its begin."""
     follower.source.append("a", batch(0))
     follower.follow()
@@ -85,9 +83,7 @@ def test_two_followers_at_once(follower: Follower) -> None:
     """Of two that take over the same rows at once one wins, though the other one saw more of them."""
     follower.source.append("a", batch(0))
 
-    def overtaken(
-        work: Callable[[Any], Any], items: Sequence[Any], progress: object = None
-    ) -> Iterable[Any]:
+    def overtaken(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
         assert progress is None
         assert follower.follow() == 1_000
         return map(work, items)
@@ -109,9 +105,7 @@ def test_a_forgotten_commit_is_an_error(follower: Follower) -> None:
         follower.follow()
 
 
-def test_a_large_bucket_is_several_pieces(
-    follower: Follower, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_bucket_is_several_pieces(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a bucket are given out together until they are enough work, and never with another bucket's."""
     monkeypatch.setattr("quotascope.pipeline.table.table.PORTION", 600)
     monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 100)
@@ -119,9 +113,7 @@ def test_a_large_bucket_is_several_pieces(
         follower.source.append(f"{number}", batch(number))
     pieces: list[Any] = []
 
-    def noted(
-        work: Callable[[Any], Any], items: Sequence[Any], progress: object = None
-    ) -> Iterable[Any]:
+    def noted(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
         assert progress is None
         pieces.extend(items)
         return map(work, items)

@@ -101,13 +101,11 @@ def test_many_small_files_become_one_row_group(table: Table) -> None:
     for number in range(4):
         table.append(f"{number}", batch(number))
     long = "x" * 32_767
-    table.append(
-        "long", rows(*((long, long, DAY_MS, number) for number in range(2_000)))
-    )
+    table.append("long", rows(*((long, long, DAY_MS, number) for number in range(2_000))))
     table.append("more", rows((long, long, DAY_MS, 2_000)))
     table.compact()
     for file in table.files():
-        groups = pq.ParquetFile(Path(table.storage.uri) / file.path).metadata.num_row_groups  # fmt: skip
+        groups = pq.ParquetFile(Path(table.storage.uri) / file.path).metadata.num_row_groups
         assert groups == (5 if file.day == 1 else 1)
         assert all(each.nbytes < 40 << 20 for each in table.batches([file]))
     [file] = [file for file in table.files() if file.day == 1]
@@ -115,15 +113,13 @@ def test_many_small_files_become_one_row_group(table: Table) -> None:
     assert held.nbytes < 1 << 20
 
 
-def test_a_bucket_is_read_in_shares(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bucket_is_read_in_shares(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more rows than a worker should hold each user's come in one piece, each row once; of fewer all at once."""
     monkeypatch.setattr("quotascope.pipeline.table.table.SHARE", 120)
     for number in range(2):
-        table.append(f"{number}", rows(*((f"user {n % 40}", None, n * DAY_MS // 99, number) for n in range(400))))  # fmt: skip
+        table.append(f"{number}", rows(*((f"user {n % 40}", None, n * DAY_MS // 99, number) for n in range(400))))
     for files in table.buckets().values():
-        shares = [set(part["user"].to_pylist()) for part in table.whole_users(files, SCHEMA.names)]  # fmt: skip
+        shares = [set(part["user"].to_pylist()) for part in table.whole_users(files, SCHEMA.names)]
         count = sum(part.num_rows for part in table.whole_users(files, ["user"]))
         assert count == sum(file.rows for file in files)
         assert len(shares) == -(-count // 120)
@@ -132,9 +128,7 @@ def test_a_bucket_is_read_in_shares(
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_a_bucket_of_files_without_rows_has_no_users(
-    table: Table, *, together: bool
-) -> None:
+def test_a_bucket_of_files_without_rows_has_no_users(table: Table, *, together: bool) -> None:
     """Other programs may commit such files."""
     empty = table.storage.write(table.layout, (3, 1), table.schema, [])
     assert table.advance("empty", [empty], after=None, epoch=0) == 0
@@ -154,12 +148,7 @@ def test_hostile_names_are_values_only(table: Table) -> None:
     """Names with separators, quotes, markup and ten thousand characters come back as they were, and no path is made of them."""
     table.append(
         "hostile",
-        rows(
-            *(
-                (name, name, 1, 1)
-                for name in (*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__")
-            )
-        ),
+        rows(*((name, name, 1, 1) for name in (*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__"))),
     )
     table.append("more", rows(*((name, name, 2, 2) for name in HOSTILE)))
     table.compact()
@@ -199,7 +188,7 @@ def test_a_table_keeps_its_layout(table: Table) -> None:
 
 def test_another_schema_is_refused(table: Table) -> None:
     """A table with other columns is not written to; the message names them."""
-    columns: list[Any] = [("user", pa.int32()), ("timestamp", pa.int64()), pa.field("new", pa.int8(), nullable=False)]  # fmt: skip
+    columns: list[Any] = [("user", pa.int32()), ("timestamp", pa.int64()), pa.field("new", pa.int8(), nullable=False)]
     wanted = pa.schema(columns)
     with pytest.raises(
         OtherSchema,

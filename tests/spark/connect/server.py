@@ -36,9 +36,7 @@ class ConnectServer:
 
 
 @contextmanager
-def connect_server(
-    folder: Path, conf: Mapping[str, str] | None = None
-) -> Iterator[ConnectServer]:
+def connect_server(folder: Path, conf: Mapping[str, str] | None = None) -> Iterator[ConnectServer]:
     """A server in a process of its own, with two cores and an event log in `folder`, until the block ends."""
     port, ui = free_port(), free_port()
     home = Path(sysconfig.get_path("purelib"), "pyspark")

@@ -74,8 +74,7 @@ def _books(listener: Listener) -> dict[str, Any]:
         "failures": {cause: count for cause, count in job.failures.items() if count},
         "retries": {cause: count for cause, count in job.retries.items() if count},
         "throttles": [
-            [query, *totals.client, totals.throttled_ms, totals.responses]
-            for query, totals in job.throttles
+            [query, *totals.client, totals.throttled_ms, totals.responses] for query, totals in job.throttles
         ],
         "lost": job.lost_events,
         "problems": list(job.problems),
@@ -116,9 +115,7 @@ def _throttled(spark: SparkSession, told: Told) -> None:
 def _refused(spark: SparkSession) -> None:
     """A task of the JVM that fails in each of its attempts."""
     with suppress(Exception):
-        spark.sql(
-            "select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)"
-        ).collect()
+        spark.sql("select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)").collect()
 
 
 def _until(true: Callable[[], bool]) -> None:

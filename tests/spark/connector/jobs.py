@@ -31,9 +31,7 @@ def batch_write(spark: SparkSession, kafka: Options, topic: str, rows: int) -> s
     return ""
 
 
-def gives_up(
-    spark: SparkSession, kafka: Options, topic: str, rows: int
-) -> dict[str, Any]:
+def gives_up(spark: SparkSession, kafka: Options, topic: str, rows: int) -> dict[str, Any]:
     """The same with little patience; the second attempt has nothing to write. Returns the listener's counts."""
     patience = {
         "kafka.request.timeout.ms": str(PATIENCE_MS),
@@ -60,9 +58,7 @@ def batch_read(spark: SparkSession, kafka: Options, topic: str, rows: int) -> st
     return ""
 
 
-def stream_read(
-    spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str
-) -> str:
+def stream_read(spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str) -> str:
     """All that the topic holds; returns the id of the query."""
     sums: list[int] = []
     source = spark.readStream.format("kafka").options(**kafka)
@@ -76,9 +72,7 @@ def stream_read(
     return str(query.id)
 
 
-def stream_in_parts(
-    spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str
-) -> list[str]:
+def stream_in_parts(spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str) -> list[str]:
     """All that the topic holds, so many rows in a micro-batch; returns the JSON of what each reported."""
     source = spark.readStream.format("kafka").options(**kafka)
     parts = source.option("startingOffsets", "earliest").option("subscribe", topic)
@@ -94,9 +88,7 @@ def stream_in_parts(
     return [json.dumps(json.loads(each.json)) for each in query.recentProgress]
 
 
-def stream_write(
-    spark: SparkSession, kafka: Options, topic: str, source: Options, checkpoint: str
-) -> str:
+def stream_write(spark: SparkSession, kafka: Options, topic: str, source: Options, checkpoint: str) -> str:
     """From a topic that nobody limits to one that is limited; returns the id of the query."""
     rows = spark.readStream.format("kafka").options(**source).load().select("value")
     query = _finished(
@@ -135,11 +127,7 @@ def real_time(
 
     def shown() -> dict[str, int]:
         throttles = listener.collect().throttles
-        return {
-            totals.client.side: totals.throttled_ms
-            for name, totals in throttles
-            if name == str(query.id)
-        }
+        return {totals.client.side: totals.throttled_ms for name, totals in throttles if name == str(query.id)}
 
     def at_work() -> dict[str, Any]:
         assert bool(query.recentProgress) == ends

@@ -20,8 +20,8 @@ def append(spark: SparkSession, table: str, rows: list[Any], buckets: int) -> No
     schema = spark.read.format("delta").load(table).drop("day", "bucket").schema
     lines = spark.sparkContext.parallelize([json.dumps(row) for row in rows], 1)
     day, bucket = PARTITIONS
-    frame = spark.read.schema(schema).json(lines).selectExpr("*", day, bucket.format(buckets))  # fmt: skip
-    backwards = frame.select(*reversed(frame.columns)).orderBy("completed", ascending=False)  # fmt: skip
+    frame = spark.read.schema(schema).json(lines).selectExpr("*", day, bucket.format(buckets))
+    backwards = frame.select(*reversed(frame.columns)).orderBy("completed", ascending=False)
     spark.conf.set("spark.databricks.delta.stats.collect", "false")
     try:
         backwards.write.format("delta").mode("append").save(table)
@@ -32,10 +32,8 @@ def append(spark: SparkSession, table: str, rows: list[Any], buckets: int) -> No
 def sql(spark: SparkSession, table: str, *statements: str) -> list[Any]:
     """The rows of the last statement; `$TABLE` is the table in that folder."""
     here = f"delta.`{table}`"
-    found = [spark.sql(each.replace("$TABLE", here)).collect() for each in statements][
-        -1
-    ]
-    rows: list[Any] = json.loads(json.dumps([row.asDict() for row in found], default=str))  # fmt: skip
+    found = [spark.sql(each.replace("$TABLE", here)).collect() for each in statements][-1]
+    rows: list[Any] = json.loads(json.dumps([row.asDict() for row in found], default=str))
     return rows
 
 

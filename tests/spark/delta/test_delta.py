@@ -61,7 +61,7 @@ CONF = {
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
     """The session of our commands, in which Delta's jar is."""
     folder = tmp_path_factory.mktemp("delta")
-    with spark_process(folder, version=CONNECTOR, master=sessions.OURS, conf=CONF) as process:  # fmt: skip
+    with spark_process(folder, version=CONNECTOR, master=sessions.OURS, conf=CONF) as process:
         yield process
 
 
@@ -124,7 +124,7 @@ def test_the_page(driver: SparkProcess, usage: str) -> None:
     _follow(History.open(usage))
     code = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
     shown = driver.call(jobs.python, code.replace("usage/", f"{usage}/"))
-    assert re.findall(r"\|\s*(\S+)\|\s*(\d+)\|", shown)[:2] == [("alice", "154"), ("zoë", "154")]  # fmt: skip
+    assert re.findall(r"\|\s*(\S+)\|\s*(\d+)\|", shown)[:2] == [("alice", "154"), ("zoë", "154")]
 
 
 def test_written_by_spark(driver: SparkProcess, usage: str, tmp_path: Path) -> None:
@@ -167,9 +167,11 @@ def test_changed_by_spark(driver: SparkProcess, usage: str) -> None:
     )
     assert _follow(opened) > 0
     spark(f"{merge} MATCHED THEN UPDATE SET produce_bytes = 1")
-    changed = [row["produce_bytes"] for row in _rows(opened.detail) if row["connection"] == 77]  # fmt: skip
+    changed = [row["produce_bytes"] for row in _rows(opened.detail) if row["connection"] == 77]
     assert changed == [1] * 40
-    with pytest.raises(ChangedRows, match=r"its commit \d+ \(MERGE\) changed rows; delete the tables that are made of it"):  # fmt: skip
+    with pytest.raises(
+        ChangedRows, match=r"its commit \d+ \(MERGE\) changed rows; delete the tables that are made of it"
+    ):
         _follow(opened)
     shutil.rmtree(opened.seconds.storage.uri)
     again = History.create(usage)
@@ -232,9 +234,7 @@ def test_documented_replay(driver: SparkProcess, tmp_path: Path) -> None:
     History.create(str(tmp_path / "usage"), BUCKETS).detail.append("a", history(FIRST))
     quotas = "quotas: [{user: <default>, producer_byte_rate: 9000, controller_mutation_rate: 1}]"
     (tmp_path / "candidates.yaml").write_text(quotas)
-    rows, printed = driver.call(
-        jobs.example, lines.replace("usage/", f"{tmp_path}/usage/"), str(tmp_path)
-    )
+    rows, printed = driver.call(jobs.example, lines.replace("usage/", f"{tmp_path}/usage/"), str(tmp_path))
     here = replay(history(FIRST), read_candidates(tmp_path / "candidates.yaml"))
     assert sorted_rows(pa.Table.from_pylist(rows, RESULTS)) == sorted_rows(here)
     assert "throttled_ms" in printed

@@ -22,9 +22,7 @@ AT_A_TIME = 700
 """Messages of a batch."""
 
 
-def run(
-    _: SparkSession, servers: str, topic: str, folder: str, wait_before: str = ""
-) -> list[Any]:
+def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str = "") -> list[Any]:
     """
     Read what the topic holds, and return the numbers of each batch.
 
@@ -42,7 +40,7 @@ def run(
         rows = {name: state_of(name, table).rows for name, table in tables.items()}
         assert rows["history"] == rows["requests"] > 0, "what-if sees each batch"
         wait.at("the end")
-        reports.append([number, report.read, report.kept, report.quarantined, report.duplicates])  # fmt: skip
+        reports.append([number, report.read, report.kept, report.quarantined, report.duplicates])
 
     wait = _Wait(Path(folder), wait_before, reports)
     with pytest.MonkeyPatch.context() as patch:

@@ -17,19 +17,17 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 
-def test_pieces_of_workers_add_up(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two brokers, over several pieces and files, with a wait across a cut, and a topic that another file names."""
     assert spark
     monkeypatch.setattr(summing, "_PIECE_ROWS", 1)
     by_id = {"traffic": [{"topic": None, "id": "QQ", "bytes": 1}]}
     first = [{**each, **by_id} for each in saturated(seconds=150)]
     across = row(70_000, 14_000.0, 3, "late", broker="3")
-    named = row(0, 0.1, 1, "admin", broker="3", topic_ids=[{"topic": "orders", "id": "QQ"}])  # fmt: skip
+    named = row(0, 0.1, 1, "admin", broker="3", topic_ids=[{"topic": "orders", "id": "QQ"}])
     assert set(named["topic_ids"][0]) == {each.name for each in TOPIC_ID}
-    folder = stored(tmp_path, first, [across, named, row(61_000, 0.1, 8_500, "slow", broker="3")])  # fmt: skip
-    here, there = (blame(folder, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))  # fmt: skip
+    folder = stored(tmp_path, first, [across, named, row(61_000, 0.1, 8_500, "slow", broker="3")])
+    here, there = (blame(folder, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))
     assert there.plan.piece_us < 70_000_000
     assert here.plan.head.names == there.plan.head.names
     assert here.plan.threads == there.plan.threads

@@ -64,7 +64,13 @@ def _is_kept(folder: Path, done: list[int]) -> None:
     here.update(_source(folder))
     kept = History.open(str(folder / "spark"))
     assert _sums(kept.seconds) == _sums(here.seconds)
-    topics = [Table.open(str(folder / name / "topics")).read().group_by(["user", "kind", "topic", "start"]).aggregate([("bytes", "sum"), ("requests", "sum")]) for name in ("spark", "here")]  # fmt: skip
+    topics = [
+        Table.open(str(folder / name / "topics"))
+        .read()
+        .group_by(["user", "kind", "topic", "start"])
+        .aggregate([("bytes", "sum"), ("requests", "sum")])
+        for name in ("spark", "here")
+    ]
     by: Any = [(name, "ascending") for name in ("user", "kind", "topic", "start")]
     assert len(topics[0])
     assert topics[0].sort_by(by) == topics[1].sort_by(by)
@@ -74,7 +80,7 @@ def _is_kept(folder: Path, done: list[int]) -> None:
 
 def _sums(seconds: Table) -> pa.Table:
     rows = seconds.read().group_by([*KEY])
-    return rows.aggregate([(name, "sum") for name in SUMS]).sort_by([(name, "ascending") for name in KEY])  # fmt: skip
+    return rows.aggregate([(name, "sum") for name in SUMS]).sort_by([(name, "ascending") for name in KEY])
 
 
 def test_spark_keeps_the_same_history(spark: "SparkSession", tmp_path: Path) -> None:

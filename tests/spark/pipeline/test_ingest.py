@@ -42,7 +42,7 @@ def _logs(folder: Path) -> str:
     logs = folder / "logs"
     logs.mkdir()
     (logs / "a.log.gz").write_bytes(CAPTURE.read_bytes())
-    (logs / "b c%20é.log").write_bytes(b"\n".join([*captured()[:500], b"\xff\xfe\r", b"\r", b"x" * 100_000]))  # fmt: skip
+    (logs / "b c%20é.log").write_bytes(b"\n".join([*captured()[:500], b"\xff\xfe\r", b"\r", b"x" * 100_000]))
     (logs / "empty").write_bytes(b"")
     return str(logs)
 
@@ -63,9 +63,12 @@ def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> N
         one, other = (_table(tmp_path / name, kind) for name in ("spark", "here"))
         told_by = ["identity"] if kind == "requests" else one.column_names
         assert one.select(told_by) == other.select(told_by)
-    named = {IngestTables.create(str(tmp_path / name)).requests.last_epoch("quotascope.kafka 4.3") for name in ("spark", "here")}  # fmt: skip
+    named = {
+        IngestTables.create(str(tmp_path / name)).requests.last_epoch("quotascope.kafka 4.3")
+        for name in ("spark", "here")
+    }
     assert len(named - {None}) == len(named) == 1
-    for again in (ingest_here([logs], str(tmp_path / "spark")), ingest(spark, [logs], str(tmp_path / "here"))):  # fmt: skip
+    for again in (ingest_here([logs], str(tmp_path / "spark")), ingest(spark, [logs], str(tmp_path / "here"))):
         assert (again.kept, again.quarantined, again.read) == (0, 0, 5_906)
         assert again.balanced
 
@@ -107,7 +110,7 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     ingest_all = Ingest(IngestTables.create(folder))
 
     def add(number: int) -> IngestReport:
-        stage = partial(staged_lines, lines_of_messages(messages), ingest_all.tables, IngestOptions())  # fmt: skip
+        stage = partial(staged_lines, lines_of_messages(messages), ingest_all.tables, IngestOptions())
         return ingest_all.add(stage, Batch("stream q", number))
 
     first, again, later = add(0), add(0), add(1)
@@ -123,10 +126,10 @@ def test_tables_of_an_earlier_release(spark: "SparkSession", tmp_path: Path) -> 
     later = [text.replace(b"[2026-11", b"[2026-12") for text in captured()[:400]]
     (tmp_path / "c.log").write_bytes(b"\n".join(later))
     rows = [(bytearray(text), "t", 1, number) for number, text in enumerate(later)]
-    messages = spark.createDataFrame(rows, "value binary, topic string, partition int, offset bigint")  # fmt: skip
+    messages = spark.createDataFrame(rows, "value binary, topic string, partition int, offset bigint")
 
     def streamed(tables: IngestTables) -> None:
-        stage = partial(staged_lines, lines_of_messages(messages), tables, IngestOptions())  # fmt: skip
+        stage = partial(staged_lines, lines_of_messages(messages), tables, IngestOptions())
         Ingest(tables).add(stage, Batch("stream q", 0))
 
     ways: list[Callable[[str], object]] = [
@@ -143,7 +146,7 @@ def test_tables_of_an_earlier_release(spark: "SparkSession", tmp_path: Path) -> 
         found.append(table.drop_columns(["file", "line", "position"]))
     assert found[0] == found[1] == found[2]
     lacked = ["traffic", "queue_time_ms", "remote_time_ms", "response_queue_time_ms"]
-    known = {(row["completed"] >= LATER_MS, row["queue_time_ms"] is not None) for row in found[0].to_pylist()}  # fmt: skip
+    known = {(row["completed"] >= LATER_MS, row["queue_time_ms"] is not None) for row in found[0].to_pylist()}
     assert known == {(False, False), (True, True)}
     assert all(found[0][name].null_count < len(found[0]) for name in lacked)
 
@@ -183,13 +186,13 @@ def test_errors_of_workers(
     log.write_bytes(line() + b"\njunk\n")
     ingest_logs([str(log)], str(usage), IngestOptions(), engine=Engine.LOCAL)
     harm(usage)
-    near, later = line(header={"correlationId": 8}), line(time="2026-11-25 08:00:00,000")  # fmt: skip
+    near, later = line(header={"correlationId": 8}), line(time="2026-11-25 08:00:00,000")
     log.write_bytes(b"\n".join([near, later, b"other junk"]))
-    lines = [(bytearray(text), "t", 0, number) for number, text in enumerate(log.read_bytes().splitlines())]  # fmt: skip
-    messages = spark.createDataFrame(lines, "value binary, topic string, partition int, offset bigint")  # fmt: skip
+    lines = [(bytearray(text), "t", 0, number) for number, text in enumerate(log.read_bytes().splitlines())]
+    messages = spark.createDataFrame(lines, "value binary, topic string, partition int, offset bigint")
     messages.write.parquet(str(more))
     arriving = spark.readStream.schema(messages.schema).parquet(str(more))
-    monkeypatch.setattr(by_spark, "lines_of_topic", lambda *_: by_spark.lines_of_messages(arriving))  # fmt: skip
+    monkeypatch.setattr(by_spark, "lines_of_topic", lambda *_: by_spark.lines_of_messages(arriving))
     raised = []
     for way in (
         partial(ingest_logs, [str(log)], engine=Engine.LOCAL),

@@ -22,9 +22,7 @@ pytestmark = pytest.mark.real
 CLIENTS = [f"app{number}" for number in range(3)]
 
 
-def test_requests_of_one_millisecond_stay_in_their_order(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
+def test_requests_of_one_millisecond_stay_in_their_order(spark: "SparkSession", tmp_path: Path) -> None:
     """A token bucket checks a mutation before it is charged, so that the one that comes last in a burst needs no room for itself."""
     table = History.create(str(tmp_path), buckets=4).detail
     random = np.random.default_rng(7)
@@ -50,9 +48,9 @@ def test_requests_of_one_millisecond_stay_in_their_order(
     place = whole.column_names.index("position")
     negated = pc.negate(whole.column("position"))
     backwards = whole.set_column(place, "position", negated)
-    assert {
-        need.steps for need in needs(backwards, policy, ClusterWindows())
-    }.isdisjoint(need.steps for need in here.values())
+    assert {need.steps for need in needs(backwards, policy, ClusterWindows())}.isdisjoint(
+        need.steps for need in here.values()
+    )
     found = needs_of_clients(SparkRun(spark), table, policy, ClusterWindows())
     assert {need.entity: need for need in found} == here
     assert len(found) == len(CLIENTS)

@@ -96,9 +96,7 @@ def test_jobs_have_names(spark: "SparkSession", tmp_path: Path) -> None:
     run = SparkRun(spark, "replay of buckets")
     list(run(partial(_rows_of, table), buckets))
     count = len(buckets)
-    assert _jobs(spark, before) == [
-        (f"quotascope: replay of buckets 1 to {count}", count)
-    ]
+    assert _jobs(spark, before) == [(f"quotascope: replay of buckets 1 to {count}", count)]
     with pytest.raises(SparkFailed):
         list(run(partial(_fails_after_writing, table), [0, 1]))
     spark.range(1).rdd.count()

@@ -83,7 +83,7 @@ def killed(folder: Path, name: str, *arguments: Any) -> None:
     """Start the stream, and kill its driver, Python and JVM, where it waits."""
     waiting = folder / "waiting"
     waiting.unlink(missing_ok=True)
-    with spark_process(folder / f"before-{name.replace(' ', '-')}", version=CONNECTOR, conf=CONF) as driver:  # fmt: skip
+    with spark_process(folder / f"before-{name.replace(' ', '-')}", version=CONNECTOR, conf=CONF) as driver:
         (jvm,) = _children(driver.pid)
         job = f"{stream_jobs.__name__}:run"
         driver.send([job, [*arguments, str(folder), name], {}])
@@ -116,10 +116,8 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     assert len(requests) == len(set(requests["identity"].to_pylist()))
     log = tmp_path / "same.log"
     log.write_bytes(b"\n".join(MESSAGES))
-    ingest_logs(
-        [str(log)], str(tmp_path / "here"), IngestOptions(), engine=Engine.LOCAL
-    )
-    assert _told(requests) == _told(IngestTables.create(str(tmp_path / "here")).requests.read())  # fmt: skip
+    ingest_logs([str(log)], str(tmp_path / "here"), IngestOptions(), engine=Engine.LOCAL)
+    assert _told(requests) == _told(IngestTables.create(str(tmp_path / "here")).requests.read())
     assert Counter(quarantine["text"].to_pylist()) == Counter(NONSENSE)
     batches = [line for line in printed if line.startswith("batch ")]
     assert [line.split(":")[0] for line in batches] == ["batch 1", "batch 2"]
@@ -139,13 +137,13 @@ def _assert_shadow_is_whatif(folder: Path) -> None:
     whole = replay(requests, candidates, settings=ReplaySettings(per_broker=True))
     streamed = summed([results_since(rows, brokers=True)])
     assert streamed == summed([whole])
-    assert {key[-1] for key, each in streamed.items() if each[2]} >= {"produce", "fetch", "request"}  # fmt: skip
+    assert {key[-1] for key, each in streamed.items() if each[2]} >= {"produce", "fetch", "request"}
 
 
 def _what_if(folder: Path) -> ReplaySummary:
     """The answer under quotas that throttle somebody of each kind."""
-    limits = {"producer_byte_rate": 5_000.0, "consumer_byte_rate": 5_000.0, "request_percentage": 0.1}  # fmt: skip
-    tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT, None): limits}))]  # fmt: skip
+    limits = {"producer_byte_rate": 5_000.0, "consumer_byte_rate": 5_000.0, "request_percentage": 0.1}
+    tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT, None): limits}))]
     return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).summary
 
 

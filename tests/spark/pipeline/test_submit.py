@@ -28,7 +28,7 @@ from quotascope.quotas.candidates import Candidate
 
 pytestmark = pytest.mark.real
 
-CAPTURE: Final = Path(__file__).parents[2] / "pipeline" / "captures" / "kafka-4.3.1-request.log.gz"  # fmt: skip
+CAPTURE: Final = Path(__file__).parents[2] / "pipeline" / "captures" / "kafka-4.3.1-request.log.gz"
 HOSTILE: Final = "a/../../b\n\u202e'\"<x>"
 ROWS: Final = [
     *(produced(at, 20_000, user=user) for user in ("alice", "bob", HOSTILE) for at in range(0, 20_000, 500)),
@@ -38,31 +38,27 @@ ROWS: Final = [
 
 
 @pytest.mark.parametrize("shape", [RuleShape.USER, RuleShape.CLIENT])
-def test_spark_recommends_the_same(
-    shape: RuleShape, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_path: Path) -> None:
     """Whatever engine does the work, also where users share a client-id."""
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
     policy = Policy(share=0.05, shape=shape, short_log=True)
     now = QuotaSet({QuotaEntity(None, "app1"): {"producer_byte_rate": 30_000.0}})
-    here, there = (advise(folder, policy, now=now, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))  # fmt: skip
+    here, there = (advise(folder, policy, now=now, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))
     assert here.recommended
     assert there == here
 
 
 @pytest.mark.parametrize("entity", [QuotaEntity("bob"), QuotaEntity(None, DEFAULT)])
-def test_spark_replays_the_same(
-    entity: QuotaEntity, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_spark_replays_the_same(entity: QuotaEntity, spark: SparkSession, tmp_path: Path) -> None:
     """The same results, and so the same page; Spark's tasks are reported to the last one."""
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
-    tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]  # fmt: skip
+    tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]
     reports: list[tuple[int, int]] = []
     for mode in Mode:
         here = what_if(folder, tried, mode, engine=Engine.LOCAL)
-        there = what_if(folder, tried, mode, engine=Engine.SPARK, progress=lambda *done: reports.append(done))  # fmt: skip
+        there = what_if(folder, tried, mode, engine=Engine.SPARK, progress=lambda *done: reports.append(done))
         assert reports[-1][0] == reports[-1][1] > 0
         assert here.summary.candidates[0].hit
         assert there.summary == here.summary
@@ -71,7 +67,9 @@ def test_spark_replays_the_same(
 def submit(master: str, folder: Path, *arguments: str) -> str:
     """What a command prints that spark-submit runs."""
     bin_ = Path(sys.executable).parent
-    script = subprocess.run([bin_ / "quotascope", "spark", "submit-script"], check=True, capture_output=True, text=True).stdout.strip()  # fmt: skip
+    script = subprocess.run(
+        [bin_ / "quotascope", "spark", "submit-script"], check=True, capture_output=True, text=True
+    ).stdout.strip()
     confs = [f"--conf={key}={value}" for key, value in QUIET.items()]
     command: list[str | Path] = [
         bin_ / "spark-submit",
@@ -81,7 +79,9 @@ def submit(master: str, folder: Path, *arguments: str) -> str:
         script,
         *arguments,
     ]
-    done = subprocess.run(command, cwd=folder, env=variables(RUNNING, folder), capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        command, cwd=folder, env=variables(RUNNING, folder), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-4_000:]
     return str(done.stdout)
 
@@ -91,7 +91,9 @@ def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     assert spark.version
     usage, options = f"{tmp_path}/usage", IngestOptions(broker="1")
     reports: list[tuple[int, int]] = []
-    report = ingest_logs([str(CAPTURE)], usage, options, engine=Engine.SPARK, progress=lambda *done: reports.append(done))  # fmt: skip
+    report = ingest_logs(
+        [str(CAPTURE)], usage, options, engine=Engine.SPARK, progress=lambda *done: reports.append(done)
+    )
     assert (report.read, report.kept) == (5_403, 5_395)
     assert reports[-1][0] == reports[-1][1] > 0
     told = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json")

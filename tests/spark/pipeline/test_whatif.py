@@ -53,9 +53,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Table:
         pytest.param(Mode.CLOSED_LOOP, [*CROWD, SHARED], id="closed loop, shuffled"),
     ],
 )
-def test_table(
-    spark: "SparkSession", stored: Table, mode: Mode, candidates: list[Any]
-) -> None:
+def test_table(spark: "SparkSession", stored: Table, mode: Mode, candidates: list[Any]) -> None:
     """Workers read the files of their buckets; where users share a limit, rows are brought together first."""
     found = replayed(stored, candidates, mode, SparkRun(spark))
     assert found.schema == RESULTS
@@ -72,14 +70,12 @@ def test_frame(spark: "SparkSession", stored: Table) -> None:
     assert sorted_rows(rows) == sorted_rows(whole)
 
 
-def test_frame_with_rows_of_an_earlier_release(
-    spark: "SparkSession", stored: Table
-) -> None:
+def test_frame_with_rows_of_an_earlier_release(spark: "SparkSession", stored: Table) -> None:
     """Their thread times are under another name."""
     frame = rows_of(stored, spark)
-    for name, former in (("thread_time_ms", "request_ms"), ("network_time_ms", "network_ms")):  # fmt: skip
+    for name, former in (("thread_time_ms", "request_ms"), ("network_time_ms", "network_ms")):
         for column, rest in ((former, 0), (name, 1)):
-            frame = frame.withColumn(column, sql.expr(f"if(timestamp % 2 = {rest}, {name}, NULL)"))  # fmt: skip
+            frame = frame.withColumn(column, sql.expr(f"if(timestamp % 2 = {rest}, {name}, NULL)"))
     found = replay_frame(frame, CROWD).collect()
     rows = pa.Table.from_pylist([row.asDict() for row in found], RESULTS)
     assert sorted_rows(rows) == sorted_rows(replay(stored.read(), CROWD))
@@ -92,9 +88,7 @@ def test_position(spark: "SparkSession") -> None:
     tried = [candidate({QuotaEntity("alice", None): {"controller_mutation_rate": 2.0}})]
 
     def refused(positions: list[int]) -> int:
-        placed = rows.set_column(
-            rows.column_names.index("position"), "position", pa.array(positions)
-        )
+        placed = rows.set_column(rows.column_names.index("position"), "position", pa.array(positions))
         listed = [tuple(row.values()) for row in placed.to_pylist()]
         frame = spark.createDataFrame(listed, ddl(rows.schema))
         (found,) = replay_frame(frame.repartition(3), tried).collect()
@@ -117,9 +111,7 @@ def test_position(spark: "SparkSession") -> None:
         ({"position": "user"}, "position is string, not bigint;"),
     ],
 )
-def test_other_frames(
-    spark: "SparkSession", stored: Table, change: dict[str, str], said: str
-) -> None:
+def test_other_frames(spark: "SparkSession", stored: Table, change: dict[str, str], said: str) -> None:
     """A frame without what a replay needs is refused before anything runs: a time of Spark's would silently become seconds."""
     frame = rows_of(stored, spark).drop(change.pop("drop", ""))
     for name, made in change.items():
@@ -131,9 +123,7 @@ def test_other_frames(
 @pytest.mark.parametrize("candidates", [CROWD, [SHARED]])
 def test_nulls(spark: "SparkSession", stored: Table, candidates: list[Any]) -> None:
     """A row without a user is an error, never left out: no quota can be found for it."""
-    frame = rows_of(stored, spark).withColumn(
-        "user", sql.expr("nullif(user, 'user 1')")
-    )
+    frame = rows_of(stored, spark).withColumn("user", sql.expr("nullif(user, 'user 1')"))
     with pytest.raises(PipelineError, match=r"column user is null in \d+ of"):
         collected(replay_frame(frame, candidates))
 
@@ -148,9 +138,7 @@ def _needed(table: Table, spark: "SparkSession") -> object:
 
 
 @pytest.mark.parametrize("work", [_replayed, _needed])
-def test_damage_where_users_share_a_limit(
-    spark: "SparkSession", tmp_path: Path, work: Any
-) -> None:
+def test_damage_where_users_share_a_limit(spark: "SparkSession", tmp_path: Path, work: Any) -> None:
     """Rows are shuffled between workers then, and the error of the one that cannot read them arrives as it was raised."""
     table = History.create(str(tmp_path), 2).detail
     table.append("rows", crowd(users=3, rows=20))

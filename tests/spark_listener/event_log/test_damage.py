@@ -34,9 +34,7 @@ def test_codec_that_nothing_reads(tmp_path: Path, suffix: str, open_log: Open) -
         open_log(path)
 
 
-def test_zstd_without_its_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open
-) -> None:
+def test_zstd_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open) -> None:
     """It is said what to install."""
     monkeypatch.setitem(sys.modules, "zstandard", None)
     path = add(tmp_path / "app-1.zstd", b"")
@@ -52,9 +50,7 @@ def test_damaged_header(tmp_path: Path, open_log: Open) -> None:
         Followed(open_log(path)).read()
 
 
-def test_damaged_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open
-) -> None:
+def test_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open) -> None:
     """One bit in the middle is enough; what was read before it stays known."""
     monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)
     damaged = bytearray(_checked(failures(2_000)))
@@ -71,9 +67,7 @@ def _checked(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(data)
 
 
-def test_zstd_is_decompressed_piece_by_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zstd_is_decompressed_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes may stand for more than the memory holds."""
     monkeypatch.setattr(files, "_ZSTD_AT_ONCE", 64)
     data = zstandard.compress(bytes(20_000_000))
@@ -107,9 +101,7 @@ def test_lines_that_are_no_events(tmp_path: Path, open_log: Open) -> None:
     assert snapshot.lost_events == 6
 
 
-@pytest.mark.parametrize(
-    "line", ["{}", '{"a":1}', '{"Event":1}', '{"Event":"login"}', "[1]", '"x"', "{", ""]
-)
+@pytest.mark.parametrize("line", ["{}", '{"a":1}', '{"Event":1}', '{"Event":"login"}', "[1]", '"x"', "{", ""])
 def test_file_of_something_else(tmp_path: Path, line: str, open_log: Open) -> None:
     """JSON lines that are no events of Spark's are no event log either."""
     path = add(tmp_path / "a", f"{line}\n".encode() * 3)
@@ -126,9 +118,7 @@ def test_event_of_an_extension_may_come_first(tmp_path: Path, open_log: Open) ->
 @pytest.fixture(name="endless")
 def _endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log with a line that is too long to be read, and a good one on either side."""
-    monkeypatch.setattr(
-        "quotascope.spark_listener.event_log.log._LONGEST_LINE", 1_000_000
-    )
+    monkeypatch.setattr("quotascope.spark_listener.event_log.log._LONGEST_LINE", 1_000_000)
     path = add(tmp_path / "a", written([START]) + b"{" + b" " * 3_000_000 + b"\n")
     return add(path, failures(1))
 
@@ -141,12 +131,8 @@ def test_endless_line(endless: Path, open_log: Open) -> None:
     assert followed.log.position.offset == endless.stat().st_size
 
 
-@pytest.mark.parametrize(
-    ("cut", "lost"), [(None, [1, 0]), (2_000_000, [0, 1])], ids=["after", "within"]
-)
-def test_endless_line_is_lost_once(
-    endless: Path, open_log: Open, cut: int | None, lost: list[int]
-) -> None:
+@pytest.mark.parametrize(("cut", "lost"), [(None, [1, 0]), (2_000_000, [0, 1])], ids=["after", "within"])
+def test_endless_line_is_lost_once(endless: Path, open_log: Open, cut: int | None, lost: list[int]) -> None:
     """Whether reading goes on later after the line, or within it."""
     whole = endless.read_bytes()
     endless.write_bytes(whole[:cut])

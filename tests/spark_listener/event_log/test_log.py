@@ -179,9 +179,7 @@ def test_log_moves_while_it_is_read(tmp_path: Path, open_log: Open) -> None:
         log.feed(Job("a"))
 
 
-@pytest.mark.parametrize(
-    ("successes", "read"), [(False, [2, 3, 4, 5]), (True, [1, 2, 3, 4, 5])]
-)
+@pytest.mark.parametrize(("successes", "read"), [(False, [2, 3, 4, 5]), (True, [1, 2, 3, 4, 5])])
 def test_first_attempts_are_not_parsed(
     tmp_path: Path,
     successes: bool,  # noqa: FBT001 - a case

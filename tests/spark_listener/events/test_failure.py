@@ -25,9 +25,7 @@ CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded
     "handled_quota": [FailureCause.KAFKA_QUOTA],
     "confluent_timeout": [FailureCause.KAFKA_TIMEOUT],
     "kafka_python_timeout": [FailureCause.KAFKA_TIMEOUT],
-    "confluent_throttled": [
-        FailureCause.KAFKA_TIMEOUT
-    ],  # that it was throttled its note says
+    "confluent_throttled": [FailureCause.KAFKA_TIMEOUT],  # that it was throttled its note says
     "kafka_python_throttled": [FailureCause.KAFKA_TIMEOUT],
     "confluent_other": [FailureCause.KAFKA_OTHER],
     "quoted_source": [FailureCause.OTHER],
@@ -59,9 +57,7 @@ def test_three_versions_are_recorded() -> None:
 def test_causes_of_real_failures(version: str, case: str) -> None:
     """Three versions of Spark tell of the same failures, each in its own words."""
     reasons = [
-        event["Task End Reason"]
-        for event in recorded(version, case)
-        if event["Event"] == "SparkListenerTaskEnd"
+        event["Task End Reason"] for event in recorded(version, case) if event["Event"] == "SparkListenerTaskEnd"
     ]
     failures = [failure for failure in map(classify, reasons) if failure is not None]
     assert sorted(failure.cause for failure in failures) == sorted(CASES[case])
@@ -111,14 +107,12 @@ def _failure(reason: dict[str, object]) -> Failure:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("prefix", ["Caused by: ", "\tSuppressed: ", "\tCaused by: "])
-def test_cause_within_a_stack_trace(
-    raised: str, cause: FailureCause, prefix: str
-) -> None:
+def test_cause_within_a_stack_trace(raised: str, cause: FailureCause, prefix: str) -> None:
     """Causes and suppressed exceptions count; Spark's own is but the outermost."""
     trace = f"org.apache.spark.SparkException: Job aborted.\n\tat a.B.c(B.java:1)\n{prefix}{raised}\n\tat d.E.f(E.java:2)\n\t... 5 more\n"
     failure = _failure(java_failure(trace))
     assert failure.cause is cause
-    assert failure.chain == ("org.apache.spark.SparkException", raised.partition(": ")[0])  # fmt: skip
+    assert failure.chain == ("org.apache.spark.SparkException", raised.partition(": ")[0])
 
 
 TIMED_OUT = "org.apache.kafka.common.errors.TimeoutException"
@@ -143,9 +137,7 @@ AGAIN = ("", "During …", "", "Traceback (most recent call last):", "  File")
             FailureCause.KAFKA_QUOTA, ("a.B", PYTHON, "cimpl.KafkaException", "ValueError"), id="Python's within a failed write"),
     ],
 )  # fmt: skip
-def test_exceptions_of_a_stack_trace(
-    trace: str, cause: FailureCause, chain: tuple[str, ...]
-) -> None:
+def test_exceptions_of_a_stack_trace(trace: str, cause: FailureCause, chain: tuple[str, ...]) -> None:
     """A line is an exception where the frames of another one have just ended, or where it says that it is a cause."""
     failure = _failure(java_failure(trace))
     assert (failure.cause, failure.chain) == (cause, chain)

@@ -111,9 +111,7 @@ def test_streaming_query_as_recorded(version: str) -> None:
     query = starts[0].query
     assert query
     assert {each.query for each in records if isinstance(each, JobStarted)} == {query}
-    assert {each.query for each in records if isinstance(each, StageSubmitted)} == {
-        query
-    }
+    assert {each.query for each in records if isinstance(each, StageSubmitted)} == {query}
     ends = [each.failed for each in records if isinstance(each, QueryTerminated)]
     assert ends == [False, True, False]
     batches = [each for each in records if isinstance(each, QueryProgressed)]
@@ -162,9 +160,7 @@ def test_partition_of_an_old_event(unknown: int | None) -> None:
         (None, False),
     ],
 )
-def test_executor_that_is_no_longer_needed(
-    reason: str | None, *, planned: bool
-) -> None:
+def test_executor_that_is_no_longer_needed(reason: str | None, *, planned: bool) -> None:
     """What the driver takes away is not lost."""
     record = parse(
         {
@@ -233,9 +229,7 @@ def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> 
         ([], None),
     ],
 )  # fmt: skip
-def test_offsets_of_kafka_sources(
-    sources: list[Any], offsets: tuple[int, int] | None
-) -> None:
+def test_offsets_of_kafka_sources(sources: list[Any], offsets: tuple[int, int] | None) -> None:
     """Sums over partitions, from JSON in a text as in events or as it is; unknown as soon as one source lacks a part."""
     record = parse(query_progressed(*sources))
     assert isinstance(record, QueryProgressed)
@@ -267,10 +261,7 @@ JSON = st.recursive(
     | st.integers()
     | st.floats()
     | st.text(st.characters(codec=None, exclude_categories=()), max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
 

@@ -32,8 +32,7 @@ def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
     admin = Client("alice", "topics", "admin")
     return JobSnapshot(
         app=app,
-        failures=dict.fromkeys(FailureCause, 0)
-        | {FailureCause.KAFKA_QUOTA: 3, FailureCause.OTHER: 1},
+        failures=dict.fromkeys(FailureCause, 0) | {FailureCause.KAFKA_QUOTA: 3, FailureCause.OTHER: 1},
         retries=dict.fromkeys(FailureCause, 0) | {FailureCause.KAFKA_QUOTA: 2},
         stage_retries=1,
         executors_lost=1,
@@ -92,9 +91,7 @@ def scraped(*jobs: JobSnapshot, cluster: str | None = None) -> dict[Key, float]:
     return found
 
 
-def reported(
-    properties: dict[str, str], snapshots: Snapshots, app_id: str = "app-1"
-) -> Reporting:
+def reported(properties: dict[str, str], snapshots: Snapshots, app_id: str = "app-1") -> Reporting:
     """Report jobs under these properties of Spark."""
     settings, problems = resolve(properties, {})
     assert problems == ()

@@ -147,9 +147,7 @@ TASKS = {
         (("streaming", "event_log"), True, set()),
     ],
 )
-def test_what_no_source_sees_is_not_zero(
-    sources: tuple[str, ...], *, reports: bool, hidden: set[str]
-) -> None:
+def test_what_no_source_sees_is_not_zero(sources: tuple[str, ...], *, reports: bool, hidden: set[str]) -> None:
     """Failures of tasks that no source can see have no series, nor do missing reports where no client reports; also after the end."""
     watched = Job("app")
     for source in sources:
@@ -164,9 +162,7 @@ def test_what_no_source_sees_is_not_zero(
 def test_a_registry_knows_them_before_there_is_a_job() -> None:
     """Another collector cannot take their names."""
     described = {metric.name for metric in JobCollector(list).describe()}
-    assert described == {
-        family.name.removesuffix("_total") for family in job_families()
-    }
+    assert described == {family.name.removesuffix("_total") for family in job_families()}
 
 
 def test_the_cluster_is_a_label_of_every_series() -> None:

@@ -10,9 +10,7 @@ from quotascope.spark_listener.exposition.discovery import (
 )
 
 
-def entry(
-    folder: Path, app_id: str = "app-1", name: str = "{app_id}.json"
-) -> DriverEntry:
+def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json") -> DriverEntry:
     """The entry of a driver."""
     return DriverEntry(str(folder / "spark" / name), app="nightly", app_id=app_id)
 
@@ -30,16 +28,12 @@ def test_the_file_is_as_prometheus_reads_it(tmp_path: Path) -> None:
     (file,) = (tmp_path / "spark").iterdir()
     assert file.name == "app-1.json"
     labels = {"app_id": "app-1", "__meta_quotascope_spark_app": "nightly"}
-    assert json.loads(file.read_text()) == [
-        {"targets": ["driver-1:4567"], "labels": labels}
-    ]
+    assert json.loads(file.read_text()) == [{"targets": ["driver-1:4567"], "labels": labels}]
 
 
 def test_names_that_are_no_file_names(tmp_path: Path) -> None:
     """An id cannot lead out of the folder, and a name holds what it likes."""
-    ours = DriverEntry(
-        str(tmp_path / "{app_id}.json"), app=HOSTILE, app_id="../../etc/x\n"
-    )
+    ours = DriverEntry(str(tmp_path / "{app_id}.json"), app=HOSTILE, app_id="../../etc/x\n")
     ours.write("driver-1:4567")
     (file,) = tmp_path.iterdir()
     assert file == ours.path

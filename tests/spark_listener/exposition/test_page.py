@@ -63,10 +63,14 @@ def scrapes(page: DriverPage, drip: Callable[[], None]) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("request_", ["", "GET /metrics HTTP/1.1\r\nX: ", "GET /metrics HTTP/1.1\r\n\r\n"], ids=["silent", "dripping", "not reading"])  # fmt: skip
+@pytest.mark.parametrize(
+    "request_",
+    ["", "GET /metrics HTTP/1.1\r\nX: ", "GET /metrics HTTP/1.1\r\n\r\n"],
+    ids=["silent", "dripping", "not reading"],
+)
 def test_slow_clients_do_not_keep_scrapes_out(request_: str) -> None:
     """Clients that say nothing, that send a byte now and then, or that take no answer, twice as many as there are places."""
-    clients = [ClientTotals(Client("u" * 20_000, str(number), "read")) for number in range(100)]  # fmt: skip
+    clients = [ClientTotals(Client("u" * 20_000, str(number), "read")) for number in range(100)]
     large = replace(job(), throttles=tuple(("", each) for each in clients))
     slow = DriverPage(JobCollector(lambda: [large]), "127.0.0.1", 0)
     connections = opened(slow, 32)
@@ -86,9 +90,7 @@ def test_slow_clients_do_not_keep_scrapes_out(request_: str) -> None:
         slow.close()
 
 
-def test_a_client_that_takes_too_long_is_ended(
-    page: DriverPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_takes_too_long_is_ended(page: DriverPage, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many bytes it sends, though nobody needs its place."""
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
     (connection,) = opened(page, 1)

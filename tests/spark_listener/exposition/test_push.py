@@ -77,7 +77,7 @@ def test_it_holds_what_a_scrape_shows(receiver: Receiver, protocol: str) -> None
 def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
     """What happened after the first push comes with the last one; without a cluster, there is no label of that name."""
     numbers = iter([job(), job("renamed")])
-    sent = push(lambda: [next(numbers)], endpoint=receiver.url, protocol=protocol, cluster="")  # fmt: skip
+    sent = push(lambda: [next(numbers)], endpoint=receiver.url, protocol=protocol, cluster="")
     eventually(lambda: came(receiver, 1))
     sent.close()
     assert pushed(receiver.requests[-1:]) == scraped(job("renamed"))
@@ -116,9 +116,7 @@ def test_a_url_without_a_path_is_completed(endpoint: str, url: str) -> None:
     assert _with_path(endpoint) == url
 
 
-def test_the_environment_says_where(
-    receiver: Receiver, protocol: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_says_where(receiver: Receiver, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Endpoint, headers, protocol and interval of OpenTelemetry's variables are used where they are not set otherwise."""
     base = receiver.url.removesuffix("/v1/metrics")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", base)
@@ -138,7 +136,7 @@ def test_a_refusal_is_one_line_without_secrets(
     caplog.set_level(logging.INFO)
     receiver.status, receiver.code = 401, grpc.StatusCode.UNAUTHENTICATED
     url = receiver.url if protocol == "grpc" else f"{receiver.url}?key=geheim"
-    sent = push(lambda: [job()], endpoint=url, protocol=protocol, interval=0.05, secret_headers="key=geheim")  # fmt: skip
+    sent = push(lambda: [job()], endpoint=url, protocol=protocol, interval=0.05, secret_headers="key=geheim")
     eventually(lambda: came(receiver, 5))
     receiver.status, receiver.code = 200, grpc.StatusCode.OK
     eventually(lambda: said(caplog, "again"))
@@ -158,7 +156,7 @@ def said(caplog: pytest.LogCaptureFixture, word: str) -> None:
 @pytest.mark.usefixtures("_brief_end")
 def test_nobody_there(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     """Neither attempts nor reasons show a key in the URL, and what is under way is given up at the end."""
-    sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/x?key=geheim", protocol=protocol, interval=0.05)  # fmt: skip
+    sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/x?key=geheim", protocol=protocol, interval=0.05)
     eventually(lambda: some_line(caplog))
     sent.close()
     assert "geheim" not in caplog.text
@@ -191,7 +189,7 @@ def ended(name: str) -> None:
 @pytest.mark.usefixtures("_brief_end")
 def test_others_may_use_the_same_exporters(caplog: pytest.LogCaptureFixture) -> None:
     """What the SDK logs for the job's own metrics stays."""
-    sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/", protocol="grpc", interval=0.05)  # fmt: skip
+    sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/", protocol="grpc", interval=0.05)
     for name in LOGGERS:
         logging.getLogger(name).error("of the job")
     sent.close()

@@ -25,9 +25,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-def test_prometheus_sees_the_same_behind_it(
-    collector: Collector, protocol: str
-) -> None:
+def test_prometheus_sees_the_same_behind_it(collector: Collector, protocol: str) -> None:
     """Names, labels and values are equal, series by series, whatever the names hold."""
     endpoint = collector.grpc if protocol == "grpc" else collector.http
     properties = {
@@ -59,9 +57,7 @@ def series(page: str) -> dict[Key, float]:
     return {
         (
             sample.name,
-            tuple(
-                sorted((k, v) for k, v in sample.labels.items() if v and k not in OWN)
-            ),
+            tuple(sorted((k, v) for k, v in sample.labels.items() if v and k not in OWN)),
         ): sample.value
         for family in text_string_to_metric_families(page)
         for sample in family.samples
@@ -81,8 +77,5 @@ def test_it_understands_the_driver(collector: Collector) -> None:
     assert throttled["unit"] == "s"
     assert throttled["sum"]["isMonotonic"] is True
     (whole, *_) = collector.requests()[0]["resourceMetrics"]
-    resource = {
-        pair["key"]: pair["value"]["stringValue"]
-        for pair in whole["resource"]["attributes"]
-    }
+    resource = {pair["key"]: pair["value"]["stringValue"] for pair in whole["resource"]["attributes"]}
     assert resource["service.instance.id"] == "app-1"

@@ -25,10 +25,7 @@ DRIVER = {"spark.driver.host": "127.0.0.1", "spark.app.name": "nightly"}
 
 def start(**properties: object) -> Reporting:
     """Report a job under the properties `spark.quotascope.*`; dots are written as two underscores."""
-    named = {
-        f"spark.quotascope.{name.replace('__', '.')}": str(text)
-        for name, text in properties.items()
-    }
+    named = {f"spark.quotascope.{name.replace('__', '.')}": str(text) for name, text in properties.items()}
     return reported({**DRIVER, **named}, lambda: [job()])
 
 
@@ -80,9 +77,7 @@ def test_mistakes_are_told_and_nothing_more(
     ("name", "value"),
     [("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"), ("OTEL_METRIC_EXPORT_INTERVAL", "soon"), ("OTEL_METRIC_EXPORT_INTERVAL", "0")],
 )  # fmt: skip
-def test_mistakes_of_the_environment(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mistakes_of_the_environment(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are reported by the name of the variable; without a push, it is not looked at."""
     monkeypatch.setenv(name, value)
     reporting = start(otlp__enabled="true")

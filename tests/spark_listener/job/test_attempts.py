@@ -91,7 +91,7 @@ def test_real_failures_and_retries(version: str, case: str, source: Any) -> None
 
 OTHER, LOST = FailureCause.OTHER, FailureCause.EXECUTOR_LOST
 CANCELLED = {"Reason": "TaskKilled", "Kill Reason": "Stage cancelled"}
-JOB_FAILED = {"Event": "SparkListenerJobEnd", "Job ID": 1, "Completion Time": 1, "Job Result": {"Result": "JobFailed"}}  # fmt: skip
+JOB_FAILED = {"Event": "SparkListenerJobEnd", "Job ID": 1, "Completion Time": 1, "Job Result": {"Result": "JobFailed"}}
 NEXT = (stage_completed(1, failed="lost"), stage_submitted(1, 1))
 """The stage fails, and its second attempt begins; there numbers of attempts begin at 0 again."""
 

@@ -21,9 +21,7 @@ RECORDED = Path(__file__).parent / "throttled_offsets.json"
 Batch = tuple[float, float, int | None, int] | tuple[float, float, int | None, int, int]
 
 
-def batch(
-    began: float, ended: float, read: int | None, newest: int, rows: int = 1
-) -> QueryProgressed:
+def batch(began: float, ended: float, read: int | None, newest: int, rows: int = 1) -> QueryProgressed:
     """A micro-batch; None for offsets that are not reported."""
     offsets = None if read is None else KafkaOffsets(read=read, newest=newest)
     return QueryProgressed(
@@ -49,12 +47,7 @@ def after(*batches: Batch) -> CatchUp | None:
 
 def steady(read: int, added: int, backlog: int, *, batches: int = 20) -> CatchUp | None:
     """After micro-batches of 5 s each that read and met so many offsets, with a backlog at the beginning."""
-    return after(
-        *(
-            (5 * n, 5 * n + 5, read * (n + 1), backlog + added * n)
-            for n in range(batches)
-        )
-    )
+    return after(*((5 * n, 5 * n + 5, read * (n + 1), backlog + added * n) for n in range(batches)))
 
 
 @pytest.mark.parametrize(
@@ -73,9 +66,7 @@ def test_time_to_catch_up(read: int, added: int, backlog: int, seconds: float) -
     found = steady(read, added, backlog)
     assert found is not None
     assert found.seconds == pytest.approx(seconds)
-    assert (found.read_per_second, found.added_per_second) == pytest.approx(
-        (read / 5, added / 5)
-    )
+    assert (found.read_per_second, found.added_per_second) == pytest.approx((read / 5, added / 5))
 
 
 @pytest.mark.parametrize("remaining", [120, 90, 60])
@@ -110,7 +101,7 @@ def test_unknown(batches: list[tuple[float, float, int | None, int]]) -> None:
 
 def test_burst_is_left_out() -> None:
     """A broker lets a quota window's worth through at once: the rates are of what comes after it."""
-    lasting = [(10.0 * n + 2, 10.0 * n + 12, 2_100 + 1_000 * n, 9_000) for n in range(4)]  # fmt: skip
+    lasting = [(10.0 * n + 2, 10.0 * n + 12, 2_100 + 1_000 * n, 9_000) for n in range(4)]
     found = after((0, 2, 1_100, 9_000), *lasting)
     assert found is not None
     assert found.read_per_second == pytest.approx(100)

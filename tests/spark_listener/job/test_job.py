@@ -249,9 +249,7 @@ def test_trigger_of_a_query() -> None:
         pytest.param(600, [(500, 2), (600, 2), (700, 2)], 600, id="Spark knows it"),
     ],
 )  # fmt: skip
-def test_trigger_is_measured(
-    known: float | None, reports: list[tuple[int, int]], expected: float | None
-) -> None:
+def test_trigger_is_measured(known: float | None, reports: list[tuple[int, int]], expected: float | None) -> None:
     """Under Spark Connect, where no client can ask for it: the time between triggers that a query waits for; of one run."""
     job = Job("app", trigger=lambda _: known)
     for began, took in reports:
@@ -375,9 +373,7 @@ def test_lost_executors() -> None:
     assert job.snapshot().executors_lost == 1
     job.handle(removed("3", NOW + 10))
     job.handle(removed("4", NOW + 19))
-    job.handle(
-        {"Event": "SparkListenerApplicationEnd", "Timestamp": int(NOW + 20) * 1_000}
-    )
+    job.handle({"Event": "SparkListenerApplicationEnd", "Timestamp": int(NOW + 20) * 1_000})
     job.handle(removed("5", NOW + 21))
     clock.now += 1_000
     assert job.snapshot().executors_lost == 2

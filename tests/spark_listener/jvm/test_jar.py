@@ -33,9 +33,7 @@ def test_missing_folder_is_reported(tmp_path: Path) -> None:
         write_jar(tmp_path / "no" / "plugin.jar")
 
 
-def test_missing_jar_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_jar_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of an installation that lost it."""
     monkeypatch.setattr(plugin, "JAR", tmp_path / "lost.jar")
     with pytest.raises(JarUnavailable, match="No such file"):

@@ -33,9 +33,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     def run(program: str, *arguments: object) -> str:
         command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path]
         command += [f"io.quotascope.spark.{program}", *map(str, arguments)]
-        done = subprocess.run(
-            command, check=True, capture_output=True, encoding="utf-8"
-        )
+        done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")
         return done.stdout
 
     return run
@@ -182,9 +180,7 @@ def test_queue_holds_what_is_worth_it(
     refused: int,
 ) -> None:
     """First starts and successes are only counted unless asked for, unwanted events not at all, and what finds no place is lost."""
-    *events, left_out, lost = java(
-        "Queued", capacity, json.dumps(successes)
-    ).splitlines()
+    *events, left_out, lost = java("Queued", capacity, json.dumps(successes)).splitlines()
     assert [_named(json.loads(event)) for event in events] == kept
     assert (int(left_out), int(lost)) == (skipped, refused)
 
@@ -251,13 +247,8 @@ def test_metrics_count_refusals_as_the_listener_does(ask: Ask, version: str) -> 
         if event.get("Task End Reason", {}).get("Reason") == "ExceptionFailure"
     ]
     caused = [
-        case
-        for case, reason in failures
-        if (found := classify(reason)) and found.cause is FailureCause.KAFKA_QUOTA
+        case for case, reason in failures if (found := classify(reason)) and found.cause is FailureCause.KAFKA_QUOTA
     ]
-    texts = [
-        f"{reason['Description']}\n{reason['Full Stack Trace']}"
-        for _, reason in failures
-    ]
+    texts = [f"{reason['Description']}\n{reason['Full Stack Trace']}" for _, reason in failures]
     assert len(set(caused)) > 4
     assert dict(ask("metrics", *texts))["kafkaQuotaFailures"] == len(caused)

@@ -53,7 +53,7 @@ def test_all_attempts_of_a_recorded_log_count(version: str) -> None:
     """For the critical path, those that succeeded at once matter as well."""
     path = log_of(version, "plain")
     events = map(json.loads, path.read_text().splitlines())
-    tasks = [each["Task Info"] for each in events if each["Event"] == "SparkListenerTaskEnd"]  # fmt: skip
+    tasks = [each["Task Info"] for each in events if each["Event"] == "SparkListenerTaskEnd"]
     took = sum(task["Finish Time"] - task["Launch Time"] for task in tasks) / 1_000
     stages = read_application(path).stages
     found = sum(stage.slots.other + stage.slots.noted for stage in stages)

@@ -77,10 +77,8 @@ _ATTEMPT = st.builds(
 )
 
 
-@given(st.lists(st.lists(_ATTEMPT, min_size=1, max_size=8), max_size=6), st.floats(0, 1))  # fmt: skip
-def test_never_more_than_the_wall_time_nor_the_sum(
-    stages: list[list[Attempt]], share: float
-) -> None:
+@given(st.lists(st.lists(_ATTEMPT, min_size=1, max_size=8), max_size=6), st.floats(0, 1))
+def test_never_more_than_the_wall_time_nor_the_sum(stages: list[list[Attempt]], share: float) -> None:
     """And never less than what one of the stages saves."""
     savings = [
         Saving(min(each[1] for each in stage), max(each[2] for each in stage), slots(*stage).saved(share))
@@ -88,12 +86,10 @@ def test_never_more_than_the_wall_time_nor_the_sum(
     ]  # fmt: skip
     found = critical_seconds(savings)
     throttled = sum(
-        (ended - began) * share if noted is None else noted
-        for stage in stages
-        for _, began, ended, noted in stage
+        (ended - began) * share if noted is None else noted for stage in stages for _, began, ended, noted in stage
     )
-    wall = critical_seconds(row._replace(saved=row.ended - row.began) for row in savings)  # fmt: skip
-    most = max((row.ended for row in savings), default=0.0) - min((row.began for row in savings), default=0.0)  # fmt: skip
+    wall = critical_seconds(row._replace(saved=row.ended - row.began) for row in savings)
+    most = max((row.ended for row in savings), default=0.0) - min((row.began for row in savings), default=0.0)
     for limit in (throttled, sum(row.saved for row in savings), wall, most):
         assert found <= limit + 1e-6
     for row in savings:
@@ -102,9 +98,7 @@ def test_never_more_than_the_wall_time_nor_the_sum(
 
 
 @given(st.lists(_ATTEMPT, max_size=30), st.floats(0, 1))
-def test_a_stage_that_is_over_saves_as_much(
-    attempts: list[Attempt], share: float
-) -> None:
+def test_a_stage_that_is_over_saves_as_much(attempts: list[Attempt], share: float) -> None:
     """What is forgotten at its end decides nothing."""
     closed, attempts = slots(*attempts), sorted(attempts, key=lambda each: each[2])
     chains: dict[str, list[list[Attempt]]] = {}

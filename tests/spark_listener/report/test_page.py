@@ -130,7 +130,7 @@ def test_programs_get_the_same_figures(tmp_path: Path) -> None:
         ["executor_lost", 1, 0],
     ]
     (query,) = told["queries"]
-    assert (query["max_offsets_behind"], query["avg_offsets_behind"]) == (9_000, 2_500.5)  # fmt: skip
+    assert (query["max_offsets_behind"], query["avg_offsets_behind"]) == (9_000, 2_500.5)
     assert query["phases"] == {"triggerExecution": 8}
     names = ("stage", "attempt", "throttled_seconds", "longest_seconds", "seconds")
     waits = [[each[name] for name in names] for each in told["longest_waits"]]
@@ -147,9 +147,7 @@ def test_bars_are_shares_of_the_longest_wait(tmp_path: Path) -> None:
     assert [*map(float, bars)] == [100, 37.5]
 
 
-def test_what_is_not_listed_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_listed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of four failed attempts two are listed; sums are of all, and where nothing is left out nothing is said."""
     said = "are counted but not listed one by one"
     path = log(tmp_path / "app-1")
@@ -171,10 +169,15 @@ def test_image_has_title_timeline_and_legend(tmp_path: Path, name: str) -> None:
     assert len([*chart.iter(f"{svg}rect")]) == page(application).count('rx="1"') + 2
     texts = [each.text or "" for each in drawn.findall(f"{svg}text")]
     assert texts[0].startswith("nightly")
-    assert texts[2].startswith(
-        "Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts"
-    )
-    assert texts[3:] == ["stage or batch", "failed stage", "kafka_quota", "kafka_timeout_throttled", "executor_lost", "throttle time, as noted"]  # fmt: skip
+    assert texts[2].startswith("Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts")
+    assert texts[3:] == [
+        "stage or batch",
+        "failed stage",
+        "kafka_quota",
+        "kafka_timeout_throttled",
+        "executor_lost",
+        "throttle time, as noted",
+    ]
     _, _, width, height = map(float, drawn.attrib["viewBox"].split())
     for rect in drawn.findall(f"{svg}rect"):
         assert float(rect.attrib["x"]) + 22 < width
@@ -189,9 +192,14 @@ def test_lanes(tmp_path: Path) -> None:
     """A stage has one, and a streaming query one for all of its stages; attempts that overlap are in rows of their own."""
     lanes, left_out = timeline(read_application(log(tmp_path / "app-1")))
     assert left_out == 0
-    assert [lane.label for lane in lanes] == ["stage 0: foreachPartition", "query clicks"]  # fmt: skip
-    assert [[(span.began, span.ended) for span in row] for row in lanes[0].rows] == [[(1, 20)], [(2, 9)], [(3, 5)], [(4, 6)]]  # fmt: skip
-    assert [[span.began for span in row] for row in lanes[1].rows] == [[22, 32, 42], [33]]  # fmt: skip
+    assert [lane.label for lane in lanes] == ["stage 0: foreachPartition", "query clicks"]
+    assert [[(span.began, span.ended) for span in row] for row in lanes[0].rows] == [
+        [(1, 20)],
+        [(2, 9)],
+        [(3, 5)],
+        [(4, 6)],
+    ]
+    assert [[span.began for span in row] for row in lanes[1].rows] == [[22, 32, 42], [33]]
 
 
 def test_throttle_time_of_an_attempt(tmp_path: Path) -> None:
@@ -213,12 +221,12 @@ def test_lanes_for_which_there_is_no_room(tmp_path: Path) -> None:
 
 def test_overlaps_are_in_rows_up_to_eight() -> None:
     """What ends before another begins shares its row; beyond eight, the last row takes the rest."""
-    spans = [Span(began=0, ended=10 + number, color="", title=str(number)) for number in range(11)]  # fmt: skip
+    spans = [Span(began=0, ended=10 + number, color="", title=str(number)) for number in range(11)]
     rows: list[list[Span]] = [[]]
     for span in (*spans, Span(began=12.5, ended=20, color="", title="after")):
         _place(rows, span)
     titles = [[span.title for span in row] for row in rows]
-    assert titles == [[], ["0", "after"], *([str(n)] for n in range(1, 7)), ["7", "8", "9", "10"]]  # fmt: skip
+    assert titles == [[], ["0", "after"], *([str(n)] for n in range(1, 7)), ["7", "8", "9", "10"]]
 
 
 def test_each_cause_has_its_color() -> None:

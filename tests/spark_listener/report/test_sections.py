@@ -41,9 +41,7 @@ SPARK = {"/opt/spark/jars/spark-core_2.13-4.2.0.jar": "System Classpath"}
 CLIENT = Client("alice", "billing", "write")
 
 
-def in_a_terminal(
-    application: Application, width: int = 200, *, colors: bool = False
-) -> str:
+def in_a_terminal(application: Application, width: int = 200, *, colors: bool = False) -> str:
     """As printed."""
     console = Console(file=io.StringIO(), width=width, force_terminal=colors)
     console.print(tables(application))
@@ -72,7 +70,10 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     text = Text.from_ansi(drawn(log(tmp_path / "app-1"))).plain
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[1] == "app-1, from 2023-11-14 22:13:20 UTC for 1 min"
-    assert lines[2] == "Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts, 1 retry, 0 stage retries, 0 lost executors"  # fmt: skip
+    assert (
+        lines[2]
+        == "Throttled at least 5.50 s (5.50 s on the critical path), 4 failed attempts, 1 retry, 0 stage retries, 0 lost executors"
+    )
     for row in (
         "alice billing write 4 s 4 2 s 1",
         "clicks alice clicks-reader read 1.50 s 4 0.75 s 1",
@@ -94,11 +95,7 @@ def test_long_tables_are_cut(tmp_path: Path) -> None:
     path = log(tmp_path / "app-1")
     lines = path.read_text().splitlines()
     stage = [line for line in lines if '"Stage ID":0' in line and "Finish" in line]
-    more = [
-        line.replace('"Stage ID":0', f'"Stage ID":{number}')
-        for number in range(50, 70)
-        for line in stage
-    ]
+    more = [line.replace('"Stage ID":0', f'"Stage ID":{number}') for number in range(50, 70) for line in stage]
     path.write_text("\n".join([*lines, *more]) + "\n")
     assert "and 7 more" in drawn(path)
 
@@ -141,7 +138,7 @@ def stream(rates: tuple[int, int] | None) -> Iterator[Event]:
         submitted, completed = stage(number + 1, 0, began, began + 5, "start", QUERY)
         yield submitted
         for task in range(2):
-            yield attempt("Success", began, began + 5, stage=number + 1, task=2 * number + task, partition=task)  # fmt: skip
+            yield attempt("Success", began, began + 5, stage=number + 1, task=2 * number + task, partition=task)
         yield completed
         batch = progress(number, began, "clicks")
         (source,) = batch["progress"]["sources"]
@@ -149,7 +146,7 @@ def stream(rates: tuple[int, int] | None) -> Iterator[Event]:
             read, added = rates
             source["description"] = "KafkaV2[Subscribe[clicks]]"
             source["endOffset"] = json.dumps({"clicks": {"0": read * (number + 1)}})
-            source["latestOffset"] = json.dumps({"clicks": {"0": 20_000 + added * number}})  # fmt: skip
+            source["latestOffset"] = json.dumps({"clicks": {"0": 20_000 + added * number}})
         batch["progress"]["durationMs"] = {"triggerExecution": 5_000}
         yield batch
 
@@ -185,7 +182,7 @@ def test_query_at_its_limit(
     application = read_application(path, left or None)
     (values,) = json.loads(document(application))["queries"]
     assert values["limited_by_quota"] is limited
-    assert (values["max_offsets_per_trigger_second"] is None) == (limited is not True or rates is None)  # fmt: skip
+    assert (values["max_offsets_per_trigger_second"] is None) == (limited is not True or rates is None)
     finite = "cannot" not in cells[4] and cells[4] != UNKNOWN
     assert values["can_catch_up"] == (None if rates is None else finite)
     assert (values["catch_up_seconds"] is not None) == finite
@@ -207,16 +204,14 @@ def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
     # of 205 s of tasks, so a fifth of everything: stage 0 ran beside the first of the query
     assert told["critical_path_throttled_seconds"] == pytest.approx(20)
     assert told["least_seconds_without_quota"] == pytest.approx(80)
-    sentence = "Without the quota the application would have taken 1 min 20 s or more, not 1 min 40 s."  # fmt: skip
+    sentence = "Without the quota the application would have taken 1 min 20 s or more, not 1 min 40 s."
     assert sentence in told["notes"]
     (query,) = told["queries"]
     assert query["critical_path_throttled_seconds"] == pytest.approx(20)
     partly = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}, 1))
     assert json.loads(document(partly))["least_seconds_without_quota"] is None
     assert "Without the quota" not in page(partly)
-    no_task = read_application(
-        quiet(tmp_path, environment({})), summary(tmp_path, SOME)
-    )
+    no_task = read_application(quiet(tmp_path, environment({})), summary(tmp_path, SOME))
     assert json.loads(document(no_task))["critical_path_throttled_seconds"] is None
     assert "critical path" not in page(no_task)
 
@@ -275,22 +270,16 @@ def test_throttle_time_of_a_job(
     form: Callable[[Application], str], given: Any, headline: str, seconds: float | None, tmp_path: Path
 ) -> None:  # fmt: skip
     """The headline says what is known, and why the rest is not; zero is what clients reported."""
-    found = read_application(
-        quiet(tmp_path), summary(tmp_path, *given) if given else None
-    )
+    found = read_application(quiet(tmp_path), summary(tmp_path, *given) if given else None)
     assert headline in form(found)
     told = json.loads(document(found))
     assert told["throttled_seconds"] == seconds
-    assert told["throttled_complete"] == (headline.endswith(" s,") and "least" not in headline)  # fmt: skip
+    assert told["throttled_complete"] == (headline.endswith(" s,") and "least" not in headline)
     assert ("No throttle time was reported." in form(found)) == (seconds == 0)
-    assert ("Which clients were throttled is unknown" in form(found)) == (
-        seconds is None
-    )
+    assert ("Which clients were throttled is unknown" in form(found)) == (seconds is None)
 
 
-def environment(
-    properties: Mapping[str, str], entries: Mapping[str, str] = SPARK
-) -> Event:
+def environment(properties: Mapping[str, str], entries: Mapping[str, str] = SPARK) -> Event:
     """What Spark logs of its properties and its class path."""
     return {
         "Event": "SparkListenerEnvironmentUpdate",
@@ -341,9 +330,7 @@ def test_clients_that_are_not_seen(
         ({"spark.quotascope.summaryFile": "/s/{app_id}.json"}, "(give --summary /s/app-1.json)"),
     ],
 )  # fmt: skip
-def test_log_without_throttle_times(
-    properties: dict[str, str], advice: str, tmp_path: Path
-) -> None:
+def test_log_without_throttle_times(properties: dict[str, str], advice: str, tmp_path: Path) -> None:
     """Why they are unknown, and where they are."""
     found = read_application(quiet(tmp_path, environment(properties)))
     for form in (in_a_terminal, page, image):
@@ -352,9 +339,7 @@ def test_log_without_throttle_times(
 
 
 @FORMS
-def test_stage_of_which_one_attempt_left_a_note(
-    form: Callable[[Application], str], tmp_path: Path
-) -> None:
+def test_stage_of_which_one_attempt_left_a_note(form: Callable[[Application], str], tmp_path: Path) -> None:
     """That its note has no throttle time does not make the other attempt's zero."""
     ids = note.AttemptKey(7, 0, 1)
     noted_none = attempt(noted("ValueError", CLIENT, 0, ids), 1, 2, stage=7, task=1)
@@ -369,9 +354,7 @@ def test_stage_of_which_one_attempt_left_a_note(
 
 
 @FORMS
-def test_failed_attempts_without_a_note(
-    form: Callable[[Application], str], tmp_path: Path
-) -> None:
+def test_failed_attempts_without_a_note(form: Callable[[Application], str], tmp_path: Path) -> None:
     """Of an executor that was lost it is unknown how long its attempts waited."""
     lost = ended({"Reason": "ExecutorLostFailure"}, stage=7)
     lost["Task Info"]["Launch Time"] = BEGAN * 1_000
@@ -385,9 +368,7 @@ def test_failed_attempts_without_a_note(
 
 
 @FORMS
-def test_retry_of_a_failure_that_the_log_lacks(
-    form: Callable[[Application], str], tmp_path: Path
-) -> None:
+def test_retry_of_a_failure_that_the_log_lacks(form: Callable[[Application], str], tmp_path: Path) -> None:
     """It has its row, without a failed attempt of that cause."""
     found = read_application(quiet(tmp_path, started(number=1, task=2)))
     assert "unknown" in form(found)
@@ -396,9 +377,7 @@ def test_retry_of_a_failure_that_the_log_lacks(
 
 
 @FORMS
-def test_query_whose_source_does_not_say(
-    form: Callable[[Application], str], tmp_path: Path
-) -> None:
+def test_query_whose_source_does_not_say(form: Callable[[Application], str], tmp_path: Path) -> None:
     """How long its last batch took and how far it is behind are unknown."""
     batch = progress(0, 1, "clicks")
     batch["progress"] |= {"durationMs": {}, "sources": []}

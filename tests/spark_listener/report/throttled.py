@@ -26,9 +26,7 @@ QUERY = "00000000-0000-0000-0000-000000000007"
 HOSTILE = "</title><script>alert(1)</script> \x1b[31m[red]\u202e $x$ \ud800\n\"'&"
 
 
-def stage(
-    number: int, attempt: int, begin: int, end: int, name: str, query: str = ""
-) -> tuple[Event, Event]:
+def stage(number: int, attempt: int, begin: int, end: int, name: str, query: str = "") -> tuple[Event, Event]:
     """Its submission and its completion."""
     info = {
         "Stage ID": number,

@@ -42,12 +42,8 @@ def _opened(
     return [each.name for each in opened], [each.source for each in unusable]
 
 
-@pytest.mark.parametrize(
-    ("log", "opened"), [(None, ["streaming"]), (LOG, ["streaming", "event_log"])]
-)
-def test_connect_has_queries_and_perhaps_a_log(
-    log: LogPlace | None, opened: list[str]
-) -> None:
+@pytest.mark.parametrize(("log", "opened"), [(None, ["streaming"]), (LOG, ["streaming", "event_log"])])
+def test_connect_has_queries_and_perhaps_a_log(log: LogPlace | None, opened: list[str]) -> None:
     """Nothing of that is a problem."""
     assert _opened(log=log) == (opened, [])
 
@@ -117,9 +113,7 @@ def test_successes_are_fetched_when_it_is_asked_for(
         session=SESSION,
         log=None,
         job=Job("app"),
-        settings=ListenerSettings(
-            source="pull", successes=successes, queue_capacity=123
-        ),
+        settings=ListenerSettings(source="pull", successes=successes, queue_capacity=123),
         report=lambda _: None,
     )
-    assert [(each["thin"], each["capacity"]) for each in given] == [(not successes, 123)]  # fmt: skip
+    assert [(each["thin"], each["capacity"]) for each in given] == [(not successes, 123)]

@@ -24,9 +24,7 @@ def _clock() -> float:
 def test_finished_log_is_read_to_its_end() -> None:
     """The source ends with it, and says how old the oldest of it was."""
     books = Remembered()
-    source = EventLogSource(
-        LogPlace(path=log_of(VERSION, "plain")), books, clock=_clock
-    )
+    source = EventLogSource(LogPlace(path=log_of(VERSION, "plain")), books, clock=_clock)
     assert source.collect() > 1_000_000_000
     assert source.ended
     assert books.kinds[-1] == "SparkListenerApplicationEnd"
@@ -91,9 +89,7 @@ def test_damaged_log_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("queries", [True, False])
-def test_queries_can_be_left_to_another_source(
-    tmp_path: Path, *, queries: bool
-) -> None:
+def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool) -> None:
     """What the streaming listener tells is not told twice."""
     lines = [
         f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null}}',
@@ -145,8 +141,6 @@ def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
         (None, {"spark.eventLog.dir": "/logs"}, None),
     ],
 )
-def test_place_is_set_or_found(
-    setting: str | None, properties: dict[str, str], place: LogPlace | None
-) -> None:
+def test_place_is_set_or_found(setting: str | None, properties: dict[str, str], place: LogPlace | None) -> None:
     """Only where Python can read: neither in HDFS nor in an object store."""
     assert log_place(setting, properties, "app-1") == place

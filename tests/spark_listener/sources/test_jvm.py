@@ -80,7 +80,7 @@ def test_a_bus_that_has_ended_is_not_waited_for(
 
 
 def _calling(monkeypatch: pytest.MonkeyPatch) -> tuple[CallbackSource, Remembered]:
-    monkeypatch.setattr("pyspark.java_gateway.ensure_callback_server_started", lambda _: None)  # fmt: skip
+    monkeypatch.setattr("pyspark.java_gateway.ensure_callback_server_started", lambda _: None)
     context, books = MagicMock(), Remembered()
     bus = context._jsc.sc.return_value.listenerBus.return_value
     bus.metrics().metricRegistry().counter.return_value.getCount.return_value = 0
@@ -92,7 +92,7 @@ def _calling(monkeypatch: pytest.MonkeyPatch) -> tuple[CallbackSource, Remembere
 
 
 def _event(kind: str, **values: Any) -> SimpleNamespace:
-    return SimpleNamespace(getClass=lambda: SimpleNamespace(getName=lambda: kind), **values)  # fmt: skip
+    return SimpleNamespace(getClass=lambda: SimpleNamespace(getName=lambda: kind), **values)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_only_first_starts_of_tasks_are_passed(
     """Of a task in the first attempt at its stage; a repetition of either counts as a retry."""
     source, books = _calling(monkeypatch)
     task = SimpleNamespace(attemptNumber=lambda: number)
-    event = _event(TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)  # fmt: skip
+    event = _event(TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)
     source._on_event(event)
-    assert (books.kinds, books.passed_events) == (([TASK_START], 0) if fetched else ([], 1))  # fmt: skip
+    assert (books.kinds, books.passed_events) == (([TASK_START], 0) if fetched else ([], 1))
 
 
 @pytest.mark.parametrize("successful", [False, True])
@@ -122,7 +122,7 @@ def test_successful_tasks_are_passed(
     source, books = _calling(monkeypatch)
     task = SimpleNamespace(successful=lambda: successful)
     source._on_event(_event(TASK_END, taskInfo=lambda: task))
-    assert (books.kinds, books.passed_events) == (([], 1) if successful else ([TASK_END], 0))  # fmt: skip
+    assert (books.kinds, books.passed_events) == (([], 1) if successful else ([TASK_END], 0))
 
 
 def test_an_event_that_cannot_be_read_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

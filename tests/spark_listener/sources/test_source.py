@@ -49,9 +49,7 @@ def test_numbers_that_are_none_are_read() -> None:
     assert math.isnan(found["value"])
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "1", "null", "\x00", '{"a":' + "[" * 100_000]
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", "1", "null", "\x00", '{"a":' + "[" * 100_000])
 def test_what_is_no_event_is_none(text: str) -> None:
     """It raises nothing."""
     assert event_of(text) is None

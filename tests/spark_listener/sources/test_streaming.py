@@ -55,9 +55,7 @@ def test_listener_is_added_and_removed() -> None:
     streams, books = _Streams(), Remembered()
     source = StreamingSource(SimpleNamespace(streams=streams), books)
     (listener,) = streams.listeners
-    started = next(
-        each for each in _recorded() if each["Event"].endswith("StartedEvent")
-    )
+    started = next(each for each in _recorded() if each["Event"].endswith("StartedEvent"))
     listener.onQueryStarted(QueryStartedEvent.fromJson(started))
     assert (books.kinds, source.collect()) == ([started["Event"]], 0.0)
     source.close()
@@ -85,9 +83,7 @@ def test_stopped_session_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, RuntimeError("no such session")])
-def test_server_that_is_gone_keeps_nobody_waiting(
-    monkeypatch: pytest.MonkeyPatch, answer: Exception | None
-) -> None:
+def test_server_that_is_gone_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch, answer: Exception | None) -> None:
     """PySpark tries for long to reach it, or raises when it gives up; the listener is left to it after a while."""
     monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", 0.01 if answer is None else 30)
     reached = threading.Event()

@@ -56,9 +56,7 @@ def _candidates() -> Iterator[str]:
 
 def _version(path: str) -> str:
     try:
-        done = subprocess.run(
-            [path, "-IS", "-c", _ASK], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([path, "-IS", "-c", _ASK], capture_output=True, text=True, check=False)
     except OSError:
         return ""
     return done.stdout.strip()

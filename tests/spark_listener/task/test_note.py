@@ -142,8 +142,7 @@ def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
     """Those throttled shortest are counted together, by side: each count is a sum, but for the longest single wait."""
     names = [f"client-{number}-" + "\U0001f600" * 150 for number in range(100)]
     totals = tuple(
-        ClientTotals(Client("", clipped(name), "read"), number, 2, number, 0, 4)
-        for number, name in enumerate(names)
+        ClientTotals(Client("", clipped(name), "read"), number, 2, number, 0, 4) for number, name in enumerate(names)
     )
     text = text_of(ATTEMPT, Note("", totals))
     assert len(text) <= 8_000

@@ -82,7 +82,7 @@ def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
     names = zipfile.ZipFile(archive).namelist()
     folders = {name.rpartition("/")[0] for name in names if not name.endswith("/")}
     parents = {"quotascope/clients", "quotascope/spark_listener"}
-    assert folders == {*parents, "quotascope/clients/accounting", "quotascope/spark_listener/task"}  # fmt: skip
+    assert folders == {*parents, "quotascope/clients/accounting", "quotascope/spark_listener/task"}
     assert "quotascope/clients/accounting/confluent.py" in names
     again, numbered = tmp_path / "again.zip", tmp_path / "numbered.zip"
     write_py_files(again)
@@ -99,9 +99,7 @@ def test_it_needs_nothing_of_ours(python: str, archive: Path) -> None:
     assert "quotascope.clients.accounting.account" in loaded
 
 
-def test_only_a_real_old_python_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_real_old_python_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another Python under its name is none, and one that was named must be there."""
     impostor = tmp_path / "python3.8"
     impostor.symlink_to(sys.executable)
@@ -123,9 +121,7 @@ print(zipfile.ZipFile(sys.argv[2]).namelist())
 """
 
 
-def test_a_driver_that_has_it_from_the_zip_sends_its_number(
-    archive: Path, tmp_path: Path
-) -> None:
+def test_a_driver_that_has_it_from_the_zip_sends_its_number(archive: Path, tmp_path: Path) -> None:
     """Its tasks have the zip as well."""
     names = run(sys.executable, AGAIN, str(archive), str(tmp_path / "again.zip"))
     assert names.strip() == f"['{HOME}.py']"
@@ -212,7 +208,7 @@ def test_it_makes_no_types_that_old_pythons_have_not(archive: Path) -> None:
     modules = [name for name in packed.namelist() if name.endswith(".py")]
     found = {name: Subscripts(ast.parse(packed.read(name))).found for name in modules}
     assert {name: each for name, each in found.items() if each} == {}
-    assert Subscripts(ast.parse("from x import Y\ndef f(a: Y[int]): Y[str]")).found == ["Y[str]"]  # fmt: skip
+    assert Subscripts(ast.parse("from x import Y\ndef f(a: Y[int]): Y[str]")).found == ["Y[str]"]
 
 
 def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_an_application_has_one() -> None:
     one, other = (JobThrottles.of(Session(context)) for _ in range(2))
     assert one is other
     assert one.carries_successes
-    assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]  # fmt: skip
+    assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]
     assert JobThrottles.of(Session(Context())) is not one
 
 
@@ -123,9 +123,7 @@ def test_a_session_that_refuses_is_left_alone(caplog: pytest.LogCaptureFixture) 
     assert "could not be sent" in caplog.text
 
 
-def test_without_spark_a_scope_still_counts(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_spark_a_scope_still_counts(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program runs as it would with one, and a warning says that no listener is attached."""
     monkeypatch.setattr(throttles, "active_context", lambda: None)
     with caplog.at_level(logging.WARNING), throttle_scope() as account:
@@ -177,7 +175,7 @@ def test_tasks_are_summed_by_query_and_client() -> None:
     (none, outside), (query, inside) = ledger.totals()
     assert (none, query) == ("", "q")
     assert outside.client == Client("alice", "etl", "write")
-    assert (outside.throttled_ms, outside.responses, outside.quota_retries) == (320, 4, 2)  # fmt: skip
+    assert (outside.throttled_ms, outside.responses, outside.quota_retries) == (320, 4, 2)
     assert (outside.longest_ms, outside.recent_longest_ms) == (250, 250)
     assert inside.throttled_ms == 30
 
@@ -206,9 +204,7 @@ def test_stages_are_remembered() -> None:
         (1, 3, "", 7),
     ],
 )
-def test_what_cannot_be_read_is_left_out(
-    sent: object, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_cannot_be_read_is_left_out(sent: object, caplog: pytest.LogCaptureFixture) -> None:
     """An exception would end the thread that receives all accumulators of the job."""
     ledger = ThrottleLedger()
     with caplog.at_level(logging.WARNING):

@@ -103,8 +103,12 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
     with scope_of(6) as later:
         client.throttled(4)
     second = sent(registry)
-    assert first[3] == (("alice", "etl", "write", 1, 1, 1, 0), ("alice", "idle", "read", 0, 0, 0, 0))  # fmt: skip
-    assert [(row[1], row[3], row[4], row[6]) for row in second[3]] == [("etl", 6, 2, 0), ("idle", 0, 0, 1), ("late", 7, 1, 0)]  # fmt: skip
+    assert first[3] == (("alice", "etl", "write", 1, 1, 1, 0), ("alice", "idle", "read", 0, 0, 0, 0))
+    assert [(row[1], row[3], row[4], row[6]) for row in second[3]] == [
+        ("etl", 6, 2, 0),
+        ("idle", 0, 0, 1),
+        ("late", 7, 1, 0),
+    ]
     assert client.totals == later.totals()[0]
 
 
@@ -164,9 +168,7 @@ def test_a_closed_generator_is_no_failure() -> None:
     assert not hasattr(closing, "__notes__")
 
 
-def test_a_worker_without_an_accumulator_says_so(
-    registry: dict[int, Any], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_worker_without_an_accumulator_says_so(registry: dict[int, Any], caplog: pytest.LogCaptureFixture) -> None:
     """Once, and failures still have their notes."""
     error = ValueError("no")
     with caplog.at_level(logging.WARNING):
@@ -212,9 +214,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     assert [clipped(name) for name in names] == names
 
 
-def test_a_folder_of_the_program_is_not_the_plugins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_the_program_is_not_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without local directories of Spark's there is no plugin, though the task runs beside a folder of its name."""
     (tmp_path / "quotascope").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -284,9 +284,7 @@ def turns(monkeypatch: pytest.MonkeyPatch, spool: Path) -> Iterator[Turns]:
         turns.awake.release()
 
 
-def test_a_task_that_runs_reports_to_the_plugin(
-    spool: Path, turns: Turns, registry: dict[int, Any]
-) -> None:
+def test_a_task_that_runs_reports_to_the_plugin(spool: Path, turns: Turns, registry: dict[int, Any]) -> None:
     """In its scope and after it, each time once; the accumulator gets the rest, and all admin calls that were repeated."""
     with scope_of(6) as account:
         client = account.client("alice", "etl", "write")
@@ -297,7 +295,7 @@ def test_a_task_that_runs_reports_to_the_plugin(
         client.retried()
         turns.take()
         client.throttled(7)
-    assert sorted(left(spool)) == [" alice etl write 250 1 250", " alice etl write 30 1 30"]  # fmt: skip
+    assert sorted(left(spool)) == [" alice etl write 250 1 250", " alice etl write 30 1 30"]
     assert sent(registry)[3] == (("alice", "etl", "write", 7, 1, 7, 1),)
     turns.take()
     assert left_ms(spool) == 280
@@ -328,9 +326,7 @@ def test_a_task_that_fails_after_a_report(spool: Path, turns: Turns) -> None:
     assert found.reported == (ClientTotals(CLIENT, 250, 1, 250),)
 
 
-def test_an_exception_that_is_caught_after_a_report(
-    spool: Path, turns: Turns, registry: dict[int, Any]
-) -> None:
+def test_an_exception_that_is_caught_after_a_report(spool: Path, turns: Turns, registry: dict[int, Any]) -> None:
     """What its note has comes home by the accumulator, once."""
     with scope_of(6) as account:
         client = account.client("alice", "etl", "write")
@@ -362,9 +358,7 @@ def test_a_task_that_sends_twice(registry: dict[int, Any]) -> None:
     assert noted(failed.value, 5).whole == (ClientTotals(CLIENT, 7, 3, 4),)
 
 
-def test_the_plugin_gets_what_no_accumulator_takes(
-    spool: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_plugin_gets_what_no_accumulator_takes(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time once, a file for each scope that succeeds, and a note only the rest."""
 
     def scope(task: int) -> TaskScope:

@@ -45,9 +45,7 @@ def body(content: bytes, *headers: bytes) -> Behavior:
 def endlessly(head: bytes, piece: bytes, pause: float = 0.0) -> Behavior:
     """Answer without end: a piece, a pause in seconds, the next piece."""
 
-    async def behave(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answering(head)(reader, writer)
         while not writer.is_closing():
             writer.write(piece)
@@ -60,9 +58,7 @@ def endlessly(head: bytes, piece: bytes, pause: float = 0.0) -> Behavior:
 def then_silent(*parts: bytes) -> Behavior:
     """Write this, and keep the connection without another byte."""
 
-    async def behave(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answering(*parts)(reader, writer)
         await silence(reader, writer)
 

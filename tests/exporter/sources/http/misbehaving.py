@@ -35,9 +35,7 @@ async def serving(behave: Behavior) -> AsyncIterator[str]:
 def answering(*parts: bytes) -> Behavior:
     """Read a request, write these bytes, and hang up."""
 
-    async def behave(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         for part in parts:
             writer.write(part)

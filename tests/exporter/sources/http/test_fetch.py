@@ -45,9 +45,7 @@ async def fetched(target: HttpTarget) -> bytes:
 async def failure(behave: Behavior, **settings: float) -> SourceError:
     """The error that a behavior ends in; it is one line and free of secrets."""
     async with serving(behave) as url:
-        target = HttpTarget(
-            url=url, username="scott", password="tiger", headers={"X-Token": "tiger"}
-        )
+        target = HttpTarget(url=url, username="scott", password="tiger", headers={"X-Token": "tiger"})
         with pytest.raises(SourceError) as caught:
             await fetched(replace(target, **settings))  # type: ignore[arg-type]
     message = str(caught.value)
@@ -130,9 +128,7 @@ async def test_a_failed_handshake_asks_for_https() -> None:
         await writer.drain()
 
     async with serving(plain) as url:
-        with pytest.raises(
-            SourceUnreadable, match=r"\(WRONG_VERSION_NUMBER\): .*speak https"
-        ):
+        with pytest.raises(SourceUnreadable, match=r"\(WRONG_VERSION_NUMBER\): .*speak https"):
             await fetched(HttpTarget(url=url.replace("http://", "https://")))
 
 
@@ -140,9 +136,7 @@ async def test_a_failed_handshake_asks_for_https() -> None:
     ("settings", "text"),
     [({"headers": {"X-Token": "a\r\nb"}}, "header"), ({"username": "a:b"}, '":"')],
 )
-async def test_what_cannot_be_sent_is_an_error_of_ours(
-    settings: dict[str, Any], text: str
-) -> None:
+async def test_what_cannot_be_sent_is_an_error_of_ours(settings: dict[str, Any], text: str) -> None:
     """A secret that was read with its line end must not split the request; basic authentication carries no colon."""
     async with serving(answering()) as url:
         with pytest.raises(SourceError, match=text):
@@ -153,10 +147,7 @@ async def test_credentials_headers_and_compression() -> None:
     """What is configured is sent, a password in UTF-8; the answer may be compressed."""
 
     async def echo(request: web.Request) -> web.Response:
-        told = {
-            name: request.headers[name]
-            for name in ("Authorization", "X-Token", "Accept-Encoding")
-        }
+        told = {name: request.headers[name] for name in ("Authorization", "X-Token", "Accept-Encoding")}
         response = web.json_response(told)
         response.enable_compression()
         return response
@@ -263,9 +254,7 @@ def test_no_more_is_unpacked_than_is_wanted() -> None:
     assert len(found) == 1_001
 
 
-@pytest.mark.parametrize(
-    "packed", [b"kafka_x 1\n", gzip.compress(b"a", mtime=0) + b"trailing"]
-)
+@pytest.mark.parametrize("packed", [b"kafka_x 1\n", gzip.compress(b"a", mtime=0) + b"trailing"])
 def test_what_is_not_compressed_is_unreadable(packed: bytes) -> None:
     """Something else than it says, or something behind it."""
     with pytest.raises(SourceUnreadable, match="cannot be unpacked"):
