@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.replay.histories import (
+    CREATE_TOPICS,
+    FETCH,
     METADATA,
     Request,
     candidate,
@@ -42,7 +44,10 @@ def test_requests_come_as_the_closed_loop_moves_them(made: list[Request], quotas
         assert found["late_ms"] == max(0, *late[own].tolist())
         if found["quota_type"] == "request":
             timed = [n for n in own if made[n].request_us is not None]
-            assert found["unsent_requests"] == (late[timed] == NEVER).sum()
+            never = (late[timed] == NEVER).sum()
+            # a large Fetch comes in parts, and a refused mutation again: of these some may be left
+            partly = sum(made[n].api_key in {FETCH, CREATE_TOPICS} for n in timed)
+            assert never <= found["unsent_requests"] <= never + partly
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(20.0, 1.0), (5.0, 0.5), (1.0, 0.1)])
