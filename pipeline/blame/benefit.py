@@ -75,9 +75,14 @@ class BrokerQueue:
         return 0.0 if abs(off) <= CLOCK_US * self.requests else off / max(self.logged_us, 1.0)
 
     @property
+    def times_known(self) -> bool:
+        """Whether all but a few requests have a queue time."""
+        return self.unknown <= _MOST_UNKNOWN * (self.requests + self.unknown)
+
+    @property
     def refusal(self) -> str | None:
         """Why nothing is predicted for the broker; None where something is."""
-        if self.unknown > _MOST_UNKNOWN * (self.requests + self.unknown):
+        if not self.times_known:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
             return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {self.error:+.0%}"

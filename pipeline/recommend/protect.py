@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
-from quotascope.pages.words import shown
+from quotascope.pages.words import counted, shown
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -84,6 +84,8 @@ class Protection:
         if self.answer is Answer.HELD:
             return f"The log keeps {self.target} on each broker: no limit is needed."
         level = f"{self.level:g} % of a thread for each client"
+        if left_out := len(self.queues.brokers) - len(self.queues.explained):
+            level += f" ({counted(left_out, 'broker')} left out)"
         if self.answer is Answer.UNREACHABLE:
             return f"No request quota that was tried keeps {self.target} for the other clients; the nearest is {level}."
         return f"{self.target} is kept for the other clients by {level}, the highest limit found."
@@ -120,15 +122,15 @@ def protect(
 
     """
     queues = queues_under([Candidate(name="as logged", quotas=QuotaSet())])
-    logged = (percentile_us(each.logged_waits[0], target.part) for each in queues.explained)
-    if queues.explained and _worst(logged) <= target.most_us:
+    logged = (percentile_us(each.logged_waits[0], target.part) for each in queues.brokers)
+    if all(each.times_known for each in queues.brokers) and _worst(logged) <= target.most_us:
         return Protection(target=target, answer=Answer.HELD, level=None, queues=queues)
     if not queues.explained or _worst(queues.predicted(0, target.part)) <= target.most_us:
         return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)
-    low, high, best, levels = floor, HIGHEST, None, [floor]
+    low, high, best, levels = floor, max(floor, HIGHEST), None, [floor]
     for _ in range(_ROUNDS):
         between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
-        levels += sorted({round(each, 2) for each in between.tolist()})
+        levels += sorted({round(each, 2) for each in between.tolist()} - {floor})
         tried = queues_under([limited(level) for level in levels])
         waits = [_worst(tried.predicted(n, target.part)) for n in range(len(levels))]
         kept = [n for n, wait in enumerate(waits) if wait <= target.most_us]

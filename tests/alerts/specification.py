@@ -245,7 +245,9 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     "KafkaQuotaBudgetBurns": {BUDGET: frozenset({"KafkaQuotaBudgetBurnsSlowly"})},
     # without current numbers the rest is out of date; an exporter that hangs may have a twin that does not, so pages go out
     "KafkaQuotaExporterAbsent": {CLUSTER: _OF_CLUSTERS},
-    "KafkaQuotaSnapshotStale": {CLUSTER: _OF_CLUSTERS - _ON_CALL - {"KafkaQuotaBudgetBurnsFast"}},
+    "KafkaQuotaSnapshotStale": {
+        CLUSTER: _OF_CLUSTERS - _ON_CALL - {"KafkaQuotaBudgetBurnsFast", "KafkaQuotaBrokerSaturated"}
+    },
     # limits that are not known
     "KafkaQuotaLimitsStale": {CLUSTER: _BY_LIMIT},
 }

@@ -61,7 +61,7 @@ CONSTANT: Mapping[str, Any] = {
 def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
     """A folder with these rows of requests."""
     columns = {name: rows[name] for name in rows.column_names}
-    columns |= {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()}
+    columns = {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()} | columns
     full = [
         columns[field.name].cast(field.type) if field.name in columns else pa.nulls(len(rows), field.type)
         for field in REQUESTS

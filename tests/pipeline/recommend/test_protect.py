@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.pipeline.blame.queues import AGGRESSOR, logged, written
 from typer.testing import CliRunner
@@ -54,6 +55,27 @@ def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(
     folder = written(tmp_path, rows.drop_columns(list(constant)), **constant)
     found = protected(Path(folder), "p99=20ms", *threads)
     assert (found["protection"]["answer"], found["protection"]["waits"], found["recommended"]) == ("unknown", [], [])
+
+
+def test_what_the_log_keeps_needs_no_explanation(folder: Path) -> None:
+    """A queue with too many threads explains no wait, but all logged ones are below the target."""
+    assert protected(folder, "p99=2s", "--io-threads", "9")["protection"]["answer"] == "held"
+
+
+def test_one_broker_beyond_the_target_holds_nothing(tmp_path: Path) -> None:
+    """Another one, without a queue time, may be far beyond it."""
+    rows = logged(20)
+    other = rows.drop_columns(["queue_time_ms"]).append_column("broker", pa.array(["2"] * len(rows)))
+    both = pa.concat_tables([rows, other], promote_options="default")
+    brokers = pa.array(["1"] * len(rows) + ["2"] * len(rows))
+    folder = Path(written(tmp_path, both.set_column(both.column_names.index("broker"), "broker", brokers)))
+    assert protected(folder, "p99=2s")["protection"]["answer"] == "unknown"
+
+
+def test_a_floor_above_all_levels_is_tried_alone(folder: Path) -> None:
+    """No limit below the floor is recommended."""
+    protection = protected(folder, "p90=20ms", "--floor", "request_percentage=5000")["protection"]
+    assert (protection["answer"], protection["request_percentage"]) == ("unreachable", 5000)
 
 
 @pytest.mark.parametrize("text", ["p99", "99=20ms", "p100=1s", "p99=0ms", "p0=5ms", "p99=20", "p99=20ms\n"])
