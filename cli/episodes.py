@@ -147,7 +147,7 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> Table:
         lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
-            f"{seconds(each['ended_at'] - each['began_at'])}{', goes on' if each['ongoing'] else ''}",
+            f"{seconds(each['ended_at'] - each['began_at'])}{', ongoing' if each['ongoing'] else ''}",
             spelled(each["user"] or None, each["client_id"] or None),
             shown(each["broker"]),
             each["quota_type"].replace("_", " "),

@@ -137,7 +137,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
                 (
                     _row_name(each.usage),
                     _day_time(each.began_at),
-                    "goes on" if each.ongoing else _day_time(each.seen_at),
+                    "ongoing" if each.ongoing else _day_time(each.seen_at),
                     words.seconds(each.seen_at - each.began_at),
                     seconds(each.usage.throttle_time_seconds),
                     rule_or_cause(each.usage),

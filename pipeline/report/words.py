@@ -7,6 +7,8 @@ import math
 from quotascope.metrics import QuotaType
 
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_ROUNDED = 0.9995
+"""Of a scale: from here on three digits are 1 of it."""
 _NEARLY_ALL = 99
 _UNITS = {
     QuotaType.PRODUCE: "B/s",
@@ -40,13 +42,13 @@ def amount(value: float) -> str:
     """
     A number in three digits, and what its unit needs before it.
 
-    >>> amount(0.0), amount(1_500.0), amount(12.345), amount(math.inf)
-    ('0 ', '1.5 k', '12.3 ', '∞ ')
+    >>> amount(0.0), amount(1_500.0), amount(12.345), amount(999_700.0), amount(math.inf)
+    ('0 ', '1.5 k', '12.3 ', '1 M', '∞ ')
     """
     if not math.isfinite(value):
         return "∞ " if value > 0 else "? "
     for scale, prefix in _SCALES:
-        if abs(value) >= scale:
+        if abs(value) >= _ROUNDED * scale:
             return f"{value / scale:.3g} {prefix}"
     return f"{value:.3g} "
 

@@ -318,7 +318,7 @@ def test_a_row_leads_to_its_entity(
     chromium.open(server.url + "entity?user=alice")
     text = chromium.evaluate("document.body.innerText")
     assert "produce: 3 user alice decides, 1,000 B/s" in text
-    assert "goes on" in text
+    assert "ongoing" in text
     assert chromium.evaluate("document.querySelectorAll('svg.minutes rect.over').length") == 2
     chromium.evaluate("document.querySelector('nav a').focus()")
     chromium.press("Enter", "\r")

@@ -113,7 +113,7 @@ def test_the_last_minutes_and_the_episodes() -> None:
     shown = page(*seen, user="alice")
     (words,) = shown.values("svg", "aria-label")
     assert words == "highest utilization in 15 s: from 25% to 125%, latest 25%; throttled in 2 of 4 steps"
-    assert "produce, node 1: user alice11-21 09:03:15goes on15 s2.00 s3 user alice" in shown.text
+    assert "produce, node 1: user alice11-21 09:03:15ongoing15 s2.00 s3 user alice" in shown.text
     colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]
     assert colors.count("over") == 2 + 2 + 0
     after = replace(seen[-1], taken_at=start + 120)
