@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -26,23 +27,26 @@ WORST: Final = 10
 
 
 def longest_delays(cluster_label: str) -> str:
-    """The entities of the alert's cluster that are throttled for longest, each with its delay; Prometheus asks itself when it evaluates the alert."""
+    """The entities of the alert's cluster that are throttled for longest, each with its delay."""
     query = f"topk({WORST}, max by (user, client_id) ({ENTITY_THROTTLE}{{{cluster_label}=%q}}))"
-    one = f"{_ENTITY.replace('LABELS', '.Labels')} {{{{ .Value | humanizeDuration }}}}"
-    return (
-        f"{{{{ range $number, $_ := query (printf `{query}` $labels.{cluster_label}) }}}}"
-        f"{{{{ if $number }}}}, {{{{ else }}}} Longest delays: {{{{ end }}}}{one}{{{{ end }}}}"
-    )
+    return _listed("Longest delays", query, [cluster_label], "{{ .Value | humanizeDuration }}")
 
 
 def most_request_time(cluster_label: str) -> str:
     """The clients with most request time on the alert's broker, each with its threads; what to do where that is not measured."""
     query = f"topk({WORST}, max by (user, client_id) ({REQUEST_THREADS.name}{{{cluster_label}=%q,broker=%q}} > 0))"
-    one = f"{_ENTITY.replace('LABELS', '.Labels')} {{{{ .Value | printf `%.2g` }}}} threads"
+    unknown = " Which client takes it is unknown: no request quota makes the broker measure request time."
+    value = "{{ .Value | printf `%.2g` }} threads"
+    return _listed("Most request time", query, [cluster_label, "broker"], value, f"{{{{ else }}}}{unknown}")
+
+
+def _listed(head: str, query: str, labels: Sequence[str], value: str, otherwise: str = "") -> str:
+    """What a query finds for labels of the alert, each entity with its value; Prometheus asks itself when it evaluates the alert."""
+    given = " ".join(f"$labels.{label}" for label in labels)
+    one = f"{_ENTITY.replace('LABELS', '.Labels')} {value}"
     return (
-        f"{{{{ range $number, $_ := query (printf `{query}` $labels.{cluster_label} $labels.broker) }}}}"
-        f"{{{{ if $number }}}}, {{{{ else }}}} Most request time: {{{{ end }}}}{one}"
-        "{{ else }} Which client takes it is unknown: no request quota makes the broker measure request time.{{ end }}"
+        f"{{{{ range $number, $_ := query (printf `{query}` {given}) }}}}"
+        f"{{{{ if $number }}}}, {{{{ else }}}} {head}: {{{{ end }}}}{one}{otherwise}{{{{ end }}}}"
     )
 
 

@@ -5,7 +5,6 @@ The exporter's own text, with the time of each moment on every line, is served i
 next moment, until all has been given; then a moment is given once it has come.
 """
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
 from benchmarks.rules.fleet import Fleet
+from tests.servers import served
 
 from quotascope.alerts.recorded import ENTITY_UTILIZATION_RECENT
 from quotascope.exporter.exposition import Renderer
@@ -115,11 +115,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def playing(tape: Tape) -> Iterator[Player]:
     """Serve a tape for the length of a `with` block."""
-    with Player(tape) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Player(tape)) as server:
+        yield server
