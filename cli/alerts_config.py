@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,10 +15,9 @@ from pydantic import (
     field_validator,
 )
 
-from quotascope.alerts import InvalidSite, Site, Threshold, thresholds
+from quotascope.alerts import InvalidSite, Site, thresholds
 from quotascope.alerts.book import alerts
 from quotascope.alerts.links import check_label, served_runbooks
-from quotascope.alerts.rule import Alert
 from quotascope.alerts.settings import (
     AlertSettings,
     AlertSeverity,
@@ -108,19 +107,13 @@ class ObjectiveConfig(ClientsConfig, PromiseConfig):  # the name comes first
 
 def _thresholds_section() -> type[Section]:
     every = [*alerts(Site())]
-    fields: dict[str, Any] = {
-        name: (
-            Share if one.unit == "ratio" else Number,
-            Field(default=one.value, description=_described(one, every)),
-        )
-        for name, one in thresholds()
-    }
+    fields: dict[str, Any] = {}
+    for name, one in thresholds():
+        users = ", ".join(alert.name.removeprefix("KafkaQuota") for alert in every if one in alert.thresholds)
+        text = f"{one.unit}: {one.meaning}. Reason: {one.reason}. Other values: {one.change}. Alerts: {users}."
+        kind = Share if one.unit == "ratio" else Number
+        fields[name] = (kind, Field(default=one.value, description=text))
     return create_model("ThresholdsConfig", __base__=Section, **fields)
-
-
-def _described(threshold: Threshold, every: list[Alert]) -> str:
-    users = [alert.name.removeprefix("KafkaQuota") for alert in every if threshold in alert.thresholds]
-    return f"{threshold.unit}: {threshold.meaning}. Reason: {threshold.reason}. Other values: {threshold.change}. Alerts: {', '.join(users)}."
 
 
 def _alerts_section() -> type[Section]:
@@ -247,7 +240,16 @@ class AlertsConfig(Section):
             runbook_url=runbook_url,
             system_users=self.system_users,
             thresholds=values,
-            alerts=dict(self._settings()),
+            alerts={
+                name: AlertSettings(
+                    enabled=each.enabled,
+                    severity=each.severity,
+                    wait=getattr(each, "for"),
+                    keep=each.keep_firing_for,
+                    labels=each.labels,
+                )
+                for name, each in self.alerts
+            },
             labels=self.labels,
             owners=tuple(Owner(team=each.team, clients=_clients(each)) for each in self.owners),
             default_owner=self.default_owner,
@@ -261,19 +263,6 @@ class AlertsConfig(Section):
                 for each in self.objectives
             ),
         )
-
-    def _settings(self) -> Iterator[tuple[str, AlertSettings]]:
-        for name, each in self.alerts:
-            yield (
-                name,
-                AlertSettings(
-                    enabled=each.enabled,
-                    severity=each.severity,
-                    wait=getattr(each, "for"),
-                    keep=each.keep_firing_for,
-                    labels=each.labels,
-                ),
-            )
 
 
 def _clients(section: ClientsConfig) -> Clients:

@@ -87,7 +87,12 @@ def put(file: Path | None, content: files.Content) -> None:
     if file is None:
         return
     if file == STDOUT and isinstance(content, str):
-        shown = _harmless(content) if sys.stdout.isatty() else content
+        shown = content
+        if sys.stdout.isatty():
+            shown = "".join(
+                char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+                for char in content
+            )
         typer.echo(shown, nl=not content.endswith("\n"))
         return
     put_all({file: content})
@@ -108,9 +113,3 @@ def reported() -> Iterator[None]:
         yield
     except OSError as error:
         raise FileNotWritten(f"{error.filename}: {error.strerror}") from error
-
-
-def _harmless(text: str) -> str:
-    return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text
-    )

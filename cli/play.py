@@ -196,23 +196,20 @@ def table(entities: Iterable[EntityUsage], width: int) -> Table:
     return usage_table.usage_table(entities, _LAYOUTS, width)
 
 
-def _rule(usage: EntityUsage) -> Text:
-    limited = usage.entity.limit_state is LimitState.LIMITED
-    return Text(rule_name(usage.entity.resolution), style="" if limited else "dim")
-
-
-def _requests(usage: EntityUsage) -> Text:
-    count = usage.throttled_requests_total
-    return Text(UNKNOWN_NUMBER if count is None else f"{count:.0f}")
-
-
 _WHO = usage_table.UsageColumn(header="entity", cell=usage_table.who, share=22)
 _QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=usage_table.QUOTA)
 _QUOTA_WHOLE = replace(_QUOTA, width=usage_table.QUOTA_WHOLE)
 _AMOUNT = usage_table.UsageColumn(header="usage / limit", cell=usage_table.usage_and_limit, width=19, right=True)
 _PERCENT = usage_table.UsageColumn(header="used", cell=usage_table.used, width=4, right=True)
 _BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=3)
-_RULE = usage_table.UsageColumn(header="rule", cell=_rule, share=23)
+_RULE = usage_table.UsageColumn(
+    header="rule",
+    cell=lambda usage: Text(
+        rule_name(usage.entity.resolution),
+        style="" if usage.entity.limit_state is LimitState.LIMITED else "dim",
+    ),
+    share=23,
+)
 _DELAY = usage_table.UsageColumn(header="delay", cell=usage_table.delay, width=6, right=True)
 _WAITED = usage_table.UsageColumn(
     header="waited",
@@ -220,7 +217,14 @@ _WAITED = usage_table.UsageColumn(
     width=6,
     right=True,
 )
-_REQUESTS = usage_table.UsageColumn(header="requests", cell=_requests, width=8, right=True)
+_REQUESTS = usage_table.UsageColumn(
+    header="requests",
+    cell=lambda usage: Text(
+        UNKNOWN_NUMBER if usage.throttled_requests_total is None else f"{usage.throttled_requests_total:.0f}"
+    ),
+    width=8,
+    right=True,
+)
 
 _NARROW = (_WHO, _PERCENT, _WAITED)
 _SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -35,13 +37,32 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
     """Limits, what they would change, the clients that they would throttle, and the commands: one a line, to be copied."""
     console.print(Text(headline(advice), style="bold"))
     console.print(Text("\n".join((*caveats(advice), "")), style="yellow"))
-    console.print(_limits(advice))
+    recommended = [
+        (
+            spelled(*made.names),
+            type_name(made.kind),
+            configured(advice, made),
+            limit(advice, made),
+            rate(made.kind, made.lowest),
+            peak_hour(made),
+        )
+        for made in advice.recommended
+    ]
+    console.print(_table("Limits", recommended, _MOST, "now", "recommended", "lowest", "peak hour"))
     if advice.now is not None:
         console.print(Text("What would change", style="bold"))
         changes = changes_view(advice.changes) if advice.changes else Text("nothing")
         console.print(changes)
         console.print()
-    console.print(_hits(advice))
+    if advice.hits:
+        throttled = [
+            (spelled(hit.user, hit.client_id), type_name(hit.kind), rate(hit.kind, hit.limit), *hit_figures(hit))
+            for hit in advice.hits
+        ]
+        heads = ("limit", "throttled for", "share", "longest", "throttled now")
+        console.print(_table("Throttled clients", throttled, _HIT_MOST, *heads))
+    else:
+        console.print(Text(f"{verdict(advice)}\n"))
     console.print("Commands, none of which was run", style="bold")
     left_out = (f"# left out: {sentence}" for sentence in commands.left_out)
     for line in (*(commands.lines or ("# nothing to change",)), *left_out):
@@ -50,50 +71,15 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
     console.print(Text("\n".join(notes(advice)), style="dim"))
 
 
-def _limits(advice: Advice) -> RenderableType:
-    table = _table("Limits")
+def _table(title: str, rows: Sequence[Sequence[str]], most: int, *heads: str) -> Table:
+    """Rows of entity, quota and more cells, up to a number of them."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     table.add_column("entity", overflow="fold", min_width=_NAME)
     table.add_column("quota", max_width=QUOTA)
-    for name in ("now", "recommended", "lowest"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("peak hour", no_wrap=True)
-    for made in advice.recommended[:_MOST]:
-        cells = (
-            spelled(*made.names),
-            type_name(made.kind),
-            configured(advice, made),
-            limit(advice, made),
-            rate(made.kind, made.lowest),
-            peak_hour(made),
-        )
+    for head in heads:
+        table.add_column(head, justify="left" if head == "peak hour" else "right", no_wrap=True)
+    for cells in rows[:most]:
         table.add_row(*map(Text, cells))
-    return _with_rest(table, len(advice.recommended), _MOST)
-
-
-def _hits(advice: Advice) -> RenderableType:
-    if not advice.hits:
-        return Text(f"{verdict(advice)}\n")
-    table = _table("Throttled clients")
-    table.add_column("entity", overflow="fold", min_width=_NAME)
-    table.add_column("quota", max_width=QUOTA)
-    for name in ("limit", "throttled for", "share", "longest", "throttled now"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for hit in advice.hits[:_HIT_MOST]:
-        cells = (
-            spelled(hit.user, hit.client_id),
-            type_name(hit.kind),
-            rate(hit.kind, hit.limit),
-            *hit_figures(hit),
-        )
-        table.add_row(*map(Text, cells))
-    return _with_rest(table, len(advice.hits), _HIT_MOST)
-
-
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-
-
-def _with_rest(table: Table, rows: int, most: int) -> Table:
-    if rows > most:
-        table.caption = f"and {rows - most:,} more: see all with --html, --csv or --json"
+    if len(rows) > most:
+        table.caption = f"and {len(rows) - most:,} more: see all with --html, --csv or --json"
     return table

@@ -79,7 +79,16 @@ def as_json(changes: Sequence[RuleChange], affected: Affected | None, most: int)
     if affected is not None:
         rows = [
             *map(_client_json, affected.clients),
-            *map(_address_json, affected.addresses),
+            *(
+                {
+                    "ip": impact.ip,
+                    "usage": impact.usage,
+                    **_limit_json("limit", impact.before),
+                    **_limit_json("new_limit", impact.after),
+                    "new_utilization": impact.utilization_after,
+                }
+                for impact in affected.addresses
+            ),
         ]
     return {
         "changes": [change.as_json() for change in changes],
@@ -105,16 +114,6 @@ def _client_json(impact: Impact) -> dict[str, object]:
         "new_utilization": impact.utilization_after,
         "new_rule": rule and rule.rule,
         "window_restarts": impact.window_restarts,
-    }
-
-
-def _address_json(impact: IpImpact) -> dict[str, object]:
-    return {
-        "ip": impact.ip,
-        "usage": impact.usage,
-        **_limit_json("limit", impact.before),
-        **_limit_json("new_limit", impact.after),
-        "new_utilization": impact.utilization_after,
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeGuard
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -23,7 +22,7 @@ from quotascope.exporter.diagnosis.units import (
 )
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND, QuotaEntity, QuotaType
-from quotascope.quotas import Entity, to_admin
+from quotascope.quotas import to_admin
 from quotascope.quotas.quota_set import in_order as rank
 
 from ..usage_table import QUOTA, WIDEST, UsageBar
@@ -72,11 +71,6 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
     return Group(Constrain(table, WIDEST), Text(f"{last}\n{LEVELS_LEGEND}", "dim"))
 
 
-def _is_measured(entity: Entity) -> TypeGuard[QuotaEntity]:
-    """Whether it has a level: users and client-ids do, addresses do not."""
-    return isinstance(entity, QuotaEntity)
-
-
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:
     """Bar, percentage and names; what is unknown differs from what is zero or not limited."""
     throttled = any(not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0 for hit in rule.hits or ())
@@ -113,7 +107,7 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
         {
             "entity": to_admin(rule.entity),
             "rule": rule.entity.rule,
-            "level": rule.entity.level.value if _is_measured(rule.entity) else None,
+            "level": rule.entity.level.value if isinstance(rule.entity, QuotaEntity) else None,
             "key": rule.key,
             "value": rule.value,
             "used": rule.fullest,
