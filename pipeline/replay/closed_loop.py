@@ -192,7 +192,7 @@ class RequestVerdict(NamedTuple):
 def replay_candidate(loop: ClosedLoop) -> None:
     """Replay all groups, one after the other."""
     connection = 0
-    heads, heap = loop.connections.heads, loop.pending.heap
+    heads, heap, limits = loop.connections.heads, loop.pending.heap, loop.limits
     while connection < len(heads):
         following = loop.connections.groups[connection]
         for member in range(connection, following):
@@ -200,22 +200,17 @@ def replay_candidate(loop: ClosedLoop) -> None:
                 push(heap, loop.requests.times[heads[member]], heads[member])
         while heap.size[0] > 0:
             now_ms, number = pop(heap)
-            if number >= len(loop.requests.times):
-                _charge_network(loop, number - len(loop.requests.times), now_ms)
+            if number >= len(loop.requests.times):  # a response has left: its network thread's time
+                row = number - len(loop.requests.times)
+                sensor = limits.sensors[REQUEST * loop.sizes.pairs + loop.requests.pairs[row]]
+                if sensor >= 0:
+                    value = loop.connections.networks[row]
+                    add(loop.windows, sensor, value, now_ms, limits.samples, limits.window_ms)
             elif now_ms > loop.connections.ends[loop.requests.connections[number]]:
                 _give_up(loop, number)
             else:
                 _decide(loop, number, now_ms)
         connection = following
-
-
-@kernel
-def _charge_network(loop: ClosedLoop, row: int, now_ms: int) -> None:
-    limits = loop.limits
-    sensor = limits.sensors[REQUEST * loop.sizes.pairs + loop.requests.pairs[row]]
-    if sensor >= 0:
-        value = loop.connections.networks[row]
-        add(loop.windows, sensor, value, now_ms, limits.samples, limits.window_ms)
 
 
 @kernel

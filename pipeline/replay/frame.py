@@ -230,7 +230,10 @@ def in_order(table: pa.Table, groups: Ints) -> Ints:
         some = table.select((*PLACE, "user", "client_id", "broker")).take(array(rows))
         known = some.column("position").null_count == 0
         names = ("file",) if known else ("broker", "client_id", "user", "file")
-        ranks = {name: _ranks(some.column(name)) for name in names}
+        ranks: dict[str, Ints] = {}
+        for name in names:
+            text: Column = some.column(name).cast(pa.string())
+            ranks[name] = pc.rank(pc.fill_null(text, ""), tiebreaker="dense").to_numpy()
         file = ranks.pop("file")
         keys = (
             *ranks.values(),
@@ -241,12 +244,6 @@ def in_order(table: pa.Table, groups: Ints) -> Ints:
         )
         order[chosen] = rows[np.lexsort(keys)]
     return order
-
-
-def _ranks(names: Column) -> Ints:
-    text: Column = names.cast(pa.string())
-    ranks: Ints = pc.rank(pc.fill_null(text, ""), tiebreaker="dense").to_numpy()
-    return ranks
 
 
 def order_of(groups: Ints, times: Ints) -> Ints:

@@ -108,22 +108,16 @@ def book_activity(ledger: ReplayLedger, sizes: TableSizes, pair: int, now_ms: in
     if now_ms > end_ms:
         if ledger.pairs[base + LATEST_MUTE] > end_ms:
             for rank in range(ledger.pairs[base + MUTING]):
-                trial = trial_of(sizes, rank, pair)
-                _book_idle_mutes(ledger, trial, end_ms, now_ms)
+                for kind in range(KINDS):
+                    cell = cell_of(trial_of(sizes, rank, pair), kind)
+                    until_ms = min(ledger.cells[cell + MUTE_END], now_ms)
+                    if until_ms > end_ms:
+                        ledger.cells[cell + IDLE_MUTED_MS] += until_ms - end_ms
         end_ms = now_ms
     gain_ms = now_ms + ACTIVITY_MS - end_ms
     if gain_ms > 0:
         ledger.pairs[base + ACTIVE_MS] += gain_ms
         ledger.pairs[base + ACTIVE_END] = end_ms + gain_ms
-
-
-@kernel
-def _book_idle_mutes(ledger: ReplayLedger, trial: int, end_ms: int, now_ms: int) -> None:
-    for kind in range(KINDS):
-        cell = cell_of(trial, kind)
-        until_ms = min(ledger.cells[cell + MUTE_END], now_ms)
-        if until_ms > end_ms:
-            ledger.cells[cell + IDLE_MUTED_MS] += until_ms - end_ms
 
 
 @kernel

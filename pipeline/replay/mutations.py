@@ -218,32 +218,28 @@ class MutationReplay(NamedTuple):
 @kernel
 def decide_mutations(replay: MutationReplay) -> None:
     """Decide on every mutation under every candidate."""
-    count = len(replay.mutations.times)
+    mutations, outcomes = replay.mutations, replay.outcomes
+    count = len(mutations.times)
     for candidate in range(len(replay.policies)):
         for number in range(count):
-            entity = replay.mutations.entities[number]
+            entity = mutations.entities[number]
             bucket = replay.numbers[candidate * replay.entities + entity]
-            if bucket >= 0:
-                _decide(replay, candidate, number, bucket)
-
-
-@kernel
-def _decide(replay: MutationReplay, candidate: int, number: int, bucket: int) -> None:
-    mutations, outcomes = replay.mutations, replay.outcomes
-    now_ms, permits = mutations.times[number], float(mutations.permits[number])
-    treatment = mutations.treatments[number]
-    if replay.policies[candidate] == BURST_SPREADING:
-        throttle_ms, refused = spread(replay.spreads, bucket, permits, now_ms, treatment)
-    else:
-        throttle_ms, refused = take(replay.buckets, bucket, permits, now_ms, treatment)
-    if throttle_ms == 0 and not refused:
-        return
-    left_ms = throttle_ms - max(0, mutations.waits[number])
-    place = candidate * len(mutations.times) + number
-    if throttle_ms != 0:
-        outcomes.throttles[place] = max(0, low_bits(left_ms))
-    outcomes.refused[place] = refused
-    outcomes.noted[number] = 1
+            if bucket < 0:
+                continue
+            now_ms, permits = mutations.times[number], float(mutations.permits[number])
+            treatment = mutations.treatments[number]
+            if replay.policies[candidate] == BURST_SPREADING:
+                throttle_ms, refused = spread(replay.spreads, bucket, permits, now_ms, treatment)
+            else:
+                throttle_ms, refused = take(replay.buckets, bucket, permits, now_ms, treatment)
+            if throttle_ms == 0 and not refused:
+                continue
+            place = candidate * count + number
+            if throttle_ms != 0:
+                left_ms = throttle_ms - max(0, mutations.waits[number])
+                outcomes.throttles[place] = max(0, low_bits(left_ms))
+            outcomes.refused[place] = refused
+            outcomes.noted[number] = 1
 
 
 def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationOutcomes:

@@ -149,19 +149,6 @@ def _limits_at(sizes: TableSizes, kind: int, pair: int) -> int:
 
 
 @kernel
-def _own_throttle(loop: OpenLoop, request: RequestRow, rank: int) -> int:
-    """Return the throttle that the quota beside the request quota asks for, ms."""
-    if request.kind == NO_KIND:
-        return 0
-    if request.kind == MUTATION:
-        number = loop.outcomes.numbers[request.row]
-        place = loop.limits.ranks[rank] * loop.sizes.mutations + number
-        decided: int = loop.outcomes.throttles[place]
-        return decided
-    return _of_rate(loop, request, rank, request.kind, loop.sizes.longest_ms)
-
-
-@kernel
 def _of_rate(loop: OpenLoop, request: RequestRow, rank: int, kind: int, most_ms: int) -> int:
     own = _limits_at(loop.sizes, kind, request.pair)
     limit = loop.limits.limits[own + rank]
@@ -182,9 +169,11 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
     if held:
         size = request.size if kind != MUTATION else 0
         book_delay(ledger, trial, ledger.mute_kinds[channel], size)
+    own_ms, request_ms = 0, 0
     if kind == MUTATION:
-        _enter_refusal(loop, request, rank)
-    own_ms, request_ms = _own_throttle(loop, request, rank), 0
+        own_ms = _enter_mutation(loop, request, rank)
+    elif kind != NO_KIND:
+        own_ms = _of_rate(loop, request, rank, kind, loop.sizes.longest_ms)
     if request.timed:  # at most one window (KIP-124)
         most_ms = min(loop.limits.longest[rank], loop.sizes.longest_ms)
         request_ms = _of_rate(loop, request, rank, REQUEST, most_ms)
@@ -204,7 +193,8 @@ def _enter(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 
 
 @kernel
-def _enter_refusal(loop: OpenLoop, request: RequestRow, rank: int) -> None:
+def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
+    """Enter what the controller refuses, and return the throttle that it decided, ms."""
     outcomes, number = loop.outcomes, loop.outcomes.numbers[request.row]
     place = loop.limits.ranks[rank] * loop.sizes.mutations + number
     if outcomes.refused[place] == 1:
@@ -213,6 +203,8 @@ def _enter_refusal(loop: OpenLoop, request: RequestRow, rank: int) -> None:
             size -= outcomes.granted[number]
         trial = trial_of(loop.sizes, rank, request.pair)
         book_refusal(loop.ledger, trial, size)
+    decided: int = outcomes.throttles[place]
+    return decided
 
 
 def replay_open(plan: ReplayPlan) -> Booked:

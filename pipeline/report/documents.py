@@ -58,18 +58,15 @@ def whatif_csv(results: pa.Table, mode: Mode) -> str:
 
     """
     sink = io.BytesIO()
-    columns = [_column(name, results.column(name), mode) for name in results.column_names]
-    arrow_csv.write_csv(pa.table(columns, results.column_names), sink)
+    columns: dict[str, Any] = dict(zip(results.column_names, results.columns, strict=True))
+    for name, column in columns.items():
+        if name in CLOSED_LOOP_ONLY and mode is Mode.OPEN_LOOP:
+            columns[name] = pa.nulls(len(column), column.type)
+        elif pa.types.is_string(column.type):
+            cells = [None if text is None else text_cell(text) for text in column.to_pylist()]
+            columns[name] = pa.array(cells, pa.string())
+    arrow_csv.write_csv(pa.table(columns), sink)
     return sink.getvalue().decode()
-
-
-def _column(name: str, column: Any, mode: Mode) -> Any:  # noqa: ANN401 - Arrow's stubs are of another release
-    if name in CLOSED_LOOP_ONLY and mode is Mode.OPEN_LOOP:
-        return pa.nulls(len(column), column.type)
-    if not pa.types.is_string(column.type):
-        return column
-    texts: list[str | None] = column.to_pylist()
-    return pa.array([None if text is None else text_cell(text) for text in texts], pa.string())
 
 
 def whatif_json(summary: ReplaySummary) -> str:

@@ -171,23 +171,19 @@ def usages_of(
         starts: Any = batch.column("start").to_numpy()
         quarters = np.union1d(quarters, starts // QUARTER_MS)
         for group in groups:
-            _collect(group, batch, found[group])
+            wanted = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}
+            keep = np.ones(batch.num_rows, np.bool_)
+            for name, value in wanted.items():
+                if value is not None:
+                    keep &= _equal(batch, name, value)
+            rows = batch.filter(pa.array(keep))
+            for broker in map(str, rows.column("broker").unique().to_pylist()):
+                own = rows.filter(pa.array(_equal(rows, "broker", broker)))
+                seconds = found[group].setdefault(broker, _Seconds())
+                seconds.starts.append(own.column("start").to_numpy())
+                seconds.amounts.append(own.column("amount").to_numpy())
     seen = seen_hours(quarters * QUARTER_MS, zone)
     return {group: _busiest(group.kind, brokers, span, zone, seen) for group, brokers in found.items() if brokers}
-
-
-def _collect(group: LimitGroup, batch: pa.RecordBatch, brokers: dict[str, _Seconds]) -> None:
-    wanted = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}
-    keep = np.ones(batch.num_rows, np.bool_)
-    for name, value in wanted.items():
-        if value is not None:
-            keep &= _equal(batch, name, value)
-    rows = batch.filter(pa.array(keep))
-    for broker in map(str, rows.column("broker").unique().to_pylist()):
-        own = rows.filter(pa.array(_equal(rows, "broker", broker)))
-        seconds = brokers.setdefault(broker, _Seconds())
-        seconds.starts.append(own.column("start").to_numpy())
-        seconds.amounts.append(own.column("amount").to_numpy())
 
 
 def _equal(batch: pa.RecordBatch, name: str, value: str) -> NDArray[np.bool_]:

@@ -576,7 +576,7 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
                 _ms(row["muted_ms"]),
                 percent(row["throttled_share"]),
                 _ms(row["longest_throttle_ms"]),
-                f"{amount(row['delayed_bytes'])}B",
+                _bytes(row["delayed_bytes"]),
                 f"{row['rejected_mutations']:,}",
                 _ms(row["recovery_ms"]),
             )

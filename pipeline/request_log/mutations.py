@@ -174,9 +174,18 @@ class MutationLedger:
         charged = [row for row in clients if self._controllers.pair(row) is None]
         for row in clients:
             self._clients.add(row)
-        forwarded = [row for row in rows if row["forwarded"]]
-        second = {row["row"] for row in forwarded if self._is_second(row)}
-        charged += [row for row in forwarded if row["row"] not in second]
+        second: list[int] = []
+        for row in rows:
+            if not row["forwarded"]:
+                continue
+            client = self._clients.pair(row)
+            if client is None:
+                self._controllers.add(row)
+                charged.append(row)
+            else:
+                self._controllers.drop(row["identity"])
+                client["mutation_timestamp"] = row["mutation_timestamp"]
+                second.append(row["row"])
         for row in charged:
             self._counts.learn(row)
         # of the others the controller's line was kept before the client's came
@@ -185,19 +194,9 @@ class MutationLedger:
         # of other forwarded requests none is kept: a client's line has all that quotas see of them
         plain = pc.and_(requests["forwarded"], pc.is_null(requests["topics"]))
         keep = pc.invert(plain).combine_chunks().to_numpy(zero_copy_only=False).copy()
-        keep[list(second)] = False
+        keep[second] = False
         left = with_values(requests, values).filter(pa.array(keep))
         return ResolvedRequests(left, len(requests) - len(left))
-
-    def _is_second(self, row: Row) -> bool:
-        """Whether the client's line is known; it then gets the controller's time."""
-        client = self._clients.pair(row)
-        if client is None:
-            self._controllers.add(row)
-            return False
-        self._controllers.drop(row["identity"])
-        client["mutation_timestamp"] = row["mutation_timestamp"]
-        return True
 
     def _values(self, row: Row) -> dict[str, Any]:
         """Columns of a request that is charged for what it asks."""

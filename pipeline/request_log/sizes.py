@@ -158,16 +158,12 @@ def _unknown(api: str, version: int, newest: int) -> UnknownVersion:
 
 def _encoding(*, flexible: bool) -> tuple[int, Callable[[int], int], Callable[[Name], int]]:
     """Bytes of the tags at the end of a structure; of the length in front of an array or of records (`_NULL`: of null); of a text."""
-    return (_NO_TAGS, _varint, _compact_text) if flexible else (0, _int32, _old_text)
+    return (_NO_TAGS, _varint, _compact_text) if flexible else (0, lambda _: 4, _old_text)
 
 
 def _varint(length: int) -> int:
     """Seven bits of length + 1 a byte."""
     return ((length + 1).bit_length() + 6) // 7 or 1
-
-
-def _int32(_length: int) -> int:
-    return 4
 
 
 @lru_cache(_REMEMBERED)

@@ -69,7 +69,11 @@ def advise(
     opened = History.open(folder)
     history, span = opened.detail, span_ms(opened)
     run = run_for(engine, history, "search in buckets")
-    coverage = coverage_of(_tallied(history, policy, run), span, policy.zone)
+    # counted bucket by bucket: the counts add up, even where an entity's users are in several
+    counted = RequestTally()
+    for part in run(partial(_tally_part, history, policy.shape), parts_of(history, across_users=False)):
+        counted.add(part)
+    coverage = coverage_of(counted, span, policy.zone)
     if not policy.short_log:
         coverage.check(folder)
     windows = windows or ClusterWindows()
@@ -110,15 +114,6 @@ def advise(
         hits=hits(results, now_known=now is not None),
         protection=protection,
     )
-
-
-def _tallied(history: Table, policy: Policy, run: Run) -> RequestTally:
-    """The requests of the whole history, counted bucket by bucket: the counts add up, even where an entity's users are in several."""
-    found = RequestTally()
-    parts = parts_of(history, across_users=False)
-    for part in run(partial(_tally_part, history, policy.shape), parts):
-        found.add(part)
-    return found
 
 
 def _tally_part(table: Table, shape: RuleShape, files: Sequence[File]) -> RequestTally:
