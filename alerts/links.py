@@ -68,7 +68,7 @@ class Site:
     labels: Mapping[str, str] = field(default_factory=dict)
     """More labels of all alerts."""
     owners: tuple[Owner, ...] = ()
-    """Whose an entity is; the first that matches counts."""
+    """The owners of entities; the first that matches counts."""
     default_owner: str | None = None
     """The owner of all other entities; None: no label."""
     objectives: tuple[Objective, ...] = ()

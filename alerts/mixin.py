@@ -1,7 +1,7 @@
 """
-The rules and dashboards as a monitoring mixin: one file of jsonnet, whose ``_config`` has what a configuration of the alerts has.
+The rules and dashboards as a monitoring mixin: one file of jsonnet. Its ``_config`` has the keys of a configuration of the alerts.
 
-All is made as for `alerts write`, but for a site whose values are marks: where a mark comes out, jsonnet puts in what ``_config`` says then.
+All is made as for `alerts write`, but for a site with marks as values: jsonnet puts the values of ``_config`` in their places.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def entities(site: Site) -> Iterator[Record]:
 
 
 def owners(site: Site) -> Iterator[Record]:
-    """Whose each entity is, for the filter of dashboards; alerts have it from a template."""
+    """The owner of each entity, for the filter of dashboards; alerts have it from a template."""
     named = [(owner.clients.matchers(), owner.team) for owner in site.owners]
     if site.has_owners:
         each = [*named, ((), site.default_owner)]

@@ -37,7 +37,7 @@ _HEAD: Final = """\
 The configuration of the alerts: every key, its default, and what it means.
 
 `quotascope alerts write DIR --config FILE` writes rules and runbooks by it,
-`quotascope dashboards write DIR --config FILE` dashboards whose colors change at its thresholds.
+`quotascope dashboards write DIR --config FILE` dashboards with colors that change at its thresholds.
 A key that is left out has the default. A key after a # without a space has no default; its value
 is an example. Options of the commands override this file.
 """
@@ -182,7 +182,7 @@ class AlertsConfig(Section):
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),
-        description="Whose an entity is: alerts on it have the label `owner`, by which Alertmanager routes them. The first that matches counts. The dashboard Overview filters by it.",
+        description="Owners of entities: alerts on an entity have the label `owner`, by which Alertmanager routes them. The first that matches counts. The dashboard Overview filters by it.",
     )
     default_owner: str | None = Field(
         default=None,

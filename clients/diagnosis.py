@@ -58,19 +58,19 @@ def diagnose(connection: Connection, complaint: str, exchange: Callable[[Sasl, s
         hint = f"the server does not talk {connection.protocol} on this port, or went away ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
     try:
-        refusal_told = _asked_again(connection, connection.sasl, exchange)
+        reported = _asked_again(connection, connection.sasl, exchange)
     except ssl.SSLError as error:
         return TlsFailed(connection.bootstrap_servers, refused_by_server(error))
     except (OSError, LookupError, ValueError, struct.error, ClientError):
         hint = f"the connection ended before authentication ({complaint})"
         return AdminUnreachable(connection.bootstrap_servers, hint)
-    if refusal_told is None:
+    if reported is None:
         hint = (
             f"the connection ended ({complaint}); the login is accepted: the broker may have been starting or stopping"
         )
         return AdminUnreachable(connection.bootstrap_servers, hint)
     sasl = connection.sasl
-    return AuthenticationFailed(sasl.username, sasl.mechanism, refusal_told, sasl.credential)
+    return AuthenticationFailed(sasl.username, sasl.mechanism, reported, sasl.credential)
 
 
 def _asked_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, str], Exchange]) -> str | None:

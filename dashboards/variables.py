@@ -30,7 +30,7 @@ def common(scope: Scope) -> tuple[Variable, ...]:
 
 
 def owners() -> Variable:
-    """Whose clients are shown; values are there where owners are configured for the alerts."""
+    """The owners of the clients that are shown; values are there where owners are configured for the alerts."""
     return _choice("owner", "Owner", ENTITY_OWNER, "owner")
 
 

@@ -301,7 +301,7 @@ def grid_map(  # noqa: PLR0913 - most by name
 
     Args:
         rows: names at the left.
-        columns: names above, of which every so many-th is written.
+        columns: names above, every n-th of them is written.
         values: row by row; NaN for a cell without data, which is not drawn as 0.
         unit: writes a value in the tooltip of its cell.
         title: of the drawing.

@@ -16,7 +16,7 @@ def burning(site: Site) -> Iterator[Alert]:
     """
     One alert for each pair of windows (Google's SRE workbook, "Alerting on SLOs").
 
-    The long window shows that a good part of the budget is gone, the short one that it still goes on.
+    The long window shows that a good part of the budget is gone, the short one that entities are still throttled.
     """
     labels = site.keys("slo", *ENTITY_LABELS)
     for name, severity, long, short, threshold, wait, in_words in (

@@ -1,4 +1,4 @@
-"""Topics by `kafka_python.ThrottleAwareAdmin`, for who asks through `TopicAdmin`. `TopicAdmin` describes the methods."""
+"""Topics by `kafka_python.ThrottleAwareAdmin`, as a `TopicAdmin`. `TopicAdmin` describes the methods."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class KafkaPythonTopics:
             raise AdminTimeout("CreateTopics", timeout_ms / 1_000)
         self._check("CreateTopics", "Create", name, entry)
         return TopicFound(
-            partitions=_told(entry, "num_partitions") or shape.partitions,
-            replication_factor=_told(entry, "replication_factor") or shape.replication_factor,
+            partitions=_reported(entry, "num_partitions") or shape.partitions,
+            replication_factor=_reported(entry, "replication_factor") or shape.replication_factor,
         )
 
     def close(self) -> None:
@@ -120,8 +120,8 @@ class KafkaPythonTopics:
             raise AdminRequestFailed(request, code, message or _described(code))
 
 
-def _told(entry: Entry, key: str) -> int | None:
-    """A number of the answer, which is -1 for who may not see it, and missing in old versions."""
+def _reported(entry: Entry, key: str) -> int | None:
+    """A number of the answer, which is -1 without the permission to see it, and missing in old versions."""
     value = entry.get(key, _DEFAULT)
     return int(value) if value > 0 else None
 

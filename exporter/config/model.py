@@ -393,7 +393,7 @@ class Config(Section):
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),
-        description="Whose an entity is: the page and /api/v1/entities show it, and filter by it. The first that matches counts. The same list as in the alerts' configuration.",
+        description="Owners of entities: the page and /api/v1/entities show them, and filter by them. The first that matches counts. The same list as in the alerts' configuration.",
     )
     default_owner: str | None = Field(
         default=None,

@@ -89,7 +89,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """All entities, those first whose throttle times differ most."""
+    """All entities, those with the largest difference of throttle times first."""
 
     shadow: str
     times: Times
