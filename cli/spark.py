@@ -67,10 +67,7 @@ Summary = Annotated[
         help="Summary that the listener wrote (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
     ),
 ]
-Svg = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the timeline as an SVG image."),
-]
+Svg = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the timeline as an SVG image.")]
 Written = Annotated[Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")]
 
 

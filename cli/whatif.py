@@ -35,11 +35,7 @@ spark-submit --master yarn "$(quotascope spark submit-script)" whatif hdfs:///ka
 """
 
 Candidates = Annotated[
-    Path,
-    typer.Option(
-        metavar="FILE",
-        help="YAML file of the quotas to try; docs/whatif.md describes it.",
-    ),
+    Path, typer.Option(metavar="FILE", help="YAML file of the quotas to try; docs/whatif.md describes it.")
 ]
 ModeName = Annotated[
     Literal["open", "closed"],
@@ -59,8 +55,7 @@ def whatif(
     decided: Annotated[
         bool,
         typer.Option(
-            "--decided",
-            help="Show what `shadow stream` has decided under these candidates, instead of a replay.",
+            "--decided", help="Show what `shadow stream` has decided under these candidates, instead of a replay."
         ),
     ] = False,
     io_threads: IoThreads = None,

@@ -55,37 +55,20 @@ class Whom:
 
     user: Annotated[str | None, options.USER] = None
     default_user: Annotated[
-        bool,
-        typer.Option(
-            "--default-user",
-            help="All users without a quota of their own.",
-            rich_help_panel=options.ENTITY,
-        ),
+        bool, options.entity_option("--default-user", help="All users without a quota of their own.")
     ] = False
     client_id: options.ClientId = None
     default_client_id: Annotated[
-        bool,
-        typer.Option(
-            "--default-client-id",
-            help="All client-ids without a quota of their own.",
-            rich_help_panel=options.ENTITY,
-        ),
+        bool, options.entity_option("--default-client-id", help="All client-ids without a quota of their own.")
     ] = False
     ip: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="An IP address, or the name of a host that the brokers can look up.",
-            rich_help_panel=options.ENTITY,
+        options.entity_option(
+            metavar="ADDRESS", help="An IP address, or the name of a host that the brokers can look up."
         ),
     ] = None
     default_ip: Annotated[
-        bool,
-        typer.Option(
-            "--default-ip",
-            help="All addresses without a quota of their own.",
-            rich_help_panel=options.ENTITY,
-        ),
+        bool, options.entity_option("--default-ip", help="All addresses without a quota of their own.")
     ] = False
 
     @property
@@ -124,8 +107,7 @@ def set_(
     file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Set all quotas of this YAML file instead (- for standard input); others stay.",
+            metavar="FILE", help="Set all quotas of this YAML file instead (- for standard input); others stay."
         ),
     ] = None,
     measure_only: Annotated[
@@ -170,10 +152,7 @@ def set_(
 
 @grouped
 def remove(
-    keys: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[KEY]…", help="Such as producer_byte_rate."),
-    ] = None,
+    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]…", help="Such as producer_byte_rate.")] = None,
     *,
     all_: Annotated[bool, typer.Option("--all", help="All quotas of this entity.")] = False,
     whom: Whom,
