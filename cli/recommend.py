@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from . import options, outputs
-from .options import (
-    EngineName,
-    Folder,
-    KafkaVersion,
-    TimeZone,
-    check_extra,
-    grouped,
-    release_of,
-    zone_of,
-)
+from .options import EngineName, Folder, KafkaVersion, TimeZone, check_extra, grouped, release_of, zone_of
 from .settings import AdminOptions
 
 if TYPE_CHECKING:
@@ -144,20 +135,9 @@ def recommend(
     """
     check_extra()
     from quotascope.metrics import QuotaType
-    from quotascope.pipeline.recommend.policy import (
-        FLOORS,
-        ClusterWindows,
-        Policy,
-        QueueTarget,
-        RuleShape,
-    )
+    from quotascope.pipeline.recommend.policy import FLOORS, ClusterWindows, Policy, QueueTarget, RuleShape
     from quotascope.pipeline.releases import followed
-    from quotascope.pipeline.report.documents import (
-        manifests,
-        recommend_csv,
-        recommend_json,
-        script_of,
-    )
+    from quotascope.pipeline.report.documents import manifests, recommend_csv, recommend_json, script_of
     from quotascope.pipeline.report.recommend_page import caveats
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.recommend import advise, page

@@ -134,11 +134,7 @@ def serve(*, read: SourceOptions, serving: Serving) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
     from quotascope.exporter.errors import ConfigError
     from quotascope.exporter.logs import configure_logs
-    from quotascope.exporter.process import (
-        collect_garbage_rarely,
-        share_arenas,
-        spare_threads,
-    )
+    from quotascope.exporter.process import collect_garbage_rarely, share_arenas, spare_threads
 
     spare_threads()
     from quotascope.quotas import STDIN, named

@@ -191,10 +191,7 @@ _DOTTED = {
 
 
 def configuration(
-    file: Path | None,
-    sources: list[str] | None = None,
-    discover: str | None = None,
-    **flags: object,
+    file: Path | None, sources: list[str] | None = None, discover: str | None = None, **flags: object
 ) -> Config:
     """
     The configuration from file, environment and flags.
@@ -202,12 +199,7 @@ def configuration(
     Flags are named as in Python (``log_format`` for ``--log-format``); those that are
     None were not given. Raises ``ConfigError``.
     """
-    from quotascope.exporter.config import (
-        Override,
-        discovery_overrides,
-        load_config,
-        sources_override,
-    )
+    from quotascope.exporter.config import Override, discovery_overrides, load_config, sources_override
 
     overrides = []
     for name, value in flags.items():

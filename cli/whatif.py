@@ -8,17 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from . import outputs
-from .options import (
-    EngineName,
-    Folder,
-    IoThreads,
-    KafkaVersion,
-    TimeZone,
-    check_extra,
-    grouped,
-    release_of,
-    zone_of,
-)
+from .options import EngineName, Folder, IoThreads, KafkaVersion, TimeZone, check_extra, grouped, release_of, zone_of
 
 EXAMPLES = """
 Examples:

@@ -163,12 +163,7 @@ def remove(
     read: SourceOptions,
 ) -> None:
     """Remove quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
-    from quotascope.quotas import (
-        InvalidQuotas,
-        problems_of,
-        to_admin,
-        without,
-    )
+    from quotascope.quotas import InvalidQuotas, problems_of, to_admin, without
 
     if bool(keys) == all_:
         raise typer.BadParameter("say which quotas: keys, or --all")
@@ -257,13 +252,7 @@ def _alter(
     from rich.console import Console
 
     from quotascope.exporter.diagnosis.impact import impacts, ip_impacts, reaching
-    from quotascope.quotas import (
-        InvalidQuotas,
-        NotApplied,
-        QuotaSet,
-        apply_changes,
-        difference,
-    )
+    from quotascope.quotas import InvalidQuotas, NotApplied, QuotaSet, apply_changes, difference
 
     from .change_view import Affected, as_json, view
     from .cluster import admin, usage
@@ -300,12 +289,7 @@ def _alter(
         _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())
 
 
-def _end(
-    plan: Mapping[str, object] | None,
-    text: str = "",
-    *,
-    not_in_force: Sequence[str] | None = None,
-) -> None:
+def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Sequence[str] | None = None) -> None:
     """Print what was done: a plan for programs as one document with it, else the text. None of ``not_in_force``: nothing was tried."""
     if plan is not None:
         done = {"applied": not_in_force == (), "not_in_force": not_in_force}

@@ -79,13 +79,7 @@ def export(
     kafka: AdminOptions,
 ) -> None:
     """Write all quotas to standard output."""
-    from quotascope.quotas import (
-        QuotaSet,
-        difference,
-        kafka_users,
-        quotas_yaml,
-        read_quotas,
-    )
+    from quotascope.quotas import QuotaSet, difference, kafka_users, quotas_yaml, read_quotas
 
     from .cluster import configured
 
