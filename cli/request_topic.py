@@ -11,6 +11,7 @@ from .options import grouped
 from .settings import AdminOptions
 
 if TYPE_CHECKING:
+    from quotascope.clients.accounting import ThrottleAccount
     from quotascope.pipeline.request_topic import Ensured
 
 EXAMPLES = """
@@ -72,14 +73,18 @@ def request_topic(
         ensured = ensure(admin, topic, shape, wait_seconds * 1_000)
     finally:
         admin.close()
-        totals = account.totals()
-        if seconds := sum(each.throttled_ms for each in totals) / 1_000:
-            retries = sum(each.quota_retries for each in totals)
-            typer.echo(
-                f"quotascope: quotas throttled this client for {seconds:.1f} s in all; refused requests that were repeated: {retries}",
-                err=True,
-            )
+        _print_throttles(account)
     typer.echo(_summary(topic, ensured))
+
+
+def _print_throttles(account: ThrottleAccount) -> None:
+    totals = account.totals()
+    if seconds := sum(each.throttled_ms for each in totals) / 1_000:
+        retries = sum(each.quota_retries for each in totals)
+        typer.echo(
+            f"quotascope: quotas throttled this client for {seconds:.1f} s in all; refused requests that were repeated: {retries}",
+            err=True,
+        )
 
 
 def _summary(topic: str, ensured: Ensured) -> str:
