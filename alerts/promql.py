@@ -98,13 +98,7 @@ def _of_counter(function: str, family: Family, window: str, matchers: Iterable[s
     return call(function, select(family, *matchers, window=window, extra=extra))
 
 
-def average(
-    family: Family,
-    labels: Sequence[str],
-    window: str,
-    *matchers: str,
-    offset: str = "",
-) -> str:
+def average(family: Family, labels: Sequence[str], window: str, *matchers: str, offset: str = "") -> str:
     """
     The average of each series of a gauge, then of the exporters that read it.
 

@@ -10,24 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from quotascope.metrics.catalog import (
-    BUILD_INFO,
-    CALLBACK_THROTTLE_TIME_SECONDS,
-    SPARK_THROTTLED_SECONDS,
-    Family,
-)
+from quotascope.metrics.catalog import BUILD_INFO, CALLBACK_THROTTLE_TIME_SECONDS, SPARK_THROTTLED_SECONDS, Family
 
 from .links import Site
-from .promql import (
-    above,
-    aggregate,
-    but_not,
-    call,
-    grouped,
-    increase,
-    operation,
-    select,
-)
+from .promql import above, aggregate, but_not, call, grouped, increase, operation, select
 from .thresholds import STORM, THROTTLED
 
 ENTITY_THROTTLE: Final = "entity:kafka_quota_throttle_time_seconds:max"

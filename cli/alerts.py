@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -18,38 +19,25 @@ alerts = typer.Typer(
     no_args_is_help=True,
 )
 
-_EXTRAS = "Other files, in folders of their own"
+_extras_option = partial(typer.Option, rich_help_panel="Other files, in folders of their own")
 
 Folder = Annotated[
     Path,
     typer.Argument(
-        metavar="DIR",
-        help="Folder for the rule files; it is made. rule_files of Prometheus may take all of it.",
+        metavar="DIR", help="Folder for the rule files; it is made. rule_files of Prometheus may take all of it."
     ),
 ]
 Alertmanager = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write an example for Alertmanager as well: routes, groups, inhibition.",
-        rich_help_panel=_EXTRAS,
-    ),
+    _extras_option(metavar="FILE", help="Write an example for Alertmanager as well: routes, groups, inhibition."),
 ]
 PrometheusRule = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write the rules as a PrometheusRule of the Prometheus operator as well.",
-        rich_help_panel=_EXTRAS,
-    ),
+    _extras_option(metavar="FILE", help="Write the rules as a PrometheusRule of the Prometheus operator as well."),
 ]
 Runbooks = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Write the runbooks as well, in Markdown; the exporter serves them, too.",
-        rich_help_panel=_EXTRAS,
-    ),
+    _extras_option(metavar="DIR", help="Write the runbooks as well, in Markdown; the exporter serves them, too."),
 ]
 SystemUsers = Annotated[
     str | None,

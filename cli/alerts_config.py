@@ -6,26 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ValidationInfo,
-    create_model,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, create_model, field_validator
 
 from quotascope.alerts import InvalidSite, Site, thresholds
 from quotascope.alerts.book import alerts
 from quotascope.alerts.links import check_label, served_runbooks
-from quotascope.alerts.settings import (
-    AlertSettings,
-    AlertSeverity,
-    Clients,
-    Objective,
-    Owner,
-    duration_seconds,
-)
+from quotascope.alerts.settings import AlertSettings, AlertSeverity, Clients, Objective, Owner, duration_seconds
 from quotascope.exporter.config import ClientsConfig, OwnerConfig
 from quotascope.exporter.config.file import read_document
 from quotascope.exporter.config.load import filled

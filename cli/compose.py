@@ -22,9 +22,7 @@ from quotascope.exporter.discovery.discovery import build_roster
 from quotascope.exporter.errors import ConfigError
 from quotascope.exporter.limits import LimitsSource
 from quotascope.exporter.limits.admin import AdminLimits, connection_of, read_timeout
-from quotascope.exporter.limits.refresh import (
-    LimitsRefresh,
-)
+from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.shadow import Shadows, read_shadows
 from quotascope.exporter.snapshot import OwnHealth

@@ -69,16 +69,11 @@ def push(
     grafana_token_file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="File with the token of a service account; else it is taken from GRAFANA_TOKEN.",
+            metavar="FILE", help="File with the token of a service account; else it is taken from GRAFANA_TOKEN."
         ),
     ] = None,
     grafana_ca_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="PEM file of the authorities to trust for Grafana's TLS.",
-        ),
+        Path | None, typer.Option(metavar="FILE", help="PEM file of the authorities to trust for Grafana's TLS.")
     ] = None,
     installation: SiteOptions,
     recorded: Recorded = False,

@@ -21,8 +21,7 @@ Examples:
 def demo(
     port: Annotated[int, options.PORT] = 0,
     duration: Annotated[
-        int | None,
-        typer.Option(metavar="SECONDS", min=0, help="End after this time; else with Ctrl-C."),
+        int | None, typer.Option(metavar="SECONDS", min=0, help="End after this time; else with Ctrl-C.")
     ] = None,
 ) -> None:
     """

@@ -87,18 +87,9 @@ def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
 def drop(
     folder: Folder,
     *,
-    before: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="First day (UTC) that stays."),
-    ] = None,
+    before: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="First day (UTC) that stays.")] = None,
     keep_days: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=_MOST_DAYS,
-            metavar="DAYS",
-            help="How many days stay, today included.",
-        ),
+        int | None, typer.Option(min=1, max=_MOST_DAYS, metavar="DAYS", help="How many days stay, today included.")
     ] = None,
     table: Names = None,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -26,8 +27,8 @@ spark-submit --master yarn "$(quotascope spark submit-script)" ingest hdfs:///lo
 
 spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" ingest kafka://broker-1:9092,broker-2:9092/kafka-request-log --into usage
 """
-_READING = "How logs are read"
-_TOPIC = "When a topic is read"
+_reading_option = partial(typer.Option, rich_help_panel="How logs are read")
+_topic_option = partial(typer.Option, rich_help_panel="When a topic is read")
 _KAFKA: Final = "kafka://"
 _MOST_LEFT_OUT = 10
 _NO_LOG = "no line is a request{seems}: give the log of kafka.request.logger at DEBUG, of Kafka 2.8 or later; docs/request-log.md says how to get one"
@@ -42,99 +43,64 @@ Logs = Annotated[
 Into = Annotated[
     str,
     typer.Option(
-        metavar="FOLDER",
-        help="Is made if need be. What was read before adds nothing again.",
-        callback=named_folder,
+        metavar="FOLDER", help="Is made if need be. What was read before adds nothing again.", callback=named_folder
     ),
 ]
 Broker = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The broker that wrote all of these logs; else its address in them.",
-        rich_help_panel=_READING,
-    ),
+    _reading_option(metavar="NAME", help="The broker that wrote all of these logs; else its address in them."),
 ]
 BrokerPattern = Annotated[
     str | None,
-    typer.Option(
+    _reading_option(
         metavar="REGEX",
         help="A regular expression with the broker's name as its group, for the path of a file or TOPIC-PARTITION: such as '/broker-([0-9]+)/' or '-([0-9]+)$'.",
-        rich_help_panel=_READING,
     ),
 ]
 LogZone = Annotated[
     str,
-    typer.Option(
-        "--log-time-zone",
-        metavar="ZONE",
-        help="Zone of the times in the logs, such as Europe/Berlin.",
-        rich_help_panel=_READING,
-    ),
+    _reading_option("--log-time-zone", metavar="ZONE", help="Zone of the times in the logs, such as Europe/Berlin."),
 ]
 Topics = Annotated[
     str | None,
-    typer.Option(
+    _reading_option(
         metavar="FILE",
         help="Partitions by topic before the logs began: without them, what a DeleteTopics or CreatePartitions cost is often unknown.",
-        rich_help_panel=_READING,
     ),
 ]
-Names = Annotated[
-    str,
-    typer.Option(
-        metavar="PATTERN",
-        help="Which files of a folder are request logs.",
-        rich_help_panel=_READING,
-    ),
-]
+Names = Annotated[str, _reading_option(metavar="PATTERN", help="Which files of a folder are request logs.")]
 FollowLinks = Annotated[
     bool,
-    typer.Option(
+    _reading_option(
         "--follow-links",
         help="Also follow links that lead out of a folder; use it only where no other user may write into the folder.",
-        rich_help_panel=_READING,
     ),
 ]
 Buckets = Annotated[
     int,
     typer.Option(
-        min=1,
-        max=4096,
-        metavar="N",
-        help="Into how many parts users are spread; counts when the folder is made.",
+        min=1, max=4096, metavar="N", help="Into how many parts users are spread; counts when the folder is made."
     ),
 ]
 
 
 Checkpoint = Annotated[
     str | None,
-    typer.Option(
+    _topic_option(
         metavar="FOLDER",
         help="What this stream has read so far: a folder or URI of its own, to be kept.",
         show_default="stream-TOPIC in the folder",
-        rich_help_panel=_TOPIC,
     ),
 ]
 Every = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        help="How often to read again, such as 5s or 1m.",
-        show_default="1m",
-        rich_help_panel=_TOPIC,
-    ),
+    str | None, _topic_option(metavar="TIME", help="How often to read again, such as 5s or 1m.", show_default="1m")
 ]
-Once = Annotated[
-    bool,
-    typer.Option("--once", help="Read what there is, then end.", rich_help_panel=_TOPIC),
-]
+Once = Annotated[bool, _topic_option("--once", help="Read what there is, then end.")]
 SourceOptions = Annotated[
     list[str] | None,
-    typer.Option(
+    _topic_option(
         metavar="KEY=VALUE",
         help="Option of Spark's Kafka source, such as kafka.security.protocol=SSL or startingOffsets=latest; may be repeated.",
-        rich_help_panel=_TOPIC,
     ),
 ]
 

@@ -119,13 +119,7 @@ def _show_version(wanted: bool) -> None:
 def root(
     *,
     _version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_show_version,
-            is_eager=True,
-            help="Show the version and exit.",
-        ),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Quota observability for Apache Kafka."""

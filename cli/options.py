@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, get_type_hints
@@ -28,29 +28,21 @@ PUSHING = "Push over OTLP"
 ENTITY = "User, client-id or IP address"
 OUTPUTS = "What is written"
 
-BOOTSTRAP_SERVERS = typer.Option(
-    metavar="HOST:PORT,…",
-    help="Brokers of the Kafka cluster, to connect to first.",
-    rich_help_panel=KAFKA,
+kafka_option = partial(typer.Option, rich_help_panel=KAFKA)
+serving_option = partial(typer.Option, rich_help_panel=SERVING)
+reading_option = partial(typer.Option, rich_help_panel=READING)
+entity_option = partial(typer.Option, rich_help_panel=ENTITY)
+output_option = partial(typer.Option, rich_help_panel=OUTPUTS)
+
+BOOTSTRAP_SERVERS = kafka_option(metavar="HOST:PORT,…", help="Brokers of the Kafka cluster, to connect to first.")
+USER = entity_option("--user", metavar="NAME", help="Name of the principal, as in the quota: alice for User:alice.")
+PORT = serving_option(
+    metavar="PORT", min=0, max=65_535, help="Port to listen on; 0 takes a free one. The exporter's is 9749 by default."
 )
-USER = typer.Option(
-    "--user",
-    metavar="NAME",
-    help="Name of the principal, as in the quota: alice for User:alice.",
-    rich_help_panel=ENTITY,
-)
-PORT = typer.Option(
-    metavar="PORT",
-    min=0,
-    max=65_535,
-    help="Port to listen on; 0 takes a free one. The exporter's is 9749 by default.",
-    rich_help_panel=SERVING,
-)
-SHADOW = typer.Option(
+SHADOW = reading_option(
     "--shadow",
     metavar="FILE",
     help="Show what brokers would do under the candidates in this file, which no broker enforces (docs/shadow.md). A running exporter has its own.",
-    rich_help_panel=READING,
 )
 OTLP_ENDPOINT = typer.Option(
     "--otlp-endpoint",
@@ -58,26 +50,12 @@ OTLP_ENDPOINT = typer.Option(
     help="Also push to this OpenTelemetry receiver, such as http://collector:4318.",
     rich_help_panel=PUSHING,
 )
-GRAFANA_URL = typer.Option(
-    "--grafana-url",
-    metavar="URL",
-    help="Address of the Grafana that has the dashboards.",
-)
-STRIMZI_CLUSTER = typer.Option(
-    metavar="NAME",
-    help="Name of the Kafka resource, for the label strimzi.io/cluster of KafkaUser manifests.",
-    rich_help_panel=OUTPUTS,
+GRAFANA_URL = typer.Option("--grafana-url", metavar="URL", help="Address of the Grafana that has the dashboards.")
+STRIMZI_CLUSTER = output_option(
+    metavar="NAME", help="Name of the Kafka resource, for the label strimzi.io/cluster of KafkaUser manifests."
 )
 
-ClientId = Annotated[
-    str | None,
-    typer.Option(
-        "--client-id",
-        metavar="ID",
-        help="The client.id, as clients send it.",
-        rich_help_panel=ENTITY,
-    ),
-]
+ClientId = Annotated[str | None, entity_option("--client-id", metavar="ID", help="The client.id, as clients send it.")]
 QuotasFrom = Annotated[
     Path | None,
     typer.Option(
@@ -87,18 +65,10 @@ QuotasFrom = Annotated[
     ),
 ]
 Top = Annotated[int, typer.Option(min=0, metavar="N", help="How many entities to show.")]
-Every = Annotated[
-    str,
-    typer.Option("--every", metavar="TIME", help="How often to read again, such as 5s or 1m."),
-]
+Every = Annotated[str, typer.Option("--every", metavar="TIME", help="How often to read again, such as 5s or 1m.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Html = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A page with tables and plots that needs no other file.",
-        rich_help_panel=OUTPUTS,
-    ),
+    Path | None, output_option(metavar="FILE", help="A page with tables and plots that needs no other file.")
 ]
 
 # Of the commands of the pipeline
@@ -139,25 +109,15 @@ IoThreads = Annotated[
     ),
 ]
 TimeZone = Annotated[
-    str,
-    typer.Option(
-        "--time-zone",
-        metavar="ZONE",
-        help="Time zone of hours and weekdays, such as Europe/Berlin.",
-    ),
+    str, typer.Option("--time-zone", metavar="ZONE", help="Time zone of hours and weekdays, such as Europe/Berlin.")
 ]
 Begin = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME",
-        help="Begin of the time to show, as ISO 8601.",
-        show_default="as far back as is known",
+        metavar="TIME", help="Begin of the time to show, as ISO 8601.", show_default="as far back as is known"
     ),
 ]
-End = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="End of that time.", show_default="the last known"),
-]
+End = Annotated[str | None, typer.Option(metavar="TIME", help="End of that time.", show_default="the last known")]
 KafkaVersion = Annotated[
     str | None,
     typer.Option(

@@ -24,24 +24,9 @@ class Results:
     """Where results are written; without any of these, tables are shown."""
 
     html: options.Html = None
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The rows as CSV; - prints them.",
-            rich_help_panel=options.OUTPUTS,
-        ),
-    ] = None
+    csv: Annotated[Path | None, options.output_option(metavar="FILE", help="The rows as CSV; - prints them.")] = None
     json: options.Json = False
-    json_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--json-file",
-            metavar="FILE",
-            help="The same JSON in a file.",
-            rich_help_panel=options.OUTPUTS,
-        ),
-    ] = None
+    json_file: Annotated[Path | None, options.output_option(metavar="FILE", help="The same JSON in a file.")] = None
 
     @property
     def documents(self) -> tuple[Path, ...]:

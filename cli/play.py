@@ -19,12 +19,7 @@ from quotascope.demo import Simulation, run
 from quotascope.exporter.app import Exporter, Parts
 from quotascope.exporter.config import Config
 from quotascope.exporter.config.load import Loaded
-from quotascope.exporter.diagnosis.units import (
-    UNKNOWN_NUMBER,
-    rule_name,
-    seconds,
-    type_name,
-)
+from quotascope.exporter.diagnosis.units import UNKNOWN_NUMBER, rule_name, seconds, type_name
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot
 from quotascope.metrics import Clock, SteadyClock

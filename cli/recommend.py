@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from . import options, outputs
-from .options import (
-    EngineName,
-    Folder,
-    KafkaVersion,
-    TimeZone,
-    check_extra,
-    grouped,
-    release_of,
-    zone_of,
-)
+from .options import EngineName, Folder, KafkaVersion, TimeZone, check_extra, grouped, release_of, zone_of
 from .settings import AdminOptions
 
 if TYPE_CHECKING:
@@ -39,104 +31,75 @@ quotascope recommend usage --quotas quotas.yaml --html recommend.html --commands
 
 quotascope recommend usage --strimzi users.yaml --strimzi-cluster my-cluster --time-zone Europe/Berlin
 """
-_LIMITS = "What limits have to keep"
+_limits_option = partial(typer.Option, rich_help_panel="What limits have to keep")
 
 For = Annotated[
-    Literal["user", "client-id", "user,client-id"],
-    typer.Option("--for", help="Entities that the rules are to name.", rich_help_panel=_LIMITS),
+    Literal["user", "client-id", "user,client-id"], _limits_option("--for", help="Entities that the rules are to name.")
 ]
 Share = Annotated[
-    float,
-    typer.Option(
-        metavar="PERCENT",
-        help="Most of its active time that an entity may be throttled.",
-        rich_help_panel=_LIMITS,
-    ),
+    float, _limits_option(metavar="PERCENT", help="Most of its active time that an entity may be throttled.")
 ]
 Headroom = Annotated[
-    float,
-    typer.Option(
-        metavar="PERCENT",
-        help="What is added to the lowest limit that keeps the share.",
-        rich_help_panel=_LIMITS,
-    ),
+    float, _limits_option(metavar="PERCENT", help="What is added to the lowest limit that keeps the share.")
 ]
 Together = Annotated[
     bool,
-    typer.Option(
+    _limits_option(
         "--all-hours-together",
         help="Keep the share over all the time together; else each hour of the week keeps it separately, so that no nightly peak is lost in a quiet week.",
-        rich_help_panel=_LIMITS,
     ),
 ]
 Floors = Annotated[
     list[str] | None,
-    typer.Option(
+    _limits_option(
         "--floor",
         metavar="KEY=LIMIT",
         help="Never recommend less (bytes/s 10000, percent 1, mutations/s 0.5), such as producer_byte_rate=100000; may be repeated.",
-        rich_help_panel=_LIMITS,
     ),
 ]
 Keys = Annotated[
     list[str] | None,
-    typer.Option(
-        "--key",
-        metavar="KEY",
-        help="Recommend quotas of this key only, such as producer_byte_rate; may be repeated.",
-        rich_help_panel=_LIMITS,
+    _limits_option(
+        "--key", metavar="KEY", help="Recommend quotas of this key only, such as producer_byte_rate; may be repeated."
     ),
 ]
 WindowsText = Annotated[
     str,
-    typer.Option(
-        "--windows",
-        metavar="NUMxSECONDS",
-        help="The brokers' quota.window.num and quota.window.size.seconds.",
-        rich_help_panel=_LIMITS,
+    _limits_option(
+        "--windows", metavar="NUMxSECONDS", help="The brokers' quota.window.num and quota.window.size.seconds."
     ),
 ]
 ControllerWindows = Annotated[
     str,
-    typer.Option(
+    _limits_option(
         "--controller-windows",
         metavar="NUMxSECONDS",
         help="The controllers' controller.quota.window.num and controller.quota.window.size.seconds.",
-        rich_help_panel=_LIMITS,
     ),
 ]
 ShortLog = Annotated[
     bool,
-    typer.Option(
-        "--short-log",
-        help="Make limits of less than a day of log, too; hours that are not in it may need more.",
-        rich_help_panel=_LIMITS,
+    _limits_option(
+        "--short-log", help="Make limits of less than a day of log, too; hours that are not in it may need more."
     ),
 ]
 Protect = Annotated[
     str | None,
-    typer.Option(
+    _limits_option(
         metavar="PERCENTILE=TIME",
         help="Look for request quotas by what they save instead: the highest at which the other clients' queue time keeps this target, such as p99=20ms.",
-        rich_help_panel=_LIMITS,
     ),
 ]
 CommandsFile = Annotated[
     Path | None,
-    typer.Option(
+    options.output_option(
         "--commands",
         metavar="FILE",
         help="A script of kafka-configs.sh commands that would set the limits; - prints it.",
-        rich_help_panel=options.OUTPUTS,
     ),
 ]
 Strimzi = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="KafkaUser manifests for Strimzi; - prints them.",
-        rich_help_panel=options.OUTPUTS,
-    ),
+    Path | None, options.output_option(metavar="FILE", help="KafkaUser manifests for Strimzi; - prints them.")
 ]
 
 
@@ -172,20 +135,9 @@ def recommend(
     """
     check_extra()
     from quotascope.metrics import QuotaType
-    from quotascope.pipeline.recommend.policy import (
-        FLOORS,
-        ClusterWindows,
-        Policy,
-        QueueTarget,
-        RuleShape,
-    )
+    from quotascope.pipeline.recommend.policy import FLOORS, ClusterWindows, Policy, QueueTarget, RuleShape
     from quotascope.pipeline.releases import followed
-    from quotascope.pipeline.report.documents import (
-        manifests,
-        recommend_csv,
-        recommend_json,
-        script_of,
-    )
+    from quotascope.pipeline.report.documents import manifests, recommend_csv, recommend_json, script_of
     from quotascope.pipeline.report.recommend_page import caveats
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.recommend import advise, page

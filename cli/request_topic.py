@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from .options import grouped
 from .settings import AdminOptions
 
 if TYPE_CHECKING:
+    from quotascope.clients.accounting import ThrottleAccount
     from quotascope.pipeline.request_topic import Ensured
 
 EXAMPLES = """
@@ -21,52 +23,32 @@ quotascope request-topic kafka-request-log --config /etc/quotascope.yaml --wait-
 
 Exit code 0: the topic is there. 1: it is not, or with other numbers than these.
 """
-_NEW = "If it is made"
+_new_option = partial(typer.Option, rich_help_panel="If it is made")
 
 
 @grouped
 def request_topic(
-    topic: Annotated[
-        str,
-        typer.Argument(metavar="TOPIC", help="Each message will be a line of a log."),
-    ],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Each message will be a line of a log.")],
     *,
     partitions: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Partitions of the topic; else the cluster's default.",
-            rich_help_panel=_NEW,
-        ),
+        int | None, _new_option(min=1, metavar="N", help="Partitions of the topic; else the cluster's default.")
     ] = None,
     replication_factor: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Replicas of each partition; else the cluster's default.",
-            rich_help_panel=_NEW,
-        ),
+        int | None, _new_option(min=1, metavar="N", help="Replicas of each partition; else the cluster's default.")
     ] = None,
     retention_hours: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=1_000_000,
-            metavar="HOURS",
-            help="How long Kafka keeps lines; else the cluster's default.",
-            rich_help_panel=_NEW,
+        _new_option(
+            min=1, max=1_000_000, metavar="HOURS", help="How long Kafka keeps lines; else the cluster's default."
         ),
     ] = None,
     wait_seconds: Annotated[
         int,
-        typer.Option(
+        _new_option(
             min=1,
             max=86_400,
             metavar="SECONDS",
             help="How long to try again what a quota on controller mutations refuses, after each throttle time.",
-            rich_help_panel=_NEW,
         ),
     ] = 60,
     kafka: AdminOptions,
@@ -91,14 +73,18 @@ def request_topic(
         ensured = ensure(admin, topic, shape, wait_seconds * 1_000)
     finally:
         admin.close()
-        totals = account.totals()
-        if seconds := sum(each.throttled_ms for each in totals) / 1_000:
-            retries = sum(each.quota_retries for each in totals)
-            typer.echo(
-                f"quotascope: quotas throttled this client for {seconds:.1f} s in all; refused requests that were repeated: {retries}",
-                err=True,
-            )
+        _print_throttles(account)
     typer.echo(_summary(topic, ensured))
+
+
+def _print_throttles(account: ThrottleAccount) -> None:
+    totals = account.totals()
+    if seconds := sum(each.throttled_ms for each in totals) / 1_000:
+        retries = sum(each.quota_retries for each in totals)
+        typer.echo(
+            f"quotascope: quotas throttled this client for {seconds:.1f} s in all; refused requests that were repeated: {retries}",
+            err=True,
+        )
 
 
 def _summary(topic: str, ensured: Ensured) -> str:

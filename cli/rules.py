@@ -27,8 +27,7 @@ quotascope rules jmx-exporter --output /etc/kafka/quotascope.yml
 def jmx_exporter(
     *,
     output: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write; a file there is replaced."),
+        Path | None, typer.Option(metavar="FILE", help="Where to write; a file there is replaced.")
     ] = None,
 ) -> None:
     """

@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,7 +42,7 @@ quotascope serve --config /etc/quotascope.yaml --shadow candidates.yaml
 quotascope serve --config /etc/quotascope.yaml --otlp-endpoint https://collector:4317 --otlp-protocol grpc
 """
 
-_SERIES = "Which series"
+_series_option = partial(typer.Option, rich_help_panel="Which series")
 _LOGGING = "Log"
 
 
@@ -50,108 +51,66 @@ class Serving:
     """The options of the exporter beside those of its sources."""
 
     cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Adds the label `cluster` to every series.",
-            rich_help_panel=options.SERVING,
-        ),
+        str | None, options.serving_option(metavar="NAME", help="Adds the label `cluster` to every series.")
     ] = None
     sample_every: Annotated[
         str | None,
-        typer.Option(
-            "--sample-every",
-            metavar="TIME",
-            help="Read the brokers between scrapes as well, such as 5s, and show the maxima.",
-            rich_help_panel=options.READING,
+        options.reading_option(
+            metavar="TIME", help="Read the brokers between scrapes as well, such as 5s, and show the maxima."
         ),
     ] = None
     address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address to listen on (0.0.0.0).",
-            rich_help_panel=options.SERVING,
-        ),
+        str | None, options.serving_option(metavar="ADDRESS", help="Address to listen on (0.0.0.0).")
     ] = None
     port: Annotated[int | None, options.PORT] = None
     web_listen_address: Annotated[
         list[str] | None,
-        typer.Option(
+        options.serving_option(
             "--web.listen-address",
             metavar="ADDRESS",
             help="Address and port to listen on, instead of --address and --port, as in all exporters of Prometheus: :9749 or [::1]:9749; may be repeated.",
-            rich_help_panel=options.SERVING,
         ),
     ] = None
     web_config_file: Annotated[
         str | None,
-        typer.Option(
+        options.serving_option(
             "--web.config.file",
             metavar="FILE",
             help="TLS, users and headers, in the web config format of all exporters of Prometheus (docs/security.md).",
-            rich_help_panel=options.SERVING,
         ),
     ] = None
     max_entities: Annotated[
         int | None,
-        typer.Option(
+        _series_option(
             metavar="N",
             help="Most pairs of user and client-id shown for each quota type (10000); the others are folded into one.",
-            rich_help_panel=_SERIES,
         ),
     ] = None
     include_user: Annotated[
         list[str] | None,
-        typer.Option(
-            "--include-user",
-            metavar="RE2",
-            help="Show only users that match with their whole name; may be repeated.",
-            rich_help_panel=_SERIES,
-        ),
+        _series_option(metavar="RE2", help="Show only users that match with their whole name; may be repeated."),
     ] = None
     exclude_user: Annotated[
         list[str] | None,
-        typer.Option(
-            "--exclude-user",
-            metavar="RE2",
-            help="Fold users that match with their whole name; may be repeated.",
-            rich_help_panel=_SERIES,
-        ),
+        _series_option(metavar="RE2", help="Fold users that match with their whole name; may be repeated."),
     ] = None
     include_client_id: Annotated[
         list[str] | None,
-        typer.Option(
-            "--include-client-id",
-            metavar="RE2",
-            help="Show only client-ids that match as a whole; may be repeated.",
-            rich_help_panel=_SERIES,
-        ),
+        _series_option(metavar="RE2", help="Show only client-ids that match as a whole; may be repeated."),
     ] = None
     exclude_client_id: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--exclude-client-id",
-            metavar="RE2",
-            help="Fold client-ids that match as a whole; may be repeated.",
-            rich_help_panel=_SERIES,
-        ),
+        list[str] | None, _series_option(metavar="RE2", help="Fold client-ids that match as a whole; may be repeated.")
     ] = None
     detail_above: Annotated[
         float | None,
-        typer.Option(
+        _series_option(
             metavar="RATIO",
             help="Show utilization, rule and cause only of entities that are throttled or above this utilization, such as 0.5.",
-            rich_help_panel=_SERIES,
         ),
     ] = None
     idle_after: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Leave out entities without traffic for this time, such as 15m.",
-            rich_help_panel=_SERIES,
-        ),
+        _series_option(metavar="TIME", help="Leave out entities without traffic for this time, such as 15m."),
     ] = None
     shadow: Annotated[
         str | None,
@@ -160,28 +119,13 @@ class Serving:
     otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None
     otlp_protocol: Annotated[
         str | None,
-        typer.Option(
-            "--otlp-protocol",
-            metavar="PROTOCOL",
-            help="http/protobuf (default) or grpc.",
-            rich_help_panel=options.PUSHING,
-        ),
+        typer.Option(metavar="PROTOCOL", help="http/protobuf (default) or grpc.", rich_help_panel=options.PUSHING),
     ] = None
     log_format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORMAT",
-            help="auto, human, logfmt or json.",
-            rich_help_panel=_LOGGING,
-        ),
+        str | None, typer.Option(metavar="FORMAT", help="auto, human, logfmt or json.", rich_help_panel=_LOGGING)
     ] = None
     log_level: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEVEL",
-            help="debug, info, warning or error.",
-            rich_help_panel=_LOGGING,
-        ),
+        str | None, typer.Option(metavar="LEVEL", help="debug, info, warning or error.", rich_help_panel=_LOGGING)
     ] = None
 
 
@@ -190,11 +134,7 @@ def serve(*, read: SourceOptions, serving: Serving) -> None:
     """Read the brokers and serve their quotas to Prometheus, until SIGTERM or Ctrl-C. SIGHUP reads the configuration again."""
     from quotascope.exporter.errors import ConfigError
     from quotascope.exporter.logs import configure_logs
-    from quotascope.exporter.process import (
-        collect_garbage_rarely,
-        share_arenas,
-        spare_threads,
-    )
+    from quotascope.exporter.process import collect_garbage_rarely, share_arenas, spare_threads
 
     spare_threads()
     from quotascope.quotas import STDIN, named

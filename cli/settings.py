@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from quotascope.exporter.sources.fetch import HttpTarget
 
 PASSWORD_VARIABLE: Final = "QUOTASCOPE_EXPORTER_PASSWORD"  # noqa: S105 - a name
-_PANEL: Final = "A running exporter"
+_panel_option = partial(typer.Option, rich_help_panel="A running exporter")
 
 _ConfigFile = Annotated[
     Path | None,
@@ -37,121 +38,59 @@ class KafkaOptions:
 
     bootstrap_servers: Annotated[str | None, options.BOOTSTRAP_SERVERS] = None
     security_protocol: Annotated[
-        str | None,
-        typer.Option(
-            "--security-protocol",
-            metavar="PROTOCOL",
-            help="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
-            rich_help_panel=options.KAFKA,
-        ),
+        str | None, options.kafka_option(metavar="PROTOCOL", help="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.")
     ] = None
     sasl_mechanism: Annotated[
         str | None,
-        typer.Option(
-            "--sasl-mechanism",
-            metavar="NAME",
-            help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or GSSAPI.",
-            rich_help_panel=options.KAFKA,
+        options.kafka_option(
+            metavar="NAME", help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or GSSAPI."
         ),
     ] = None
-    sasl_username: Annotated[
-        str | None,
-        typer.Option(
-            "--sasl-username",
-            metavar="NAME",
-            help="PLAIN, SCRAM: user for Kafka.",
-            rich_help_panel=options.KAFKA,
-        ),
-    ] = None
+    sasl_username: Annotated[str | None, options.kafka_option(metavar="NAME", help="PLAIN, SCRAM: user for Kafka.")] = (
+        None
+    )
     sasl_password_file: Annotated[
         str | None,
-        typer.Option(
-            "--sasl-password-file",
-            metavar="FILE",
-            help="File with the password. It can also be in QUOTASCOPE_KAFKA__SASL__PASSWORD.",
-            rich_help_panel=options.KAFKA,
+        options.kafka_option(
+            metavar="FILE", help="File with the password. It can also be in QUOTASCOPE_KAFKA__SASL__PASSWORD."
         ),
     ] = None
     sasl_token_url: Annotated[
-        str | None,
-        typer.Option(
-            "--sasl-token-url",
-            metavar="URL",
-            help="OAUTHBEARER: the issuer's token endpoint.",
-            rich_help_panel=options.KAFKA,
-        ),
+        str | None, options.kafka_option(metavar="URL", help="OAUTHBEARER: the issuer's token endpoint.")
     ] = None
     sasl_client_id: Annotated[
-        str | None,
-        typer.Option(
-            "--sasl-client-id",
-            metavar="ID",
-            help="OAUTHBEARER: client id at the issuer.",
-            rich_help_panel=options.KAFKA,
-        ),
+        str | None, options.kafka_option(metavar="ID", help="OAUTHBEARER: client id at the issuer.")
     ] = None
     sasl_client_secret_file: Annotated[
         str | None,
-        typer.Option(
-            "--sasl-client-secret-file",
+        options.kafka_option(
             metavar="FILE",
             help="OAUTHBEARER: file with its secret. It can also be in QUOTASCOPE_KAFKA__SASL__CLIENT_SECRET.",
-            rich_help_panel=options.KAFKA,
         ),
     ] = None
     sasl_scope: Annotated[
-        str | None,
-        typer.Option(
-            "--sasl-scope",
-            metavar="SCOPE",
-            help="OAUTHBEARER: scope to ask the issuer for.",
-            rich_help_panel=options.KAFKA,
-        ),
+        str | None, options.kafka_option(metavar="SCOPE", help="OAUTHBEARER: scope to ask the issuer for.")
     ] = None
     sasl_token_file: Annotated[
-        str | None,
-        typer.Option(
-            "--sasl-token-file",
-            metavar="FILE",
-            help="OAUTHBEARER: file with a token, read for each login.",
-            rich_help_panel=options.KAFKA,
-        ),
+        str | None, options.kafka_option(metavar="FILE", help="OAUTHBEARER: file with a token, read for each login.")
     ] = None
     sasl_token_command: Annotated[
         str | None,
-        typer.Option(
-            "--sasl-token-command",
-            metavar="COMMAND",
-            help="OAUTHBEARER: command that prints a token; it runs without a shell.",
-            rich_help_panel=options.KAFKA,
+        options.kafka_option(
+            metavar="COMMAND", help="OAUTHBEARER: command that prints a token; it runs without a shell."
         ),
     ] = None
     sasl_region: Annotated[
-        str | None,
-        typer.Option(
-            "--sasl-region",
-            metavar="REGION",
-            help="AWS_MSK_IAM: region of the cluster; else AWS_REGION.",
-            rich_help_panel=options.KAFKA,
-        ),
+        str | None, options.kafka_option(metavar="REGION", help="AWS_MSK_IAM: region of the cluster; else AWS_REGION.")
     ] = None
     sasl_keytab: Annotated[
         str | None,
-        typer.Option(
-            "--sasl-keytab",
-            metavar="FILE",
-            help="GSSAPI: key of the principal to log in as; else the ticket of kinit.",
-            rich_help_panel=options.KAFKA,
+        options.kafka_option(
+            metavar="FILE", help="GSSAPI: key of the principal to log in as; else the ticket of kinit."
         ),
     ] = None
     ca_file: Annotated[
-        str | None,
-        typer.Option(
-            "--ca-file",
-            metavar="FILE",
-            help="PEM file of the authorities to trust for Kafka's TLS.",
-            rich_help_panel=options.KAFKA,
-        ),
+        str | None, options.kafka_option(metavar="FILE", help="PEM file of the authorities to trust for Kafka's TLS.")
     ] = None
 
 
@@ -174,28 +113,23 @@ class SourceOptions:
     config: _ConfigFile = None
     source: Annotated[
         list[str] | None,
-        typer.Option(
-            "--source",
+        options.reading_option(
             metavar="[DIALECT[:NODE]=]URL",
             help="A broker or controller to read, such as http://broker-1:8778/jolokia; its dialect is detected, or forced as in jmx_exporter:1=http://broker-1:9404/metrics, where 1 is the node id; may be repeated.",
-            rich_help_panel=options.READING,
         ),
     ] = None
     discover: Annotated[
         str | None,
-        typer.Option(
+        options.reading_option(
             metavar="[DIALECT=]URL",
             help="Read all brokers and controllers of the cluster: the address of their agents, such as 'http://{host}:8778/jolokia'; also {node_id} and {rack}. auto tries the usual ports.",
-            rich_help_panel=options.READING,
         ),
     ] = None
     targets: Annotated[
         list[str] | None,
-        typer.Option(
-            "--targets",
+        options.reading_option(
             metavar="FILE",
             help="Read the targets of a file_sd file of Prometheus, or of several with *; may be repeated.",
-            rich_help_panel=options.READING,
         ),
     ] = None
     kafka: KafkaOptions
@@ -257,10 +191,7 @@ _DOTTED = {
 
 
 def configuration(
-    file: Path | None,
-    sources: list[str] | None = None,
-    discover: str | None = None,
-    **flags: object,
+    file: Path | None, sources: list[str] | None = None, discover: str | None = None, **flags: object
 ) -> Config:
     """
     The configuration from file, environment and flags.
@@ -268,12 +199,7 @@ def configuration(
     Flags are named as in Python (``log_format`` for ``--log-format``); those that are
     None were not given. Raises ``ConfigError``.
     """
-    from quotascope.exporter.config import (
-        Override,
-        discovery_overrides,
-        load_config,
-        sources_override,
-    )
+    from quotascope.exporter.config import Override, discovery_overrides, load_config, sources_override
 
     overrides = []
     for name, value in flags.items():
@@ -293,51 +219,26 @@ class RunningExporter:
 
     exporter: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="Read a running exporter, such as http://quotascope:9749, instead of the brokers.",
-            rich_help_panel=_PANEL,
+        _panel_option(
+            metavar="URL", help="Read a running exporter, such as http://quotascope:9749, instead of the brokers."
         ),
     ] = None
     exporter_user: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="User name, if the exporter asks for a password.",
-            rich_help_panel=_PANEL,
-        ),
+        str | None, _panel_option(metavar="NAME", help="User name, if the exporter asks for a password.")
     ] = None
     exporter_password_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help=f"File with the password. It can also be in {PASSWORD_VARIABLE}.",
-            rich_help_panel=_PANEL,
-        ),
+        _panel_option(metavar="FILE", help=f"File with the password. It can also be in {PASSWORD_VARIABLE}."),
     ] = None
     exporter_ca_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="PEM file of the authorities to trust for its TLS; else the system's.",
-            rich_help_panel=_PANEL,
-        ),
+        _panel_option(metavar="FILE", help="PEM file of the authorities to trust for its TLS; else the system's."),
     ] = None
     exporter_cert_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="PEM file with the client certificate for it.",
-            rich_help_panel=_PANEL,
-        ),
+        Path | None, _panel_option(metavar="FILE", help="PEM file with the client certificate for it.")
     ] = None
     exporter_key_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="PEM file with its key, when that is not in the same file.",
-            rich_help_panel=_PANEL,
-        ),
+        Path | None, _panel_option(metavar="FILE", help="PEM file with its key, when that is not in the same file.")
     ] = None
 
     def target(self) -> HttpTarget | None:
@@ -381,8 +282,7 @@ class SiteOptions:
     cluster_label: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="Label that separates the clusters of one Prometheus (cluster); it need not exist.",
+            metavar="NAME", help="Label that separates the clusters of one Prometheus (cluster); it need not exist."
         ),
     ] = None
     exporter_url: Annotated[
@@ -393,11 +293,7 @@ class SiteOptions:
         ),
     ] = None
     runbook_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Address of the runbooks; {alert} stands for the alert's name.",
-        ),
+        str | None, typer.Option(metavar="URL", help="Address of the runbooks; {alert} stands for the alert's name.")
     ] = None
 
     def site(self, **more: str | None) -> Site:

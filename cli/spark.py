@@ -67,32 +67,18 @@ Summary = Annotated[
         help="Summary that the listener wrote (spark.quotascope.summaryFile): throttle times of successful attempts, which no event log has.",
     ),
 ]
-Svg = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the timeline as an SVG image."),
-]
+Svg = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the timeline as an SVG image.")]
 Written = Annotated[Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")]
 
 
 @spark.command(epilog=_REPORT)
 def report(
-    log: Log,
-    *,
-    summary: Summary = None,
-    html: options.Html = None,
-    svg: Svg = None,
-    json: options.Json = False,
+    log: Log, *, summary: Summary = None, html: options.Html = None, svg: Svg = None, json: options.Json = False
 ) -> None:
     """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
     from rich.console import Console
 
-    from quotascope.spark_listener.report import (
-        document,
-        image,
-        page,
-        read_application,
-        tables,
-    )
+    from quotascope.spark_listener.report import document, image, page, read_application, tables
 
     from .terminal import bar
 
@@ -110,9 +96,7 @@ def report(
 
 
 @spark.command("py-files", epilog=_PY_FILES)
-def py_files(
-    file: Written,
-) -> None:
+def py_files(file: Written) -> None:
     """Write the zip of what tasks import, for executors where quotascope is not installed."""
     from quotascope.spark_listener.task.py_files import write_py_files
 
@@ -123,9 +107,7 @@ def py_files(
 
 
 @spark.command(epilog=_JAR)
-def jar(
-    file: Written,
-) -> None:
+def jar(file: Written) -> None:
     """Write the jar of the executor plugin, for spark.jars."""
     from quotascope.spark_listener.jvm import write_jar
 

@@ -32,13 +32,7 @@ Exit code 0: all sources and the limits could be read. 1: something could not.
 
 
 @grouped
-def status(
-    *,
-    running: RunningExporter,
-    top: options.Top = 10,
-    json: options.Json = False,
-    read: SourceOptions,
-) -> None:
+def status(*, running: RunningExporter, top: options.Top = 10, json: options.Json = False, read: SourceOptions) -> None:
     """Read the brokers once, or a running exporter: sources, limits, and the entities that are throttled or close to a limit."""
     from rich.console import Console
 

@@ -8,17 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from . import outputs
-from .options import (
-    EngineName,
-    Folder,
-    IoThreads,
-    KafkaVersion,
-    TimeZone,
-    check_extra,
-    grouped,
-    release_of,
-    zone_of,
-)
+from .options import EngineName, Folder, IoThreads, KafkaVersion, TimeZone, check_extra, grouped, release_of, zone_of
 
 EXAMPLES = """
 Examples:
@@ -35,11 +25,7 @@ spark-submit --master yarn "$(quotascope spark submit-script)" whatif hdfs:///ka
 """
 
 Candidates = Annotated[
-    Path,
-    typer.Option(
-        metavar="FILE",
-        help="YAML file of the quotas to try; docs/whatif.md describes it.",
-    ),
+    Path, typer.Option(metavar="FILE", help="YAML file of the quotas to try; docs/whatif.md describes it.")
 ]
 ModeName = Annotated[
     Literal["open", "closed"],
@@ -59,8 +45,7 @@ def whatif(
     decided: Annotated[
         bool,
         typer.Option(
-            "--decided",
-            help="Show what `shadow stream` has decided under these candidates, instead of a replay.",
+            "--decided", help="Show what `shadow stream` has decided under these candidates, instead of a replay."
         ),
     ] = False,
     io_threads: IoThreads = None,

@@ -30,15 +30,7 @@ from .quota_admin import (
     QuotaChange,
     RegisteredBrokers,
 )
-from .security import (
-    Connection,
-    Kerberos,
-    Sasl,
-    SaslMechanism,
-    Secret,
-    SecurityProtocol,
-    Tls,
-)
+from .security import Connection, Kerberos, Sasl, SaslMechanism, Secret, SecurityProtocol, Tls
 
 __all__ = [
     "AdminRequestFailed",

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from quotascope.metrics import (
-    INT_MAX,
-    LONG_MAX,
-    KafkaRelease,
-    ReplicationQuotaType,
-    RLMQuotaType,
-)
+from quotascope.metrics import INT_MAX, LONG_MAX, KafkaRelease, ReplicationQuotaType, RLMQuotaType
 from quotascope.metrics.protocol import ErrorCode
 
 from .errors import AdminRequestFailed, ClientError, PermissionMissing

@@ -82,13 +82,7 @@ class CredentialsUnavailable(ClientError):
 class AuthenticationFailed(ClientError):
     """The cluster did not accept who we say we are; `credential` names what was refused where that is not a user's password."""
 
-    def __init__(
-        self,
-        username: str | None,
-        mechanism: str | None,
-        reason: str,
-        credential: str | None = None,
-    ) -> None:
+    def __init__(self, username: str | None, mechanism: str | None, reason: str, credential: str | None = None) -> None:
         self.username = username
         self.mechanism = mechanism
         self.reason = one_line(reason)
@@ -100,14 +94,7 @@ class AuthenticationFailed(ClientError):
 class PermissionMissing(ClientError):
     """The user may not do this; `operation` on the cluster, or on the topic, is the ACL that would allow it."""
 
-    def __init__(
-        self,
-        *,
-        request: str,
-        operation: str,
-        username: str | None,
-        topic: str | None = None,
-    ) -> None:
+    def __init__(self, *, request: str, operation: str, username: str | None, topic: str | None = None) -> None:
         self.request = request
         self.operation = operation
         self.username = username

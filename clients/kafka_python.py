@@ -37,13 +37,7 @@ from quotascope.metrics.protocol import ErrorCode
 
 from . import answers
 from .diagnosis import Exchange, diagnose
-from .errors import (
-    AdminRequestFailed,
-    AdminTimeout,
-    AdminUnreachable,
-    ClientError,
-    UnsupportedByLibrary,
-)
+from .errors import AdminRequestFailed, AdminTimeout, AdminUnreachable, ClientError, UnsupportedByLibrary
 from .library_log import LibraryLog
 from .login import check_login, ticket_missing
 from .quota_admin import (
@@ -291,8 +285,7 @@ def private_send(admin: kafka.KafkaAdminClient, request: ApiMessage, node_id: in
 
 
 def connect(
-    connection: Connection,
-    make: Callable[..., kafka.KafkaAdminClient] = kafka.KafkaAdminClient,
+    connection: Connection, make: Callable[..., kafka.KafkaAdminClient] = kafka.KafkaAdminClient
 ) -> kafka.KafkaAdminClient:
     """
     A connected client of the library, or of another kind that `make` gives for its configuration.
@@ -331,10 +324,7 @@ def connect(
 
 
 def _attempt(
-    connection: Connection,
-    servers: Sequence[str],
-    make: Callable[..., kafka.KafkaAdminClient],
-    seconds: float,
+    connection: Connection, servers: Sequence[str], make: Callable[..., kafka.KafkaAdminClient], seconds: float
 ) -> kafka.KafkaAdminClient | None:
     """A client of one of these servers, None when they are silent. Raises what keeps us out."""
     if connection.sasl is not None:
@@ -365,9 +355,7 @@ def _exchange(connection: Connection, sasl: Sasl, host: str) -> Exchange:
 
 
 def _bootstrap(
-    connection: Connection,
-    make: Callable[..., kafka.KafkaAdminClient],
-    seconds: float,
+    connection: Connection, make: Callable[..., kafka.KafkaAdminClient], seconds: float
 ) -> kafka.KafkaAdminClient:
     """One attempt; what it has started is stopped when it fails, which the library leaves undone."""
     started: list[KafkaNetClient] = []

@@ -194,13 +194,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """An answer that leads elsewhere is an error: the secret must not go there."""
 
     def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         """Follow nothing."""
 

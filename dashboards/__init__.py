@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import (
-    DashboardsError,
-    DashboardsNotWritten,
-    GrafanaError,
-    GrafanalibMissing,
-)
+from .errors import DashboardsError, DashboardsNotWritten, GrafanaError, GrafanalibMissing
 
 __all__ = [
     "DashboardsError",

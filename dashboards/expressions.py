@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from quotascope.alerts.promql import (
-    above,
-    both,
-    call,
-    compare,
-    grouped,
-    highest,
-    rate,
-)
+from quotascope.alerts.promql import above, both, call, compare, grouped, highest, rate
 from quotascope.alerts.recorded import (
     ENTITY_THROTTLE,
     ENTITY_UTILIZATION,

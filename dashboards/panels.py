@@ -166,12 +166,7 @@ def stat(  # noqa: PLR0913  # a panel has as many properties
 
 
 def table(
-    title: str,
-    description: str,
-    exprs: Iterable[str],
-    *columns: BoardColumn,
-    sort: str,
-    links: Iterable[Link] = (),
+    title: str, description: str, exprs: Iterable[str], *columns: BoardColumn, sort: str, links: Iterable[Link] = ()
 ) -> Panel:
     """
     Rows merged from instant queries: those with equal labels are one row.

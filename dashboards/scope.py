@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quotascope.alerts import Site
-from quotascope.alerts.promql import (
-    above,
-    aggregate,
-    but_not,
-    grouped,
-    operation,
-    select,
-    series,
-)
+from quotascope.alerts.promql import above, aggregate, but_not, grouped, operation, select, series
 from quotascope.alerts.recorded import ENTITY_OWNER
 from quotascope.metrics.catalog import SOURCE_UP, Family
 

@@ -103,13 +103,7 @@ class Broker:
                 beans[f"{name},error=THROTTLING_QUOTA_EXCEEDED"] = {"Count": float(self._refused[request])}
         return beans
 
-    def handle(
-        self,
-        connection: DemoConnection,
-        request: Request,
-        thread_ms: float,
-        now_ms: int,
-    ) -> Response:
+    def handle(self, connection: DemoConnection, request: Request, thread_ms: float, now_ms: int) -> Response:
         """
         Answer a request that kept a thread busy for `thread_ms`; `now_ms` is epoch ms.
 

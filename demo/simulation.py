@@ -65,10 +65,7 @@ class Simulation:
     """
 
     def __init__(
-        self,
-        start_ms: int,
-        cast: Sequence[Role] = CAST,
-        rules: Mapping[QuotaType, Mapping[QuotaEntity, float]] = RULES,
+        self, start_ms: int, cast: Sequence[Role] = CAST, rules: Mapping[QuotaType, Mapping[QuotaEntity, float]] = RULES
     ) -> None:
         self.registry = Registry()
         self.quotas = QuotaManagers(self.registry, start_ms)

@@ -52,13 +52,7 @@ from .errors import (
 )
 from .expiry import ExpiryThread
 from .frequencies import Frequencies, Frequency
-from .histogram import (
-    BinScheme,
-    ConstantBins,
-    HistogramSample,
-    HistogramWindows,
-    LinearBins,
-)
+from .histogram import BinScheme, ConstantBins, HistogramSample, HistogramWindows, LinearBins
 from .host_address import host_address
 from .jmx import mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 from .jmx_reporter import JmxFilter, JmxReporter, MBean
@@ -66,12 +60,7 @@ from .kafka_release import KAFKA_4_4, NEWEST_RELEASE, KafkaRelease
 from .meter import Meter
 from .metric import KafkaMetric
 from .metric_name import MetricName, MetricNameTemplate
-from .mutation_quota import (
-    UNBOUNDED,
-    MutationQuota,
-    PermissiveMutationQuota,
-    StrictMutationQuota,
-)
+from .mutation_quota import UNBOUNDED, MutationQuota, PermissiveMutationQuota, StrictMutationQuota
 from .native import compiled
 from .numbers import INT_MAX, LONG_MAX, jround, tdiv, to_i32
 from .percentiles import BucketSizing, Percentile, Percentiles
@@ -106,13 +95,7 @@ from .sampled import Sample, SampledStat
 from .sanitizer import desanitize, sanitize
 from .sensor import Sensor
 from .stat import CompoundStat, Gauge, Measurable, Measured, NamedMeasurable, Stat
-from .telemetry_names import (
-    TELEMETRY_PREFIX,
-    TelemetryKind,
-    telemetry_kind,
-    telemetry_labels,
-    telemetry_name,
-)
+from .telemetry_names import TELEMETRY_PREFIX, TelemetryKind, telemetry_kind, telemetry_labels, telemetry_name
 from .throttle_callback import ThrottleCallback
 from .throttle_time import (
     bounded_rate_throttle_time_ms,
@@ -122,12 +105,7 @@ from .throttle_time import (
     token_formula_ms,
     token_throttle_time_ms,
 )
-from .tiered_storage import (
-    RLMQuotaManager,
-    RLMQuotaMetrics,
-    RLMQuotaType,
-    TieredStorageQuotas,
-)
+from .tiered_storage import RLMQuotaManager, RLMQuotaMetrics, RLMQuotaType, TieredStorageQuotas
 from .token_bucket import TokenBucket
 from .window_config import ManagerConfig, WindowConfig
 from .windowed import Avg, Max, Min, WindowedCount, WindowedSum

@@ -37,12 +37,7 @@ class Violations:
 
 
 def record_many(
-    sensors: Sequence[Sensor],
-    entities: ArrayLike,
-    values: ArrayLike,
-    times_ms: ArrayLike,
-    *,
-    check_quotas: bool = True,
+    sensors: Sequence[Sensor], entities: ArrayLike, values: ArrayLike, times_ms: ArrayLike, *, check_quotas: bool = True
 ) -> Violations:
     """
     Do `Sensor.record` for each record, and go on after a violation.

@@ -59,15 +59,7 @@ class BrokerQuotas:
     def __init__(self, managers: QuotaManagers) -> None:
         self._managers = managers
 
-    def produce(
-        self,
-        request: ClientRequest,
-        size: int,
-        now: Instant,
-        *,
-        acks: int,
-        failed: bool = False,
-    ) -> Decision:
+    def produce(self, request: ClientRequest, size: int, now: Instant, *, acks: int, failed: bool = False) -> Decision:
         """
         Account for a Produce.
 
@@ -119,13 +111,7 @@ class BrokerQuotas:
         most = self._managers.fetch.max_value_in_quota_window(request.principal, request.client_id, now.ms)
         return min(wanted, int(min(most, INT_MAX)))
 
-    def other(
-        self,
-        request: ClientRequest,
-        now: Instant,
-        *,
-        cluster_authorization_failed: bool = False,
-    ) -> Decision:
+    def other(self, request: ClientRequest, now: Instant, *, cluster_authorization_failed: bool = False) -> Decision:
         """Account for any other response of a client's API, errors included."""
         request_ms = self._record_request(request, now)
         decision = combine_request(

@@ -28,12 +28,7 @@ class ByteRateQuota:
     """
 
     def __init__(
-        self,
-        registry: Registry,
-        group: str,
-        description: str,
-        config: WindowConfig | None,
-        quota: Quota | None,
+        self, registry: Registry, group: str, description: str, config: WindowConfig | None, quota: Quota | None
     ) -> None:
         self.config: WindowConfig = WindowConfig() if config is None else config
         self.metric_name = registry.metric_name("byte-rate", group, (), description)

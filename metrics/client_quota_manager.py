@@ -5,13 +5,7 @@ import threading
 from typing import Final
 
 from .callback_rules import CallbackRules
-from .client_sensors import (
-    CLIENT_ID_TAG,
-    USER_TAG,
-    ClientSensors,
-    EntityTags,
-    SensorFactory,
-)
+from .client_sensors import CLIENT_ID_TAG, USER_TAG, ClientSensors, EntityTags, SensorFactory
 from .config import MetricConfig
 from .entities import DefaultType, QuotaEntity, QuotaType
 from .errors import MalformedName

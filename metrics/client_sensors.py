@@ -46,13 +46,7 @@ class ClientSensors:
 
     __slots__ = ("quota", "rejection", "tags", "throttle_time")
 
-    def __init__(
-        self,
-        tags: EntityTags,
-        quota: Sensor,
-        throttle_time: Sensor,
-        rejection: Sensor | None = None,
-    ) -> None:
+    def __init__(self, tags: EntityTags, quota: Sensor, throttle_time: Sensor, rejection: Sensor | None = None) -> None:
         self.tags: EntityTags = tags
         self.quota: Sensor = quota
         self.throttle_time: Sensor = throttle_time

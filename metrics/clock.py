@@ -26,9 +26,7 @@ class SteadyClock:
     """
 
     def __init__(
-        self,
-        wall_ns: Callable[[], int] = time.time_ns,
-        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        self, wall_ns: Callable[[], int] = time.time_ns, monotonic_ns: Callable[[], int] = time.monotonic_ns
     ) -> None:
         self._monotonic_ns = monotonic_ns
         self._offset_ns = wall_ns() - monotonic_ns()

@@ -53,10 +53,7 @@ def combine_fetch(bandwidth_ms: int, request_ms: int) -> Decision:
 
 
 def combine_request(
-    request_ms: int,
-    *,
-    forwarded: bool = False,
-    cluster_authorization_failed: bool = False,
+    request_ms: int, *, forwarded: bool = False, cluster_authorization_failed: bool = False
 ) -> Decision:
     """
     Decide for any other response of a client's API, errors included.

@@ -113,9 +113,7 @@ class MetricConfig:
             f" recording_level={self.recording_level.name})"
         )
 
-    def _key(
-        self,
-    ) -> tuple[int, int, int, Quota | None, tuple[tuple[str, str], ...], RecordingLevel]:
+    def _key(self) -> tuple[int, int, int, Quota | None, tuple[tuple[str, str], ...], RecordingLevel]:
         return (
             self.samples,
             self.time_window_ms,

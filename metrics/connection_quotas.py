@@ -163,11 +163,7 @@ class ConnectionQuotas:
         self._ip_limits: dict[str, int] = {}
 
     def add_listener(
-        self,
-        listener: str,
-        now_ms: int,
-        max_rate: int | None = None,
-        max_connections: int | None = None,
+        self, listener: str, now_ms: int, max_rate: int | None = None, max_connections: int | None = None
     ) -> None:
         """
         Start to measure a listener; one that is measured already stays as it is.

@@ -6,12 +6,7 @@ from .client_quota_manager import ClientQuotaManager
 from .client_sensors import ClientSensors, EntityTags
 from .entities import QuotaType
 from .errors import QuotaViolation
-from .mutation_quota import (
-    UNBOUNDED,
-    MutationQuota,
-    PermissiveMutationQuota,
-    StrictMutationQuota,
-)
+from .mutation_quota import UNBOUNDED, MutationQuota, PermissiveMutationQuota, StrictMutationQuota
 from .principal import Principal
 from .quota_callback import QuotaCallback
 from .rate import Rate
@@ -66,12 +61,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         return 0
 
     def quota_for(
-        self,
-        principal: Principal,
-        client_id: str,
-        api: MutationApi,
-        version: int,
-        now_ms: int,
+        self, principal: Principal, client_id: str, api: MutationApi, version: int, now_ms: int
     ) -> MutationQuota:
         """Return the quota of a request: strict from `api.strict_since` on, permissive before."""
         if version >= api.strict_since:

@@ -120,11 +120,7 @@ class QuotaViolation(MetricsError):
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            metric_name: MetricName,
-            value: float,
-            bound: float,
-            metric: KafkaMetric | None = None,
+            self, metric_name: MetricName, value: float, bound: float, metric: KafkaMetric | None = None
         ) -> None: ...
 
     # Every throttled request makes one: no constructor in Python, and fields that are looked up when asked for.

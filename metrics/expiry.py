@@ -25,12 +25,7 @@ class ExpiryThread:
 
     """
 
-    def __init__(
-        self,
-        expire: Callable[[int], object],
-        clock: Clock,
-        period_s: float | None = None,
-    ) -> None:
+    def __init__(self, expire: Callable[[int], object], clock: Clock, period_s: float | None = None) -> None:
         self._expire = expire
         self._clock = clock
         self._period_s = PERIOD_S if period_s is None else period_s

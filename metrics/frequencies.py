@@ -41,13 +41,7 @@ class Frequencies(CompoundStat):
 
     __slots__ = ("_frequencies", "_windows")
 
-    def __init__(
-        self,
-        buckets: int,
-        min_value: float,
-        max_value: float,
-        frequencies: Sequence[Frequency],
-    ) -> None:
+    def __init__(self, buckets: int, min_value: float, max_value: float, frequencies: Sequence[Frequency]) -> None:
         _check(buckets, min_value, max_value, frequencies)
         self._frequencies: tuple[Frequency, ...] = tuple(frequencies)
         half = jdiv(max_value - min_value, float(buckets - 1)) / 2.0

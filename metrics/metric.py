@@ -28,13 +28,7 @@ class KafkaMetric(ConfigHolder):
 
     __slots__ = ("_lock", "gauge", "name", "stat")
 
-    def __init__(
-        self,
-        lock: Lock,
-        name: MetricName,
-        provider: Measurable | Gauge,
-        config: MetricConfig,
-    ) -> None:
+    def __init__(self, lock: Lock, name: MetricName, provider: Measurable | Gauge, config: MetricConfig) -> None:
         super().__init__(config)
         self._lock: Lock = lock
         self.name: MetricName = name

@@ -33,9 +33,7 @@ class MetricName:
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(
-        self,
-    ) -> tuple[type["MetricName"], tuple[str, str, dict[str, str], str]]:
+    def __reduce__(self) -> tuple[type["MetricName"], tuple[str, str, dict[str, str], str]]:
         return MetricName, (self.name, self.group, dict(self.tags), self.description)
 
     def __repr__(self) -> str:
@@ -47,13 +45,7 @@ class MetricNameTemplate:
 
     __slots__ = ("description", "group", "name", "tag_names")
 
-    def __init__(
-        self,
-        name: str,
-        group: str,
-        tag_names: tuple[str, ...] = (),
-        description: str = "",
-    ) -> None:
+    def __init__(self, name: str, group: str, tag_names: tuple[str, ...] = (), description: str = "") -> None:
         self.name: str = name
         self.group: str = group
         self.tag_names: tuple[str, ...] = tag_names

@@ -6,14 +6,7 @@ from enum import Enum
 
 from .config import MetricConfig
 from .errors import InvalidConfig
-from .histogram import (
-    BinScheme,
-    ConstantBins,
-    HistogramWindows,
-    LinearBins,
-    count_in,
-    total_f32,
-)
+from .histogram import BinScheme, ConstantBins, HistogramWindows, LinearBins, count_in, total_f32
 from .metric_name import MetricName
 from .numbers import to_f32
 from .sampled import Sample

@@ -41,11 +41,7 @@ class QuotaManagers:
     """
 
     def __init__(
-        self,
-        registry: Registry,
-        now_ms: int,
-        config: QuotaConfig | None = None,
-        callback: QuotaCallback | None = None,
+        self, registry: Registry, now_ms: int, config: QuotaConfig | None = None, callback: QuotaCallback | None = None
     ) -> None:
         chosen = QuotaConfig() if config is None else config
         self.fetch = ClientQuotaManager(registry, QuotaType.FETCH, now_ms, chosen.client, callback)

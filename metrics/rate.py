@@ -60,10 +60,7 @@ class Rate(Stat):
     __slots__ = ("_in_seconds", "_window_ms", "stat", "unit")
 
     def __init__(
-        self,
-        stat: SampledStat | None = None,
-        unit: TimeUnit = TimeUnit.SECONDS,
-        time_window_ms: i64 = 0,
+        self, stat: SampledStat | None = None, unit: TimeUnit = TimeUnit.SECONDS, time_window_ms: i64 = 0
     ) -> None:
         self.stat: SampledStat = WindowedSum() if stat is None else stat
         self.unit: TimeUnit = unit

@@ -28,14 +28,7 @@ class ThrottledChannelReaper:
         name = registry.metric_name("queue-size", group, (), "Tracks the size of the delay queue")
         self._size.add(name, CumulativeSum())
 
-    def throttle(
-        self,
-        throttle_time_ms: int,
-        callback: ThrottleCallback,
-        *,
-        now_ms: int,
-        now_ns: int,
-    ) -> None:
+    def throttle(self, throttle_time_ms: int, callback: ThrottleCallback, *, now_ms: int, now_ns: int) -> None:
         """Put a channel into the queue, for `throttle_time_ms` from the monotonic `now_ns` on."""
         self.queue.add(ThrottledChannel(throttle_time_ms, callback, now_ns))
         self._size.record(1.0, now_ms)

@@ -8,12 +8,7 @@ from .sensor import Sensor
 
 
 def record_each(
-    sensors: list[Sensor],
-    entities: list[int],
-    values: list[float],
-    times_ms: list[int],
-    *,
-    check_quotas: bool,
+    sensors: list[Sensor], entities: list[int], values: list[float], times_ms: list[int], *, check_quotas: bool
 ) -> list[tuple[int, Breach]]:
     """Record one after the other, and return which records went past a bound and how."""
     found: list[tuple[int, Breach]] = []
@@ -26,12 +21,7 @@ def record_each(
 
 
 def record_runs(
-    sensors: list[Sensor],
-    entities: list[int],
-    values: list[float],
-    times_ms: list[int],
-    *,
-    check_quotas: bool,
+    sensors: list[Sensor], entities: list[int], values: list[float], times_ms: list[int], *, check_quotas: bool
 ) -> list[tuple[int, Breach]]:
     """Do the same for records that are sorted by entity, with sensors that are independent of each other."""
     found: list[tuple[int, Breach]] = []

@@ -147,10 +147,7 @@ class Registry:
         return tuple(name for name in expired if self._remove(name, now_ms))
 
     def add_metric(
-        self,
-        name: MetricName,
-        provider: Measurable | Gauge,
-        config: MetricConfig | None = None,
+        self, name: MetricName, provider: Measurable | Gauge, config: MetricConfig | None = None
     ) -> KafkaMetric:
         """
         Register a metric that no sensor feeds.
@@ -165,10 +162,7 @@ class Registry:
         return metric
 
     def add_metric_if_absent(
-        self,
-        name: MetricName,
-        provider: Measurable | Gauge,
-        config: MetricConfig | None = None,
+        self, name: MetricName, provider: Measurable | Gauge, config: MetricConfig | None = None
     ) -> KafkaMetric:
         """Register a metric that no sensor feeds, or return the one that has the name already."""
         metric = self._own(name, provider, config)
@@ -239,12 +233,7 @@ class Registry:
             self._remove(child.name, None)
         return True
 
-    def _own(
-        self,
-        name: MetricName,
-        provider: Measurable | Gauge,
-        config: MetricConfig | None,
-    ) -> KafkaMetric:
+    def _own(self, name: MetricName, provider: Measurable | Gauge, config: MetricConfig | None) -> KafkaMetric:
         return KafkaMetric(Lock(), name, provider, self.config if config is None else config)
 
     def _add_count(self) -> None:

@@ -104,10 +104,7 @@ class ReplicationQuotaManager(ByteRateQuota):
     """
 
     def __init__(
-        self,
-        registry: Registry,
-        quota_type: ReplicationQuotaType,
-        config: WindowConfig | None = None,
+        self, registry: Registry, quota_type: ReplicationQuotaType, config: WindowConfig | None = None
     ) -> None:
         group = quota_type.value
         super().__init__(registry, group, f"Tracking byte-rate for {group}", config, None)

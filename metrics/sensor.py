@@ -188,13 +188,7 @@ class Sensor:
         if breach is not None:
             raise breach.violation()
 
-    def add(
-        self,
-        name: MetricName,
-        stat: Stat,
-        config: MetricConfig | None = None,
-        now_ms: int | None = None,
-    ) -> bool:
+    def add(self, name: MetricName, stat: Stat, config: MetricConfig | None = None, now_ms: int | None = None) -> bool:
         """
         Register a metric over this sensor's values.
 
@@ -220,12 +214,7 @@ class Sensor:
             self._recorded = (*self._recorded, _Recorded(stat, metric))
             return True
 
-    def add_compound(
-        self,
-        stat: CompoundStat,
-        config: MetricConfig | None = None,
-        now_ms: int | None = None,
-    ) -> bool:
+    def add_compound(self, stat: CompoundStat, config: MetricConfig | None = None, now_ms: int | None = None) -> bool:
         """
         Register all metrics of a compound statistic; those with names that this sensor has already are left out.
 

@@ -162,11 +162,7 @@ class LimitLine:
 
 
 def line_chart(
-    curve: Curve,
-    limits: Sequence[LimitLine],
-    unit: Format,
-    zone: tzinfo = UTC,
-    title: str = "Usage",
+    curve: Curve, limits: Sequence[LimitLine], unit: Format, zone: tzinfo = UTC, title: str = "Usage"
 ) -> tuple[Element, Sequence[LimitLine]]:
     """
     Draw the mean and the peak of each piece, and a line for each limit.

@@ -189,10 +189,7 @@ class Followed:
 
 
 def followed(
-    given: KafkaRelease | None,
-    *,
-    cluster: KafkaRelease | None = None,
-    log: KafkaRelease | None = None,
+    given: KafkaRelease | None, *, cluster: KafkaRelease | None = None, log: KafkaRelease | None = None
 ) -> Followed:
     """Return the release that is followed: the given one, else the cluster's, else the one that wrote the log, else the newest."""
     known = ((given, KnownBy.OPTION), (cluster, KnownBy.CLUSTER))

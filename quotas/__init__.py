@@ -5,16 +5,7 @@ A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a clus
 one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `apply_changes` to the cluster.
 """
 
-from .change import (
-    UNREACHED,
-    RuleChange,
-    altered,
-    apply_changes,
-    difference,
-    measure_only,
-    merged,
-    without,
-)
+from .change import UNREACHED, RuleChange, altered, apply_changes, difference, measure_only, merged, without
 from .errors import InvalidQuotas, NotApplied, QuotasError
 from .kafka_configs import Commands, kafka_configs
 from .kafka_user import API_VERSION, Manifests, kafka_users
@@ -33,16 +24,7 @@ from .quota_set import (
     to_admin,
     unnamed,
 )
-from .yaml_file import (
-    STDIN,
-    Located,
-    StrictLoader,
-    load,
-    load_file,
-    named,
-    refusing,
-    text_of,
-)
+from .yaml_file import STDIN, Located, StrictLoader, load, load_file, named, refusing, text_of
 
 __all__ = [
     "API_VERSION",

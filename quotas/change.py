@@ -13,16 +13,7 @@ from quotascope.clients.quota_admin import QuotaAdmin, QuotaChange
 from quotascope.metrics import QuotaEntity, QuotaType
 
 from .errors import InvalidQuotas, NotApplied
-from .quota_set import (
-    Entity,
-    QuotaSet,
-    in_order,
-    number_text,
-    overruled_by,
-    problems_of,
-    shown,
-    to_admin,
-)
+from .quota_set import Entity, QuotaSet, in_order, number_text, overruled_by, problems_of, shown, to_admin
 
 UNREACHED: Final[Mapping[str, float]] = {
     "producer_byte_rate": 1e12,

@@ -25,10 +25,7 @@ class Commands:
 
 
 def kafka_configs(
-    changes: Iterable[RuleChange],
-    *,
-    bootstrap_servers: str,
-    command_config: str | None = None,
+    changes: Iterable[RuleChange], *, bootstrap_servers: str, command_config: str | None = None
 ) -> Commands:
     """
     One command for each entity.

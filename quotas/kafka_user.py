@@ -120,11 +120,7 @@ def _bad_value(values: Mapping[str, float]) -> str | None:
 
 
 def _manifest(
-    entity: QuotaEntity,
-    values: Mapping[str, float],
-    cluster: str,
-    namespace: str | None,
-    api_version: str,
+    entity: QuotaEntity, values: Mapping[str, float], cluster: str, namespace: str | None, api_version: str
 ) -> Iterator[str]:
     user = str(entity.user)
     name = user.removeprefix(_CERTIFICATE)

@@ -121,11 +121,7 @@ class Listener:
             self._holders += 1
         return self
 
-    def start(
-        self,
-        sources: tuple[EventSource, ...],
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def start(self, sources: tuple[EventSource, ...], stopped: Callable[[], bool] = lambda: False) -> None:
         """
         Watch by these sources, from a thread of its own.
 

@@ -119,13 +119,7 @@ _PERIOD = seconds(0.05, 3_600)
 
 
 def _setting(
-    name: str,
-    parse: Parse,
-    meaning: str,
-    default: Option = None,
-    shown: str = "none",
-    *,
-    secret: bool = False,
+    name: str, parse: Parse, meaning: str, default: Option = None, shown: str = "none", *, secret: bool = False
 ) -> Any:  # noqa: ANN401 - the type of the field that it is assigned to
     """
     Declare a setting.

@@ -22,16 +22,7 @@ from ..promql import (
     select,
     series,
 )
-from ..rule import (
-    DURATION,
-    INTEGER,
-    PERCENT,
-    THREE_DIGITS,
-    Alert,
-    AlertScope,
-    longest_delays,
-    most_request_time,
-)
+from ..rule import DURATION, INTEGER, PERCENT, THREE_DIGITS, Alert, AlertScope, longest_delays, most_request_time
 from ..settings import AlertSeverity
 from ..thresholds import (
     CONNECTION_THROTTLE,

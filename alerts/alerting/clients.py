@@ -9,20 +9,7 @@ from quotascope.metrics.catalog import OVERFLOW, Family
 
 from .. import recorded
 from ..links import Dashboard, Site
-from ..promql import (
-    above,
-    aggregate,
-    average,
-    both,
-    but_not,
-    call,
-    compare,
-    grouped,
-    operation,
-    quoted,
-    select,
-    series,
-)
+from ..promql import above, aggregate, average, both, but_not, call, compare, grouped, operation, quoted, select, series
 from ..rule import (
     BYTES,
     DURATION,

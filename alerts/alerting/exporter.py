@@ -24,23 +24,9 @@ from ..promql import (
     select,
     series,
 )
-from ..rule import (
-    DURATION,
-    INTEGER,
-    PERCENT,
-    THREE_DIGITS,
-    Alert,
-    AlertScope,
-)
+from ..rule import DURATION, INTEGER, PERCENT, THREE_DIGITS, Alert, AlertScope
 from ..settings import AlertSeverity
-from ..thresholds import (
-    DISCOVERY_FAILURES,
-    LIMITS_AGE,
-    READ_SECONDS,
-    SAMPLES_LEFT_OUT,
-    SNAPSHOT_AGE,
-    SOURCE_READS,
-)
+from ..thresholds import DISCOVERY_FAILURES, LIMITS_AGE, READ_SECONDS, SAMPLES_LEFT_OUT, SNAPSHOT_AGE, SOURCE_READS
 
 _alert = partial(Alert, scope=AlertScope.EXPORTER, dashboard=Dashboard.EXPORTER)
 

@@ -9,25 +9,10 @@ from quotascope.metrics import catalog
 
 from .. import recorded
 from ..links import Dashboard, Site
-from ..promql import (
-    above,
-    aggregate,
-    both,
-    but_not,
-    either,
-    increase,
-    operation,
-    select,
-    series,
-)
+from ..promql import above, aggregate, both, but_not, either, increase, operation, select, series
 from ..rule import DURATION, INTEGER, THREE_DIGITS, Alert, AlertScope
 from ..settings import AlertSeverity
-from ..thresholds import (
-    SPARK_RETRIES,
-    SPARK_STALLED,
-    SPARK_STALLED_TRIGGERS,
-    SPARK_THROTTLED,
-)
+from ..thresholds import SPARK_RETRIES, SPARK_STALLED, SPARK_STALLED_TRIGGERS, SPARK_THROTTLED
 
 _QUERY = "{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }}"
 _JOB = f"Spark job {{{{ printf `%q` $labels.app }}}}{_QUERY}"

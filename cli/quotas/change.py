@@ -55,37 +55,20 @@ class Whom:
 
     user: Annotated[str | None, options.USER] = None
     default_user: Annotated[
-        bool,
-        typer.Option(
-            "--default-user",
-            help="All users without a quota of their own.",
-            rich_help_panel=options.ENTITY,
-        ),
+        bool, options.entity_option("--default-user", help="All users without a quota of their own.")
     ] = False
     client_id: options.ClientId = None
     default_client_id: Annotated[
-        bool,
-        typer.Option(
-            "--default-client-id",
-            help="All client-ids without a quota of their own.",
-            rich_help_panel=options.ENTITY,
-        ),
+        bool, options.entity_option("--default-client-id", help="All client-ids without a quota of their own.")
     ] = False
     ip: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="An IP address, or the name of a host that the brokers can look up.",
-            rich_help_panel=options.ENTITY,
+        options.entity_option(
+            metavar="ADDRESS", help="An IP address, or the name of a host that the brokers can look up."
         ),
     ] = None
     default_ip: Annotated[
-        bool,
-        typer.Option(
-            "--default-ip",
-            help="All addresses without a quota of their own.",
-            rich_help_panel=options.ENTITY,
-        ),
+        bool, options.entity_option("--default-ip", help="All addresses without a quota of their own.")
     ] = False
 
     @property
@@ -124,8 +107,7 @@ def set_(
     file: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Set all quotas of this YAML file instead (- for standard input); others stay.",
+            metavar="FILE", help="Set all quotas of this YAML file instead (- for standard input); others stay."
         ),
     ] = None,
     measure_only: Annotated[
@@ -170,10 +152,7 @@ def set_(
 
 @grouped
 def remove(
-    keys: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[KEY]…", help="Such as producer_byte_rate."),
-    ] = None,
+    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]…", help="Such as producer_byte_rate.")] = None,
     *,
     all_: Annotated[bool, typer.Option("--all", help="All quotas of this entity.")] = False,
     whom: Whom,
@@ -184,12 +163,7 @@ def remove(
     read: SourceOptions,
 ) -> None:
     """Remove quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
-    from quotascope.quotas import (
-        InvalidQuotas,
-        problems_of,
-        to_admin,
-        without,
-    )
+    from quotascope.quotas import InvalidQuotas, problems_of, to_admin, without
 
     if bool(keys) == all_:
         raise typer.BadParameter("say which quotas: keys, or --all")
@@ -278,13 +252,7 @@ def _alter(
     from rich.console import Console
 
     from quotascope.exporter.diagnosis.impact import impacts, ip_impacts, reaching
-    from quotascope.quotas import (
-        InvalidQuotas,
-        NotApplied,
-        QuotaSet,
-        apply_changes,
-        difference,
-    )
+    from quotascope.quotas import InvalidQuotas, NotApplied, QuotaSet, apply_changes, difference
 
     from .change_view import Affected, as_json, view
     from .cluster import admin, usage
@@ -321,12 +289,7 @@ def _alter(
         _end(plan, f"applied and read back: {len(changes)} quota{plural}", not_in_force=())
 
 
-def _end(
-    plan: Mapping[str, object] | None,
-    text: str = "",
-    *,
-    not_in_force: Sequence[str] | None = None,
-) -> None:
+def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Sequence[str] | None = None) -> None:
     """Print what was done: a plan for programs as one document with it, else the text. None of ``not_in_force``: nothing was tried."""
     if plan is not None:
         done = {"applied": not_in_force == (), "not_in_force": not_in_force}

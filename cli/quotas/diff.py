@@ -43,24 +43,17 @@ class DiffCommand(TyperCommand):
 
 @grouped
 def diff(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="YAML file with quotas, - for standard input."),
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file with quotas, - for standard input.")],
     *,
     partial: Annotated[
         bool,
-        typer.Option(
-            "--partial",
-            help="Compare only the entities in the file; else the others are differences, too.",
-        ),
+        typer.Option("--partial", help="Compare only the entities in the file; else the others are differences, too."),
     ] = False,
     json: options.Json = False,
     kafka_configs: Annotated[
         bool,
         typer.Option(
-            "--kafka-configs",
-            help="Print the commands of kafka-configs.sh that make the cluster like the file.",
+            "--kafka-configs", help="Print the commands of kafka-configs.sh that make the cluster like the file."
         ),
     ] = False,
     running: RunningExporter,

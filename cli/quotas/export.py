@@ -49,19 +49,12 @@ class Strimzi:
 
     strimzi_cluster: Annotated[str | None, options.STRIMZI_CLUSTER] = None
     namespace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Namespace of the manifests.",
-            rich_help_panel=_STRIMZI,
-        ),
+        str | None, typer.Option(metavar="NAME", help="Namespace of the manifests.", rich_help_panel=_STRIMZI)
     ] = None
     strimzi_api: Annotated[
         str,
         typer.Option(
-            metavar="VERSION",
-            help="kafka.strimzi.io/v1beta2 for Strimzi before 0.49.",
-            rich_help_panel=_STRIMZI,
+            metavar="VERSION", help="kafka.strimzi.io/v1beta2 for Strimzi before 0.49.", rich_help_panel=_STRIMZI
         ),
     ] = "kafka.strimzi.io/v1"
 
@@ -79,23 +72,14 @@ def export(
     ] = ExportFormat.YAML,
     command_config: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="For --format kafka-configs: its file with the settings of the connection.",
-        ),
+        typer.Option(metavar="FILE", help="For --format kafka-configs: its file with the settings of the connection."),
     ] = None,
     strimzi: Strimzi,
     running: RunningExporter,
     kafka: AdminOptions,
 ) -> None:
     """Write all quotas to standard output."""
-    from quotascope.quotas import (
-        QuotaSet,
-        difference,
-        kafka_users,
-        quotas_yaml,
-        read_quotas,
-    )
+    from quotascope.quotas import QuotaSet, difference, kafka_users, quotas_yaml, read_quotas
 
     from .cluster import configured
 

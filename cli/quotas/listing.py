@@ -29,10 +29,7 @@ def list_(
     *,
     running: RunningExporter,
     read: SourceOptions,
-    by_use: Annotated[
-        bool,
-        typer.Option("--by-use", help="The highest utilization first."),
-    ] = False,
+    by_use: Annotated[bool, typer.Option("--by-use", help="The highest utilization first.")] = False,
     json: options.Json = False,
 ) -> None:
     """Show every configured quota, with the entities under it now and their utilization."""

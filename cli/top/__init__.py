@@ -40,12 +40,7 @@ def top(
     sort: Annotated[TopOrder, typer.Option(help="By utilization, throttle time, name, or usage.")] = TopOrder.USED,
     kind: Annotated[TopType, typer.Option("--type", help="Show one type of quota only.")] = TopType.ALL,
     text: Annotated[
-        str,
-        typer.Option(
-            "--filter",
-            metavar="TEXT",
-            help="Show users and client-ids that contain it.",
-        ),
+        str, typer.Option("--filter", metavar="TEXT", help="Show users and client-ids that contain it.")
     ] = "",
     every: options.Every = "2s",
     json: options.Json = False,

@@ -13,17 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from .choices import (
-    BACKSPACE,
-    DOWN,
-    END,
-    ENTER,
-    ESCAPE,
-    HOME,
-    PAGE_DOWN,
-    PAGE_UP,
-    UP,
-)
+from .choices import BACKSPACE, DOWN, END, ENTER, ESCAPE, HOME, PAGE_DOWN, PAGE_UP, UP
 
 _SEQUENCE: Final = re.compile(r"\x1b(?:[\[O][0-9;]*[A-Za-z~])?|.", re.DOTALL)
 _NAMES: Final = {

@@ -6,37 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from rich.console import (
-    Console,
-    ConsoleOptions,
-    Group,
-    RenderableType,
-    RenderResult,
-)
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.diagnosis.selection import (
-    Order,
-    Selection,
-    in_order,
-    matching,
-)
+from quotascope.exporter.diagnosis.selection import Order, Selection, in_order, matching
 from quotascope.exporter.diagnosis.trails import Trails
-from quotascope.exporter.diagnosis.units import (
-    limits_unknown,
-    muted,
-    rule_or_cause,
-    shadow_name,
-    throttles_unknown,
-)
-from quotascope.exporter.snapshot import (
-    EntityUsage,
-    LimitState,
-    Snapshot,
-    Usages,
-    place_of,
-)
+from quotascope.exporter.diagnosis.units import limits_unknown, muted, rule_or_cause, shadow_name, throttles_unknown
+from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot, Usages, place_of
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType
 
@@ -55,12 +32,7 @@ _ASCII_BARS: Final = "_.-=+*%#"
 
 
 def screen(
-    snapshot: Snapshot,
-    trails: Trails,
-    choices: Choices,
-    width: int,
-    height: int,
-    problem: str = "",
+    snapshot: Snapshot, trails: Trails, choices: Choices, width: int, height: int, problem: str = ""
 ) -> RenderableType:
     """All that fits into a terminal; ``problem`` is why there is nothing newer."""
     rows = chosen(snapshot.measured, choices)

@@ -46,11 +46,7 @@ async def reading(config: Config, exporter: HttpTarget | None) -> AsyncIterator[
 
 
 async def print_once(
-    reading: AbstractAsyncContextManager[Read],
-    console: Console,
-    choices: Choices,
-    *,
-    as_json: bool = False,
+    reading: AbstractAsyncContextManager[Read], console: Console, choices: Choices, *, as_json: bool = False
 ) -> None:
     """One plain table, or JSON. Raises ``ExporterError``, and ``typer.Exit`` with 1 when something could not be read."""
     async with reading as read:

@@ -7,14 +7,7 @@ feed it. `quotascope.clients.reporting` shows the counts.
 This package imports nothing of ours and works on Python 3.8, so that it can be sent to where a job runs.
 """
 
-from .account import (
-    OVERFLOW,
-    Client,
-    ClientAccount,
-    ClientTotals,
-    Side,
-    ThrottleAccount,
-)
+from .account import OVERFLOW, Client, ClientAccount, ClientTotals, Side, ThrottleAccount
 from .confluent import confluent_kafka_config
 from .kafka_python import kafka_python_config, watch
 

@@ -18,11 +18,7 @@ class ThrottleEvent(Protocol):
 
 
 def confluent_kafka_config(
-    config: Mapping[str, Any],
-    account: ThrottleAccount,
-    *,
-    side: Side,
-    user: str | None = None,
+    config: Mapping[str, Any], account: ThrottleAccount, *, side: Side, user: str | None = None
 ) -> dict[str, Any]:
     """
     The configuration of a client with a `throttle_cb` that counts; one that is there already is called as well.

@@ -38,11 +38,7 @@ class _Metrics(Protocol):
 
 
 def kafka_python_config(
-    config: Mapping[str, Any],
-    account: ThrottleAccount,
-    *,
-    side: Side,
-    user: str | None = None,
+    config: Mapping[str, Any], account: ThrottleAccount, *, side: Side, user: str | None = None
 ) -> dict[str, Any]:
     """
     The configuration of a client with a `kafka_client` that counts the throttle time of every response, from the first on.
@@ -63,13 +59,7 @@ def kafka_python_config(
     return {**config, "kafka_client": watched}
 
 
-def watch(
-    kafka_client: object,
-    account: ThrottleAccount,
-    *,
-    side: Side,
-    user: str | None = None,
-) -> bool:
+def watch(kafka_client: object, account: ThrottleAccount, *, side: Side, user: str | None = None) -> bool:
     """
     Count from now on the throttle times of a client that is there already; return whether that is possible.
 

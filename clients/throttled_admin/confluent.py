@@ -41,11 +41,7 @@ class ThrottleAwareAdmin(AdminClient):
     """
 
     def __init__(
-        self,
-        conf: Mapping[str, Any],
-        account: ThrottleAccount | None = None,
-        *,
-        user: str | None = None,
+        self, conf: Mapping[str, Any], account: ThrottleAccount | None = None, *, user: str | None = None
     ) -> None:
         if account is None:
             account = ThrottleAccount()

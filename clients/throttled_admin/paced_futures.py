@@ -14,13 +14,7 @@ from quotascope.metrics.protocol import ApiKey, ErrorCode
 
 from ..accounting import ClientAccount
 from ..errors import AdminTimeout, ClientError, MutationThrottled
-from ..throttling import (
-    ApiError,
-    MutationAnswer,
-    RetryOptions,
-    first_waiting_version,
-    mutate,
-)
+from ..throttling import ApiError, MutationAnswer, RetryOptions, first_waiting_version, mutate
 from .counted import counted
 
 Futures: TypeAlias = Mapping[str, Future[object]]
@@ -47,12 +41,7 @@ class PacedFutures:
     """
 
     def __init__(
-        self,
-        api: ApiKey,
-        ask: Ask,
-        longest_throttle_ms: LongestThrottle,
-        client: ClientAccount,
-        options: RetryOptions,
+        self, api: ApiKey, ask: Ask, longest_throttle_ms: LongestThrottle, client: ClientAccount, options: RetryOptions
     ) -> None:
         self._api = api
         self._ask = ask

@@ -5,12 +5,7 @@ What a client does when a broker throttles it (KIP-219, KIP-599), without a clie
 quota refused, and `mutate` does all of it around a function that sends requests.
 """
 
-from .connection import (
-    ClientConnection,
-    ClientKind,
-    least_loaded,
-    throttle_time_sensor,
-)
+from .connection import ClientConnection, ClientKind, least_loaded, throttle_time_sensor
 from .mutation import ApiError, MutationCall, RetryOptions
 from .send import MutationAnswer, mutate
 from .waiting import client_waits, first_waiting_version, has_throttle_time

@@ -5,15 +5,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TypeVar
 
-from quotascope.metrics import (
-    LONG_MAX,
-    NEWEST_RELEASE,
-    Avg,
-    KafkaRelease,
-    Max,
-    Registry,
-    Sensor,
-)
+from quotascope.metrics import LONG_MAX, NEWEST_RELEASE, Avg, KafkaRelease, Max, Registry, Sensor
 from quotascope.metrics.protocol import ApiKey
 
 from .waiting import client_waits
@@ -37,11 +29,7 @@ class ClientConnection:
 
     __slots__ = ("_in_flight", "_release", "_throttle_time", "throttled_until_ms")
 
-    def __init__(
-        self,
-        throttle_time: Sensor | None = None,
-        release: KafkaRelease = NEWEST_RELEASE,
-    ) -> None:
+    def __init__(self, throttle_time: Sensor | None = None, release: KafkaRelease = NEWEST_RELEASE) -> None:
         self._release = release
         self._throttle_time = throttle_time
         self._in_flight: deque[_InFlight] = deque()

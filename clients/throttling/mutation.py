@@ -62,13 +62,7 @@ class MutationCall(Generic[K]):
 
     """
 
-    def __init__(
-        self,
-        request: str,
-        keys: Iterable[K],
-        now_ms: int,
-        options: RetryOptions = RetryOptions(),
-    ) -> None:
+    def __init__(self, request: str, keys: Iterable[K], now_ms: int, options: RetryOptions = RetryOptions()) -> None:
         self._request = request
         self._options = options
         self._results: dict[K, ClientError | None] = {}
@@ -101,12 +95,7 @@ class MutationCall(Generic[K]):
         """What is left of the timeout; at 0 one last request may go out."""
         return self.deadline_ms - now_ms
 
-    def answered(
-        self,
-        results: Mapping[K, ApiError | None],
-        throttle_time_ms: int,
-        now_ms: int,
-    ) -> None:
+    def answered(self, results: Mapping[K, ApiError | None], throttle_time_ms: int, now_ms: int) -> None:
         """
         Take in a response: the error of each topic, None for success, and the throttle time of all.
 

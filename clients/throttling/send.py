@@ -79,12 +79,7 @@ def _attempt(
     call.answered(answer.results, answer.throttle_time_ms, now_ms)
 
 
-def _pause(
-    call: MutationCall[K],
-    connection: ClientConnection,
-    clock: Clock,
-    sleep: Callable[[float], None],
-) -> None:
+def _pause(call: MutationCall[K], connection: ClientConnection, clock: Clock, sleep: Callable[[float], None]) -> None:
     """Wait until another request makes sense, or can make none any more."""
     ready_ms = max(connection.throttled_until_ms, call.next_try_ms)
     until_ms = min(ready_ms, call.deadline_ms + 1)

@@ -7,11 +7,7 @@ from typing import Any
 
 from quotascope.alerts import Dashboard
 from quotascope.alerts.promql import operation
-from quotascope.alerts.recorded import (
-    BROKER_CAPACITY_USED,
-    BROKER_HANDLERS_IDLE,
-    BROKER_REQUEST,
-)
+from quotascope.alerts.recorded import BROKER_CAPACITY_USED, BROKER_HANDLERS_IDLE, BROKER_REQUEST
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
@@ -259,13 +255,7 @@ def leftovers(scope: Scope) -> Row:
     return Row(title="Leftovers", panels=side_by_side(stale), collapsed=True)
 
 
-def _of(
-    scope: Scope,
-    family: Family,
-    *labels: str,
-    end: str = "",
-    matchers: Sequence[str] = (),
-) -> Line:
+def _of(scope: Scope, family: Family, *labels: str, end: str = "", matchers: Sequence[str] = ()) -> Line:
     """The highest for each combination of labels, the broker first among them."""
     selected = scope.by("max", scope.of(family, CHOSEN, *matchers), *labels)
     return Line(selected, f"{_name(labels)}{end}")

@@ -15,17 +15,7 @@ from ..columns import BoardColumn
 from ..expressions import ENTITY, RULE, cause, row_key, throttled, top, utilization
 from ..job_clients import behind, keyed
 from ..links import runbooks, to_job
-from ..panels import (
-    Line,
-    Panel,
-    Row,
-    dashboard,
-    episodes,
-    graph,
-    limit,
-    side_by_side,
-    table,
-)
+from ..panels import Line, Panel, Row, dashboard, episodes, graph, limit, side_by_side, table
 from ..scope import Scope
 from ..variables import common, contains, exactly_or_none, text
 

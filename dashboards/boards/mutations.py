@@ -12,16 +12,7 @@ from quotascope.metrics.catalog import Family
 from .. import columns, steps
 from ..expressions import ratio, refused, row_key, throttled, top, total
 from ..links import runbooks
-from ..panels import (
-    Line,
-    Row,
-    dashboard,
-    graph,
-    limit,
-    side_by_side,
-    stat,
-    table,
-)
+from ..panels import Line, Row, dashboard, graph, limit, side_by_side, stat, table
 from ..scope import Scope
 from ..variables import common, contains, text
 

@@ -30,17 +30,7 @@ from ..expressions import (
     utilization,
 )
 from ..links import runbooks, to_dashboard
-from ..panels import (
-    Line,
-    Panel,
-    Row,
-    dashboard,
-    episodes,
-    graph,
-    side_by_side,
-    stat,
-    table,
-)
+from ..panels import Line, Panel, Row, dashboard, episodes, graph, side_by_side, stat, table
 from ..scope import Scope
 from ..variables import common, owners
 

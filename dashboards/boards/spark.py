@@ -6,16 +6,7 @@ from functools import partial
 from typing import Any
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import (
-    above,
-    both,
-    call,
-    compare,
-    either,
-    grouped,
-    rate,
-    select,
-)
+from quotascope.alerts.promql import above, both, call, compare, either, grouped, rate, select
 from quotascope.alerts.recorded import growth, waiting
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family

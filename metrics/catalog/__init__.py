@@ -12,18 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
-from . import (
-    callback,
-    clients,
-    limits,
-    neighbors,
-    node,
-    own,
-    rules,
-    shadow,
-    spark,
-    usage,
-)
+from . import callback, clients, limits, neighbors, node, own, rules, shadow, spark, usage
 from .callback import (
     CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
     CALLBACK_DETECTED,

@@ -63,13 +63,7 @@ RULE_LABELS = ("rule", "level", "rule_user", "rule_client_id")
 
 
 def gauge(
-    name: str,
-    text: str,
-    labels: tuple[str, ...],
-    unit: str,
-    source: str,
-    *,
-    open_labels: bool = False,
+    name: str, text: str, labels: tuple[str, ...], unit: str, source: str, *, open_labels: bool = False
 ) -> Family:
     """A value that goes up and down."""
     return Family(

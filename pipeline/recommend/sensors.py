@@ -20,13 +20,7 @@ from ..replay.compiled import Floats, Ints
 from ..replay.frame import REQUEST, Frame, entities_of, frame_of
 from ..replay.open_loop import events_of
 from ..replay.plan import MEASURED, TYPES
-from ..replay.rate import (
-    UNCHECKED,
-    Events,
-    Measurements,
-    observe,
-    throttle_times,
-)
+from ..replay.rate import UNCHECKED, Events, Measurements, observe, throttle_times
 from .policy import ClusterWindows
 
 _MS: Final = 1000.0

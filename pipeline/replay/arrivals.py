@@ -19,11 +19,7 @@ from .results import frames
 
 
 def lateness(
-    history: pa.Table,
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    rows: int,
-    settings: ReplaySettings | None = None,
+    history: pa.Table, candidates: Sequence[Candidate], mode: Mode, rows: int, settings: ReplaySettings | None = None
 ) -> Ints:
     """
     By candidate and position: how many ms later than logged the request is sent; `NEVER` for one that is not.

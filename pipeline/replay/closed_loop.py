@@ -11,16 +11,7 @@ import numpy as np
 
 from .compiled import Codes, Flags, Floats, Ints, kernel, run
 from .connections import Connections, connections_of
-from .frame import (
-    FETCH,
-    KINDS,
-    MUTATION,
-    NO_KIND,
-    REQUEST,
-    RequestColumns,
-    TableSizes,
-    is_timed,
-)
+from .frame import FETCH, KINDS, MUTATION, NO_KIND, REQUEST, RequestColumns, TableSizes, is_timed
 from .ledger import (
     UNSENT,
     UNSENT_BYTES,
@@ -38,27 +29,9 @@ from .ledger import (
     new_ledger,
     stronger,
 )
-from .mutations import (
-    BURST_SPREADING,
-    PERMISSIVE,
-    POLICIES,
-    STRICT,
-    Buckets,
-    Spreads,
-    new_state,
-    spread,
-    take,
-)
+from .mutations import BURST_SPREADING, PERMISSIVE, POLICIES, STRICT, Buckets, Spreads, new_state, spread, take
 from .plan import MEASURED, ReplayPlan
-from .rate import (
-    LONG_MAX,
-    SensorWindows,
-    add,
-    empty_windows,
-    low_bits,
-    measure,
-    rate_throttle,
-)
+from .rate import LONG_MAX, SensorWindows, add, empty_windows, low_bits, measure, rate_throttle
 
 NEVER = -LONG_MAX
 """In place of ms: a request that does not come at all."""

@@ -333,12 +333,7 @@ def _charges(table: pa.Table) -> tuple[Flags, Ints, NDArray[np.bool_]]:
     return kinds, sizes, withheld
 
 
-def _fill_withheld(
-    sizes: Ints,
-    fetches: NDArray[np.bool_],
-    withheld: NDArray[np.bool_],
-    connections: Codes,
-) -> None:
+def _fill_withheld(sizes: Ints, fetches: NDArray[np.bool_], withheld: NDArray[np.bool_], connections: Codes) -> None:
     """
     Fill in the sizes of Fetches that were answered empty: the log has their empty answers only.
 

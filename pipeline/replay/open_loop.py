@@ -42,16 +42,7 @@ from .ledger import (
 )
 from .mutations import MutationOutcomes, decide, new_state
 from .plan import MEASURED, ReplayPlan
-from .rate import (
-    CHECKED,
-    UNCHECKED,
-    WITHHELD,
-    Events,
-    Measurements,
-    low_bits,
-    observe,
-    rate_throttle,
-)
+from .rate import CHECKED, UNCHECKED, WITHHELD, Events, Measurements, low_bits, observe, rate_throttle
 
 _UNLIMITED = 2.0**63
 
@@ -217,11 +208,7 @@ def replay_open(plan: ReplayPlan) -> Booked:
 
 
 def enter(
-    plan: ReplayPlan,
-    limits: CandidateLimits,
-    outcomes: MutationOutcomes,
-    measured: Measurements,
-    ledger: ReplayLedger,
+    plan: ReplayPlan, limits: CandidateLimits, outcomes: MutationOutcomes, measured: Measurements, ledger: ReplayLedger
 ) -> None:
     """Enter all requests under all candidates into a ledger."""
     loop = OpenLoop(

@@ -14,28 +14,11 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import (
-    NEWEST_RELEASE,
-    KafkaRelease,
-    Level,
-    QuotaEntity,
-    QuotaType,
-    RuleTable,
-)
+from quotascope.metrics import NEWEST_RELEASE, KafkaRelease, Level, QuotaEntity, QuotaType, RuleTable
 from quotascope.quotas.candidates import Candidate
 
 from .compiled import Codes, Floats, Ints
-from .frame import (
-    FETCH,
-    KINDS,
-    MUTATION,
-    PRODUCE,
-    REQUEST,
-    Entities,
-    Frame,
-    TableSizes,
-    dense,
-)
+from .frame import FETCH, KINDS, MUTATION, PRODUCE, REQUEST, Entities, Frame, TableSizes, dense
 
 TYPES = {
     PRODUCE: QuotaType.PRODUCE,
@@ -263,12 +246,7 @@ class ReplayPlan:
         )
 
 
-def plan_of(
-    frame: Frame,
-    rules: CandidateRules,
-    resolved: list[ResolvedRules],
-    settings: ReplaySettings,
-) -> ReplayPlan:
+def plan_of(frame: Frame, rules: CandidateRules, resolved: list[ResolvedRules], settings: ReplaySettings) -> ReplayPlan:
     """The plan for a frame; the rules are resolved for its entities."""
     limits = np.full((len(rules.candidates), KINDS, frame.pairs), np.inf)
     slots: dict[_Slot, int] = {}

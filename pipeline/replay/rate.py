@@ -75,12 +75,7 @@ def empty_windows(sensors: int, samples: int) -> SensorWindows:
 
 
 def observe(
-    events: Events,
-    sensors: int,
-    samples: int,
-    window_ms: int,
-    work: int = 0,
-    windows: SensorWindows | None = None,
+    events: Events, sensors: int, samples: int, window_ms: int, work: int = 0, windows: SensorWindows | None = None
 ) -> Measurements:
     """
     Record all events to sensors, new ones unless windows are given, and return what each check measures.
@@ -102,13 +97,7 @@ def observe(
 
 
 @kernel
-def _observe(
-    events: Events,
-    windows: SensorWindows,
-    measured: Measurements,
-    samples: int,
-    window_ms: int,
-) -> None:
+def _observe(events: Events, windows: SensorWindows, measured: Measurements, samples: int, window_ms: int) -> None:
     """Do the work of `observe`."""
     for number in range(len(events.times)):
         sensor = events.sensors[number]
@@ -128,14 +117,7 @@ def _observe(
 
 
 @kernel
-def add(
-    windows: SensorWindows,
-    sensor: int,
-    value: float,
-    now_ms: int,
-    samples: int,
-    window_ms: int,
-) -> int:
+def add(windows: SensorWindows, sensor: int, value: float, now_ms: int, samples: int, window_ms: int) -> int:
     """Record a value, and return the place of its window."""
     slots = samples + 1
     base = sensor * slots

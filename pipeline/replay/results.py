@@ -20,16 +20,7 @@ from ..table import Progress
 from ..table.layout import Column
 from .closed_loop import replay_closed
 from .compiled import Floats, Ints, run
-from .frame import (
-    KINDS,
-    REQUEST,
-    Frame,
-    array,
-    entities_of,
-    frame_of,
-    in_order,
-    needed,
-)
+from .frame import KINDS, REQUEST, Frame, array, entities_of, frame_of, in_order, needed
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,
@@ -50,17 +41,7 @@ from .ledger import (
     new_totals,
 )
 from .open_loop import replay_open
-from .plan import (
-    LEVELS,
-    TYPES,
-    CandidateRules,
-    Mode,
-    ReplayPlan,
-    ReplaySettings,
-    ResolvedRules,
-    groups_of,
-    plan_of,
-)
+from .plan import LEVELS, TYPES, CandidateRules, Mode, ReplayPlan, ReplaySettings, ResolvedRules, groups_of, plan_of
 
 
 def _column(name: str, kind: pa.DataType, about: str, *, null: bool = False) -> "pa.Field[pa.DataType]":

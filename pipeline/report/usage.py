@@ -150,10 +150,7 @@ class _Seconds:
 
 
 def usages_of(
-    batches: Iterable[pa.RecordBatch],
-    groups: Sequence[LimitGroup],
-    span: tuple[int, int],
-    zone: tzinfo,
+    batches: Iterable[pa.RecordBatch], groups: Sequence[LimitGroup], span: tuple[int, int], zone: tzinfo
 ) -> dict[LimitGroup, GroupUsage]:
     """
     What the groups used; those that used nothing are missing.
@@ -193,11 +190,7 @@ def _equal(batch: pa.RecordBatch, name: str, value: str) -> NDArray[np.bool_]:
 
 
 def _busiest(
-    kind: QuotaType,
-    brokers: dict[str, _Seconds],
-    span: tuple[int, int],
-    zone: tzinfo,
-    seen: NDArray[np.bool_],
+    kind: QuotaType, brokers: dict[str, _Seconds], span: tuple[int, int], zone: tzinfo, seen: NDArray[np.bool_]
 ) -> GroupUsage:
     made = [(broker, *seconds.sums()) for broker, seconds in sorted(brokers.items())]
     highest = max(made, key=lambda each: peaks(kind, each[1], each[2]).max())

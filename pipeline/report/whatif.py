@@ -10,14 +10,7 @@ from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 
-from quotascope.metrics import (
-    DEFAULT,
-    LEVELS_LEGEND,
-    Level,
-    QuotaEntity,
-    QuotaType,
-    spelled,
-)
+from quotascope.metrics import DEFAULT, LEVELS_LEGEND, Level, QuotaEntity, QuotaType, spelled
 from quotascope.pages.charts import ChartBar, bar_chart
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import counted, moment, seconds, shown

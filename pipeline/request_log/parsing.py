@@ -74,10 +74,7 @@ def parse(lines: "pa.Array[Any]", numbers: "pa.Array[Any]", source: LogSource) -
 
 
 def parse_lines(
-    lines: Iterable[bytes | None],
-    numbers: Iterable[int | None],
-    source: LogSource,
-    junk: set[bytes] | None = None,
+    lines: Iterable[bytes | None], numbers: Iterable[int | None], source: LogSource, junk: set[bytes] | None = None
 ) -> Parsed:
     """
     Read lines; None is an empty line.

@@ -14,15 +14,7 @@ from quotascope.quotas.candidates import Candidate
 
 from ..blame.benefit import benefit_of
 from ..history import History
-from ..recommend.advice import (
-    NOW,
-    RECOMMENDED,
-    Advice,
-    hits,
-    protecting,
-    recommendations,
-    target,
-)
+from ..recommend.advice import NOW, RECOMMENDED, Advice, hits, protecting, recommendations, target
 from ..recommend.coverage import COLUMNS, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
 from ..recommend.policy import ClusterWindows, Policy, RuleShape
@@ -123,11 +115,7 @@ def _tally_part(table: Table, shape: RuleShape, files: Sequence[File]) -> Reques
 
 
 def _needs(
-    history: Table,
-    policy: Policy,
-    windows: ClusterWindows,
-    run: Run,
-    progress: Progress | None,
+    history: Table, policy: Policy, windows: ClusterWindows, run: Run, progress: Progress | None
 ) -> Iterator[Need]:
     across_users = policy.shape is RuleShape.CLIENT
     if across_users and run is not run_here:

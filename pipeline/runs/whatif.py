@@ -111,11 +111,7 @@ def replayed(
 
 
 def _replay_part(
-    history: Table,
-    candidates: Sequence[Candidate],
-    mode: Mode,
-    settings: ReplaySettings | None,
-    files: Sequence[File],
+    history: Table, candidates: Sequence[Candidate], mode: Mode, settings: ReplaySettings | None, files: Sequence[File]
 ) -> pa.Table:
     """The results of some files: all requests that may share a limit with one of theirs."""
     together = CandidateRules(candidates).across_users

@@ -100,9 +100,7 @@ def _by_client(number: Callable[[ClientTotals], float]) -> SeriesReader:
     return read
 
 
-def _by_cause(
-    counts: Callable[[JobSnapshot], Mapping[FailureCause, int]],
-) -> SeriesReader:
+def _by_cause(counts: Callable[[JobSnapshot], Mapping[FailureCause, int]]) -> SeriesReader:
     return lambda job: [((job.app, key.value), n) for key, n in counts(job).items() if job.tasks_seen]
 
 

@@ -232,10 +232,7 @@ def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
 
 
 def _points(
-    family: Family,
-    series: Mapping[tuple[str, ...], float],
-    times_ns: tuple[int, int],
-    more: Mapping[str, str],
+    family: Family, series: Mapping[tuple[str, ...], float], times_ns: tuple[int, int], more: Mapping[str, str]
 ) -> Iterator[NumberDataPoint]:
     began_ns, now_ns = times_ns
     start_ns = began_ns if family.type is FamilyType.COUNTER else 0

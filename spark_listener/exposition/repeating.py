@@ -22,11 +22,7 @@ class Repeating:
     """
 
     def __init__(
-        self,
-        call: Callable[[], None],
-        interval_seconds: float,
-        name: str,
-        last: Callable[[], None] = lambda: None,
+        self, call: Callable[[], None], interval_seconds: float, name: str, last: Callable[[], None] = lambda: None
     ) -> None:
         self._call = call
         self._interval_seconds = interval_seconds

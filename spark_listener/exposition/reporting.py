@@ -61,11 +61,7 @@ class Reporting:
 
 
 def start_reporting(
-    settings: ListenerSettings,
-    properties: Mapping[str, str],
-    snapshots: Snapshots,
-    *,
-    app_id: str,
+    settings: ListenerSettings, properties: Mapping[str, str], snapshots: Snapshots, *, app_id: str
 ) -> Reporting:
     """
     Show jobs as the settings say; never raises, and does not wait for other programs.

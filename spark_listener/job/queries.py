@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..events import (
-    OffsetsBehind,
-    QueryIdle,
-    QueryProgressed,
-    QueryStarted,
-    QueryTerminated,
-)
+from ..events import OffsetsBehind, QueryIdle, QueryProgressed, QueryStarted, QueryTerminated
 from .catching_up import Positions
 from .recent import Recent
 from .snapshot import QuerySnapshot

@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element, tostring
 
-from quotascope.pages.charts import (
-    Lane,
-    Span,
-    key,
-    share_bar,
-    swatch,
-    timeline_chart,
-)
+from quotascope.pages.charts import Lane, Span, key, share_bar, swatch, timeline_chart
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.style import CHARTS
 from quotascope.pages.words import seconds, shown
@@ -172,14 +165,7 @@ def timeline(application: Application, most: int = _MOST_LANES) -> tuple[list[La
     return kept, len(lanes) - len(kept)
 
 
-def _span(
-    application: Application,
-    began: float,
-    ended: float,
-    color: str,
-    title: str,
-    throttled: float = 0.0,
-) -> Span:
+def _span(application: Application, began: float, ended: float, color: str, title: str, throttled: float = 0.0) -> Span:
     """Times outside of the application, from a clock that was set, are moved to its ends."""
     begin, end = (
         min(max(time, application.began), application.ended) - application.began for time in (began, max(began, ended))

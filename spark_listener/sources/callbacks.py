@@ -33,12 +33,7 @@ class CallbackSource:
     name = "callbacks"
 
     def __init__(
-        self,
-        context: Spark,
-        job: EventSink,
-        *,
-        wanted: Iterable[str],
-        clock: Callable[[], float] = time.time,
+        self, context: Spark, job: EventSink, *, wanted: Iterable[str], clock: Callable[[], float] = time.time
     ) -> None:
         self._job = job
         self._clock = clock

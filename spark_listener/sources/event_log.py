@@ -87,12 +87,7 @@ class EventLogSource:
     name = "event_log"
 
     def __init__(
-        self,
-        place: LogPlace,
-        job: EventSink,
-        *,
-        queries: bool = True,
-        clock: Callable[[], float] = time.time,
+        self, place: LogPlace, job: EventSink, *, queries: bool = True, clock: Callable[[], float] = time.time
     ) -> None:
         self._place = place
         self._sink = _TimedSink(job, clock, queries=queries)

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from urllib.parse import quote
 from uuid import uuid4
 
-from quotascope.clients.accounting import (
-    Client,
-    ClientAccount,
-    ClientTotals,
-    Side,
-    ThrottleAccount,
-)
+from quotascope.clients.accounting import Client, ClientAccount, ClientTotals, Side, ThrottleAccount
 
 from . import note
 from .attempt import AttemptKey, attempt_of, query_of
@@ -61,10 +55,7 @@ class TaskScope:
         return self._worker.account
 
     def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        error: BaseException | None,
-        _traceback: TracebackType | None,
+        self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
         if error is None or isinstance(error, GeneratorExit):
             self._worker.end_scope()
