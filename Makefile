@@ -6,10 +6,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 OPS ?= 20000
 VECTORS ?= tests/conformance/kafka-vectors.json
-APART := conformance deploy differential fuzz integration/spark pipeline replay_check soak spark spark_listener
+APART := deploy differential integration/spark pipeline spark spark_listener
 ROOMS := alerts cli clients dashboards demo exporter metrics pages pipeline quotas spark_listener
 
-.PHONY: help demo demo-stack test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs pictures format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs clean
+.PHONY: help demo demo-stack test quick lint types contracts unit real coverage compiled bench bench-exposition bench-pipeline bench-scrape bench-rules bench-spark bench-catch-up conformance differential replay-check fuzz thorough soak mutation requirements docs pictures format jars collector deploy services spark spark-jar spark-matrix tier-brokers tier-jobs tier-units clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -23,16 +23,19 @@ demo-stack: .venv/ready-run ## The demo with a Prometheus that has our rules, an
 
 test: .venv/ready-dev ## Everything that CI runs: lint, types, import contracts, every tier of tests
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types contracts services compiled
-	$(MAKE) --no-print-directory --jobs=2 tier-jobs tier-brokers
-	$(BIN)/coverage combine .coverage.jobs .coverage.brokers
+	$(MAKE) --no-print-directory --jobs=3 tier-jobs tier-brokers tier-units
+	$(BIN)/coverage combine .coverage.jobs .coverage.brokers .coverage.units
 	$(BIN)/python tools/check_coverage.py
 
-# Two halves of about the same length, side by side on two cores: Spark and what needs no broker, and the rest.
-tier-jobs: TESTS := $(APART:%=tests/%)
-tier-brokers: TESTS := tests $(APART:%=--ignore=tests/%)
-tier-jobs tier-brokers: tier-%:
+# Side by side on two cores. The first two, of about the same length, start brokers, Spark and browsers and often wait for them; the units,
+# which only compute, take what these leave idle.
+tier-jobs: TESTS := $(APART:%=tests/%) -m "real or java"
+tier-brokers: TESTS := tests $(APART:%=--ignore=tests/%) -m "real or java"
+tier-units: TESTS := tests -m "not real and not java"
+tier-units: GIVE_WAY := nice -n 5
+tier-jobs tier-brokers tier-units: tier-%:
 	PYTHONUNBUFFERED=1 COVERAGE_FILE=.coverage.$* QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) \
-	  $(BIN)/pytest $(ROOMS:%=--cov=%) --cov-report= --durations=15 -o cache_dir=.pytest_cache/$* $(TESTS) | sed -u 's/^/$*: /'
+	  $(GIVE_WAY) $(BIN)/pytest $(ROOMS:%=--cov=%) --cov-report= --durations=15 -o cache_dir=.pytest_cache/$* $(TESTS) | sed -u 's/^/$*: /'
 
 lint: .venv/ready-dev ## Style and common mistakes (ruff)
 	$(BIN)/ruff format --check .

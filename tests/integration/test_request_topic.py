@@ -24,8 +24,8 @@ pytestmark = pytest.mark.real
 
 RATE = 5.0
 """Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
-OVERDRAWN = 115
-"""Partitions that leave it twelve seconds in debt."""
+OVERDRAWN = 85
+"""Partitions that leave it six seconds in debt."""
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -49,8 +49,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return running
 
 
-@pytest.fixture
-def topic() -> str:
+def new_topic() -> str:
     """A name that no topic has."""
     return f"request-log-{uuid.uuid4().hex[:12]}"
 
@@ -75,19 +74,23 @@ def retention(cluster: Cluster, topic: str) -> str:
     return str(found["topic"][topic]["retention.ms"]["value"])
 
 
-def test_topic_is_made_at_the_pace_of_a_quota(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, run: Run, topic: str
-) -> None:
+def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, traffic: Traffic, run: Run) -> None:
     """Refused at first; who waits as told gets it, who has no time is told for how long, and each wait is told."""
-    overdraw(quotas, traffic, "carol")
     shape = ("--partitions", "3", "--replication-factor", "1", "--retention-hours", "48")
-    code, out, err = run(kafka, "carol", topic, *shape, "--wait-seconds", "1")
-    assert (code, out) == (1, "")
-    assert re.search(r"CreateTopics failed \(error 89\): .* \(wait \d+ ms\)", err)
-    code, out, err = run(kafka, "carol", topic, *shape)
-    assert (code, out) == (0, f"{topic} was made: 3 partitions, 1 replica\n")
-    told = re.search(r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err)
-    assert told is not None
+
+    def in_debt() -> tuple[str, re.Match[str]]:
+        overdraw(quotas, traffic, "carol")
+        topic = new_topic()
+        code, out, err = run(kafka, "carol", topic, *shape, "--wait-seconds", "1")
+        assert (code, out) == (1, "")
+        assert re.search(r"CreateTopics failed \(error 89\): .* \(wait \d+ ms\)", err)
+        code, out, err = run(kafka, "carol", topic, *shape)
+        assert (code, out) == (0, f"{topic} was made: 3 partitions, 1 replica\n")
+        told = re.search(r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err)
+        assert told is not None
+        return topic, told
+
+    topic, told = eventually(in_debt, seconds=60)  # a slow machine has paid its debt before it asks
     assert float(told[1]) > 0
     assert int(told[2]) > 0
     assert retention(kafka, topic) == "172800000"
@@ -104,15 +107,16 @@ def test_topic_that_is_there(kafka: Cluster, traffic: Traffic, run: Run) -> None
     assert run(kafka, "carol", topic, "--partitions", "2") == there
 
 
-def test_more_replicas_than_brokers(kafka: Cluster, run: Run, topic: str) -> None:
+def test_more_replicas_than_brokers(kafka: Cluster, run: Run) -> None:
     """Kafka says itself what it cannot do."""
-    code, _, err = run(kafka, "carol", topic, "--replication-factor", "3")
+    code, _, err = run(kafka, "carol", new_topic(), "--replication-factor", "3")
     assert code == 1
     assert err.startswith("quotascope: CreateTopics failed (error 38): ")
 
 
-def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, run: Run, topic: str) -> None:
+def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, run: Run) -> None:
     """To look for the topic, and then to make it."""
+    topic = new_topic()
     arguments = (guarded_kafka, "mallory", topic, "--partitions", "2")
     for request, operation in (("Metadata", "Describe"), ("CreateTopics", "Create")):
         code, out, err = run(*arguments)

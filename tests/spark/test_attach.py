@@ -227,13 +227,14 @@ def test_callback_that_fails_is_lost(spark: SparkSession) -> None:
 
 def test_thread_of_the_listener_fetches_by_itself(spark: SparkSession, listened: Callable[..., Listener]) -> None:
     """It is one daemon, which ends with the listener."""
+    before = set(threading.enumerate())
     listener = listened(interval_seconds=0.05)
     _tasks(spark, 3)
     deadline = time.monotonic() + 60
     while listener.snapshot().events < 4 + 2 * 3:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    (thread,) = [t for t in threading.enumerate() if t.name == "quotascope-listener"]
+    (thread,) = [t for t in set(threading.enumerate()) - before if t.name == "quotascope-listener"]
     assert thread.daemon
     listener.close()
     assert not thread.is_alive()

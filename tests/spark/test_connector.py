@@ -70,9 +70,11 @@ def filled_topic(kafka: Cluster, rows: int) -> str:
     return topic
 
 
-def limited(kafka: Cluster, quotas: Quotas, user: str, read_rate: float = READ_RATE) -> jobs.Options:
+def limited(
+    kafka: Cluster, quotas: Quotas, user: str, read_rate: float = READ_RATE, write_rate: float = WRITE_RATE
+) -> jobs.Options:
     """How a user connects who has a low quota from now on."""
-    limits = {"producer_byte_rate": WRITE_RATE, "consumer_byte_rate": read_rate}
+    limits = {"producer_byte_rate": write_rate, "consumer_byte_rate": read_rate}
     quotas.set(({"user": user}, limits))
     return {f"kafka.{key}": value for key, value in login(kafka, user).items()} | SMALL
 
@@ -93,8 +95,12 @@ def test_batch_that_writes(kafka: Cluster, quotas: Quotas, traffic: Traffic, dri
 
 
 def test_batch_that_gives_up(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
-    """A JVM client notes nothing on its failure: that is a timeout, and beside it the job shows a throttle that was longer."""
-    options = limited(kafka, quotas, "mallory") | COUNTED
+    """
+    A JVM client notes nothing on its failure: that is a timeout, and beside it the job shows a throttle that was longer.
+
+    Five requests of 20 kB go out before the first answer: under 4 kB/s, a throttle of 15 s for all, of 5 s for three.
+    """
+    options = limited(kafka, quotas, "mallory", write_rate=4_000.0) | COUNTED
     options["kafka.client.id"] = "impatient"
     counts = driver.call(jobs.gives_up, options, traffic.topic(), ROWS)
     row = Row(case=failures.python_exception, failures={"kafka_timeout": 1})

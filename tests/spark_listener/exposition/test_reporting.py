@@ -31,6 +31,7 @@ def start(**properties: object) -> Reporting:
 
 def test_everything_at_once(tmp_path: Path) -> None:
     """Page, entry and push show the same, with the cluster, and leave nothing behind."""
+    before = set(threading.enumerate())
     with http_receiver() as receiver:
         reporting = start(
             fileSd__path=tmp_path / "{app_id}.json",
@@ -44,7 +45,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
         reporting.close()
         assert pushed(receiver.requests[-1:]) == scraped(job(), cluster="prod")
     assert list(tmp_path.iterdir()) == []
-    assert not [t for t in threading.enumerate() if t.name.startswith("quotascope-")]
+    assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("quotascope-")]
 
 
 def test_switched_off() -> None:
