@@ -139,10 +139,9 @@ def alerts_page() -> str:
 
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
-    yield "| alert | severity | fires when |"
-    yield "|---|---|---|"
     for alert in alerts(Site()):
-        yield _row(f"[{alert.name}](../alerts/runbooks/{alert.name}.md)", alert.severity.value, alert.summary)
+        link = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
+        yield f"- {link} ({alert.severity.value}): {alert.summary}"
 
 
 def _gaps() -> Iterator[str]:
@@ -158,10 +157,8 @@ def _gaps() -> Iterator[str]:
 def _records() -> Iterator[str]:
     yield "## Recorded series\n"
     yield "Of an entity on all brokers unless the name begins with another level.\n"
-    yield "| series | meaning |"
-    yield "|---|---|"
     for meaning, same in groupby(records(_EVERYTHING), key=lambda record: record.meaning):
-        yield _row(", ".join(f"`{record.name}`" for record in same), meaning)
+        yield f"- {', '.join(f'`{record.name}`' for record in same)}: {meaning}"
 
 
 def _row(*cells: str) -> str:

@@ -6,7 +6,6 @@ Writes what is generated: pages in ``docs/``, ``alerts/generated/`` and ``dashbo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -84,8 +83,7 @@ def metrics_page() -> str:
     titles = list(_TITLES)
     ordered = sorted(families(), key=lambda family: titles.index(_prefix(family)))
     for prefix, group in groupby(ordered, key=_prefix):
-        table = _table(group, sources=prefix == "kafka_quota_")
-        parts.extend(["", f"## {_TITLES[prefix]}", *table])
+        parts.extend(["", f"## {_TITLES[prefix]}", "", *map(_line, group)])
     return "\n".join(parts) + "\n"
 
 
@@ -93,23 +91,18 @@ def _prefix(family: Family) -> str:
     return next(prefix for prefix in _TITLES if family.name.startswith(prefix))
 
 
-def _table(group: Iterator[Family], *, sources: bool) -> Iterator[str]:
-    """The families as a table; their sources say something only where these are Kafka's."""
-    yield ""
-    yield "| family | labels | meaning |"
-    yield "|---|---|---|"
-    for family in group:
-        labels = ", ".join(f"`{label}`" for label in family.labels)
-        for short, meant in _SHORT.items():
-            labels = labels.replace(meant, short)
-        labels += ", *tags*" if family.open_labels else ""
-        source = f" [{family.source}]" if sources and family.source not in _OWN else ""
-        yield f"| `{family.name}` | {labels} | {_cell(family.help + source)} |"
+def _line(family: Family) -> str:
+    """The name of a family, its labels, its meaning, and its source if that is Kafka's."""
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    for short, meant in _SHORT.items():
+        labels = labels.replace(meant, short)
+    labels += ", *tags*" if family.open_labels else ""
+    source = f" [{family.source}]" if family.name.startswith("kafka_") and family.source not in _OWN else ""
+    return f"- `{family.name}`{labels and f' ({labels})'}: {_escaped(family.help + source)}"
 
 
-def _cell(text: str) -> str:
-    escaped = text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped.replace("*", "\\*")
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace(">", "&gt;").replace("*", "\\*")
 
 
 def main() -> None:
