@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from quotascope.metrics import catalog
@@ -12,7 +13,6 @@ from quotascope.metrics.catalog import Family
 from .book import alerts, records
 from .links import Site
 from .settings import Clients, Objective, Owner
-from .thresholds import thresholds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,23 +88,16 @@ Alerting and recording rules for Prometheus 2.42 or newer, with a runbook for ea
 quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
 ```
 
-writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`). More options:
+writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`).
 
-| option | writes |
+| option | effect |
 |---|---|
-| `--prometheus-rule FILE` | the rules for the Prometheus operator; add the labels by which it selects rules |
-| `--alertmanager FILE` | example routes and inhibition rules for Alertmanager |
-| `--runbooks DIR` | the runbooks in Markdown |
-
-## Links
-
-Alerts have links only with these options:
-
-| option | link |
-|---|---|
-| `--exporter-url URL` | `runbook_url`: the exporter's `URL/runbooks/`, with the login and TLS of the [page](page.md) |
-| `--runbook-url URL` | `runbook_url`: another place; `{alert}` stands for the name of the alert |
-| `--grafana-url URL` | `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker |
+| `--prometheus-rule FILE` | writes the rules for the Prometheus operator; add the labels by which it selects rules |
+| `--alertmanager FILE` | writes example routes and inhibition rules for Alertmanager |
+| `--runbooks DIR` | writes the runbooks in Markdown |
+| `--exporter-url URL` | sets `runbook_url` to the exporter's `URL/runbooks/`, with the login and TLS of the [page](page.md) |
+| `--runbook-url URL` | sets `runbook_url` to another place; `{alert}` stands for the name of the alert |
+| `--grafana-url URL` | adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker |
 
 ## Configuration
 
@@ -113,8 +106,8 @@ quotascope alerts config > alerts.yaml
 quotascope alerts write DIR --config alerts.yaml
 ```
 
-The file explains each key; delete what you do not change. `quotascope dashboards write --config alerts.yaml` takes colors from it. Runbooks that the exporter
-serves name the defaults.
+[The file](alerts.yaml) explains each key: thresholds with the reason for their values, severities, times, labels, owners and objectives. Delete what you do not change.
+`quotascope dashboards write --config alerts.yaml` takes colors from it. Runbooks that the exporter serves name the defaults.
 
 **Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
@@ -127,10 +120,10 @@ broker.
 ## Before you use them
 
 - **Severity**: critical: many clients suffer now, or one with an objective; warning: a task for the day; info: good to know.
-- **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute.
-  See [the cost](benchmarks.md#rules-and-dashboards-in-prometheus).
-- **Baselines** need data: alerts on them are silent in the first half hour and less exact in the first week. Baselines stay
-  the same while their alert fires, for a week at most.
+- **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
+  ([the cost](benchmarks.md#rules-and-dashboards-in-prometheus)).
+- **Baselines** need data: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays the same while its alert fires, for a week
+  at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
   (`alert_relabel_configs`).
@@ -141,19 +134,14 @@ broker.
 
 def alerts_page() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *_alerts(), "", *_gaps(), "", *_thresholds(), "", *_records(), ""])
+    return "\n".join([_HEAD, *_alerts(), "", *_gaps(), "", *_records(), ""])
 
 
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
-    yield "The second duration in *for* is that of `keep_firing_for`.\n"
-    yield "| alert | severity | for | fires when |"
-    yield "|---|---|---|---|"
     for alert in alerts(Site()):
-        runbook = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
-        keeps = "" if alert.keep is None else f", {alert.keep}"
-        cells = [runbook, alert.severity.value, f"{alert.wait}{keeps}"]
-        yield _row(*cells, alert.summary)
+        link = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
+        yield f"- {link} ({alert.severity.value}): {alert.summary}"
 
 
 def _gaps() -> Iterator[str]:
@@ -166,22 +154,11 @@ def _gaps() -> Iterator[str]:
         yield _row(gap.what, dialects, ", ".join(gap.silent), ", ".join(gap.weaker))
 
 
-def _thresholds() -> Iterator[str]:
-    yield "## Thresholds\n"
-    yield "| threshold | value | compared with |"
-    yield "|---|---|---|"
-    for name, threshold in thresholds():
-        value = f"{threshold.value:g} {threshold.unit}"
-        yield _row(f"`{name}`", value, threshold.meaning)
-
-
 def _records() -> Iterator[str]:
     yield "## Recorded series\n"
     yield "Of an entity on all brokers unless the name begins with another level.\n"
-    yield "| series | meaning |"
-    yield "|---|---|"
-    for record in records(_EVERYTHING):
-        yield _row(f"`{record.name}`", record.meaning)
+    for meaning, same in groupby(records(_EVERYTHING), key=lambda record: record.meaning):
+        yield f"- {', '.join(f'`{record.name}`' for record in same)}: {meaning}"
 
 
 def _row(*cells: str) -> str:

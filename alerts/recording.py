@@ -158,7 +158,7 @@ def _burned(site: Site, minutes: int) -> Record:
     return Record(
         name=name,
         expr=aggregate("max", site.keys("slo", *ENTITY_LABELS), spent),
-        meaning=f"The same, average of {name.rpartition('rate')[2]}.",
+        meaning="The same, average of the time in the name.",
     )
 
 

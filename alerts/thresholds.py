@@ -1,7 +1,7 @@
 """
 Every threshold of the alerts, once: its value, why that, and when to change it.
 
-The dashboards draw the same numbers, ``docs/alerts.md`` lists them.
+The dashboards draw the same numbers, ``docs/alerts.yaml`` lists them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["alerts.md", "configuration.yaml", "metrics.md"])
+@pytest.mark.parametrize("name", ["alerts.md", "alerts.yaml", "configuration.yaml", "metrics.md"])
 def test_page_is_up_to_date(generator: ModuleType, name: str) -> None:
     """A change of the catalog or of the configuration's models is followed by ``make docs``."""
     page = ROOT / "docs" / name

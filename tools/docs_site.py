@@ -32,6 +32,11 @@ MOVED = {
     **{f"{RUNBOOKS}/{path.name}": f"runbooks/{path.name}" for path in sorted((ROOT / RUNBOOKS).glob("*.md"))},
 }  # fmt: skip
 """Files outside of ``docs/`` by their path, and where the site has them."""
+REFERENCES = {
+    "configuration.yaml": ("configuration.md", "Configuration", "quotascope config example"),
+    "alerts.yaml": ("alerts-configuration.md", "Configuration of alerts", "quotascope alerts config"),
+}  # fmt: skip
+"""Files of ``docs/`` that a page shows: its path, its title, and the command that prints the file."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -39,9 +44,10 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages that are not in ``docs/``."""
     for path, page in MOVED.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
-    reference = (Path(config.docs_dir) / "configuration.yaml").read_text("utf-8")
-    text = f"# Configuration\n\n`quotascope config example` prints this file.\n\n```yaml\n{reference}```\n"
-    files.append(File.generated(config, "configuration.md", content=text))
+    for name, (page, title, command) in REFERENCES.items():
+        reference = (Path(config.docs_dir) / name).read_text("utf-8")
+        text = f"# {title}\n\n`{command}` prints this file.\n\n```yaml\n{reference}```\n"
+        files.append(File.generated(config, page, content=text))
     files.append(File.generated(config, "commands.md", content=commands_page()))
     return files
 
@@ -75,12 +81,11 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
         if not (ROOT / path).exists():
             return link[0]  # mkdocs reports it
-        if path == "docs/configuration.yaml":
-            there = "configuration.md"
-        elif path in MOVED:
+        if path in MOVED:
             there = MOVED[path]
         elif path.startswith("docs/") and (ROOT / path).is_file():
             there = path.removeprefix("docs/")
+            there = REFERENCES[there][0] if there in REFERENCES else there
         else:
             return text
         start = posixpath.dirname(page.file.src_uri) or "."

@@ -6,7 +6,6 @@ Writes what is generated: pages in ``docs/``, ``alerts/generated/`` and ``dashbo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from quotascope.alerts import Site
 from quotascope.alerts.files import alertmanager_file, operator_file, rule_files
 from quotascope.alerts.mixin import mixin_file
 from quotascope.alerts.page import alerts_page
+from quotascope.cli.alerts_config import alerts_reference
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference
@@ -25,14 +25,14 @@ DASHBOARDS = DOCS.parent / "dashboards" / "generated"
 _HEAD = """\
 # Metrics
 
-All metrics of `quotascope serve`. `make docs` generates this page from `metrics/catalog/`.
+All metrics of `quotascope serve`.
 
 - Names that end with `_total` are counters, which start at 0 with the broker or exporter. All others are gauges.
-- In OpenMetrics, names that end with `_info` are of the type info, and units are declared. `HELP` names the MBean.
-- Names contain the unit. Request time is in **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
+- In OpenMetrics, names that end with `_info` are of the type info, and units are declared.
+- Request time is in **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
 - Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
 - Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
-- A value that a broker does not report is absent. There are no NaN values and no timestamps. [Dialects](dialects.md) shows which agents report what.
+- A value that a broker does not report is absent; there are no NaN values and no timestamps. [Dialects](dialects.md) shows which agents report what. `process_*` needs `/proc`.
 - *entity* is `user` and `client_id`: decoded names, empty if the quota does not have that dimension.
 - `broker` is the node ID of a broker or controller. Client limits have no `broker`, because they apply on each broker separately.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
@@ -40,14 +40,16 @@ All metrics of `quotascope serve`. `make docs` generates this page from `metrics
   `default_user_client`, `default_user_default_client`, `default_user`, `client`, `default_client`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
 - *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each.
-- `cluster` is a label of every series if it is configured.
-- `source` is the MBean and attribute, or the configuration key of Kafka.
+- Every series has the label `cluster` if it is configured.
+- In brackets: the MBean and attribute, the request or the configuration key of Kafka that a value comes from.
 """
 _SHORT = {
     "*entity*": "`user`, `client_id`",
     "*rule*": "`rule`, `level`, `rule_user`, `rule_client_id`",
 }
 """Labels that many families have in common, in one word."""
+_OWN = ("computed", "embedded engine")
+"""Sources that are not Kafka's."""
 _TITLES = {
     "kafka_quota_": "Kafka's quotas",
     "quotascope_": "The exporter",
@@ -61,6 +63,7 @@ def pages() -> dict[Path, str]:
         DOCS / "metrics.md": metrics_page(),
         DOCS / "configuration.yaml": reference(),
         DOCS / "alerts.md": alerts_page(),
+        DOCS / "alerts.yaml": alerts_reference(),
         **{ALERTS / name: text for name, text in rule_files(Site()).items()},
         ALERTS / "alertmanager" / "alertmanager-example.yaml": alertmanager_file(Site()),
         ALERTS / "kubernetes" / "quotascope-prometheusrule.yaml": operator_file(Site()),
@@ -80,8 +83,7 @@ def metrics_page() -> str:
     titles = list(_TITLES)
     ordered = sorted(families(), key=lambda family: titles.index(_prefix(family)))
     for prefix, group in groupby(ordered, key=_prefix):
-        table = _table(group, sources=prefix == "kafka_quota_")
-        parts.extend(["", f"## {_TITLES[prefix]}", *table])
+        parts.extend(["", f"## {_TITLES[prefix]}", "", *map(_line, group)])
     return "\n".join(parts) + "\n"
 
 
@@ -89,26 +91,18 @@ def _prefix(family: Family) -> str:
     return next(prefix for prefix in _TITLES if family.name.startswith(prefix))
 
 
-def _table(group: Iterator[Family], *, sources: bool) -> Iterator[str]:
-    """The families as a table; their sources say something only where these are Kafka's."""
-    head = ["family", "labels", "meaning", *(["source"] if sources else [])]
-    yield ""
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for family in group:
-        labels = ", ".join(f"`{label}`" for label in family.labels)
-        for short, meant in _SHORT.items():
-            labels = labels.replace(meant, short)
-        labels += ", *tags*" if family.open_labels else ""
-        cells = [f"`{family.name}`", labels, _cell(family.help)]
-        if sources:
-            cells.append(_cell(family.source))
-        yield f"| {' | '.join(cells)} |"
+def _line(family: Family) -> str:
+    """The name of a family, its labels, its meaning, and its source if that is Kafka's."""
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    for short, meant in _SHORT.items():
+        labels = labels.replace(meant, short)
+    labels += ", *tags*" if family.open_labels else ""
+    source = f" [{family.source}]" if family.name.startswith("kafka_") and family.source not in _OWN else ""
+    return f"- `{family.name}`{labels and f' ({labels})'}: {_escaped(family.help + source)}"
 
 
-def _cell(text: str) -> str:
-    escaped = text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
-    return escaped.replace("*", "\\*")
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace(">", "&gt;").replace("*", "\\*")
 
 
 def main() -> None:

@@ -102,7 +102,7 @@ LIMITS_REFRESH_ERRORS = counter(
 
 CONFIG_LAST_RELOAD_SUCCESSFUL = gauge(
     "quotascope_config_last_reload_successful",
-    "1 if the last read of the configuration succeeded, 0 if the one before stays in use; only in `quotascope serve`.",
+    "1 if the last read of the configuration succeeded, 0 if the one before stays in use.",
     (),
     "",
     "the last start or SIGHUP",
@@ -110,7 +110,7 @@ CONFIG_LAST_RELOAD_SUCCESSFUL = gauge(
 
 CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS = gauge(
     "quotascope_config_last_reload_success_timestamp_seconds",
-    "Unix time at which the configuration in use was read; only in `quotascope serve`.",
+    "Unix time at which the configuration in use was read.",
     (),
     "seconds",
     "the last start or SIGHUP",
@@ -175,7 +175,7 @@ OTLP_POINTS = counter(
 
 PROCESS_CPU_SECONDS = counter(
     "process_cpu_seconds_total",
-    "CPU time of this process; absent without /proc.",
+    "CPU time of this process.",
     (),
     "seconds",
     "/proc/self/stat",
@@ -183,7 +183,7 @@ PROCESS_CPU_SECONDS = counter(
 
 PROCESS_RESIDENT_MEMORY_BYTES = gauge(
     "process_resident_memory_bytes",
-    "Resident memory; absent without /proc.",
+    "Resident memory.",
     (),
     "bytes",
     "/proc/self/stat",
@@ -191,7 +191,7 @@ PROCESS_RESIDENT_MEMORY_BYTES = gauge(
 
 PROCESS_VIRTUAL_MEMORY_BYTES = gauge(
     "process_virtual_memory_bytes",
-    "Virtual memory; absent without /proc.",
+    "Virtual memory.",
     (),
     "bytes",
     "/proc/self/stat",
@@ -199,7 +199,7 @@ PROCESS_VIRTUAL_MEMORY_BYTES = gauge(
 
 PROCESS_OPEN_FDS = gauge(
     "process_open_fds",
-    "Open file descriptors; absent without /proc.",
+    "Open file descriptors.",
     (),
     "descriptors",
     "/proc/self/fd",
@@ -207,7 +207,7 @@ PROCESS_OPEN_FDS = gauge(
 
 PROCESS_MAX_FDS = gauge(
     "process_max_fds",
-    "Limit of open file descriptors; absent without /proc.",
+    "Limit of open file descriptors.",
     (),
     "descriptors",
     "/proc/self/limits",
@@ -215,7 +215,7 @@ PROCESS_MAX_FDS = gauge(
 
 PROCESS_START_TIME_SECONDS = gauge(
     "process_start_time_seconds",
-    "Unix time of the start; absent without /proc.",
+    "Unix time of the start.",
     (),
     "seconds",
     "/proc/self/stat, /proc/stat",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.alerts.expressions import selectors
 from tests.alerts.labels import RECORDED
-from tests.alerts.specification import SPECIFIED, THRESHOLDS, WINDOWS_OF_RECORDS
+from tests.alerts.specification import SPECIFIED, WINDOWS_OF_RECORDS
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import alerts
@@ -61,50 +61,33 @@ def test_every_gap_is_told() -> None:
     assert told - UNREAD == {gap.what for gap in GAPS}
 
 
-def tables() -> dict[str, list[list[str]]]:
-    """The rows of the table below each heading, without its own head."""
-    made: dict[str, list[list[str]]] = {}
-    rows: list[list[str]] = []
-    for line in alerts_page().splitlines():
-        if line.startswith("## "):
-            rows = made.setdefault(line.removeprefix("## "), [])
-        elif line.startswith("| ") and not line.startswith("|---"):
-            rows.append(line.replace("\\|", "¦").strip("| ").split(" | "))
-    return {title: rows[1:] for title, rows in made.items() if rows}
+def lines(title: str, begin: str) -> list[str]:
+    """The rows of a table, without its head, or the items of a list below a heading."""
+    part = alerts_page().split(f"## {title}\n")[1].partition("\n## ")[0]
+    return [line.removeprefix(begin) for line in part.splitlines() if line.startswith(begin)]
 
 
-def test_every_alert_has_its_row() -> None:
-    """With its runbook, its severity and how long it waits."""
-    rows = {row[0]: row[1:3] for row in tables()["All alerts"]}
-    assert rows == {
-        f"[{name}](../alerts/runbooks/{name}.md)": [
-            alert.severity,
-            f"{alert.wait}, {alert.keep}" if alert.keep else alert.wait,
-        ]
-        for name, alert in SPECIFIED.items()
-    }
-    assert all(len(row) == 4 for row in tables()["All alerts"])
-
-
-def test_every_threshold_has_its_row() -> None:
-    """With its value and unit, and what is compared with it."""
-    rows = {row[0].strip("`"): row for row in tables()["Thresholds"]}
-    found = {name: row[1] for name, row in rows.items()}
-    assert found == {name: f"{value:g} {unit}" for name, (value, unit) in THRESHOLDS.items()}
-    assert all(row[-1] for row in rows.values())
+def test_every_alert_is_listed() -> None:
+    """With its runbook, its severity and when it fires."""
+    found = [line.partition(": ") for line in lines("All alerts", "- ")]
+    assert [head for head, _, _ in found] == [
+        f"[{name}](../alerts/runbooks/{name}.md) ({alert.severity})" for name, alert in SPECIFIED.items()
+    ]
+    assert all(summary for _, _, summary in found)
 
 
 def test_what_agents_leave_out_has_its_rows() -> None:
     """As the page about dialects has them."""
-    rows = {row[0]: row[1] for row in tables()["What agents leave out"]}
-    lacking = {what: dialects for what, dialects in missing().items() if dialects}
-    lacking = {what: lacking[what] for what in lacking if what not in UNREAD}
-    assert rows == {what: ", ".join(f"`{name}`" for name in dialects) for what, dialects in lacking.items()}
+    rows = [line.split(" | ") for line in lines("What agents leave out", "| ")[1:]]
+    lacking = {what: dialects for what, dialects in missing().items() if dialects and what not in UNREAD}
+    assert {row[0]: row[1] for row in rows} == {
+        what: ", ".join(f"`{name}`" for name in dialects) for what, dialects in lacking.items()
+    }
 
 
-def test_recorded_series_have_their_rows() -> None:
+def test_recorded_series_are_listed() -> None:
     """Those that look back among them, and what each means."""
-    rows = {row[0].strip("`"): row[1] for row in tables()["Recorded series"]}
-    assert {*WINDOWS_OF_RECORDS} <= {*rows}
-    assert all(rows.values())
+    found = [line.partition("`: ") for line in lines("Recorded series", "- ")]
+    assert {*WINDOWS_OF_RECORDS} <= {name.strip("`") for names, _, _ in found for name in names.split(", ")}
+    assert all(meaning for _, _, meaning in found)
     assert alerts_page().startswith("# Alerts\n")
