@@ -176,9 +176,10 @@ class Exporter:
             await self._background.stop("samples")
             self._start_sampler()
 
-    def _shadows(self) -> Shadows:
-        most, shows = self.parts.config.shadow.max_entities, self._cardinality.allows
-        return Shadows(self.parts.shadows, most, shows)
+    def _shadows(self) -> Shadows | None:
+        if not self.parts.shadows:
+            return None
+        return Shadows(self.parts.shadows, self.parts.config.shadow.max_entities, self._cardinality.allows)
 
     async def _swap_push(self) -> None:
         """Let the old one send its last before the new one starts: both count in one ledger."""

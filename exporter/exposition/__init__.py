@@ -1,10 +1,10 @@
 """From a snapshot to what Prometheus reads."""
 
-from .renderer import Renderer
 from .rows import own_version
 from .text import (
     OPENMETRICS,
     TEXT,
+    Renderer,
     TextFormat,
     accepts_gzip,
     choose_format,

@@ -262,7 +262,7 @@ class RowLines:
         self._family = family
         self._cluster = cluster
         self.at = self.length = 0
-        self._names: tuple[str, ...] = ()
+        self._names: tuple[str, ...] | None = None
         self._rows: list[Row] = []
         self._starts: dict[tuple[str, ...], bytes] = {}
         self._text = b""
@@ -273,10 +273,11 @@ class RowLines:
         names = label_names(self._family, view.snapshot)
         if (rows, names) == (self._rows, self._names):
             return None
-        known = self._starts if names == self._names else {}
-        self._rows, self._names = rows, names
-        start = line_starts(self._family.name, names, self._cluster)
-        self._starts = {each: known.get(each) or start(each) for each, _ in rows}
+        if names != self._names:
+            self._names, self._starts = names, {}
+            self._start = line_starts(self._family.name, names, self._cluster)
+        known, self._rows = self._starts, rows
+        self._starts = {each: known.get(each) or self._start(each) for each, _ in rows}
         lines: dict[bytes, bytes] = {}
         numbers = texts(np.array([value for _, value in rows], np.float64))
         for (each, _), number in zip(rows, numbers, strict=True):

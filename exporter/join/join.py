@@ -10,10 +10,9 @@ import numpy as np
 from ..limits import Limits
 from ..snapshot import LimitsHealth, Snapshot, SourceRead
 from .cause import Causes
-from .entity_usage import UsageReader
-from .node_usage import NodeNumbers, NodeUsages
 from .placing import Placing
 from .staleness import Staleness, active_controllers
+from .usage import NodeNumbers, NodeUsages, UsageReader
 
 _ENTITIES_SECONDS: Final = 300.0
 """How long a node that is not read keeps its entities and last numbers, which are large and soon made again."""

@@ -29,7 +29,7 @@ NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
 
 StaticLimits: TypeAlias = Mapping[QuotaType, float]
 """
-The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units; infinite when unlimited, missing when unknown.
+The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units: infinite when unlimited, missing when unknown; empty without the plugin.
 
 All clients of the node share them, but for the excluded principals.
 """
