@@ -236,6 +236,7 @@ class Exporter:
             if finding.severity is FindingSeverity.WARNING:
                 log.warning(finding.text, advice=finding.advice)
         log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))
+        await self._handlers.pages.note()  # episodes are known from now on, and logged
 
     async def _end(self) -> None:
         await _close_part("server", self._server.close)

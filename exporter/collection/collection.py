@@ -68,7 +68,6 @@ class Collection:
         self._states = States()
         self._join = Join()
         self._shadows = shadows
-        self._window_seconds = window_seconds
         self._peaks = PeakKeeper(window_seconds)
         self._run: _UnderWay | None = None
         self._fresh_until = float("-inf")
@@ -105,18 +104,13 @@ class Collection:
         return self._made(self._reads.so_far(), over=False)
 
     def configure(
-        self,
-        max_age_seconds: float,
-        patience_seconds: float,
-        window_seconds: float,
-        shadows: Shadows | None = None,
+        self, max_age_seconds: float, patience_seconds: float, window_seconds: float, shadows: Shadows | None = None
     ) -> None:
         """Have other bounds of time, and other shadows, from the next collection on; maxima of a window of another length begin from scratch."""
         self._shadows = shadows
         self._max_age_seconds = max_age_seconds
         self._patience_seconds = patience_seconds
-        if window_seconds != self._window_seconds:
-            self._window_seconds = window_seconds
+        if window_seconds != self._peaks.window_seconds:
             self._peaks = PeakKeeper(window_seconds)
 
     async def close(self) -> None:

@@ -67,20 +67,13 @@ def by_type_and_tags(entity: Entity) -> tuple[str, ...]:
 def _typed(values: Values, *, shared: bool = False, of_rule: bool = False) -> PerEntity:
     """Of all of Kafka's own quotas."""
     return PerEntity(
-        rows=_OWN,
-        labels=by_rule if of_rule else by_type_and_node,
-        values=values,
-        shared=shared,
-        by_rule=of_rule,
+        rows=_OWN, labels=by_rule if of_rule else by_type_and_node, values=values, shared=shared, by_rule=of_rule
     )
 
 
 def _of(quota_type: QuotaType, values: Values, *, shared: bool = False) -> PerEntity:
     return PerEntity(
-        rows=methodcaller("of_type", quota_type),
-        labels=by_name if shared else by_node,
-        values=values,
-        shared=shared,
+        rows=methodcaller("of_type", quota_type), labels=by_name if shared else by_node, values=values, shared=shared
     )
 
 
@@ -141,17 +134,11 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
     catalog.CALLBACK_REQUEST_THREADS: _tagged(QuotaType.REQUEST),
     catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND: _tagged(_MUTATION),
     catalog.CALLBACK_THROTTLE_TIME_SECONDS: PerEntity(
-        rows=_TAGGED,
-        labels=by_type_and_tags,
-        values=_column("shown.throttle_time"),
+        rows=_TAGGED, labels=by_type_and_tags, values=_column("shown.throttle_time")
     ),
     catalog.CALLBACK_PRODUCE_LIMIT: _tagged(QuotaType.PRODUCE, "layout.limits"),
     catalog.CALLBACK_FETCH_LIMIT: _tagged(QuotaType.FETCH, "layout.limits"),
     catalog.CALLBACK_REQUEST_LIMIT: _tagged(QuotaType.REQUEST, "layout.limits"),
-    catalog.CALLBACK_UTILIZATION: PerEntity(
-        rows=_TAGGED,
-        labels=by_type_and_tags,
-        values=_column("shown.utilization"),
-    ),
+    catalog.CALLBACK_UTILIZATION: PerEntity(rows=_TAGGED, labels=by_type_and_tags, values=_column("shown.utilization")),
 }
 """Of all families with a series for each entity."""

@@ -212,12 +212,7 @@ class EntityLines:
         return taken(ends, np.maximum.accumulate(before), 0), starts, stops
 
     def _patch(
-        self,
-        text: bytes,
-        layout: Layout,
-        values: Floats,
-        ends: NDArray[np.int64],
-        *gone: NDArray[np.int64],
+        self, text: bytes, layout: Layout, values: Floats, ends: NDArray[np.int64], *gone: NDArray[np.int64]
     ) -> Pieces:
         """The last lines, with others put in the places of those that changed; ``ends`` and ``gone`` are what ``_carry`` returns."""
         changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))

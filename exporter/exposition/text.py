@@ -32,8 +32,7 @@ class TextFormat:
 
 TEXT: Final = TextFormat(content_type="text/plain; version=0.0.4; charset=utf-8")
 OPENMETRICS: Final = TextFormat(
-    content_type="application/openmetrics-text; version=1.0.0; charset=utf-8",
-    end=b"# EOF\n",
+    content_type="application/openmetrics-text; version=1.0.0; charset=utf-8", end=b"# EOF\n"
 )
 
 

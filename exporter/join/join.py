@@ -38,11 +38,7 @@ class Join:
         self._read_at: dict[str, float] = {}
 
     def snapshot(
-        self,
-        reads: Sequence[SourceRead],
-        limits: Limits | None,
-        limits_health: LimitsHealth,
-        taken_at: float,
+        self, reads: Sequence[SourceRead], limits: Limits | None, limits_health: LimitsHealth, taken_at: float
     ) -> Snapshot:
         """The state of the cluster at ``taken_at`` (Unix time in seconds), of ``reads`` with one table for each node at most."""
         tables = [read.table for read in reads if read.table is not None]
@@ -51,18 +47,14 @@ class Join:
         values = np.concatenate([*each, [np.nan]])
         nodes = list(map(NodeNumbers, placed.nodes, each))
         leads = active_controllers(
-            {numbers.node.node_id: numbers.leads for numbers in nodes},
-            limits.active_controller if limits else None,
+            {numbers.node.node_id: numbers.leads for numbers in nodes}, limits.active_controller if limits else None
         )
         stale = self._staleness.stale(placed, values, leads, taken_at)
         counted, last = placed.read & ~stale, self._reader
         if last.placed is not placed or not np.array_equal(counted, last.counted):
             self._reader = UsageReader(placed, counted, last.layout)
         shown = self._causes.find(
-            self._reader.read(values),
-            placed.rules,
-            taken_at,
-            controller_read=any(leads.values()),
+            self._reader.read(values), placed.rules, taken_at, controller_read=any(leads.values())
         )
         usages = self._nodes.of(nodes, limits, self._reader, shown, stale, leads)
         self._forget_nodes(list(leads), taken_at)

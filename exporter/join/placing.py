@@ -264,11 +264,7 @@ class Placing:
                 if key not in asked:
                     _, kind, user, client_id, values = key
                     entity = Entity(
-                        broker=name,
-                        quota_type=QuotaType(kind),
-                        user=user,
-                        client_id=client_id,
-                        tags=values,
+                        broker=name, quota_type=QuotaType(kind), user=user, client_id=client_id, tags=values
                     )
                     asked[key] = entity, []
                 asked[key][1].append(at)

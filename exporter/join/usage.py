@@ -239,9 +239,7 @@ class NodeUsages:
             ),
             connections=self._connections(numbers, limits, known),
             replication=_rates(
-                numbers.reported[Meaning.REPLICATION],
-                known.replication_limits.get,
-                also=known.replication_limits,
+                numbers.reported[Meaning.REPLICATION], known.replication_limits.get, also=known.replication_limits
             ),
             remote_storage=_rates(
                 numbers.reported[Meaning.REMOTE_STORAGE],
@@ -329,10 +327,6 @@ def _rates(
 ) -> dict[str, LimitedRate]:
     """Rates by name with their limits; a limit is shown ``also`` where it is not used."""
     return {
-        name: LimitedRate(
-            rate=rates.get(name),
-            limit=limit(name),
-            throttle_time_seconds=waits.get(name),
-        )
+        name: LimitedRate(rate=rates.get(name), limit=limit(name), throttle_time_seconds=waits.get(name))
         for name in dict.fromkeys((*rates, *also))
     }
