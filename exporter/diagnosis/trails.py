@@ -152,6 +152,8 @@ class Trails:
             self._of_row = layout.carry(self._of_row, self._layout, -1).copy()
         self._layout = layout
         new = rows[self._of_row[rows] < 0]
+        if not new.size:
+            return self._of_row[rows]
         keys = [place_of(layout.entities[row]) for row in new]
         self._of_row[new] = [self._slots.get(key, -1) for key in keys]
         known = self._of_row[rows]

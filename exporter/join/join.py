@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -57,7 +57,7 @@ class Join:
             self._reader.read(values), placed.rules, taken_at, controller_read=any(leads.values())
         )
         usages = self._nodes.of(nodes, limits, self._reader, shown, stale, leads)
-        self._forget_nodes(list(leads), taken_at)
+        self._forget_nodes(leads, taken_at)
         return Snapshot(
             taken_at=taken_at,
             shown=shown,
@@ -68,7 +68,7 @@ class Join:
             limits_health=limits_health,
         )
 
-    def _forget_nodes(self, read: Sequence[str], at: float) -> None:
+    def _forget_nodes(self, read: Iterable[str], at: float) -> None:
         """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
         self._read_at.update(dict.fromkeys(read, at))
         for node_id, then in tuple(self._read_at.items()):

@@ -75,7 +75,7 @@ class Staleness:
         self._rose = RecentRows()
 
     def stale(self, placed: Placed, values: Floats, leads: Mapping[str, bool | None], at: float) -> NDArray[np.bool_]:
-        """By row whether it was read but does not count at ``at`` (Unix time in seconds): also mutations of a node that does not lead."""
+        """By row whether it was read but does not count at ``at`` (Unix time in seconds), with ``leads`` of the nodes read: also mutations of a node that does not lead."""
         self._follow(placed, at)
         layout = placed.layout
         stale = np.zeros(len(layout), np.bool_)
@@ -86,8 +86,7 @@ class Staleness:
         suspects = self._suspects[placed.read[self._suspects]]
         if suspects.size:
             self._judge(suspects, stale, placed, values, at)
-        read = (node.node_id for node in placed.nodes)
-        self.read_under.update(dict.fromkeys(read, placed.rules))
+        self.read_under.update(dict.fromkeys(leads, placed.rules))
         return stale
 
     def _follow(self, placed: Placed, at: float) -> None:
