@@ -34,15 +34,16 @@ class QuotaType(Enum):
     CONTROLLER_MUTATION = "ControllerMutation"
     """Partitions created, added or deleted per second through the controller."""
 
+    label: str
+    """The value of our label `quota_type`, such as `controller_mutation`."""
+
+    def __init__(self, _group: str) -> None:
+        self.label = self.name.lower()
+
     @property
     def group(self) -> str:
         """Kafka's metric group and the `type` of its MBeans, such as `ControllerMutation`."""
         return self.value
-
-    @property
-    def label(self) -> str:
-        """The value of our label `quota_type`, such as `controller_mutation`."""
-        return _LABELS[self]
 
     @property
     def quota_key(self) -> str:
@@ -55,12 +56,6 @@ class QuotaType(Enum):
         return _BY_QUOTA_KEY.get(key)
 
 
-_LABELS = {
-    QuotaType.PRODUCE: "produce",
-    QuotaType.FETCH: "fetch",
-    QuotaType.REQUEST: "request",
-    QuotaType.CONTROLLER_MUTATION: "controller_mutation",
-}
 _QUOTA_KEYS = {
     QuotaType.PRODUCE: "producer_byte_rate",
     QuotaType.FETCH: "consumer_byte_rate",

@@ -176,9 +176,10 @@ class Exporter:
             await self._background.stop("samples")
             self._start_sampler()
 
-    def _shadows(self) -> Shadows:
-        most, shows = self.parts.config.shadow.max_entities, self._cardinality.allows
-        return Shadows(self.parts.shadows, most, shows)
+    def _shadows(self) -> Shadows | None:
+        if not self.parts.shadows:
+            return None
+        return Shadows(self.parts.shadows, self.parts.config.shadow.max_entities, self._cardinality.allows)
 
     async def _swap_push(self) -> None:
         """Let the old one send its last before the new one starts: both count in one ledger."""
@@ -235,6 +236,7 @@ class Exporter:
             if finding.severity is FindingSeverity.WARNING:
                 log.warning(finding.text, advice=finding.advice)
         log.info("ready", entities=len(snapshot.measured), nodes=len(snapshot.nodes))
+        await self._handlers.pages.note()  # episodes are known from now on, and logged
 
     async def _end(self) -> None:
         await _close_part("server", self._server.close)

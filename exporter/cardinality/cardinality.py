@@ -16,15 +16,7 @@ from ..config import CardinalityConfig, Excluded
 from ..patterns import matcher
 from ..snapshot import TYPES, Columns, Folds, Layout, Snapshot
 from ..snapshot.columns import NAMES
-from .identity import (
-    AWAY_SECONDS,
-    HOLD_SECONDS,
-    Grouped,
-    Identities,
-    Ints,
-    Mask,
-    name_of,
-)
+from .identity import AWAY_SECONDS, HOLD_SECONDS, Grouped, Identities, Ints, Mask, name_of
 from .overflow import Overflow
 from .places import Places, Pressure
 
@@ -158,14 +150,7 @@ class Cardinality:
         verdicts_of_view: NDArray[np.int8] = verdicts[view.numbers]
         return verdicts_of_view
 
-    def _idle(
-        self,
-        view: Grouped,
-        columns: Columns,
-        pressure: Pressure,
-        allowed: Mask,
-        at: float,
-    ) -> Mask:
+    def _idle(self, view: Grouped, columns: Columns, pressure: Pressure, allowed: Mask, at: float) -> Mask:
         """
         By identity: whether no node saw usage or a throttle for the configured time.
 
@@ -198,13 +183,7 @@ class Cardinality:
         held = abs(at - known["near_at"][view.numbers]) <= HOLD_SECONDS
         return held | ~view.own
 
-    def _series(
-        self,
-        view: Grouped,
-        columns: Columns,
-        reasons: Mapping[str, Mask],
-        bare: Mask,
-    ) -> dict[str, Ints]:
+    def _series(self, view: Grouped, columns: Columns, reasons: Mapping[str, Mask], bare: Mask) -> dict[str, Ints]:
         """
         By reason, and by identity: how many series more there would be, as the exposition writes them.
 

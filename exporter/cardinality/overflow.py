@@ -44,15 +44,7 @@ class Overflow:
         """By node, quota type and tags, seen when they were last needed for a new choice."""
         self._choice: _Choice | None = None
 
-    def columns(
-        self,
-        joined: Columns,
-        view: Grouped,
-        shown: Mask,
-        folded: Mask,
-        bare: Mask,
-        at: float,
-    ) -> Columns:
+    def columns(self, joined: Columns, view: Grouped, shown: Mask, folded: Mask, bare: Mask, at: float) -> Columns:
         """
         What is shown instead of ``joined``, the same object where all of it is shown in full.
 

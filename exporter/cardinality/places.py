@@ -61,14 +61,7 @@ class Places:
         """The numbers of those with a contested place by the nodes where they were last seen."""
         identities.known["placed"] = False
 
-    def chosen(
-        self,
-        view: Grouped,
-        candidates: Mask,
-        pressure: Pressure,
-        nodes: AbstractSet[str],
-        at: float,
-    ) -> Mask:
+    def chosen(self, view: Grouped, candidates: Mask, pressure: Pressure, nodes: AbstractSet[str], at: float) -> Mask:
         """By identity: those of the candidates that are shown at ``at`` (Unix time in seconds), when these nodes have answered."""
         known = self._identities.known
         placed, pools = known["placed"], known["pool"]
@@ -121,14 +114,7 @@ class Places:
         known["weight"][numbers] = pressure.weight[there]
         known["pressed_at"][numbers] = at
 
-    def _admit(
-        self,
-        view: Grouped,
-        outside: Ints,
-        holders: Ints,
-        pressure: Pressure,
-        at: float,
-    ) -> None:
+    def _admit(self, view: Grouped, outside: Ints, holders: Ints, pressure: Pressure, at: float) -> None:
         """Give free places to the strongest outside, and let the others compete with the holders that they may move."""
         known, rank, weight = self._identities.known, pressure.rank, pressure.weight
         room = self._most - len(holders)
@@ -156,14 +142,7 @@ class Places:
         weakest_first = np.lexsort((held_weight[yielding], held[yielding]))
         self._compete(view, able, holders[yielding][weakest_first], pressure, at)
 
-    def _compete(
-        self,
-        view: Grouped,
-        able: Ints,
-        weakest: Ints,
-        pressure: Pressure,
-        at: float,
-    ) -> None:
+    def _compete(self, view: Grouped, able: Ints, weakest: Ints, pressure: Pressure, at: float) -> None:
         """Let the challengers ``able``, the strongest first, take the places of the ``weakest`` as far as they may."""
         known, names = self._identities.known, self._identities.names
         rank, weight, since = known["rank"], known["weight"], known["since"]

@@ -13,7 +13,7 @@ from ..discovery import Roster
 from ..join import Join
 from ..limits.refresh import LimitsRefresh
 from ..shadow import Shadows
-from ..snapshot import OwnHealth, Snapshot, SourceRead
+from ..snapshot import OwnHealth, Shadow, Snapshot, SourceRead
 from ..sources.source import Source
 from .reads import Reads, States
 from .sampling import WINDOW_SECONDS, PeakKeeper
@@ -67,8 +67,7 @@ class Collection:
         self._reads = Reads(clock)
         self._states = States()
         self._join = Join()
-        self._shadows = shadows or Shadows()
-        self._window_seconds = window_seconds
+        self._shadows = shadows
         self._peaks = PeakKeeper(window_seconds)
         self._run: _UnderWay | None = None
         self._fresh_until = float("-inf")
@@ -105,18 +104,13 @@ class Collection:
         return self._made(self._reads.so_far(), over=False)
 
     def configure(
-        self,
-        max_age_seconds: float,
-        patience_seconds: float,
-        window_seconds: float,
-        shadows: Shadows | None = None,
+        self, max_age_seconds: float, patience_seconds: float, window_seconds: float, shadows: Shadows | None = None
     ) -> None:
-        """Have other bounds of time, and other shadows if given, from the next collection on; maxima of a window of another length begin from scratch."""
-        self._shadows = shadows or self._shadows
+        """Have other bounds of time, and other shadows, from the next collection on; maxima of a window of another length begin from scratch."""
+        self._shadows = shadows
         self._max_age_seconds = max_age_seconds
         self._patience_seconds = patience_seconds
-        if window_seconds != self._window_seconds:
-            self._window_seconds = window_seconds
+        if window_seconds != self._peaks.window_seconds:
             self._peaks = PeakKeeper(window_seconds)
 
     async def close(self) -> None:
@@ -162,8 +156,10 @@ class Collection:
         limits, own = self._limits, self._own()
         each = self._roster.once_each(reads)
         joined = self._join.snapshot(each, limits.limits, limits.health, self._clock())
-        late = {read.table.node_id for read in each if read.table and read.health.late}
-        shadows = self._shadows.of(joined, late)
+        shadows: tuple[Shadow, ...] = ()
+        if self._shadows is not None:
+            late = {read.table.node_id for read in each if read.table and read.health.late}
+            shadows = self._shadows.of(joined, late)
         kept = self._cardinality.apply(joined) if self._cardinality else joined
         now = asyncio.get_running_loop().time()
         peaks = None if own.sampling is None else self._peaks.update(kept, now)

@@ -105,7 +105,7 @@ class _SourceReads:
         if read is None:
             older = f", and its last numbers are older than {STALE_AFTER_SECONDS:g} s"
             text = f"no answer after {waited:.1f} s{older if self._last else ''}; the read continues in the background"
-            read = _failed(self._source, text, waited)
+            read = self._failed(text, waited)
         if self.task is None or self.task.done():
             return read
         pending = max(waited, self.took) < patience_seconds
@@ -119,12 +119,11 @@ class _SourceReads:
         try:
             table = await source.read()
         except SourceError as error:
-            read = _failed(source, str(error), loop.time() - started)
+            read = self._failed(str(error), loop.time() - started)
         except Exception as error:
             # not promised by any source, but the others are still worth showing
             log.debug("a source failed unexpectedly", source=source.name, exc_info=True)
-            text = f"unexpected {type(error).__name__}: {error}"
-            read = _failed(source, text, loop.time() - started)
+            read = self._failed(f"unexpected {type(error).__name__}: {error}", loop.time() - started)
         else:
             health = SourceHealth(
                 name=source.name,
@@ -140,16 +139,10 @@ class _SourceReads:
         self._last, self._last_begun = read, self.begun
         self.took = loop.time() - self.begun
 
-
-def _failed(source: Source, error: str, duration: float) -> SourceRead:
-    health = SourceHealth(
-        name=source.name,
-        dialect=source.dialect,
-        up=False,
-        duration_seconds=duration,
-        error=error,
-    )
-    return SourceRead(health=health, table=None)
+    def _failed(self, error: str, seconds: float) -> SourceRead:
+        name, dialect = self._source.name, self._source.dialect
+        health = SourceHealth(name=name, dialect=dialect, up=False, duration_seconds=seconds, error=error)
+        return SourceRead(health=health, table=None)
 
 
 class States:

@@ -48,9 +48,7 @@ class Sampler:
         """How it goes."""
 
     async def run(
-        self,
-        clock: Callable[[], float] | None = None,
-        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        self, clock: Callable[[], float] | None = None, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
         """Sample until canceled. ``clock`` gives a steady time in seconds, the loop's when None."""
         now = clock or asyncio.get_running_loop().time
@@ -64,10 +62,7 @@ class Sampler:
                 log.exception("a sample failed")
                 taken = 0
             missed = max(0, int((now() - due) // self._every_seconds))
-            self.sampling = Sampling(
-                samples=self.sampling.samples + taken,
-                missed=self.sampling.missed + missed,
-            )
+            self.sampling = Sampling(samples=self.sampling.samples + taken, missed=self.sampling.missed + missed)
             due += (1 + missed) * self._every_seconds
 
 
@@ -80,7 +75,7 @@ class PeakKeeper:
     """
 
     def __init__(self, window_seconds: float) -> None:
-        self._part_seconds = window_seconds / _PARTS
+        self.window_seconds = window_seconds
         self._part = 0
         """The number of the current part of the window."""
         self._utilization = _Window()
@@ -90,7 +85,7 @@ class PeakKeeper:
 
     def update(self, snapshot: Snapshot, at: float) -> Peaks:
         """The maxima of the entities and nodes that this snapshot shows, its own values included; to be called once for each."""
-        part = int(at // self._part_seconds)
+        part = int(at // (self.window_seconds / _PARTS))
         for _ in range(min(part - self._part, _PARTS + 1)):
             self._utilization.turn()
             self._burst_used.turn()
@@ -147,13 +142,7 @@ class _Window:
             places = np.where(kept, np.cumsum(kept) - 1, -1)
             self._places_of_rows = taken(places, self._places_of_rows, -1)
 
-    def update(
-        self,
-        values: Floats,
-        detailed: NDArray[np.bool_] | None,
-        layout: Layout,
-        bounds: Floats,
-    ) -> Floats:
+    def update(self, values: Floats, detailed: NDArray[np.bool_] | None, layout: Layout, bounds: Floats) -> Floats:
         """The greatest value of the window by row, after these; only ``detailed`` rows count, and those with a bound that the values are parts of."""
         if layout is not self._layout:
             self._move(layout, np.flatnonzero(bounds > 0))

@@ -10,9 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
-
-from ..snapshot import Entity, EntityUsage, Floats, Layout, Snapshot
+from ..snapshot import Entity, EntityUsage, Floats, Layout, Place, Snapshot, place_of
 
 STEPS: Final = 60
 STEP_SECONDS: Final = 15.0
@@ -22,7 +20,6 @@ RECENT_STEPS: Final = 20
 MOST: Final = 20_000
 """Entities that are remembered, the throttled and the fullest: with ``STEPS`` this bounds memory to 14.4 MB of numbers, whatever the number of clients."""
 
-_Key = tuple[QuotaType, str, str, str]
 _Slots = NDArray[np.intp]
 _NUMBERS: Final = 3
 _FEWEST: Final = 64
@@ -67,9 +64,9 @@ class Trails:
         self._now = 0
         self._set_back = 0
         """Steps by which the clock was set back in total."""
-        self._slots: dict[_Key, int] = {}
+        self._slots: dict[Place, int] = {}
         """The place of each entity in the last dimension of ``_values``."""
-        self._keys: dict[int, _Key] = {}
+        self._keys: dict[int, Place] = {}
         self._values = np.full((_NUMBERS, steps, 0), np.nan, np.float32)
         """By number (used, usage, throttle time), by step modulo ``steps``, by slot."""
         self._seen = np.zeros(0, np.int64)
@@ -101,7 +98,7 @@ class Trails:
 
     def recall(self, entity: Entity, used: Sequence[float | None]) -> None:
         """Take over what an exporter remembers of an entity that was noted: its utilization in the last steps, the latest last."""
-        slot = self._slots.get(_key(entity))
+        slot = self._slots.get(place_of(entity))
         if slot is None:
             return
         for back, value in enumerate(reversed(used[-self._steps :])):
@@ -112,7 +109,7 @@ class Trails:
     def of(self, usage: EntityUsage) -> list[float | None]:
         """The utilization of the last ``RECENT_STEPS``, the latest last; None where the entity was not seen."""
         steps = min(self._steps, RECENT_STEPS)
-        slot = self._slots.get(_key(usage.entity))
+        slot = self._slots.get(place_of(usage.entity))
         if slot is None:
             return [None] * steps
         places = [self._at(back) for back in range(steps - 1, -1, -1)]
@@ -121,7 +118,7 @@ class Trails:
 
     def trail(self, entity: Entity) -> Trail | None:
         """All that is remembered of an entity; None when it was not seen."""
-        slot = self._slots.get(_key(entity))
+        slot = self._slots.get(place_of(entity))
         if slot is None:
             return None
         ages = np.arange(self._steps - 1, -1, -1)
@@ -155,7 +152,9 @@ class Trails:
             self._of_row = layout.carry(self._of_row, self._layout, -1).copy()
         self._layout = layout
         new = rows[self._of_row[rows] < 0]
-        keys = [_key(layout.entities[row]) for row in new]
+        if not new.size:
+            return self._of_row[rows]
+        keys = [place_of(layout.entities[row]) for row in new]
         self._of_row[new] = [self._slots.get(key, -1) for key in keys]
         known = self._of_row[rows]
         fresh = [key for key in keys if key not in self._slots]
@@ -203,7 +202,3 @@ def used_part(usage: EntityUsage) -> float | None:
         return usage.utilization
     known = [part for part in (usage.utilization, usage.burst_used) if part is not None]
     return max(known, default=None)
-
-
-def _key(entity: Entity) -> _Key:
-    return entity.quota_type, entity.broker, entity.user, entity.client_id

@@ -1,23 +1,6 @@
 """From a snapshot to what Prometheus reads."""
 
-from .renderer import Renderer
 from .rows import own_version
-from .text import (
-    OPENMETRICS,
-    TEXT,
-    TextFormat,
-    accepts_gzip,
-    choose_format,
-    gzipped,
-)
+from .text import OPENMETRICS, TEXT, Renderer, TextFormat, accepts_gzip, choose_format, gzipped
 
-__all__ = [
-    "OPENMETRICS",
-    "TEXT",
-    "Renderer",
-    "TextFormat",
-    "accepts_gzip",
-    "choose_format",
-    "gzipped",
-    "own_version",
-]
+__all__ = ["OPENMETRICS", "TEXT", "Renderer", "TextFormat", "accepts_gzip", "choose_format", "gzipped", "own_version"]

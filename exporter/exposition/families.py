@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -37,6 +37,8 @@ class PerEntity:
     """Whether labels depend on the rule that decides, which may change while the entity stays."""
 
 
+_OWN: Final[Callable[[Layout], slice]] = attrgetter("own")
+_TAGGED: Final[Callable[[Layout], slice]] = attrgetter("tagged")
 by_node: Final[Labels] = attrgetter("broker", "user", "client_id")
 """Labels of a family of one quota type."""
 by_type_and_node: Final[Labels] = attrgetter("quota_type.label", "broker", "user", "client_id")
@@ -65,20 +67,13 @@ def by_type_and_tags(entity: Entity) -> tuple[str, ...]:
 def _typed(values: Values, *, shared: bool = False, of_rule: bool = False) -> PerEntity:
     """Of all of Kafka's own quotas."""
     return PerEntity(
-        rows=lambda layout: layout.own,
-        labels=by_rule if of_rule else by_type_and_node,
-        values=values,
-        shared=shared,
-        by_rule=of_rule,
+        rows=_OWN, labels=by_rule if of_rule else by_type_and_node, values=values, shared=shared, by_rule=of_rule
     )
 
 
 def _of(quota_type: QuotaType, values: Values, *, shared: bool = False) -> PerEntity:
     return PerEntity(
-        rows=lambda layout: layout.of_type(quota_type),
-        labels=by_name if shared else by_node,
-        values=values,
-        shared=shared,
+        rows=methodcaller("of_type", quota_type), labels=by_name if shared else by_node, values=values, shared=shared
     )
 
 
@@ -89,7 +84,7 @@ def _tagged(quota_type: QuotaType, column: str = "usage") -> PerEntity:
         ours = snapshot.shown.layout.types == TYPES.index(quota_type)
         return np.where(ours, read(snapshot), np.nan)
 
-    return PerEntity(rows=lambda layout: layout.tagged, labels=by_tags, values=values)
+    return PerEntity(rows=_TAGGED, labels=by_tags, values=values)
 
 
 def _column(path: str, *, detail: bool = False) -> Values:
@@ -139,17 +134,11 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
     catalog.CALLBACK_REQUEST_THREADS: _tagged(QuotaType.REQUEST),
     catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND: _tagged(_MUTATION),
     catalog.CALLBACK_THROTTLE_TIME_SECONDS: PerEntity(
-        rows=lambda layout: layout.tagged,
-        labels=by_type_and_tags,
-        values=_column("shown.throttle_time"),
+        rows=_TAGGED, labels=by_type_and_tags, values=_column("shown.throttle_time")
     ),
     catalog.CALLBACK_PRODUCE_LIMIT: _tagged(QuotaType.PRODUCE, "layout.limits"),
     catalog.CALLBACK_FETCH_LIMIT: _tagged(QuotaType.FETCH, "layout.limits"),
     catalog.CALLBACK_REQUEST_LIMIT: _tagged(QuotaType.REQUEST, "layout.limits"),
-    catalog.CALLBACK_UTILIZATION: PerEntity(
-        rows=lambda layout: layout.tagged,
-        labels=by_type_and_tags,
-        values=_column("shown.utilization"),
-    ),
+    catalog.CALLBACK_UTILIZATION: PerEntity(rows=_TAGGED, labels=by_type_and_tags, values=_column("shown.utilization")),
 }
 """Of all families with a series for each entity."""

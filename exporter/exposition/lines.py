@@ -212,12 +212,7 @@ class EntityLines:
         return taken(ends, np.maximum.accumulate(before), 0), starts, stops
 
     def _patch(
-        self,
-        text: bytes,
-        layout: Layout,
-        values: Floats,
-        ends: NDArray[np.int64],
-        *gone: NDArray[np.int64],
+        self, text: bytes, layout: Layout, values: Floats, ends: NDArray[np.int64], *gone: NDArray[np.int64]
     ) -> Pieces:
         """The last lines, with others put in the places of those that changed; ``ends`` and ``gone`` are what ``_carry`` returns."""
         changed = np.flatnonzero(values.view(np.int64) != self._values.view(np.int64))
@@ -262,7 +257,7 @@ class RowLines:
         self._family = family
         self._cluster = cluster
         self.at = self.length = 0
-        self._names: tuple[str, ...] = ()
+        self._names: tuple[str, ...] | None = None
         self._rows: list[Row] = []
         self._starts: dict[tuple[str, ...], bytes] = {}
         self._text = b""
@@ -273,10 +268,11 @@ class RowLines:
         names = label_names(self._family, view.snapshot)
         if (rows, names) == (self._rows, self._names):
             return None
-        known = self._starts if names == self._names else {}
-        self._rows, self._names = rows, names
-        start = line_starts(self._family.name, names, self._cluster)
-        self._starts = {each: known.get(each) or start(each) for each, _ in rows}
+        if names != self._names:
+            self._names, self._starts = names, {}
+            self._start = line_starts(self._family.name, names, self._cluster)
+        known, self._rows = self._starts, rows
+        self._starts = {each: known.get(each) or self._start(each) for each, _ in rows}
         lines: dict[bytes, bytes] = {}
         numbers = texts(np.array([value for _, value in rows], np.float64))
         for (each, _), number in zip(rows, numbers, strict=True):

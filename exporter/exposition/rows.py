@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import version
 from itertools import chain
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -16,7 +18,7 @@ from quotascope.metrics.catalog import Family
 
 from ..limits import QUOTA_KEYS
 from ..mapping import in_base_unit
-from ..snapshot import CAUSES, Columns, NodeLoad, Snapshot
+from ..snapshot import CAUSES, Columns, LimitedRate, NodeUsage, Snapshot
 from ..snapshot.layout import node_order
 
 Row: TypeAlias = tuple[tuple[str, ...], float | None]
@@ -29,30 +31,54 @@ _RULES: Final = {
     QuotaType.REQUEST: catalog.RULE_REQUEST_LIMIT,
     QuotaType.CONTROLLER_MUTATION: catalog.RULE_CONTROLLER_MUTATION_LIMIT,
 }
-# rate, limit and, where there is one, throttle time
-_OF_LISTENERS: Final = (
-    catalog.LISTENER_CONNECTIONS_PER_SECOND,
-    catalog.LISTENER_CONNECTION_LIMIT,
-    catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
-)
-_OF_IPS: Final = catalog.IP_CONNECTIONS_PER_SECOND, catalog.IP_CONNECTION_LIMIT
-_OF_REPLICATION: Final = (
-    catalog.REPLICATION_BYTES_PER_SECOND,
-    catalog.REPLICATION_LIMIT,
-)
-_OF_REMOTE_STORAGE: Final = (
-    catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
-    catalog.REMOTE_STORAGE_LIMIT,
-    catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
-)
+_OF_NODES: Final[Mapping[Family, Callable[[NodeUsage], float | None]]] = {
+    catalog.EXEMPT_REQUEST_THREADS: attrgetter("exempt_request_threads"),
+    catalog.REQUEST_CAPACITY_THREADS: attrgetter("request_capacity_threads"),
+    catalog.CONTROLLER_EVENT_QUEUE_SECONDS: attrgetter("controller_event_queue_seconds"),
+    catalog.CONTROLLER_EVENTS: attrgetter("controller_events"),
+    catalog.UTILIZATION_DISAGREEMENTS: attrgetter("utilization_disagreements"),
+    catalog.CALLBACK_DETECTED: attrgetter("quota_callback"),
+    catalog.CALLBACK_THROTTLE_FACTOR: attrgetter("throttle_factor"),
+    catalog.BROKER_CONNECTIONS_PER_SECOND: attrgetter("connections.broker.rate"),
+    catalog.BROKER_CONNECTION_LIMIT: attrgetter("connections.broker.limit"),
+    catalog.REQUEST_HANDLER_IDLE: attrgetter("load.handlers_idle"),
+    catalog.REQUEST_HANDLER_IDLE_SECONDS: attrgetter("load.handlers_idle_seconds"),
+    catalog.NETWORK_PROCESSOR_IDLE: attrgetter("load.network_idle"),
+    catalog.CONTROLLER_EVENT_IDLE: attrgetter("load.controller_idle"),
+    catalog.REQUEST_QUEUE_SIZE: attrgetter("load.request_queue_size"),
+}
+"""Numbers of a node."""
+_BY_NAME: Final[Mapping[Family, Callable[[NodeUsage], Mapping[str, float]]]] = {
+    catalog.REQUEST_THROTTLED_SECONDS: attrgetter("request_throttled_seconds"),
+    catalog.THROTTLING_ERRORS: attrgetter("throttling_errors"),
+    catalog.IP_CONNECTION_THROTTLE_SECONDS: attrgetter("connections.ip_throttle_time_seconds"),
+    catalog.REQUEST_HANDLER_POOL_IDLE: attrgetter("load.pools_idle"),
+    catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS: attrgetter("load.pools_idle_seconds"),
+}
+"""Numbers of a node by request, listener or pool."""
+_RATES: Final[Mapping[tuple[Family, ...], Callable[[NodeUsage], Mapping[str, LimitedRate]]]] = {
+    (
+        catalog.LISTENER_CONNECTIONS_PER_SECOND,
+        catalog.LISTENER_CONNECTION_LIMIT,
+        catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
+    ): attrgetter("connections.listeners"),
+    (catalog.IP_CONNECTIONS_PER_SECOND, catalog.IP_CONNECTION_LIMIT): attrgetter("connections.ips"),
+    (catalog.REPLICATION_BYTES_PER_SECOND, catalog.REPLICATION_LIMIT): attrgetter("replication"),
+    (
+        catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
+        catalog.REMOTE_STORAGE_LIMIT,
+        catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
+    ): attrgetter("remote_storage"),
+}
+"""Of the quotas of a node beside the client quotas: rate, limit and, where there is one, throttle time."""
 
 
+@dataclass(eq=False)
 class Exposed:
     """A snapshot, and the Unix time in seconds at which it is exposed."""
 
-    def __init__(self, snapshot: Snapshot, now: float) -> None:
-        self.snapshot = snapshot
-        self.now = now
+    snapshot: Snapshot
+    now: float
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
@@ -112,61 +138,23 @@ def _of_nodes(shown: Snapshot) -> _Rows:
             yield catalog.DELAY_QUEUE_SIZE_MAX, queue, most
             yield catalog.STALE_ENTITIES, queue, node.stale_entities.get(kind)
     for node in nodes:
-        connections, id_ = node.connections, node.broker
-        for family, value in (
-            (catalog.EXEMPT_REQUEST_THREADS, node.exempt_request_threads),
-            (catalog.REQUEST_CAPACITY_THREADS, node.request_capacity_threads),
-            (
-                catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
-                node.controller_event_queue_seconds,
-            ),
-            (catalog.CONTROLLER_EVENTS, node.controller_events),
-            (catalog.UTILIZATION_DISAGREEMENTS, node.utilization_disagreements),
-            (catalog.CALLBACK_DETECTED, node.quota_callback),
-            (catalog.CALLBACK_THROTTLE_FACTOR, node.throttle_factor),
-            (catalog.BROKER_CONNECTIONS_PER_SECOND, connections.broker.rate),
-            (catalog.BROKER_CONNECTION_LIMIT, connections.broker.limit),
-        ):
-            yield family, (id_,), value
-        for family, numbers in (
-            (catalog.REQUEST_THROTTLED_SECONDS, node.request_throttled_seconds),
-            (catalog.THROTTLING_ERRORS, node.throttling_errors),
-            (
-                catalog.IP_CONNECTION_THROTTLE_SECONDS,
-                connections.ip_throttle_time_seconds,
-            ),
-        ):
-            for name, number in sorted(numbers.items()):
-                yield family, (id_, name), number
-        yield from _of_load(id_, node.load)
-        for rates, of_rates in (
-            (connections.listeners, _OF_LISTENERS),
-            (connections.ips, _OF_IPS),
-            (node.replication, _OF_REPLICATION),
-            (node.remote_storage, _OF_REMOTE_STORAGE),
-        ):
-            for name, rate in sorted(rates.items()):
-                fields = rate.rate, rate.limit, rate.throttle_time_seconds
-                for family, value in zip(of_rates, fields, strict=False):
-                    yield family, (id_, name), value
+        yield from _of_node(node)
 
 
-def _of_load(broker: str, load: NodeLoad) -> _Rows:
-    """How busy the threads of a node are."""
-    for family, value in (
-        (catalog.REQUEST_HANDLER_IDLE, load.handlers_idle),
-        (catalog.REQUEST_HANDLER_IDLE_SECONDS, load.handlers_idle_seconds),
-        (catalog.NETWORK_PROCESSOR_IDLE, load.network_idle),
-        (catalog.CONTROLLER_EVENT_IDLE, load.controller_idle),
-        (catalog.REQUEST_QUEUE_SIZE, load.request_queue_size),
-    ):
-        yield family, (broker,), value
-    for pool in sorted(load.pools_idle.keys() | load.pools_idle_seconds.keys()):
-        labels, seconds = (broker, pool), load.pools_idle_seconds.get(pool)
-        yield catalog.REQUEST_HANDLER_POOL_IDLE, labels, load.pools_idle.get(pool)
-        yield catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS, labels, seconds
-    for queued, wait in sorted(load.request_queue_seconds.items()):
+def _of_node(node: NodeUsage) -> _Rows:
+    broker = node.broker
+    for family, number_of in _OF_NODES.items():
+        yield family, (broker,), number_of(node)
+    for family, numbers_of in _BY_NAME.items():
+        for name, number in sorted(numbers_of(node).items()):
+            yield family, (broker, name), number
+    for queued, wait in sorted(node.load.request_queue_seconds.items()):
         yield catalog.REQUEST_QUEUE_SECONDS, (broker, *queued), wait
+    for families, rates_of in _RATES.items():
+        for name, rate in sorted(rates_of(node).items()):
+            fields = rate.rate, rate.limit, rate.throttle_time_seconds
+            for family, value in zip(families, fields, strict=False):
+                yield family, (broker, name), value
 
 
 def _of_limits(shown: Snapshot) -> _Rows:

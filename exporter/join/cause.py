@@ -78,12 +78,7 @@ class Causes:
         return replace(read, causes=fixed(causes))
 
     def _inferred(
-        self,
-        layout: Layout,
-        rows: Rows,
-        limits: Limits | None,
-        *,
-        controller_read: bool,
+        self, layout: Layout, rows: Rows, limits: Limits | None, *, controller_read: bool
     ) -> NDArray[np.int8]:
         """The causes by rules 3 to 5; each row is looked at once as long as the evidence is the same."""
         ruled: _Clients | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,10 +10,9 @@ import numpy as np
 from ..limits import Limits
 from ..snapshot import LimitsHealth, Snapshot, SourceRead
 from .cause import Causes
-from .entity_usage import UsageReader
-from .node_usage import NodeNumbers, NodeUsages
 from .placing import Placing
 from .staleness import Staleness, active_controllers
+from .usage import NodeNumbers, NodeUsages, UsageReader
 
 _ENTITIES_SECONDS: Final = 300.0
 """How long a node that is not read keeps its entities and last numbers, which are large and soon made again."""
@@ -39,11 +38,7 @@ class Join:
         self._read_at: dict[str, float] = {}
 
     def snapshot(
-        self,
-        reads: Sequence[SourceRead],
-        limits: Limits | None,
-        limits_health: LimitsHealth,
-        taken_at: float,
+        self, reads: Sequence[SourceRead], limits: Limits | None, limits_health: LimitsHealth, taken_at: float
     ) -> Snapshot:
         """The state of the cluster at ``taken_at`` (Unix time in seconds), of ``reads`` with one table for each node at most."""
         tables = [read.table for read in reads if read.table is not None]
@@ -52,21 +47,17 @@ class Join:
         values = np.concatenate([*each, [np.nan]])
         nodes = list(map(NodeNumbers, placed.nodes, each))
         leads = active_controllers(
-            {numbers.node.node_id: numbers.leads for numbers in nodes},
-            limits.active_controller if limits else None,
+            {numbers.node.node_id: numbers.leads for numbers in nodes}, limits.active_controller if limits else None
         )
         stale = self._staleness.stale(placed, values, leads, taken_at)
         counted, last = placed.read & ~stale, self._reader
         if last.placed is not placed or not np.array_equal(counted, last.counted):
             self._reader = UsageReader(placed, counted, last.layout)
         shown = self._causes.find(
-            self._reader.read(values),
-            placed.rules,
-            taken_at,
-            controller_read=any(leads.values()),
+            self._reader.read(values), placed.rules, taken_at, controller_read=any(leads.values())
         )
         usages = self._nodes.of(nodes, limits, self._reader, shown, stale, leads)
-        self._forget_nodes(list(leads), taken_at)
+        self._forget_nodes(leads, taken_at)
         return Snapshot(
             taken_at=taken_at,
             shown=shown,
@@ -77,7 +68,7 @@ class Join:
             limits_health=limits_health,
         )
 
-    def _forget_nodes(self, read: Sequence[str], at: float) -> None:
+    def _forget_nodes(self, read: Iterable[str], at: float) -> None:
         """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
         self._read_at.update(dict.fromkeys(read, at))
         for node_id, then in tuple(self._read_at.items()):

@@ -9,15 +9,7 @@ from math import inf, isfinite
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from quotascope.metrics import (
-    INT_MAX,
-    NO_RULE,
-    MalformedName,
-    QuotaRules,
-    QuotaType,
-    RuleTable,
-    host_address,
-)
+from quotascope.metrics import INT_MAX, NO_RULE, MalformedName, QuotaRules, QuotaType, RuleTable, host_address
 
 from ..limits import Limits, NodeSettings
 from ..limits.model import DEFAULT_IP
@@ -29,7 +21,7 @@ NO_RULES: Final[RuleTable] = QuotaRules().snapshot()
 
 StaticLimits: TypeAlias = Mapping[QuotaType, float]
 """
-The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units; infinite when unlimited, missing when unknown.
+The limits of Strimzi's kafka-quotas-plugin on one node, in Kafka's units: infinite when unlimited, missing when unknown; empty without the plugin.
 
 All clients of the node share them, but for the excluded principals.
 """
@@ -38,11 +30,7 @@ _EXCLUDED_TAGS: Final = {
     "excluded_principal_quota_key",  # in dialects where tags are labels
 }
 """The tag that the plugin gives the entity of the excluded principals, which have no limit (``StaticQuotaCallback``)."""
-_PLUGIN_TYPES: Final = {
-    "Produce": QuotaType.PRODUCE,
-    "Fetch": QuotaType.FETCH,
-    "Request": QuotaType.REQUEST,
-}
+_PLUGIN_TYPES: Final = {"Produce": QuotaType.PRODUCE, "Fetch": QuotaType.FETCH, "Request": QuotaType.REQUEST}
 _UNLIMITED: Final = sys.float_info.max
 """``Double.MAX_VALUE``, the plugin's default."""
 _LEAST: Final = 1.0

@@ -133,14 +133,6 @@ class NodeColumns:
             self.node_id, columns, rows, meanings, others, fresh, places, frozenset(tags)
         )  # fmt: skip
 
-    def static_limits(self, values: Sequence[float]) -> StaticLimits:
-        """The limits of Strimzi's quotas plugin, empty where the node does not report them."""
-        limits, factors = (
-            {name: values[at] for name, at in self.places.get(meaning, {}).items()}
-            for meaning in (Meaning.CALLBACK_LIMIT, Meaning.CALLBACK_FACTOR)
-        )
-        return static_limits(limits, factors.get("", nan))
-
     def without_callbacks(self) -> NodeColumns:
         """The same columns, of which those of a custom quota callback have no row yet."""
         tagged = {at: each for at, each in self.others.items() if each.callback}
@@ -157,6 +149,7 @@ class Placed:
         layout: Layout,
         nodes: Sequence[NodeColumns],
         rules: Limits | None,
+        static: Mapping[str, StaticLimits],
         callbacks: Callbacks,
     ) -> None:
         self.layout = layout
@@ -164,6 +157,8 @@ class Placed:
         self.nodes = nodes
         self.rules = rules
         """The limits if they decide; None when they are unknown, or a custom quota callback decides."""
+        self.static = static
+        """The limits of Strimzi's quotas plugin by node, also of nodes that were read a short while ago."""
         self.callbacks = callbacks
         rows = np.concatenate([_NOWHERE, *(node.rows for node in nodes)])
         meanings = np.concatenate([_NOWHERE, *(node.meanings for node in nodes)])
@@ -218,8 +213,10 @@ class Placing:
         static = {name: each for name, each in self._static.items() if name in nodes}
         for node, table in zip(read, tables, strict=True):
             static.pop(node.node_id, None)
-            if of_node := node.static_limits(table.values):
-                static[node.node_id] = of_node
+            if places := node.places.get(Meaning.CALLBACK_LIMIT):
+                configured = {name: table.values[at] for name, at in places.items()}
+                factor = node.places.get(Meaning.CALLBACK_FACTOR, {}).get("")
+                static[node.node_id] = static_limits(configured, nan if factor is None else table.values[factor])
         rules = deciding(limits, callback_seen=bool(keys or static))
         if rules is self._read_again or alike(rules, self._rules):
             self._read_again, rules = rules, self._rules
@@ -243,7 +240,7 @@ class Placing:
         self._static = static
         callbacks = Callbacks(labels=labels_of(tags), left_out=tuple(keys[MOST_TAGS:]))
         read = [nodes[table.node_id] for table in tables]
-        self._placed = Placed(layout, read, rules, callbacks)
+        self._placed = Placed(layout, read, rules, static, callbacks)
         return self._placed
 
     def forget(self, node_id: str) -> None:
@@ -267,11 +264,7 @@ class Placing:
                 if key not in asked:
                     _, kind, user, client_id, values = key
                     entity = Entity(
-                        broker=name,
-                        quota_type=QuotaType(kind),
-                        user=user,
-                        client_id=client_id,
-                        tags=values,
+                        broker=name, quota_type=QuotaType(kind), user=user, client_id=client_id, tags=values
                     )
                     asked[key] = entity, []
                 asked[key][1].append(at)

@@ -21,7 +21,7 @@ from quotascope.metrics import QuotaType
 
 from ..limits import Limits
 from ..mapping import Meaning
-from ..snapshot import Entity, Floats, Layout
+from ..snapshot import Entity, Floats, Layout, Place, place_of
 from ..snapshot.layout import TYPES, Rows
 from .limiting import NO_RULES, alike
 from .placing import Placed
@@ -37,7 +37,6 @@ the oldest.
 """
 _LINGER_SECONDS: Final = 60.0
 """How long a throttle stays in Kafka's averages: 2 x 30 s."""
-_Name = tuple[str, QuotaType, str, str]
 
 
 class Standing(IntEnum):
@@ -75,14 +74,8 @@ class Staleness:
         """By node the rules at the previous collection."""
         self._rose = RecentRows()
 
-    def stale(
-        self,
-        placed: Placed,
-        values: Floats,
-        leads: Mapping[str, bool | None],
-        at: float,
-    ) -> NDArray[np.bool_]:
-        """By row whether it was read but does not count at ``at`` (Unix time in seconds): also mutations of a node that does not lead."""
+    def stale(self, placed: Placed, values: Floats, leads: Mapping[str, bool | None], at: float) -> NDArray[np.bool_]:
+        """By row whether it was read but does not count at ``at`` (Unix time in seconds), with ``leads`` of the nodes read: also mutations of a node that does not lead."""
         self._follow(placed, at)
         layout = placed.layout
         stale = np.zeros(len(layout), np.bool_)
@@ -93,8 +86,7 @@ class Staleness:
         suspects = self._suspects[placed.read[self._suspects]]
         if suspects.size:
             self._judge(suspects, stale, placed, values, at)
-        read = (node.node_id for node in placed.nodes)
-        self.read_under.update(dict.fromkeys(read, placed.rules))
+        self.read_under.update(dict.fromkeys(leads, placed.rules))
         return stale
 
     def _follow(self, placed: Placed, at: float) -> None:
@@ -111,14 +103,7 @@ class Staleness:
             self._suspects = np.flatnonzero(standings != Standing.IN_USE)
         self._rose.follow(layout, at)
 
-    def _judge(
-        self,
-        suspects: Rows,
-        stale: NDArray[np.bool_],
-        placed: Placed,
-        values: Floats,
-        at: float,
-    ) -> None:
+    def _judge(self, suspects: Rows, stale: NDArray[np.bool_], placed: Placed, values: Floats, at: float) -> None:
         """Find out which of the suspects are stale."""
         layout = placed.layout
         nowhere = np.full(len(layout), -1)  # the NaN at the end
@@ -151,7 +136,7 @@ class RecentRows:
         self._layout = Layout(())
         self._seen: Floats = np.empty(0)
         """Unix time in seconds, -inf for never."""
-        self._left: dict[_Name, float] = {}
+        self._left: dict[Place, float] = {}
 
     def follow(self, layout: Layout, at: float) -> None:
         """Take another layout over, and drop what is too long ago at ``at``."""
@@ -160,10 +145,10 @@ class RecentRows:
             gone = self._seen.copy()
             gone[rows[rows >= 0]] = -np.inf
             for row in np.flatnonzero(gone > -np.inf).tolist():
-                self._left[_name(last.entities[row])] = float(gone[row])
+                self._left[place_of(last.entities[row])] = float(gone[row])
             self._seen = layout.carry(self._seen, last, -np.inf).copy()
             for row in np.flatnonzero(rows < 0).tolist() if self._left else ():
-                name = _name(layout.entities[row])
+                name = place_of(layout.entities[row])
                 self._seen[row] = self._left.pop(name, -np.inf)
             self._layout = layout
         seen = np.flatnonzero(self._seen > -np.inf)
@@ -182,7 +167,7 @@ class RecentRows:
         """Which of these rows were seen."""
         return self._seen[rows] > -np.inf
 
-    def seen(self) -> tuple[bytes, tuple[_Name, ...]]:
+    def seen(self) -> tuple[bytes, tuple[Place, ...]]:
         """What is equal as long as the same rows of a layout were seen, and the same entities of those that left."""
         return (self._seen > -np.inf).tobytes(), tuple(self._left)
 
@@ -193,10 +178,6 @@ class RecentRows:
             yield entity.user, entity.client_id
         for *_, user, client_id in self._left:
             yield user, client_id
-
-
-def _name(entity: Entity) -> _Name:
-    return entity.broker, entity.quota_type, entity.user, entity.client_id
 
 
 def standing_of(entity: Entity, limits: Limits | None) -> Standing:

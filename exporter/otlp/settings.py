@@ -7,21 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ..config import (
-    Config,
-    OtlpCompression,
-    OtlpConfig,
-    OtlpProtocol,
-    OtlpTlsConfig,
-    secret,
-)
+from ..config import Config, OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig, secret
 from ..errors import ConfigError
 from .push import OtlpPush, OtlpReceiver, Starts
 
-_DEFAULT_ENDPOINTS = {
-    OtlpProtocol.HTTP: "http://localhost:4318",
-    OtlpProtocol.GRPC: "http://localhost:4317",
-}
+_DEFAULT_ENDPOINTS = {OtlpProtocol.HTTP: "http://localhost:4318", OtlpProtocol.GRPC: "http://localhost:4317"}
 _METRICS_PATH = "/v1/metrics"
 _PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
 _PACKAGES = {"opentelemetry", "google", "grpc", "requests"}

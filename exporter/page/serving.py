@@ -82,7 +82,19 @@ class Pages:
         """Remember the utilization of each snapshot for the last minutes, and throttle episodes; until canceled."""
         while True:
             await asyncio.sleep(every_seconds)
-            await self.in_turn(lambda: None)
+            await self.note()
+
+    async def note(self) -> None:
+        """Make the latest snapshot part of the trails and episodes."""
+        async with self._one_at_a_time:
+            await asyncio.to_thread(self._note)
+
+    def _note(self) -> None:
+        latest = self._collection.latest
+        if latest is not None and latest is not self._noted:
+            self._trails.note(latest)
+            self.episodes.note(latest)
+            self._noted = latest
 
     async def page(self, request: web.Request) -> web.Response:
         """The entities; with a query that is not valid, what is shown without one, and what is wrong with it."""
@@ -151,11 +163,7 @@ class Pages:
         """The result of work that is done in a thread, one at a time, after the latest snapshot is part of the trails and episodes."""
 
         def done() -> _Made:
-            latest = self._collection.latest
-            if latest is not None and latest is not self._noted:
-                self._trails.note(latest)
-                self.episodes.note(latest)
-                self._noted = latest
+            self._note()
             return work()
 
         async with self._one_at_a_time:

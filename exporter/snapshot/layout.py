@@ -57,10 +57,7 @@ class Layout:
     """
 
     def __init__(
-        self,
-        entities: Sequence[Entity] | NDArray[np.object_],
-        last: Layout | None = None,
-        before: Rows | None = None,
+        self, entities: Sequence[Entity] | NDArray[np.object_], last: Layout | None = None, before: Rows | None = None
     ) -> None:
         self.entities = _objects(entities)
         """Of dtype object: an ``Entity`` for each row."""
@@ -84,11 +81,7 @@ class Layout:
         places = self.places(fresh) if places is None else places
         places = places - np.searchsorted(gone, places)
         kept = np.delete(np.arange(len(self)), gone)
-        layout = Layout(
-            np.insert(self.entities[kept], places, _objects(fresh)),
-            self,
-            np.insert(kept, places, -1),
-        )
+        layout = Layout(np.insert(self.entities[kept], places, _objects(fresh)), self, np.insert(kept, places, -1))
         if "node_numbers" in self.__dict__:
             brokers = (entity.broker for entity in fresh)
             layout.nodes = tuple(dict.fromkeys((*self.nodes, *brokers)))

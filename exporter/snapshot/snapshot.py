@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from quotascope.metrics import QuotaType
 
@@ -12,6 +13,9 @@ from ..mapping import BeanTable
 from .columns import Columns, Usages
 from .entity import Entity, EntityUsage
 from .layout import Floats
+
+Place: TypeAlias = tuple[QuotaType, str, str, str]
+"""Quota type, broker, user and client-id: what distinguishes an entity from all others of Kafka's own quotas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,13 +305,13 @@ class Snapshot(OwnHealth):
         return (self.joined or self.shown).usages
 
     @property
-    def in_shadows(self) -> Mapping[tuple[QuotaType, str, str, str], EntityUsage]:
+    def in_shadows(self) -> Mapping[Place, EntityUsage]:
         """By quota type, broker, user and client-id: an entity as the shadow makes it that would throttle it longest, or else has the highest utilization."""
         usages = [usage for shadow in self.shadows for usage in shadow.entities]
         usages.sort(key=lambda each: (each.throttle_time_seconds, each.utilization or 0.0))
         return {place_of(each.entity): each for each in usages}
 
 
-def place_of(entity: Entity) -> tuple[QuotaType, str, str, str]:
-    """What distinguishes an entity from all others of Kafka's own quotas."""
+def place_of(entity: Entity) -> Place:
+    """Where an entity of Kafka's own quotas is."""
     return entity.quota_type, entity.broker, entity.user, entity.client_id

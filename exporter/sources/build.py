@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from quotascope.clients.errors import InvalidConnection
 
 from ..config import Dialect, SourceConfig, secret, tls_of
-from ..errors import ConfigError, SourceError, SourceUnreadable
-from ..mapping import BeanTable
+from ..errors import ConfigError
 from .dialects import DIALECTS
 from .fetch import HttpTarget
 from .jolokia import JolokiaSource
 from .prometheus_text import PrometheusTextSource
-from .source import Source
+from .source import DetectedSource, Source
 
 
 def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
@@ -73,47 +71,3 @@ def _target(config: SourceConfig) -> HttpTarget:
         headers=values,
         tls=tls_of(config.tls).context() if config.tls else None,
     )
-
-
-class DetectedSource:
-    """
-    Reads a node through an agent of which only the URL is known: in the first way that works, as long as it works.
-
-    Only an answer that cannot be understood is a reason to try the other way: a node that is down, or refuses
-    credentials, would do the same again.
-
-    Args:
-        first: The likelier way.
-        second: The other one, at the same address and under the same name.
-        timeout_seconds: Longest read, in both ways together.
-
-    """
-
-    def __init__(self, first: Source, second: Source, timeout_seconds: float = 60.0) -> None:
-        self._timeout_seconds = timeout_seconds
-        self.name, self.node_id = first.name, first.node_id
-        self._likely, self._other = first, second
-
-    @property
-    def dialect(self) -> str:
-        """The label ``dialect``: that of the likelier way, as far as it is known."""
-        return self._likely.dialect
-
-    async def read(self) -> BeanTable:
-        """The quota beans as they are now. Raises ``SourceError``: the one of the likelier way."""
-        ends = asyncio.get_running_loop().time() + self._timeout_seconds
-        try:
-            return await self._likely.read()
-        except SourceUnreadable as error:
-            try:
-                async with asyncio.timeout_at(ends):
-                    table = await self._other.read()
-            except (SourceError, TimeoutError):
-                raise error from None
-        self._likely, self._other = self._other, self._likely
-        return table
-
-    async def close(self) -> None:
-        """Release connections."""
-        await self._likely.close()
-        await self._other.close()

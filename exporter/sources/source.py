@@ -1,7 +1,8 @@
-"""The interface of a source, and what every source needs: the layout of its columns from read to read, and the id of its node."""
+"""The interface of a source, what every source needs (the layout of its columns from read to read, the id of its node), and two sources as one."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SourceUnreadable
+from ..errors import SourceError, SourceUnreadable
 from ..mapping import BeanColumn, BeanLayout, BeanTable
 
 Key = TypeVar("Key", bound=Hashable)
@@ -54,6 +55,50 @@ class Source(Protocol):
     async def close(self) -> None:
         """Release connections. Safe to call twice."""
         ...
+
+
+class DetectedSource:
+    """
+    Reads a node through an agent of which only the URL is known: in the first way that works, as long as it works.
+
+    Only an answer that cannot be understood is a reason to try the other way: a node that is down, or refuses
+    credentials, would do the same again.
+
+    Args:
+        first: The likelier way.
+        second: The other one, at the same address and under the same name.
+        timeout_seconds: Longest read, in both ways together.
+
+    """
+
+    def __init__(self, first: Source, second: Source, timeout_seconds: float = 60.0) -> None:
+        self._timeout_seconds = timeout_seconds
+        self.name, self.node_id = first.name, first.node_id
+        self._likely, self._other = first, second
+
+    @property
+    def dialect(self) -> str:
+        """The label ``dialect``: that of the likelier way, as far as it is known."""
+        return self._likely.dialect
+
+    async def read(self) -> BeanTable:
+        """The quota beans as they are now. Raises ``SourceError``: the one of the likelier way."""
+        ends = asyncio.get_running_loop().time() + self._timeout_seconds
+        try:
+            return await self._likely.read()
+        except SourceUnreadable as error:
+            try:
+                async with asyncio.timeout_at(ends):
+                    table = await self._other.read()
+            except (SourceError, TimeoutError):
+                raise error from None
+        self._likely, self._other = self._other, self._likely
+        return table
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._likely.close()
+        await self._other.close()
 
 
 class LayoutTracker(Generic[Key]):

@@ -92,13 +92,7 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         try:
             listener = await loop.create_server(
-                lambda: HttpConnection(
-                    http,
-                    self._pool,
-                    self._access.put_headers,
-                    self._limits,
-                    self._settings,
-                ),
+                partial(HttpConnection, http, self._pool, self._access.put_headers, self._limits, self._settings),
                 host or None,
                 port,
                 backlog=_BACKLOG,

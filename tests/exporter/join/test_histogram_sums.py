@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.exporter.join.node_usage import HistogramSums
+from quotascope.exporter.join.usage import HistogramSums
 
 
 def test_mean_times_count_is_a_whole_number_of_milliseconds() -> None:

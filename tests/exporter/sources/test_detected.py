@@ -16,7 +16,8 @@ from quotascope.exporter.errors import (
     SourceUnreadable,
 )
 from quotascope.exporter.mapping import BeanLayout, BeanTable
-from quotascope.exporter.sources.build import DetectedSource, build_source
+from quotascope.exporter.sources.build import build_source
+from quotascope.exporter.sources.source import DetectedSource
 
 TABLE = BeanTable(node_id="1", layout=BeanLayout(()), values=array("d"))
 

@@ -1,12 +1,13 @@
-"""What a node reports of itself, apart from its entities."""
+"""What nodes report of themselves and of their entities, out of the numbers of all tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite
+from operator import is_not
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,20 +15,19 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
-from ..mapping import DIVISORS, MILLISECONDS, PERCENTILES, Meaning
-from ..snapshot import (
-    Columns,
-    ConnectionUsage,
-    Floats,
-    LimitedRate,
-    NodeLoad,
-    NodeUsage,
-)
-from ..snapshot.layout import TYPES
-from .entity_usage import UsageReader
-from .limiting import IpLimits, static_limits
-from .placing import NodeColumns
+from ..mapping import DIVISORS, MILLISECONDS, PERCENTILES, USAGE, Meaning
+from ..snapshot import Columns, ConnectionUsage, Floats, Layout, LimitedRate, NodeLoad, NodeUsage
+from ..snapshot.layout import TYPES, Rows, fixed
+from .limiting import IpLimits, StaticLimits
+from .placing import OF_ENTITIES, NodeColumns, Placed
 
+_UNLIMITED_TOKENS: Final = 9e15
+"""
+More tokens than any limit gives. A bucket without a limit grows by Long.MAX a second up to
+1e20: within a millisecond of losing its limit it holds this many.
+"""
+_OF_USAGE: Final = np.array([USAGE[kind].divisor for kind in TYPES])
+"""Kafka's unit divided by this is ours."""
 _TOLERANCE: Final = 0.02
 """Of the limit, or of what was reported if that is more: the rate moves between the readings of two attributes."""
 _REPEATS_OF_FETCH: Final = {"FetchConsumer", "FetchFollower"}
@@ -46,6 +46,72 @@ _THROTTLES: Final = {
 """Averages in ms, NaN when there was no throttle."""
 
 
+class UsageReader:
+    """The entities that count, and where to read what they used; the ``last`` layout is kept if entities and limits are the same."""
+
+    def __init__(self, placed: Placed, counted: NDArray[np.bool_], last: Layout) -> None:
+        layout, rows = placed.layout, np.flatnonzero(counted)
+        if len(rows) < len(layout):
+            layout = layout.changed(np.flatnonzero(~counted))
+        if len(layout) == len(last) and not any(map(is_not, layout.entities, last.entities)):
+            layout = last
+        here = np.full(len(placed.layout), -1)
+        here[rows] = np.arange(len(rows))
+        self.placed, self.counted, self.layout = placed, counted, layout
+        self.places = {meaning: at[rows] for meaning, at in placed.places.items()}
+        self._folded = {
+            meaning: (places[here[of] >= 0], here[of[here[of] >= 0]]) for meaning, (places, of) in placed.folded.items()
+        }
+        self._usage_divisors = _OF_USAGE[layout.types]
+        # NaN after a minute without a throttle is 0 where a node measures it: it has the column. Of controller mutations that holds
+        # beside a counter of an embedded engine only: under KRaft the column is there, and never more than NaN.
+        nowhere = np.full(len(layout), -1)
+        measured = self.places.get(Meaning.THROTTLE_TIME, nowhere) >= 0
+        measured &= (layout.types != TYPES.index(QuotaType.CONTROLLER_MUTATION)) | (
+            self.places.get(Meaning.THROTTLED_SECONDS, nowhere) >= 0
+        )
+        self._unthrottled = np.where(measured, 0.0, np.nan)
+
+    def read(self, values: Floats) -> Columns:
+        """What the entities used, without causes; ``values`` are the numbers of all tables and a NaN."""
+        layout = self.layout
+        read: dict[str, Any] = dict.fromkeys(OF_ENTITIES.values(), layout.absent)
+        for meaning, places in self.places.items():
+            column = self._in_base_units(meaning, values[places], slice(None))
+            if meaning in self._folded:
+                self._fold(meaning, column, values)
+            read[OF_ENTITIES[meaning]] = layout.column(column)
+        causes = np.zeros(len(layout), np.int8)
+        return Columns(layout=layout, causes=fixed(causes), **read)
+
+    def _fold(self, meaning: Meaning, column: Floats, values: Floats) -> None:
+        """Add usages up where several entities of a callback are shown as one, and take the longest throttle."""
+        places, rows = self._folded[meaning]
+        each = self._in_base_units(meaning, values[places], rows)
+        column[rows] = np.nan
+        if meaning is Meaning.USAGE:
+            # by size, so that the sum does not depend on the order
+            sizes = np.lexsort((each, rows))
+            column[rows[~np.isnan(each)]] = 0.0
+            np.add.at(column, rows[sizes], np.nan_to_num(each[sizes]))
+        else:
+            np.fmax.at(column, rows, each)
+
+    def _in_base_units(self, meaning: Meaning, numbers: Floats, rows: Rows | slice) -> Floats:
+        """Kafka's numbers of some rows; what is not finite becomes NaN, or 0 where nothing was throttled."""
+        known = np.isfinite(numbers)
+        if meaning is Meaning.TOKENS:
+            known &= numbers < _UNLIMITED_TOKENS
+            if self.placed.rules is not None:
+                known &= ~np.isnan(self.layout.limits[rows])
+        divisor: Floats | float = DIVISORS.get(meaning, 1.0)
+        if meaning is Meaning.USAGE:
+            divisor = self._usage_divisors[rows]
+        throttle = meaning is Meaning.THROTTLE_TIME
+        instead = self._unthrottled[rows] if throttle else np.nan
+        return np.where(known, numbers / divisor, instead)
+
+
 class NodeNumbers:
     """The numbers of a node's table about the node itself."""
 
@@ -53,20 +119,19 @@ class NodeNumbers:
         self.node = node
         self.reported = defaultdict[Meaning, dict[str, float | None]](dict)
         """By request, listener, address, part or quota type; None where the node gives no finite number."""
+        self.finite = defaultdict[Meaning, dict[str, float]](dict)
+        """The same without those that are None."""
         for meaning, places in node.places.items():
-            instead = 0.0 if meaning in _THROTTLES else None
-            self.reported[meaning] = {
-                about: value / DIVISORS.get(meaning, 1.0) if isfinite(value := float(values[at])) else instead
-                for about, at in places.items()
-            }
+            divisor, instead = DIVISORS.get(meaning, 1.0), 0.0 if meaning in _THROTTLES else None
+            for about, at in places.items():
+                value = float(values[at])
+                number = value / divisor if isfinite(value) else instead
+                self.reported[meaning][about] = number
+                if number is not None:
+                    self.finite[meaning][about] = number
         leads = self.one(Meaning.ACTIVE_CONTROLLER)
         self.leads = None if leads is None else leads > 0
         """Whether the node reports that it is the active controller; None when it reports neither."""
-
-    def finite(self, meaning: Meaning) -> dict[str, float]:
-        """The numbers of one meaning, without those that are not finite."""
-        reported = self.reported[meaning].items()
-        return {about: value for about, value in reported if value is not None}
 
     def one(self, meaning: Meaning) -> float | None:
         """The only number of a meaning, or the last one; None when the node gave no number."""
@@ -107,17 +172,19 @@ class NodeUsages:
                 mutations = QuotaType.CONTROLLER_MUTATION
                 follows = leads[node_id] is False
                 of_types = {mutations: of_types[mutations]} if follows else {}
-            usages.append(self._of_node(numbers, limits, of_types, differ.get(node_id)))
+            static = shown.placed.static.get(node_id, {})
+            usages.append(self._of_node(numbers, limits, static, of_types, differ.get(node_id)))
         return tuple(usages)
 
     def _of_node(
         self,
         numbers: NodeNumbers,
         limits: Limits | None,
+        static: StaticLimits,
         stale_entities: Mapping[QuotaType, int],
         utilization_disagreements: int | None,
     ) -> NodeUsage:
-        node_id = numbers.node.node_id
+        node_id, finite = numbers.node.node_id, numbers.finite
         settings = limits.nodes.get(node_id) if limits else None
         known = settings or NodeSettings()
         sums = self.sums[node_id]
@@ -130,33 +197,49 @@ class NodeUsages:
         elif events is not None:
             waited = sums.sum_ms("controller events", mean, events) / MILLISECONDS
         callback = None
-        static = numbers.finite(Meaning.CALLBACK_LIMIT)
-        factor = numbers.one(Meaning.CALLBACK_FACTOR)
         if settings or numbers.node.tags or static:
-            seen = numbers.node.tags or static
-            callback = bool(seen or known.quota_callback_class is not None)
-        queues = numbers.finite(Meaning.DELAY_QUEUE_SIZE)
+            callback = bool(numbers.node.tags or static or known.quota_callback_class is not None)
+        counts = finite[Meaning.REQUEST_THROTTLE_COUNT]
+        requests = {request for request, count in counts.items() if count > 0} - _REPEATS_OF_FETCH
+        throttled: dict[str, float] = {}
+        for request, mean in finite[Meaning.REQUEST_THROTTLE_MEAN].items():
+            if request in requests:
+                seconds = sums.sum_ms(request, mean, counts[request]) / MILLISECONDS
+                if seconds > 0 or request not in _FORWARDED:
+                    throttled[request] = seconds
         return NodeUsage(
             broker=node_id,
-            delay_queue_size={QuotaType(kind): size for kind, size in queues.items()},
+            delay_queue_size={QuotaType(kind): size for kind, size in finite[Meaning.DELAY_QUEUE_SIZE].items()},
             exempt_request_threads=numbers.one(Meaning.EXEMPT_REQUEST_TIME),
             request_capacity_threads=known.request_capacity_threads,
-            request_throttled_seconds=_throttled_seconds(numbers, sums),
-            throttling_errors=numbers.finite(Meaning.THROTTLING_ERRORS),
+            request_throttled_seconds=throttled,
+            throttling_errors=finite[Meaning.THROTTLING_ERRORS],
             stale_entities=stale_entities,
             quota_callback=callback,
-            static_limits=static_limits(static, nan if factor is None else factor),
-            throttle_factor=factor,
+            static_limits=static,
+            throttle_factor=numbers.one(Meaning.CALLBACK_FACTOR),
             utilization_disagreements=utilization_disagreements,
             active_controller=numbers.leads,
             controller_events=events,
             controller_event_queue_seconds=waited,
-            load=_load(numbers),
+            load=NodeLoad(
+                handlers_idle=numbers.one(Meaning.HANDLER_IDLE),
+                handlers_idle_seconds=numbers.one(Meaning.HANDLER_IDLE_TIME),
+                pools_idle=finite[Meaning.POOL_IDLE],
+                pools_idle_seconds=finite[Meaning.POOL_IDLE_TIME],
+                network_idle=numbers.one(Meaning.NETWORK_IDLE),
+                controller_idle=numbers.one(Meaning.CONTROLLER_IDLE),
+                request_queue_size=numbers.one(Meaning.REQUEST_QUEUE_SIZE),
+                request_queue_seconds={
+                    (request, percentile): seconds
+                    for meaning, percentile in PERCENTILES.items()
+                    for request, seconds in finite[meaning].items()
+                    if request in requests  # a histogram without one has percentiles of 0, which are none
+                },
+            ),
             connections=self._connections(numbers, limits, known),
             replication=_rates(
-                numbers.reported[Meaning.REPLICATION],
-                known.replication_limits.get,
-                also=known.replication_limits,
+                numbers.reported[Meaning.REPLICATION], known.replication_limits.get, also=known.replication_limits
             ),
             remote_storage=_rates(
                 numbers.reported[Meaning.REMOTE_STORAGE],
@@ -184,7 +267,7 @@ class NodeUsages:
                 reported[Meaning.LISTENER_CONNECTION_THROTTLE],
             ),
             ips=_rates(ips, lambda ip: rules.limit(ip) if rules else None),
-            ip_throttle_time_seconds=numbers.finite(Meaning.IP_CONNECTION_THROTTLE),
+            ip_throttle_time_seconds=numbers.finite[Meaning.IP_CONNECTION_THROTTLE],
         )
 
 
@@ -236,37 +319,6 @@ def _disagreements(shown: UsageReader, read: Columns) -> dict[str, int]:
     return {layout.nodes[number]: int(apart[numbers == number].sum()) for number in set(numbers.tolist())}
 
 
-def _throttled_seconds(numbers: NodeNumbers, sums: HistogramSums) -> dict[str, float]:
-    counts = numbers.finite(Meaning.REQUEST_THROTTLE_COUNT)
-    seconds: dict[str, float] = {}
-    for request, mean in numbers.finite(Meaning.REQUEST_THROTTLE_MEAN).items():
-        if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0:
-            total = sums.sum_ms(request, mean, counts[request]) / MILLISECONDS
-            if total > 0 or request not in _FORWARDED:
-                seconds[request] = total
-    return seconds
-
-
-def _load(numbers: NodeNumbers) -> NodeLoad:
-    """A histogram without a request has percentiles of 0, which are none."""
-    counts = numbers.finite(Meaning.REQUEST_THROTTLE_COUNT)
-    return NodeLoad(
-        handlers_idle=numbers.one(Meaning.HANDLER_IDLE),
-        handlers_idle_seconds=numbers.one(Meaning.HANDLER_IDLE_TIME),
-        pools_idle=numbers.finite(Meaning.POOL_IDLE),
-        pools_idle_seconds=numbers.finite(Meaning.POOL_IDLE_TIME),
-        network_idle=numbers.one(Meaning.NETWORK_IDLE),
-        controller_idle=numbers.one(Meaning.CONTROLLER_IDLE),
-        request_queue_size=numbers.one(Meaning.REQUEST_QUEUE_SIZE),
-        request_queue_seconds={
-            (request, percentile): seconds
-            for meaning, percentile in PERCENTILES.items()
-            for request, seconds in numbers.finite(meaning).items()
-            if request not in _REPEATS_OF_FETCH and counts.get(request, 0) > 0
-        },
-    )
-
-
 def _rates(
     rates: Mapping[str, float | None],
     limit: Callable[[str], float | None],
@@ -275,10 +327,6 @@ def _rates(
 ) -> dict[str, LimitedRate]:
     """Rates by name with their limits; a limit is shown ``also`` where it is not used."""
     return {
-        name: LimitedRate(
-            rate=rates.get(name),
-            limit=limit(name),
-            throttle_time_seconds=waits.get(name),
-        )
+        name: LimitedRate(rate=rates.get(name), limit=limit(name), throttle_time_seconds=waits.get(name))
         for name in dict.fromkeys((*rates, *also))
     }
