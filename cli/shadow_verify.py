@@ -36,29 +36,21 @@ def verify(
     folder: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER",
-            help="Compare what `shadow stream` decided with the requests that it has read since.",
+            metavar="FOLDER", help="Compare what `shadow stream` decided with the requests that it has read since."
         ),
     ] = None,
     prometheus: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="Compare what the exporter showed with what the brokers reported since.",
-        ),
+        typer.Option(metavar="URL", help="Compare what the exporter showed with what the brokers reported since."),
     ] = None,
     begin: Annotated[
         str | None,
         typer.Option(
-            "--from",
-            metavar="TIME",
-            help="Begin of the prediction.",
-            show_default="as long before as until after",
+            "--from", metavar="TIME", help="Begin of the prediction.", show_default="as long before as until after"
         ),
     ] = None,
     until: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="End of the comparison.", show_default="now"),
+        str | None, typer.Option(metavar="TIME", help="End of the comparison.", show_default="now")
     ] = None,
     tolerance: Annotated[
         float,
@@ -73,38 +65,30 @@ def verify(
 ) -> None:
     """Compare what a shadow predicted with what the brokers did since its limits are set."""
     options.check_extra()
-    from quotascope.pipeline.runs.verify import (
-        NotVerified,
-        verify_log,
-        verify_prometheus,
-    )
+    from quotascope.pipeline.runs.verify import NotVerified, verify_log, verify_prometheus
 
-    since_ms = _ms(since, "--since") or 0
-    until_ms, begin_ms = _ms(until, "--until"), _ms(begin, "--from")
+    times_ms = _ms(since, "--since") or 0, _ms(until, "--until"), _ms(begin, "--from")
     if (folder is None) == (prometheus is None):
-        hint = "--folder, --prometheus"
-        raise typer.BadParameter("give one of them", param_hint=hint)
+        raise typer.BadParameter("give one of them", param_hint="--folder, --prometheus")
     try:
         if prometheus is not None:
-            found = verify_prometheus(prometheus, shadow, since_ms, until_ms, begin_ms)
+            found = verify_prometheus(prometheus, shadow, *times_ms)
         else:
-            found = verify_log(folder or "", shadow, since_ms, until_ms, begin_ms)
+            found = verify_log(folder or "", shadow, *times_ms)
     except NotVerified as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None
     agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()
     if as_json:
-        document = {"agrees": agrees, "off_percent": round(off_percent, 3)}
-        document |= {"tolerance_percent": tolerance, **asdict(found)}
-        typer.echo(json.dumps(document, indent=2))
+        document = {"agrees": agrees, "off_percent": round(off_percent, 3), "tolerance_percent": tolerance}
+        typer.echo(json.dumps(document | asdict(found), indent=2))
     else:
         from rich.console import Console
 
         Console().print(_table(found))
-        differ = sum(not each.agrees for each in found.entities)
-        typer.echo(
-            f"{'agrees' if agrees else 'differs'}: the throttle time is off by {off_percent:.1f} %, {differ} of {len(found.entities)} entities differ"
-        )
+        differ, count = sum(not each.agrees for each in found.entities), len(found.entities)
+        about = f"the throttle time is off by {off_percent:.1f} %, {differ} of {count} entities differ"
+        typer.echo(f"{'agrees' if agrees else 'differs'}: {about}")
     raise typer.Exit(0 if agrees else 1)
 
 

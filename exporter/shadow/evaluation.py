@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType
+from quotascope.metrics import QuotaType, RuleTable
 from quotascope.quotas import InvalidQuotas, QuotaSet, named
 from quotascope.quotas.candidates import Candidate, read_candidates
 
 from ..errors import ConfigError
 from ..join.limiting import alike, deciding
 from ..limits import Limits
-from ..snapshot import (
-    CAUSES,
-    TYPES,
-    Columns,
-    EntityUsage,
-    Floats,
-    Layout,
-    Shadow,
-    Snapshot,
-    ThrottleCause,
-)
+from ..snapshot import CAUSES, TYPES, Columns, EntityUsage, Floats, Layout, Shadow, Snapshot, ThrottleCause
 from ..snapshot.layout import node_order
 from .grouping import Grouping, Mask, Pool
 
@@ -40,6 +30,8 @@ _THROTTLED: Final = 1e12
 """What a throttle counts beside a utilization."""
 _AWAY_SECONDS: Final = 3600.0
 """How long the entities of a broker that is not read count as unknown."""
+_Unknown: TypeAlias = tuple[QuotaType, str, str]
+"""What is counted together that is unknown: a quota type on a broker, and the reason."""
 _MUTATION: Final = QuotaType.CONTROLLER_MUTATION
 _NOT_ITS_OWN: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 
@@ -63,6 +55,9 @@ class UnevaluatedReason(StrEnum):
     """A stricter quota throttles it now: how much it would use without is not seen."""
 
 
+_REASONS: Final = tuple(UnevaluatedReason)
+
+
 def read_shadows(path: Path) -> tuple[Candidate, ...]:
     """The candidates in a file, ten at most. Raises ``ConfigError``, which names the file and each wrong line."""
     try:
@@ -73,9 +68,6 @@ def read_shadows(path: Path) -> tuple[Candidate, ...]:
         problem = f"{len(candidates)} candidates, but at most {_MOST_SHADOWS} shadows are evaluated at a time"
         raise ConfigError(named(path), [problem])
     return candidates
-
-
-_REASONS: Final = tuple(UnevaluatedReason)
 
 
 class Shadows:
@@ -99,10 +91,7 @@ class Shadows:
 
     def of(self, joined: Snapshot, late: AbstractSet[str]) -> tuple[Shadow, ...]:
         """What they would do; ``joined`` has all that is measured, and the numbers of ``late`` nodes are old."""
-        if not self._each:
-            return ()
-        callback_seen = bool(joined.callbacks.labels)
-        limits = deciding(joined.limits, callback_seen=callback_seen)
+        limits = deciding(joined.limits, callback_seen=bool(joined.callbacks.labels))
         return tuple(each.of(joined, limits, late) for each in self._each)
 
 
@@ -114,8 +103,10 @@ class _Evaluation:
         self._limits: Limits | None = None
         self._grouping: Grouping | None = None
         self._shown: Mask = np.empty(0, np.bool_)
-        self._last: dict[str, tuple[float, Counter[QuotaType]]] = {}
-        """When each broker was read last, and how many entities the shadow had on it."""
+        self._measured: set[Pool] = set()
+        """Where it had any entity under these rules."""
+        self._last: dict[Pool, tuple[float, int]] = {}
+        """When the broker was read last, and how many entities the shadow had there."""
 
     def of(self, joined: Snapshot, limits: Limits | None, late: AbstractSet[str]) -> Shadow:
         """What it would do now."""
@@ -124,12 +115,13 @@ class _Evaluation:
         grouping = self._followed(joined.shown.layout, limits)
         answers = _answers(grouping, joined.shown, late)
         evaluated, throttled, unevaluated = _counted(grouping, answers)
-        places = _places(joined, limits, grouping)
-        for pool in places:
-            if not grouping.enforced[pool[0]].enabled:
-                reason = UnevaluatedReason.MUTATION if pool[0] is _MUTATION else UnevaluatedReason.UNMEASURED
-                unevaluated[*pool, reason] += len(grouping.rules[pool[0]])
-        self._note_absent(joined, places, evaluated, unevaluated)
+        self._measured |= {pool for pool, number in evaluated.items() if number} | {pool[:2] for pool in unevaluated}
+        places = _places(joined, limits, grouping.rules, self._measured)
+        for kind, broker in places:
+            if not grouping.enforced[kind].enabled:
+                reason = UnevaluatedReason.MUTATION if kind is _MUTATION else UnevaluatedReason.UNMEASURED
+                unevaluated[kind, broker, reason] += len(grouping.rules[kind])
+        unevaluated |= self._absent(joined, places, evaluated, unevaluated)
         unclear = {pool[:2] for pool in unevaluated}
         known = [pool for pool in places if evaluated[pool] or pool not in unclear]
         return Shadow(
@@ -147,34 +139,27 @@ class _Evaluation:
             candidate = self._candidate
             if not candidate.based:
                 candidate = candidate.over(QuotaSet(limits.quotas()))
-            rules, windows = candidate.tables(), candidate.windows
-            grouping = Grouping(rules, limits, windows, self._shows)
-            self._grouping, self._shown = grouping, np.empty(0, np.bool_)
+            grouping = self._grouping = Grouping(candidate.tables(), limits, candidate.windows, self._shows)
+            self._shown, self._measured = np.empty(0, np.bool_), set()
         self._limits = limits
         grouping.follow(layout)
         return grouping
 
-    def _note_absent(
-        self,
-        joined: Snapshot,
-        places: Sequence[Pool],
-        evaluated: Counter[Pool],
-        unevaluated: Counter[tuple[QuotaType, str, str]],
-    ) -> None:
-        """Count what brokers had that are not read now."""
-        now = {broker: Counter[QuotaType]() for _, broker in places}
-        for kind, broker in places:
-            now[broker][kind] = evaluated[kind, broker]
+    def _absent(
+        self, joined: Snapshot, places: Iterable[Pool], evaluated: Counter[Pool], unevaluated: Counter[_Unknown]
+    ) -> Counter[_Unknown]:
+        """Counts of what brokers had that are not read now."""
+        taken_at, read = joined.taken_at, {broker for _, broker in places}
+        away = {
+            pool: (at, count)
+            for pool, (at, count) in self._last.items()
+            if pool[1] not in read and abs(taken_at - at) <= _AWAY_SECONDS
+        }
+        counts = evaluated.copy()
         for (kind, broker, _), count in unevaluated.items():
-            if broker in now:
-                now[broker][kind] += count
-        self._last |= {broker: (joined.taken_at, counts) for broker, counts in now.items()}
-        for broker, (at, counts) in tuple(self._last.items()):
-            if abs(joined.taken_at - at) > _AWAY_SECONDS:
-                del self._last[broker]
-            elif broker not in now:
-                for kind, count in counts.items():
-                    unevaluated[kind, broker, UnevaluatedReason.ABSENT] = max(1, count)
+            counts[kind, broker] += count
+        self._last = away | {pool: (taken_at, counts[pool]) for pool in places}
+        return Counter({(*pool, UnevaluatedReason.ABSENT): max(1, count) for pool, (_, count) in away.items()})
 
     def _nearest(self, grouping: Grouping, answers: _Answers) -> tuple[EntityUsage, ...]:
         """Those that are shown one by one."""
@@ -198,14 +183,13 @@ class _Evaluation:
     def _unknown(self, joined: Snapshot) -> Shadow:
         """Nothing is known without the configured quotas."""
         tables = self._candidate.tables()
-        entities = joined.shown.layout.entities
-        rows = Counter((entity.quota_type, entity.broker) for entity in entities)
-        unknown: dict[tuple[QuotaType, str, str], int] = {
+        rows = Counter((entity.quota_type, entity.broker) for entity in joined.shown.layout.entities)
+        unknown: dict[_Unknown, int] = {
             (kind, node.broker, UnevaluatedReason.LIMITS_UNKNOWN): max(1, rows[kind, node.broker])
             for kind in TYPES
             for node in joined.nodes
             if tables[kind].enabled or not self._candidate.based
-        }  # fmt: skip
+        }
         return Shadow(name=self._candidate.name, unevaluated=unknown)
 
 
@@ -231,27 +215,26 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     own at an instant is up to one sample shorter or longer.
     """
     count, rows, of_row = len(grouping.entities), grouping.members, grouping.of_members
-    limits = grouping.limits
+    limits, pools = grouping.limits, grouping.pool_of
     usages = np.bincount(of_row, columns.usage[rows], count).astype(np.float64)
     with np.errstate(all="ignore"):
         ratios = usages / limits
         throttle_ms = np.zeros(count)
         over = np.flatnonzero(usages > limits)
         excess = (usages - limits)[over] / limits[over]
-        times = np.floor(excess * grouping.windows[over] + 0.5)
-        throttle_ms[over] = np.minimum(times, grouping.longest[over])
+        times = np.floor(excess * grouping.windows[pools[over]] + 0.5)
+        throttle_ms[over] = np.minimum(times, grouping.longest[pools[over]])
         strict = rows[grouping.stricter]
-        delays, usage = columns.throttle_time[strict], columns.usage[strict]
-        at_limit = usage >= columns.layout.limits[strict]
+        delays = columns.throttle_time[strict]
+        at_limit = columns.usage[strict] >= columns.layout.limits[strict]
         held = (delays > 0) | (np.isnan(delays) & at_limit)
         held &= columns.causes[strict] != _NOT_ITS_OWN
-    buckets = np.array([kind is _MUTATION for kind, _ in grouping.pools], np.bool_)
-    old = np.array([broker in late for _, broker in grouping.pools], np.bool_)
     codes = np.zeros(count, np.int8)
     codes[of_row[grouping.stricter[held]]] = _code(UnevaluatedReason.CENSORED)
     codes[np.isnan(usages)] = _code(UnevaluatedReason.ABSENT)
-    if buckets.any():
-        mutations = buckets[grouping.pool_of]
+    mutating = np.flatnonzero([kind is _MUTATION for kind, _ in grouping.pools])
+    mutations = np.isin(pools, mutating)
+    if mutations.any():
         tokens = np.full(count, np.nan)
         tokens[of_row] = columns.tokens[rows]
         times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
@@ -259,9 +242,9 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
         codes[mutations & np.isnan(tokens)] = _code(UnevaluatedReason.ABSENT)
         codes[mutations & ~grouping.kept] = _code(UnevaluatedReason.MUTATION)
     codes[grouping.unclear] = _code(UnevaluatedReason.FINER)
-    if old.any():
-        codes[old[grouping.pool_of]] = _code(UnevaluatedReason.STALE)
-    codes[grouping.gone] = -1
+    old = np.flatnonzero([broker in late for _, broker in grouping.pools])
+    codes[np.isin(pools, old)] = _code(UnevaluatedReason.STALE)
+    codes[pools < 0] = -1
     return _Answers(codes, usages, ratios, throttle_ms)
 
 
@@ -269,40 +252,30 @@ def _code(reason: UnevaluatedReason) -> int:
     return 1 + _REASONS.index(reason)
 
 
-def _counted(
-    grouping: Grouping, answers: _Answers
-) -> tuple[Counter[Pool], Counter[Pool], Counter[tuple[QuotaType, str, str]]]:
+def _counted(grouping: Grouping, answers: _Answers) -> tuple[Counter[Pool], Counter[Pool], Counter[_Unknown]]:
     """The entities by quota type and broker: those evaluated, of these those throttled, and the others by reason."""
     pools, codes = grouping.pool_of, answers.codes
-    known = codes == 0
-    evaluated, throttled = Counter[Pool](), Counter[Pool]()
-    for counts, where in (
-        (evaluated, known),
-        (throttled, known & (answers.throttle_ms > 0)),
-    ):
-        for pool, number in enumerate(np.bincount(pools[where]).tolist()):
-            if number:
-                counts[grouping.pools[pool]] = number
-    unknown = Counter[tuple[QuotaType, str, str]]()
-    width = 1 + len(_REASONS)
-    numbers = np.bincount(pools[codes > 0] * width + codes[codes > 0])
-    for place in np.flatnonzero(numbers).tolist():
-        reason = _REASONS[place % width - 1]
-        unknown[*grouping.pools[place // width], reason] = int(numbers[place])
-    for pool, number in enumerate(np.bincount(grouping.divided).tolist()):
-        if number:
-            unknown[*grouping.pools[pool], UnevaluatedReason.FINER] += number
-    return evaluated, throttled, unknown
+    width, count = 1 + len(_REASONS), len(grouping.pools)
+    throttled = np.bincount(pools[(codes == 0) & (answers.throttle_ms > 0)], minlength=count)
+    numbers = np.bincount((pools * width + codes)[codes >= 0], minlength=count * width).reshape(count, width)
+    numbers[:, _code(UnevaluatedReason.FINER)] += np.bincount(grouping.divided, minlength=count)
+    unknown = Counter[_Unknown]()
+    for pool, place in np.argwhere(numbers[:, 1:]).tolist():
+        unknown[*grouping.pools[pool], _REASONS[place]] = int(numbers[pool, 1 + place])
+    evaluated = dict(zip(grouping.pools, numbers[:, 0].tolist(), strict=True))
+    return Counter(evaluated), Counter(dict(zip(grouping.pools, throttled.tolist(), strict=True))), unknown
 
 
-def _places(joined: Snapshot, limits: Limits, grouping: Grouping) -> Sequence[Pool]:
+def _places(
+    joined: Snapshot, limits: Limits, rules: Mapping[QuotaType, RuleTable], measured: AbstractSet[Pool]
+) -> Sequence[Pool]:
     """Where the shadow has rules: quota types with the nodes that enforce them. Settings are those of brokers, not of mere controllers."""
     nodes = {node.broker for node in joined.nodes}
     leads = {node.broker for node in joined.nodes if node.active_controller}
     brokers = nodes & limits.nodes.keys()
-    found = {pool for pool in grouping.pools if pool[1] in nodes}
+    found = {pool for pool in measured if pool[1] in nodes}
     for kind in TYPES:
-        if grouping.rules[kind].enabled:
+        if rules[kind].enabled:
             enforcing = leads if kind is _MUTATION else brokers
             found |= {(kind, node) for node in enforcing or nodes}
     return sorted(found, key=_in_order)

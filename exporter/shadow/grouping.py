@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import DEFAULT, INT_MAX, QuotaType, RuleTable, WindowConfig
+from quotascope.metrics import INT_MAX, QuotaType, RuleTable, WindowConfig
+from quotascope.metrics.entities import Name
 from quotascope.quotas import unnamed
 
 from ..join.limiting import NO_RULES, limited
@@ -23,10 +24,9 @@ Names: TypeAlias = tuple[str, str]
 """User and client-id: of a request, or of the tags of a metric, where "" is an absent one."""
 Pool: TypeAlias = tuple[QuotaType, str]
 """What is counted together: a quota type on a broker."""
-_Placed: TypeAlias = dict[Names, Names | int]
-"""The tags under the shadow by those measured, or what else a row is."""
-_Numbers: TypeAlias = dict[tuple[str, Names], int]
-"""The numbers of entities by broker and tags."""
+
+_Alone: TypeAlias = tuple[int, Name | None]
+"""A rule for a name alone: the number of its table, and whether it is for every other name or for none."""
 
 _UNLIMITED: Final = -1
 """A row that no rule of the shadow limits, whichever requests are in it."""
@@ -45,23 +45,22 @@ class Completions:
     have alone, and by one that no rule has.
     """
 
-    def __init__(self, enforced: RuleTable, shadow: RuleTable) -> None:
-        self.other = unnamed(enforced, shadow)
-        self._clients_of = defaultdict[str, set[str]](set)
-        self._users_of = defaultdict[str, set[str]](set)
-        users, clients = defaultdict[str, int](int), defaultdict[str, int](int)
-        for place, table in enumerate((enforced, shadow)):
+    def __init__(self, *tables: RuleTable) -> None:
+        self._other = unnamed(*tables)
+        self._paired = defaultdict[tuple[int, str], set[str]](set)
+        """By place (0 for a user, 1 for a client-id) and name: the names of the other place in rules for both."""
+        alone = defaultdict[tuple[int, str], set[_Alone]](set)
+        for number, table in enumerate(tables):
             for entity in table:
-                user, client_id = entity.user, entity.client_id
-                if isinstance(user, str) and isinstance(client_id, str):
-                    self._clients_of[user].add(client_id)
-                    self._users_of[client_id].add(user)
-                elif isinstance(user, str):
-                    users[user] |= 1 << (2 * place + (client_id is DEFAULT))
-                elif isinstance(client_id, str):
-                    clients[client_id] |= 1 << (2 * place + (user is DEFAULT))
-        self._kinds_of_users = _by_kind(users)
-        self._kinds_of_clients = _by_kind(clients)
+                for place, name, other in (0, entity.user, entity.client_id), (1, entity.client_id, entity.user):
+                    if isinstance(name, str) and isinstance(other, str):
+                        self._paired[place, name].add(other)
+                    elif isinstance(name, str):
+                        alone[place, name].add((number, other))
+        kinds = defaultdict[tuple[int, frozenset[_Alone]], list[str]](list)
+        for (place, name), rules in alone.items():
+            kinds[place, frozenset(rules)].append(name)
+        self._kinds = [[names for (at, _), names in kinds.items() if at == place] for place in (0, 1)]
 
     def of(self, tags: Names) -> Iterator[Names]:
         """The requests that may be measured under these tags."""
@@ -69,27 +68,18 @@ class Completions:
         if user and client_id:
             yield tags
         elif user:
-            paired = self._clients_of.get(user, set())
-            for name in self._names(paired, self._kinds_of_clients):
-                yield user, name
+            yield from ((user, name) for name in self._names(0, user))
             yield user, ""
         else:
-            paired = self._users_of.get(client_id, set())
-            for name in self._names(paired, self._kinds_of_users):
-                yield name, client_id
+            yield from ((name, client_id) for name in self._names(1, client_id))
 
-    def _names(self, paired: set[str], kinds: Iterable[list[str]]) -> Iterator[str]:
+    def _names(self, place: int, name: str) -> Iterator[str]:
+        """What completes the name of a place."""
+        paired = self._paired.get((place, name), set())
         yield from paired
-        for names in kinds:
-            yield from islice((name for name in names if name not in paired), 1)
-        yield self.other
-
-
-def _by_kind(names: Mapping[str, int]) -> tuple[list[str], ...]:
-    kinds = defaultdict[int, list[str]](list)
-    for name, kind in names.items():
-        kinds[kind].append(name)
-    return tuple(kinds.values())
+        for names in self._kinds[1 - place]:
+            yield from islice((each for each in names if each not in paired), 1)
+        yield self._other
 
 
 class Grouping:
@@ -119,39 +109,36 @@ class Grouping:
         self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
         self._windows, self._shows = windows, shows
         self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}
-        self._known: dict[QuotaType, tuple[_Placed, _Numbers]] = {kind: ({}, {}) for kind in QuotaType}
-        self._pool_numbers: dict[Pool, int] = {}
+        # By quota type, which is expensive to hash, and tags: those under the shadow, or what else a row is.
+        self._placed = {kind: dict[Names, Names | int]() for kind in QuotaType}
+        self._numbers = {kind: dict[tuple[str, Names], int]() for kind in QuotaType}
         self._group = np.empty(0, np.intp)
         self.layout = Layout(())
         self.entities: list[Entity] = []
         """By number: as the shadow's rules make them, with its limits."""
-        self.pools: list[Pool] = []
-        """By number."""
-        self._described = np.empty((0, 5))
         self.limits: Floats = np.empty(0)
-        """By number, in the unit of ``Entity.limit``; as the next three."""
-        self.windows: Floats = self.limits
-        """Of the broker, in ms: all samples together."""
-        self.longest: Floats = self.limits
-        """The longest throttle in ms."""
-        self.pool_of: Rows = np.empty(0, np.intp)
-        """The place in ``pools``."""
+        """By number, in the unit of ``Entity.limit``."""
         self.hidden: Mask = np.empty(0, np.bool_)
         """By number: whether it may not be shown one by one."""
-        self.gone: Mask = self.hidden
-        """By number: whether it has no row in this layout."""
-        self.members: Rows = np.empty(0, np.intp)
+        self.pools: list[Pool] = []
+        self.windows: Floats = self.limits
+        """By pool, in ms: all samples of the broker together."""
+        self.longest: Floats = self.limits
+        """By pool: the longest throttle in ms."""
+        self.pool_of: Rows = self._group
+        """By number: the place in ``pools``, -1 where it has no row in this layout."""
+        self.members: Rows = self._group
         """The rows that entities are made of."""
-        self.of_members: Rows = self.members
+        self.of_members: Rows = self._group
         """The number of the entity of each."""
-        self.stricter: Rows = self.members
+        self.stricter: Rows = self._group
         """Places in ``members`` of rows under a limit in force that is lower than the entity's."""
-        self.unclear: Mask = self.hidden
-        """By number: whether requests of the entity may be in a row that cannot be divided."""
         self.kept: Mask = self.hidden
         """By number: whether it is what is measured, under the limit in force: what a broker does now is what it would do."""
-        self.divided: Rows = self.members
-        """The pool of each of those rows."""
+        self.divided: Rows = self._group
+        """The pool of each row that cannot be divided."""
+        self.unclear: Mask = self.hidden
+        """By number: whether requests of the entity may be in such a row."""
 
     @property
     def crowded(self) -> bool:
@@ -165,41 +152,54 @@ class Grouping:
         group = layout.carry(self._group, self.layout, _NEW).copy()
         rows = np.flatnonzero(group == _NEW)
         group[rows] = [self._number(entity) for entity in layout.entities[rows]]
-        self._describe(self.entities[len(self._described) :])
         self.layout, self._group = layout, fixed(group)
+        fresh = self.entities[len(self.limits) :]
+        bounds = [np.nan if entity.limit is None else entity.limit for entity in fresh]
+        self.limits = np.append(self.limits, bounds)
+        hidden = [not self._shows(entity.user, entity.client_id) for entity in fresh]
+        self.hidden = np.append(self.hidden, np.array(hidden, np.bool_))
+        self._follow_pools(layout)
         self.members = np.flatnonzero(group >= 0)
         self.of_members = group[self.members]
-        self.gone = np.bincount(self.of_members, minlength=len(self.entities)) == 0
-        in_force = layout.limits[self.members]
-        self.stricter = np.flatnonzero(in_force < self.limits[self.of_members])
+        pools = layout.types.astype(np.intp) * len(layout.nodes) + layout.node_numbers
+        self.pool_of = np.full(len(self.entities), -1)
+        self.pool_of[self.of_members] = pools[self.members]
+        self.stricter = np.flatnonzero(layout.limits[self.members] < self.limits[self.of_members])
         self.kept = np.zeros(len(self.entities), np.bool_)
         mutations = TYPES.index(QuotaType.CONTROLLER_MUTATION)
         for place in np.flatnonzero(layout.types[self.members] == mutations):
             number = self.of_members[place]
             ours, theirs = self.entities[number], layout.entities[self.members[place]]
-            same = _names(ours) == _names(theirs) and ours.limit == theirs.limit
-            self.kept[number] = same
-        apart = layout.entities[group == _DIVIDED]
-        self.divided = np.array([self._pool(entity) for entity in apart], np.intp)
+            self.kept[number] = _names(ours) == _names(theirs) and ours.limit == theirs.limit
+        self.divided = pools[group == _DIVIDED]
         self.unclear = np.zeros(len(self.entities), np.bool_)
-        if len(apart):
-            by_pool = defaultdict[Pool, list[Names]](list)
-            for entity in apart:
-                by_pool[entity.quota_type, entity.broker].append(_names(entity))
-            for number in np.unique(self.of_members).tolist():
-                entity = self.entities[number]
-                rest = by_pool.get((entity.quota_type, entity.broker), [])
-                self.unclear[number] = self._may_have_more(entity, rest)
+        rest = defaultdict[int, list[Names]](list)
+        for pool, entity in zip(self.divided.tolist(), layout.entities[group == _DIVIDED], strict=True):
+            rest[pool].append(_names(entity))
+        for number in np.flatnonzero(np.isin(self.pool_of, list(rest))).tolist():
+            self.unclear[number] = self._may_have_more(self.entities[number], rest[self.pool_of[number]])
+
+    def _follow_pools(self, layout: Layout) -> None:
+        """Take the quota types and nodes of a layout."""
+        self.pools = [(kind, node) for kind in TYPES for node in layout.nodes]
+        spans_ms = np.zeros((len(self.pools), 2))
+        for place, (kind, node) in enumerate(self.pools):
+            samples, seconds = self._windows.samples, float(self._windows.window_seconds)
+            if (settings := self._limits.nodes.get(node)) is not None:
+                samples, seconds = settings.quota_samples, settings.quota_window_seconds
+            window_ms = seconds * 1000
+            spans_ms[place] = samples * window_ms, window_ms if kind is QuotaType.REQUEST else INT_MAX
+        self.windows, self.longest = np.ascontiguousarray(spans_ms.T)
 
     def _number(self, entity: Entity) -> int:
         """The number of the entity that a row belongs to, or what else it is."""
         kind, names = entity.quota_type, _names(entity)
         if entity.tags is not None or not self.rules[kind].enabled:
             return _UNLIMITED
-        known, numbers = self._known[kind]  # a quota type is expensive to hash
-        tags = known.get(names, _NEW)
+        placed, numbers = self._placed[kind], self._numbers[kind]
+        tags = placed.get(names, _NEW)
         if tags == _NEW:
-            tags = known[names] = self._placed(kind, names)
+            tags = placed[names] = self._tags(kind, names)
         if isinstance(tags, int):
             return tags
         number = numbers.get((entity.broker, tags))
@@ -210,17 +210,14 @@ class Grouping:
             self.entities.append(limited(made, self._shadow_limits))
         return number
 
-    def _placed(self, kind: QuotaType, names: Names) -> Names | int:
+    def _tags(self, kind: QuotaType, names: Names) -> Names | int:
         """The tags of all requests of a row under the shadow, or that none of them has a limit, or that they are divided."""
         rules, enforced = self.rules[kind], self.enforced[kind]
         if all(names):
             only = rules.metric_tags(*names)
             return _UNLIMITED if rules.bound_of(*only) is None else only
-        tags = {
-            rules.metric_tags(*request)
-            for request in self._completions[kind].of(names)
-            if enforced.metric_tags(*request) == names
-        }
+        requests = self._completions[kind].of(names)
+        tags = {rules.metric_tags(*each) for each in requests if enforced.metric_tags(*each) == names}
         if tags and all(rules.bound_of(*each) is None for each in tags):
             return _UNLIMITED
         return names if tags == {names} else _DIVIDED
@@ -235,51 +232,14 @@ class Grouping:
             if asked == _MOST_ASKED:
                 return True
             # of a row of all users it can be this user's part, of a row of a user this client-id's part
+            requests: Iterable[Names] = ()
             if names == tags:
                 requests = self._completions[kind].of(names)
-            elif tags[0] and not names[0]:
-                requests = iter([(tags[0], names[1])])
-            elif tags[1] and not names[1]:
-                requests = iter([(names[0], tags[1])])
-            else:
-                continue
-            for request in requests:
-                measured, made = (
-                    enforced.metric_tags(*request),
-                    rules.metric_tags(*request),
-                )
-                if measured == names and made == tags:
-                    return True
+            elif bool(names[0]) != bool(tags[0]):
+                requests = [(names[0] or tags[0], names[1] or tags[1])]
+            if any(enforced.metric_tags(*each) == names and rules.metric_tags(*each) == tags for each in requests):
+                return True
         return False
-
-    def _describe(self, entities: Iterable[Entity]) -> None:
-        """Add the numbers of entities that are new."""
-        made = []
-        for entity in entities:
-            samples, seconds = (
-                self._windows.samples,
-                float(self._windows.window_seconds),
-            )
-            if (node := self._limits.nodes.get(entity.broker)) is not None:
-                samples, seconds = node.quota_samples, node.quota_window_seconds
-            request = entity.quota_type is QuotaType.REQUEST
-            limit = np.nan if entity.limit is None else entity.limit
-            longest_ms = seconds * 1000 if request else INT_MAX
-            hidden = not self._shows(entity.user, entity.client_id)
-            window_ms = samples * seconds * 1000
-            made.append((limit, window_ms, longest_ms, self._pool(entity), hidden))
-        if made:
-            self._described = np.concatenate([self._described, made])
-            columns = np.ascontiguousarray(self._described.T)
-            self.limits, self.windows, self.longest = columns[:3]
-            self.pool_of, self.hidden = columns[3].astype(np.intp), columns[4] > 0
-
-    def _pool(self, entity: Entity) -> int:
-        pool = entity.quota_type, entity.broker
-        if pool not in self._pool_numbers:
-            self._pool_numbers[pool] = len(self.pools)
-            self.pools.append(pool)
-        return self._pool_numbers[pool]
 
 
 def _names(entity: Entity) -> Names:

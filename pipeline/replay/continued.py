@@ -9,7 +9,8 @@ passed after them, and are then decided in order. A request that comes later tha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -36,51 +37,28 @@ from .frame import (
     ints,
     needed,
 )
-from .ledger import (
-    ACTIVE_END,
-    ACTIVE_MS,
-    BURST_START,
-    FIELDS,
-    LATEST_MUTE,
-    MUTE_END,
-    MUTED_MS,
-    PAIR_FIELDS,
-    ReplayLedger,
-    booked_of,
-    new_ledger,
-)
+from .ledger import ACTIVE_END, ACTIVE_MS, FIELDS, LATEST_MUTE, MUTE_END, MUTED_MS, RESULT_FIELDS, booked_of, new_ledger
 from .mutations import IDLE_MS, MutationOutcomes, decide, new_state
-from .open_loop import enter, events_of, limits_of, sensors_of
-from .plan import CandidateRules, ReplayPlan, ReplaySettings, plan_of
-from .rate import UNCHECKED, Measurements, SensorWindows, empty_windows, observe
+from .open_loop import enter, limits_of, measured_by
+from .plan import CandidateRules, ReplayPlan, ReplaySettings, ResolvedRules, plan_of
+from .rate import Measurements, SensorWindows, empty_windows
 from .results import RESULTS, results_of
 
 HOLD_MS: Final = 10_000
 """How long the newest requests of a broker wait for earlier ones."""
 _UNCLEAR_MS: Final = 24 * IDLE_MS
 """After how long without a request an entity is forgotten that was throttled at last."""
-_OF_CELLS: Final = [MUTED_MS, MUTE_END, BURST_START]
-"""What a part leaves to the next one of the cells of a pair: of a mute only what is beyond the pair's activity."""
 _Key: TypeAlias = tuple[Any, ...]
 """What a row is of; the last part is its broker, but for the buckets of mutations."""
-_Arrays: TypeAlias = Mapping[str, NDArray[Any]]
-"""Arrays of a kernel, with a row for each number that it gives a key."""
 _WAITING: Final = pa.schema([HISTORY.field(name) for name in NEEDED])
 
 
 class Rows:
     """What kernels hold of keys between two parts: of each key a row of each of some arrays."""
 
-    def __init__(self) -> None:
-        self.places: dict[_Key, int] = {}
+    def __init__(self, keys: Iterable[_Key] = ()) -> None:
+        self.places: dict[_Key, int] = {key: place for place, key in enumerate(keys)}
         self.columns: dict[str, NDArray[Any]] = {}
-
-    def fill(self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]) -> None:
-        """Write what is held of some keys into the rows of their numbers."""
-        places = np.array([self.places.get(key, -1) for key in keys], np.int64)
-        held = places >= 0
-        for name, column in self.columns.items():
-            arrays[name][numbers[held]] = column[places[held]]
 
     def at(self, keys: Iterable[_Key]) -> Ints:
         """The places of keys; a new one has zeros."""
@@ -88,18 +66,22 @@ class Rows:
         places = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
         for name, column in self.columns.items():
             if len(column) < len(known):
-                more = len(known) - len(column)
-                self.columns[name] = np.pad(column, ((0, more), (0, 0)))
+                self.columns[name] = np.pad(column, ((0, len(known) - len(column)), (0, 0)))
         return places
 
-    def hold(self, arrays: _Arrays, numbers: Ints | Codes, keys: Sequence[_Key]) -> None:
-        """Hold the rows of some numbers."""
+    @contextmanager
+    def over(self, arrays: Mapping[str, NDArray[Any]], numbers: Ints | Codes, keys: Collection[_Key]) -> Iterator[None]:
+        """Write what is held of keys into the rows of a kernel's arrays that have their numbers; then hold what is there at the end."""
+        old = np.array([key in self.places for key in keys], np.bool_)
         places = self.at(keys)
-        for name, rows in arrays.items():
+        for name, column in self.columns.items():
+            arrays[name][numbers[old]] = column[places[old]].reshape(-1, *arrays[name].shape[1:])
+        yield
+        for name, all_rows in arrays.items():
+            rows = all_rows[numbers].reshape(len(numbers), -1)
             if name not in self.columns:
-                shape = len(self.places), rows.shape[1]
-                self.columns[name] = np.zeros(shape, rows.dtype)
-            self.columns[name][places] = rows[numbers]
+                self.columns[name] = np.zeros((len(self.places), rows.shape[1]), rows.dtype)
+            self.columns[name][places] = rows
 
     def forget(self, kept: NDArray[np.bool_]) -> None:
         """Drop the other rows."""
@@ -117,8 +99,6 @@ class Carried:
     """Those that wait, `frame.NEEDED`."""
     owed: pa.Table = field(default_factory=_WAITING.empty_table)
     """Those that are decided, and whose network time is charged when their response has left."""
-    ranks: Codes | None = None
-    """The order of the candidates by their limits, as it was in the first part."""
     rows: defaultdict[str, Rows] = field(default_factory=lambda: defaultdict(Rows))
     """
     Of `buckets`, `pairs`, the `connections` that some candidate mutes, `sensors` by slot (`plan.ReplayPlan.slots`), and `brokers`.
@@ -128,45 +108,31 @@ class Carried:
 
     def saved(self) -> pa.Table:
         """All of it in a row of lists."""
-        lists: dict[str, Any] = {
-            "requests": self.requests.to_struct_array().combine_chunks(),
-            "owed": self.owed.to_struct_array().combine_chunks(),
-            "ranks": array([] if self.ranks is None else self.ranks),
-        }
+        tables = {"requests": self.requests, "owed": self.owed}
         for name, rows in self.rows.items():
-            for number, part in enumerate(zip(*rows.places, strict=True)):
-                lists[f"{name} key{number}"] = array(part)
-            if rows.places:
-                for of, column in rows.columns.items():
-                    lists[f"{name} {of}"] = array(column.ravel())
-        for name, each in lists.items():
-            ends: Any = [0, len(each)]
-            lists[name] = pa.LargeListArray.from_arrays(ends, each)
+            columns: dict[str, Any] = {
+                f"key{place}": array(part) for place, part in enumerate(zip(*rows.places, strict=True))
+            }
+            for of, column in rows.columns.items():
+                columns[of] = pa.FixedSizeListArray.from_arrays(array(column.ravel()), column.shape[1])
+            tables[name] = pa.table(columns)
+        lists: dict[str, Any] = {}
+        for name, table in tables.items():
+            ends: Any = [0, len(table)]
+            lists[name] = pa.LargeListArray.from_arrays(ends, table.to_struct_array().combine_chunks())
         return pa.table(lists)
 
     @classmethod
     def loaded(cls, saved: pa.Table) -> Carried:
         """What `saved` returned."""
-        lists: dict[str, Any] = {}
-        for name in saved.column_names:
-            lists[name] = saved[name][0].values
-        carried = cls(
-            requests=pa.Table.from_struct_array(lists.pop("requests")),
-            owed=pa.Table.from_struct_array(lists.pop("owed")),
-        )
-        ranks = np.array(lists.pop("ranks"), np.int32)
-        carried.ranks = ranks if len(ranks) else None
-        keys = defaultdict[str, list[Any]](list)
-        for title, values in lists.items():
-            name, _, of = title.rpartition(" ")
-            if of.startswith("key"):
-                keys[name].append(values.to_pylist())
-            else:
-                column = np.array(values).reshape(len(keys[name][0]), -1)
-                carried.rows[name].columns[of] = column
-        for name, parts in keys.items():
-            places = carried.rows[name].places
-            places |= {key: place for place, key in enumerate(zip(*parts, strict=True))}
+        tables = {name: pa.Table.from_struct_array(saved[name][0].values) for name in saved.column_names}
+        carried = cls(requests=tables.pop("requests"), owed=tables.pop("owed"))
+        for name, table in tables.items():
+            keys = [table[of].to_pylist() for of in table.column_names if of.startswith("key")]
+            rows = carried.rows[name] = Rows(zip(*keys, strict=True))
+            for of in table.column_names[len(keys) :]:
+                lists: Any = table[of].combine_chunks()
+                rows.columns[of] = np.array(lists.flatten()).reshape(-1, lists.type.list_size)
         return carried
 
     def until(self, brokers: Iterable[str]) -> Ints:
@@ -336,27 +302,22 @@ def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
     """What the mutation quotas decide, with the buckets that were carried."""
     numbers, buckets, spreads = new_state(plan)
-    keys = list(_bucket_keys(plan))
+    keys: list[_Key] = []
+    for candidate in range(len(plan.candidates)):
+        resolved = plan.resolution(candidate, MUTATION)
+        tags = np.unique(resolved.tags[resolved.tags >= 0]).tolist()
+        keys += [(candidate, *resolved.names[tag]) for tag in tags]
     if not keys:
         return decide(plan, (numbers, buckets, spreads))
-    held, every = carried.rows["buckets"], np.arange(len(keys))
+    held = carried.rows["buckets"]
     state = _by_row(len(keys), buckets, "tokens", "touched", "charged")
     state |= _by_row(len(keys), spreads, "windows", "currents")
-    held.fill(state, every, keys)
-    outcomes = decide(plan, (numbers, buckets, spreads))
-    held.hold(state, every, keys)
+    with held.over(state, np.arange(len(keys)), keys):
+        outcomes = decide(plan, (numbers, buckets, spreads))
     last = carried.rows["brokers"].columns["times"][:, 2].max()
     charged = held.columns["charged"].max(axis=1) >= last - 2 * IDLE_MS
     held.forget(charged | held.columns["windows"].any(axis=1))
     return outcomes
-
-
-def _bucket_keys(plan: ReplayPlan) -> Iterator[_Key]:
-    """The candidate and the tags of each bucket, in the order of `mutations.new_state`."""
-    for candidate in range(len(plan.candidates)):
-        resolved = plan.resolution(candidate, MUTATION)
-        for tag in np.unique(resolved.tags[resolved.tags >= 0]).tolist():
-            yield (candidate, *resolved.names[tag])
 
 
 def _by_row(count: int, state: NamedTuple, *names: str) -> dict[str, NDArray[Any]]:
@@ -365,113 +326,68 @@ def _by_row(count: int, state: NamedTuple, *names: str) -> dict[str, NDArray[Any
 
 
 def _measured(
-    carried: Carried,
-    plan: ReplayPlan,
-    whole: Frame,
-    due: NDArray[np.bool_],
-    leaving: NDArray[np.bool_],
+    carried: Carried, plan: ReplayPlan, whole: Frame, due: NDArray[np.bool_], leaving: NDArray[np.bool_]
 ) -> Measurements:
     """What the requests that are due measure, as in a whole open loop, with the windows that were carried; charged the network time of those that leave."""
-    requests, count = whole.requests, len(due)
-    kinds = np.where(due, requests.kinds, np.int8(NO_KIND))
-    percents = np.where(due, requests.percents, np.nan)
-    networks = np.where(leaving, whole.networks, 0.0)
-    requests = requests._replace(kinds=kinds, percents=percents)
-    charged = replace(whole, requests=requests, networks=networks)
-    rates = np.zeros((max(1, len(plan.slots)), count), np.float64)
-    spans = np.zeros((max(1, len(plan.slots)), count), np.int64)
+    kinds = np.where(due, whole.requests.kinds, np.int8(NO_KIND))
+    percents = np.where(due, whole.requests.percents, np.nan)
+    requests = whole.requests._replace(kinds=kinds, percents=percents)
+    charged = replace(whole, requests=requests, networks=np.where(leaving, whole.networks, 0.0))
     brokers: list[Any] = whole.brokers.to_pylist()
-    for (kind, number, (samples, window_ms)), slot in plan.slots.items():
-        sensors = sensors_of(plan, kind, number, slot)
-        limited = np.flatnonzero(sensors >= 0)
-        if not len(limited):
-            continue
-        # only those that occur, of the first pair of each
-        _, first, local = np.unique(sensors[limited], return_index=True, return_inverse=True)
-        sensors[limited] = local
-        pairs, resolved = limited[first], plan.resolved[number]
+
+    @contextmanager
+    def windows_of(
+        slot: int, resolved: ResolvedRules, pairs: Ints, samples: int, window_ms: int
+    ) -> Iterator[SensorWindows]:
         tags = resolved.tags[whole.pair_entities[pairs]].tolist()
         at = whole.pair_brokers[pairs].tolist()
         keys = [(*resolved.names[tag], brokers[place]) for tag, place in zip(tags, at, strict=True)]
-        held, every = carried.rows[f"sensors {slot}"], np.arange(len(keys))
-        windows = empty_windows(len(keys), samples)
-        state = _by_row(len(keys), windows, *SensorWindows._fields)
-        held.fill(state, every, keys)
-        rows, events = events_of(charged, sensors, kind)
-        measured = observe(events, len(keys), samples, window_ms, count, windows)
-        held.hold(state, every, keys)
-        idle_ms = carried.until(key[-1] for key in held.places)
-        idle_ms -= held.columns["lasts"].max(axis=1)
+        held, windows = carried.rows[f"sensors {slot}"], empty_windows(len(keys), samples)
+        with held.over(_by_row(len(keys), windows, *SensorWindows._fields), np.arange(len(keys)), keys):
+            yield windows
+        idle_ms = carried.until(key[-1] for key in held.places) - held.columns["lasts"].max(axis=1)
         held.forget(idle_ms <= max(IDLE_MS, (samples + 2) * window_ms))
-        checked = events.treatments != UNCHECKED
-        rates[slot][rows[checked]] = measured.rates[checked]
-        spans[slot][rows[checked]] = measured.spans[checked]
-    return Measurements(rates[:, due].ravel(), spans[:, due].ravel())
+
+    rates, spans = measured_by(plan, charged, windows_of)
+    return Measurements(rates.reshape(-1, len(due))[:, due].ravel(), spans.reshape(-1, len(due))[:, due].ravel())
 
 
 def _entered(
-    carried: Carried,
-    plan: ReplayPlan,
-    outcomes: MutationOutcomes,
-    measured: Measurements,
-    hashes: Ints,
+    carried: Carried, plan: ReplayPlan, outcomes: MutationOutcomes, measured: Measurements, hashes: Ints
 ) -> pa.Table:
     """The results of the requests, entered into a ledger that begins with the mutes and bursts that were carried."""
-    frame, ledger = plan.frame, new_ledger(plan.sizes())
-    limits = limits_of(plan, carried.ranks)
-    carried.ranks = limits.ranks
+    frame, ledger, limits = plan.frame, new_ledger(plan.sizes()), limits_of(plan)
     names, brokers = frame.entities.names(), frame.brokers.to_pylist()
-    present = np.unique(frame.requests.pairs)
     of_pairs: dict[int, _Key] = {}
-    for pair in present.tolist():
-        name = names[frame.pair_entities[pair]]
-        of_pairs[pair] = (*name, brokers[frame.pair_brokers[pair]])
-    keys = list(of_pairs.values())
+    for pair in np.unique(frame.requests.pairs).tolist():
+        of_pairs[pair] = (*names[frame.pair_entities[pair]], brokers[frame.pair_brokers[pair]])
+    connections, first = np.unique(frame.requests.connections, return_index=True)
+    found = zip(hashes[first].tolist(), frame.requests.pairs[first].tolist(), strict=True)
+    of_connections = [(each, *of_pairs[pair]) for each, pair in found]
+    held, muted = carried.rows["pairs"], carried.rows["connections"]
     pairs = _by_row(frame.pairs, ledger, "pairs", "bursts")
     cells = ledger.cells.reshape(frame.pairs, -1, FIELDS)
-    pairs["cells"] = cells[..., _OF_CELLS].reshape(frame.pairs, -1)
-    carried.rows["pairs"].fill(pairs, present, keys)
-    cells[..., _OF_CELLS] = pairs["cells"].reshape(*cells.shape[:2], len(_OF_CELLS))
-    connections, first = np.unique(frame.requests.connections, return_index=True)
-    hashes, at = hashes[first], frame.requests.pairs[first]
+    pairs["cells"] = cells[..., RESULT_FIELDS:]
     mutes = _by_row(frame.connections, ledger, "mute_ends", "mute_kinds", "latest", "muting")
-    muted = carried.rows["connections"]
-
-    def of_connections(chosen: NDArray[np.bool_]) -> tuple[Codes, list[_Key]]:
-        found = zip(hashes[chosen].tolist(), at[chosen].tolist(), strict=True)
-        return connections[chosen], [(each, *of_pairs[pair]) for each, pair in found]
-
-    known = np.isin(hashes, [key[0] for key in muted.places])
-    muted.fill(mutes, *of_connections(known))
-    enter(plan, limits, outcomes, measured, ledger)
-    until = carried.until(brokers)[frame.pair_brokers[at]]
-    muted.hold(mutes, *of_connections(ledger.latest[connections] > until))
+    present = np.array(list(of_pairs))
+    with held.over(pairs, present, of_pairs.values()), muted.over(mutes, connections, of_connections):
+        # What a part left of a mute beyond an entity's activity counts once that goes on.
+        cells[..., MUTED_MS] = np.maximum(0, cells[..., MUTE_END] - pairs["pairs"][:, [ACTIVE_END]])
+        pairs["pairs"][:, ACTIVE_MS] = 0
+        enter(plan, limits, outcomes, measured, ledger)
     until = carried.until(key[-1] for key in muted.places)
-    muted.forget(muted.columns["latest"].max(axis=1, initial=0) > until)
-    results = _closed(plan, ledger, limits.ranks)
-    pairs["cells"] = cells[..., _OF_CELLS].reshape(frame.pairs, -1)
-    carried.rows["pairs"].hold(pairs, present, keys)
+    muted.forget(muted.columns["latest"].max(axis=1) > until)
     _forget_resting(carried)
-    return results
-
-
-def _closed(plan: ReplayPlan, ledger: ReplayLedger, ranks: Codes) -> pa.Table:
-    """The results; in the ledger stays what the next part needs: of mutes beyond an entity's activity how long, since they count once it goes on."""
-    closed = ledger._replace(cells=ledger.cells.copy(), bursts=ledger.bursts * 0)
-    results = results_of(plan, booked_of(closed, plan.sizes(), ranks), of_active=True)
-    cells = ledger.cells.reshape(-1, FIELDS)
-    shut = closed.cells.reshape(-1, FIELDS)
-    cells[:, MUTED_MS] = cells[:, MUTE_END] - shut[:, MUTE_END]
-    ledger.pairs.reshape(-1, PAIR_FIELDS)[:, ACTIVE_MS] = 0
-    return results
+    ledger.bursts[:] = 0  # those that are open are not over
+    return results_of(plan, booked_of(ledger, plan.sizes(), limits.ranks), of_active=True)
 
 
 def _forget_resting(carried: Carried) -> None:
     """Drop entities that came to rest."""
-    pairs = carried.rows["pairs"]
-    columns, count = pairs.columns, len(pairs.places)
-    beyond = columns["cells"].reshape(count, -1, len(_OF_CELLS))[..., 0]
-    clear = ~columns["bursts"].any(axis=1) & ~beyond.any(axis=1)
-    rest_ms = carried.until(key[-1] for key in pairs.places)
-    rest_ms -= columns["pairs"][:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
-    pairs.forget(rest_ms <= np.where(clear, IDLE_MS, _UNCLEAR_MS))
+    held = carried.rows["pairs"]
+    pairs, bursts, cells = (held.columns[name] for name in ("pairs", "bursts", "cells"))
+    beyond = cells[:, MUTE_END - RESULT_FIELDS :: FIELDS - RESULT_FIELDS] > pairs[:, [ACTIVE_END]]
+    clear = ~bursts.any(axis=1) & ~beyond.any(axis=1)
+    rest_ms = carried.until(key[-1] for key in held.places)
+    rest_ms -= pairs[:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
+    held.forget(rest_ms <= np.where(clear, IDLE_MS, _UNCLEAR_MS))

@@ -5,7 +5,9 @@ Rates are measured once for all candidates that share sensors (`rate.observe`); 
 what a bucket holds depends on the limit.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -41,10 +43,8 @@ from .ledger import (
     trial_of,
 )
 from .mutations import MutationOutcomes, decide, new_state
-from .plan import MEASURED, ReplayPlan
-from .rate import CHECKED, UNCHECKED, WITHHELD, Events, Measurements, low_bits, observe, rate_throttle
-
-_UNLIMITED = 2.0**63
+from .plan import MEASURED, ReplayPlan, ResolvedRules
+from .rate import CHECKED, UNCHECKED, WITHHELD, Events, Measurements, SensorWindows, low_bits, observe, rate_throttle
 
 
 class CandidateLimits(NamedTuple):
@@ -222,12 +222,9 @@ def enter(
     run(fold, loop, work=plan.steps)
 
 
-def limits_of(plan: ReplayPlan, ranks: Codes | None = None) -> CandidateLimits:
-    """The limits of the candidates, by these ranks, else by the mean of their logarithms: that puts a grid in its order, and any order does."""
-    if ranks is None:
-        logarithms = np.log(np.minimum(plan.limits, _UNLIMITED))
-        means = logarithms.reshape(len(plan.limits), -1).mean(axis=1)
-        ranks = np.argsort(means, kind="stable").astype(np.int32)
+def limits_of(plan: ReplayPlan) -> CandidateLimits:
+    """The limits of the candidates."""
+    ranks = plan.rules.ranks
     used = np.zeros((KINDS, len(ranks)), np.int32)
     for rank, candidate in enumerate(ranks.tolist()):
         for kind in MEASURED:
@@ -245,31 +242,43 @@ def limits_of(plan: ReplayPlan, ranks: Codes | None = None) -> CandidateLimits:
     )
 
 
-def measured_by(plan: ReplayPlan) -> Measurements:
-    """What each request measures, in one table of all requests for each slot."""
-    frame = plan.frame
+WindowsOf: TypeAlias = Callable[[int, ResolvedRules, Ints, int, int], AbstractContextManager[SensorWindows | None]]
+"""Lends windows to the sensors of a slot: given by the rules, a pair of each sensor, and the number and length in ms of the windows."""
+
+
+def measured_by(
+    plan: ReplayPlan,
+    frame: Frame | None = None,
+    windows_of: WindowsOf = lambda *_: nullcontext(),
+) -> Measurements:
+    """What each request measures, in one table of all requests for each slot; of another frame if given, and with windows that are not new."""
+    frame = frame or plan.frame
     count, slots = len(frame.requests.times), max(1, len(plan.slots))
     rates = np.zeros((slots, count), np.float64)
     spans = np.zeros((slots, count), np.int64)
-    for (kind, number, windows), slot in plan.slots.items():
-        sensors = sensors_of(plan, kind, number, slot)
-        if (sensors < 0).all():
+    for (kind, number, shape), slot in plan.slots.items():
+        sensors, pairs = _sensors_of(plan, kind, number, slot)
+        if not len(pairs):
             continue
         rows, events = events_of(frame, sensors, kind)
-        measured = observe(events, frame.pairs, *windows)
+        with windows_of(slot, plan.resolved[number], pairs, *shape) as windows:
+            measured = observe(events, len(pairs), *shape, count, windows)
         checked = events.treatments != UNCHECKED
         rates[slot][rows[checked]] = measured.rates[checked]
         spans[slot][rows[checked]] = measured.spans[checked]
     return Measurements(rates.ravel(), spans.ravel())
 
 
-def sensors_of(plan: ReplayPlan, kind: int, number: int, slot: int) -> Codes:
-    """By pair: the sensor that a table of measurements takes, negative where no candidate that compares with it has a limit."""
+def _sensors_of(plan: ReplayPlan, kind: int, number: int, slot: int) -> tuple[Codes, Ints]:
+    """By pair the sensor that a table of measurements takes, negative where no candidate that compares with it has a limit; and a pair of each."""
     limited = np.zeros(plan.frame.pairs, np.bool_)
     for candidate in range(len(plan.candidates)):
         if plan.slot(candidate, kind) == slot:
             limited |= np.isfinite(plan.limits[candidate, kind])
-    return plan.sensors(plan.resolved[number], limited)
+    sensors = plan.sensors(plan.resolved[number], limited)
+    taken = np.flatnonzero(sensors >= 0)
+    _, first, sensors[taken] = np.unique(sensors[taken], return_index=True, return_inverse=True)
+    return sensors, taken[first]
 
 
 def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:

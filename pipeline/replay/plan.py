@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ TYPES = {
 """The quota types by the numbers of the kernels."""
 MEASURED = (PRODUCE, FETCH, REQUEST)
 """The quota types with a windowed rate."""
+_UNLIMITED = 2.0**63
 LEVELS = tuple(Level)
 """The levels of rules, by the numbers of `ResolvedRules.levels`."""
 
@@ -144,6 +146,13 @@ class CandidateRules:
     def across_users(self) -> bool:
         """Whether a rule for client ids alone lets users share a limit."""
         return any(rule.user is None for entities in self._ruled for rule in entities)
+
+    @cached_property
+    def ranks(self) -> Codes:
+        """The candidates by the mean of their limits' logarithms: that puts a grid in its order, the strictest first, and any order does."""
+        limits = [[bound for table in tables.values() for bound in table.values()] for tables in self.tables]
+        means = [np.log1p(np.minimum(each or [np.inf], _UNLIMITED)).mean() for each in limits]
+        return np.argsort(means, kind="stable").astype(np.int32)
 
     def resolve(self, entities: Entities) -> list[ResolvedRules]:
         """Which of the rules limit these entities, for each set of entities that has rules."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
-from urllib.parse import SplitResult, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 import pyarrow as pa
@@ -39,20 +39,14 @@ class NotVerified(PipelineError):
 class Figures:
     """Throttles of an entity in some time."""
 
-    throttled: int
+    throttled: int = 0
     """Requests, or of Prometheus samples."""
-    seconds: float
+    seconds: float = 0.0
     """Throttle time, or of Prometheus its sum over samples."""
-    refused: int
+    refused: int = 0
     """Requests."""
 
-    @property
-    def hit(self) -> bool:
-        """Whether it was throttled or refused."""
-        return self.throttled > 0 or self.refused > 0
 
-
-_NOTHING: Final = Figures(throttled=0, seconds=0.0, refused=0)
 _ByEntity = Mapping[_Key, Figures]
 
 
@@ -70,7 +64,8 @@ class Verified:
     @property
     def agrees(self) -> bool:
         """Whether it was throttled or refused as predicted, or was not."""
-        return self.predicted.hit == self.happened.hit
+        predicted, happened = (each.throttled > 0 or each.refused > 0 for each in (self.predicted, self.happened))
+        return predicted == happened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,32 +119,24 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         PipelineError: a table cannot be read.
 
     """
-    history = History.open(folder).detail
+    history, at = History.open(folder).detail, pc.field("timestamp")
     files = [each for each in history.files() if each.last is None or each.last >= since_ms]
-    requests: Any = history.read(_NEEDED, files=files)
-    newest = pc.max(requests["timestamp"]).as_py()
-    if newest is None or newest <= since_ms:
+    requests = history.read(_NEEDED, files=files).filter(at > since_ms)
+    if not len(requests):
         raise NotVerified(f"{folder}: no request was read since the limits were set")
-    times = times_of(since_ms, until_ms or newest, begin_ms)
-    rows: Any = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
-    rows = rows.filter(pc.equal(rows["candidate"], pa.scalar(shadow)))
-    rows = rows.filter(pc.less_equal(rows["timestamp"], pa.scalar(times.since)))
-    if len(rows):  # those of the last rules only
-        last = rows.sort_by([("timestamp", "descending")])["rules"][0]
-        rows = rows.filter(pc.equal(rows["rules"], last))
-    predicted = results_since(rows, times.begin)
+    times = times_of(since_ms, until_ms or pc.max(requests["timestamp"]).as_py(), begin_ms)
+    rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+    rows = rows.filter((pc.field("candidate") == shadow) & (at <= times.since)).sort_by("timestamp")
+    # those of the last rules only
+    predicted = results_since(rows.filter(pc.field("rules") == rows["rules"][-1]) if len(rows) else rows, times.begin)
     if not len(predicted):
-        about = f"shadow {shadow[:60]!r} decided no request in that time"
-        raise NotVerified(f"{folder}: {about}")
+        raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")
     figures = "throttled_requests", "throttled_ms", "rejected_requests"
     before = _summed(predicted, [predicted[name] for name in figures], times.scale)
-    requests = requests.filter(pc.greater(requests["timestamp"], pa.scalar(since_ms)))
-    in_time = pc.less_equal(requests["timestamp"], pa.scalar(times.until))
-    requests = requests.filter(in_time)
+    requests = requests.filter(at <= times.until)
     throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
     hit = pc.greater(throttles, pa.scalar(0))
-    after = _summed(requests, [hit, throttles, requests["refused"]], 1.0)
-    return _compared(shadow, times, before, after)
+    return _compared(shadow, times, before, _summed(requests, [hit, throttles, requests["refused"]], 1.0))
 
 
 def _summed(rows: pa.Table, figures: Iterable[Any], scale: float) -> _ByEntity:
@@ -182,10 +169,8 @@ def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None
     wanted = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
     before = _sampled(url, wanted, times.begin, times.since, times.scale)
     if not before:
-        about = f"it has no prediction of shadow {shadow[:60]!r} in that time"
-        raise NotVerified(f"{url}: {about}")
-    after = _sampled(url, _ACTED, times.since, times.until, 1.0)
-    return _compared(shadow, times, before, after)
+        raise NotVerified(f"{url}: it has no prediction of shadow {shadow[:60]!r} in that time")
+    return _compared(shadow, times, before, _sampled(url, _ACTED, times.since, times.until, 1.0))
 
 
 def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int, scale: float) -> _ByEntity:
@@ -195,47 +180,39 @@ def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int, scale: float) ->
     sums = _query(url, f"{by} (sum_over_time({wanted}[{span}]))", end_ms)
     above = _query(url, f"{by} (count_over_time(({wanted} > 0)[{span}:]))", end_ms)
     return {
-        key: Figures(
-            throttled=round(int(above.get(key, 0)) * scale),
-            seconds=value * scale,
-            refused=0,
-        )
+        key: Figures(throttled=round(int(above.get(key, 0)) * scale), seconds=value * scale)
         for key, value in sums.items()
     }
 
 
 def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
-    asked = urlencode({"query": expression, "time": time_ms / 1_000})
+    """By entity of a cluster what a Prometheus answers. Raises `NotVerified`."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        parts = SplitResult("", "", "", "", "")
+        parts = urlsplit("")
     if parts.username is not None:  # before any message has the address
         raise NotVerified("the URL of a Prometheus must not hold a user or password")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise NotVerified(f"{url[:60]!r} is no URL of a Prometheus")
-    wanted = f"{url.rstrip('/')}/api/v1/query?{asked}"
+    query = urlencode({"query": expression, "time": time_ms / 1_000})
     try:
-        with urlopen(wanted, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above
+        with urlopen(f"{url.rstrip('/')}/api/v1/query?{query}", timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above
             content = answer.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            about = f"the answer has more than {_MOST_BYTES >> 20} MiB"
-            raise NotVerified(f"{url}: {about}: compare by --folder")
-        found: dict[_Key, float] = {}
-        for each in json.loads(content)["data"]["result"]:
-            labels = each["metric"]
-            key = (labels.get(name, "") for name in ("user", "client_id", "cluster"))
-            found[tuple(key)] = float(each["value"][1])
+            raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare by --folder")
+        return {
+            tuple(each["metric"].get(name, "") for name in ("user", "client_id", "cluster")): float(each["value"][1])
+            for each in json.loads(content)["data"]["result"]
+        }
     except HTTPError as error:
-        about = f"HTTP {error.code}: is this a Prometheus, and open to you?"
-        raise NotVerified(f"{url}: {about}") from error
+        raise NotVerified(f"{url}: HTTP {error.code}: is this a Prometheus, and open to you?") from error
     except OSError as error:
         reason = error.reason if isinstance(error, URLError) else error
         text = getattr(reason, "strerror", None) or str(reason)
         raise NotVerified(f"{url}: Prometheus does not answer: {text}") from error
-    except (HTTPException, ValueError, KeyError, TypeError) as error:
+    except (HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotVerified(f"{url[:200]!r}: this is no answer of Prometheus") from error
-    return found
 
 
 def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) -> Verification:
@@ -246,7 +223,7 @@ def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) ->
             client_id=client_id,
             cluster="".join(cluster),
             predicted=predicted,
-            happened=after.get((user, client_id, *cluster), _NOTHING),
+            happened=after.get((user, client_id, *cluster), Figures()),
         )
         for (user, client_id, *cluster), predicted in before.items()
         if user != OVERFLOW
@@ -256,5 +233,4 @@ def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) ->
         off = abs(each.predicted.seconds - each.happened.seconds)
         return each.agrees, -off, each.cluster, each.user, each.client_id
 
-    entities = tuple(sorted(found, key=order))
-    return Verification(shadow=shadow, times=times, entities=entities)
+    return Verification(shadow=shadow, times=times, entities=tuple(sorted(found, key=order)))
