@@ -2,12 +2,15 @@
 What a simulated queue predicts, and what is measured: `python -m benchmarks.benefit --threads 1 --aggressor large_produces`.
 
 On a real broker a victim sends 50 requests a second and a steady client has requests of a few milliseconds, on the same schedule in each phase:
-alone, with an aggressor, without it, and with it under a `request_percentage`. From the log of the first two phases, the victim's queue times in
-the other two are predicted.
+alone, with an aggressor, without it, and with it under a `request_percentage` of half of what it used. From the log of the first two phases, the
+victim's queue times in the other two are predicted.
 """
 
 import argparse
+import json
+import os
 import random
+import shutil
 import socket
 import struct
 import sys
@@ -21,12 +24,14 @@ from multiprocessing.synchronize import Event as Stop
 from pathlib import Path
 from typing import Any
 
+import kafka as kafka_python
 import numpy as np
 import pyarrow as pa
 from benchmarks.blame import broker
 from kafka.record import MemoryRecordsBuilder
+from numpy.typing import NDArray
 from rich.console import Console
-from tests.cluster.flood import KINDS, LOAD
+from tests.cluster.flood import metadata, small_fetches
 from tests.cluster.quotas import Quotas
 
 from quotascope.cli.main import app
@@ -43,44 +48,57 @@ from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
 _SAY = Console(highlight=False, soft_wrap=True).print
-SECONDS = {"warm": 5.0, "quiet": 7.0, "with": 28.0, "without": 18.0, "throttled": 32.0}
-"""Of each phase, after 2 s for the clients to begin."""
+SECONDS = {"quiet": 6.0, "with": 24.0, "without": 14.0, "throttled": 24.0}
+"""Of each phase of a round, after 2 s for the clients to begin."""
+WARM_S = 10.0
+TOPICS, PARTITIONS = 60, 16
+"""Topics beside it, which make Metadata long; its partitions."""
 LATER_S = 8.0
 """After so long under a quota its first burst is over, which begins with empty windows."""
 _VICTIM, _STEADY, _AGGRESSOR = "victim", "steady", "aggressor"
-CONNECTIONS = {"large_produces": (3, 0.01), "small_fetches": (4, 0.002), "metadata": (4, 0.004)}
+CONNECTIONS = {"large_produces": (3, 0.01), "small_fetches": (4, 0.002), "metadata": (5, 0.003)}
 """Of each aggressor, and its mean pause between requests, s."""
+_OWN = "own"
+"""A topic with a partition for each connection: a second Produce to a partition waits for its lock, in a handler thread."""
 
 
-def steady(records: int = 14_000) -> bytes:
-    """Produce, version 3, of so many compressed records: 2 ms of a handler thread."""
-    builder = MemoryRecordsBuilder(magic=2, compression_type=1, batch_size=1 << 22)
+def produce(partition: int, records: int, size: int, codec: int) -> bytes:
+    """Produce, version 3, of so many records of so many bytes."""
+    builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=1 << 23)
     for _ in range(records):
-        builder.append(timestamp=None, key=None, value=bytes(30))
+        builder.append(timestamp=None, key=None, value=bytes(size))
     builder.close()
     batch = bytes(builder.buffer())
-    return (
-        struct.pack(">hhiih", -1, 1, 5_000, 1, len(LOAD))
-        + LOAD.encode()
-        + struct.pack(">iii", 1, 0, len(batch))
-        + batch
-    )
+    place = struct.pack(">iii", 1, partition, len(batch))
+    return struct.pack(">hhiih", -1, 1, 5_000, 1, len(_OWN)) + _OWN.encode() + place + batch
 
 
-BODIES: dict[str, tuple[int, int, Callable[[], bytes]]] = {**KINDS, "steady": (0, 3, steady)}
+BODIES: dict[str, tuple[int, int, Callable[[int], bytes]]] = {
+    "victim": (0, 3, lambda partition: produce(partition, 1, 200, 0)),
+    "steady": (0, 3, lambda partition: produce(partition, 14_000, 30, 1)),
+    "large_produces": (0, 3, lambda partition: produce(partition, 20, 300_000, 1)),
+    "small_fetches": (1, 4, lambda _: small_fetches()),
+    "metadata": (3, 4, lambda _: metadata()),
+}
+"""API key, version, and body; `steady` takes 2 ms of a handler thread."""
 
 
-def send(address: str, name: str, kind: str, pauses: Sequence[float], *, on_time: bool, stop: Stop) -> None:
-    """Send on one connection until stopped: on time, whatever the answers take, or with a pause after each answer."""
+def request(name: str, kind: str, partition: int) -> bytes:
+    """A request of a client id, as it is sent."""
     key, version, body = BODIES[kind]
-    text = struct.pack(">hhih", key, version, 1, len(name)) + name.encode() + body()
+    text = struct.pack(">hhih", key, version, 1, len(name)) + name.encode() + body(partition)
+    return struct.pack(">i", len(text)) + text
+
+
+def send(address: str, message: bytes, pauses: Sequence[float], *, on_time: bool, stop: Stop) -> None:
+    """Send on one connection until stopped: on time, whatever the answers take, or with a pause after each answer."""
     host, _, port = address.rpartition(":")
     at, number = time.monotonic(), 0
     with socket.create_connection((host, int(port)), 30) as connection, connection.makefile("rb") as answers:
         while not stop.is_set():
             at = (at if on_time else time.monotonic()) + pauses[number % len(pauses)]
             time.sleep(max(0.0, at - time.monotonic()))
-            connection.sendall(struct.pack(">i", len(text)) + text)
+            connection.sendall(message)
             answers.read(*struct.unpack(">i", answers.read(4)))
             number += 1
 
@@ -92,7 +110,8 @@ def drawn(mean_s: float, seed: int) -> list[float]:
 
 
 def client(calls: Sequence[tuple[Any, ...]], on_time: bool, stop: Stop) -> None:  # noqa: FBT001 - of a process
-    """All connections of a client, as a process."""
+    """All connections of a client, as a process that yields to the broker: clients have machines of their own."""
+    os.nice(10)
     threads = [threading.Thread(target=send, args=call, kwargs={"on_time": on_time, "stop": stop}) for call in calls]
     for thread in threads:
         thread.start()
@@ -104,12 +123,15 @@ def phase(address: str, aggressor: str | None, threads: int, seconds: float) -> 
     """Let the clients send, and return from when to when, epoch ms."""
     stop = Event()
     clients: list[tuple[list[tuple[Any, ...]], bool]] = [
-        ([(address, _VICTIM, "small_produces", [0.02])], True),
-        ([(address, _STEADY, "steady", drawn(0.025, seed)) for seed in range(4 * threads - 1)], True),
-    ]  # fmt: skip
+        ([(address, request(_VICTIM, "victim", 0), [0.02])], True),
+        ([(address, request(_STEADY, "steady", seed), drawn(0.025, seed)) for seed in range(1, 4 * threads)], True),
+    ]
     if aggressor is not None:
         connections, pause_s = CONNECTIONS[aggressor]
-        clients.append(([(address, _AGGRESSOR, aggressor, drawn(pause_s, seed)) for seed in range(connections)], False))
+        places = range(PARTITIONS - connections, PARTITIONS)
+        clients.append(
+            ([(address, request(_AGGRESSOR, aggressor, each), drawn(pause_s, each)) for each in places], False)
+        )
     processes = [Process(target=client, args=(*each, stop)) for each in clients]
     for process in processes:
         process.start()
@@ -123,69 +145,102 @@ def phase(address: str, aggressor: str | None, threads: int, seconds: float) -> 
     return begin_ms, end_ms
 
 
-def measured(folder: Path, threads: int, aggressor: str, percent: float) -> tuple[Path, dict[str, tuple[int, int]]]:
-    """The request log of all phases, and when they were."""
-    spans = {}
-    with broker(threads, folder) as cluster, closing(Quotas(cluster.connection())) as quotas:
-        for name, seconds in SECONDS.items():
-            if name == "throttled":
-                quotas.set(({"user": "ANONYMOUS", "client-id": _AGGRESSOR}, {"request_percentage": percent}))
-            alone = name in {"quiet", "without"}
-            spans[name] = phase(cluster.admin, None if alone else aggressor, threads, seconds)
-            time.sleep(1)
-        return cluster.brokers[0].request_log, spans
+def measured(folder: Path, threads: int, aggressor: str, rounds: int) -> None:
+    """Write all requests to `usage`, and by round when its phases were, with the quota of the last one, to `rounds.json`."""
+    found, usage = [], folder / "usage"
+    with broker(threads, folder / "kafka") as cluster, closing(Quotas(cluster.connection())) as quotas:
+        with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
+            more = {f"more-{number}": 1 for number in range(TOPICS)}
+            made = {
+                name: {"num_partitions": count, "replication_factor": 1}
+                for name, count in {_OWN: PARTITIONS, **more}.items()
+            }
+            admin.create_topics(made, wait_for_metadata=True)
+        log = str(cluster.brokers[0].request_log)
+        phase(cluster.admin, aggressor, threads, WARM_S)
+        for _ in range(rounds):
+            spans: dict[str, tuple[int, int]] = {}
+            percent = 0.0
+            quotas.clear()
+            for name, seconds in SECONDS.items():
+                if name == "throttled":
+                    app(["ingest", log, "--broker", "1", "--into", str(usage)], standalone_mode=False)
+                    percent = used(usage, *spans["with"]) / 2
+                    quotas.set(({"user": "ANONYMOUS", "client-id": _AGGRESSOR}, {"request_percentage": percent}))
+                alone = name in {"quiet", "without"}
+                spans[name] = phase(cluster.admin, None if alone else aggressor, threads, seconds)
+                time.sleep(1)
+            found.append({"percent": percent, "spans": spans})
+        app(["ingest", log, "--broker", "1", "--into", str(usage)], standalone_mode=False)
+    shutil.rmtree(folder / "kafka")
+    (folder / "rounds.json").write_text(json.dumps({"threads": threads, "aggressor": aggressor, "rounds": found}))
 
 
-def report(usage: Path, spans: dict[str, tuple[int, int]], threads: int, percent: float) -> None:
-    """Print mean and p95 of the victim's queue times, predicted and measured."""
+def between(usage: Path, begin_ms: float, end_ms: float) -> tuple[pa.Table, intervals.Intervals, NDArray[np.str_]]:
+    """Requests that were completed then: their rows, those of the broker's handler threads, and the client of each of these."""
     table = Table.open(f"{usage}/requests", None, REQUESTS).read().sort_by("position")
+    times = table["completed"].to_numpy()
+    rows = table.filter(pa.array((times >= begin_ms) & (times < end_ms)))
+    rows = rows.set_column(rows.column_names.index("position"), "position", pa.array(np.arange(len(rows))))
+    pool = intervals.intervals(rows).of_pool("1")
+    return rows, pool, np.array([each.client_id for each in pool.names])[pool.groups]
 
-    def between(begin_ms: float, end_ms: float) -> tuple[pa.Table, intervals.Intervals, np.ndarray[Any, Any]]:
-        times = table["completed"].to_numpy()
-        rows = table.filter(pa.array((times >= begin_ms) & (times < end_ms)))
-        rows = rows.set_column(rows.column_names.index("position"), "position", pa.array(np.arange(len(rows))))
-        pool = intervals.intervals(rows).of_pool("1")
-        return rows, pool, np.array([each.client_id for each in pool.names])[pool.groups]
+
+def used(usage: Path, begin_ms: int, end_ms: int) -> float:
+    """What the aggressor used of a handler thread, percent."""
+    _, pool, clients = between(usage, begin_ms, end_ms)
+    held = (pool.released - pool.dequeued)[clients == _AGGRESSOR].sum()
+    return round(float(held) / (end_ms - begin_ms) / 10, 1)
+
+
+def report(usage: Path, threads: int, percent: float, spans: dict[str, tuple[int, int]]) -> None:
+    """Print mean and p95 of the victim's queue times in a round, predicted and measured."""
 
     def say(name: str, waits_us: Any, begin_ms: float, end_ms: float) -> None:  # noqa: ANN401 - an array
-        _, pool, clients = between(begin_ms, end_ms)
+        _, pool, clients = between(usage, begin_ms, end_ms)
         real = (pool.dequeued - pool.enqueued)[clients == _VICTIM]
         for figure, found in (("mean", np.mean), ("p95", lambda each: np.percentile(each, 95))):
             one, other = found(waits_us) / 1e3, found(real) / 1e3
             _SAY(f"  {name} {figure}: predicted {one:.3f} ms, measured {other:.3f} ms, {one / other - 1:+.0%}")
 
-    first, last = spans["quiet"][0], spans["with"][1]
-    rows, pool, clients = between(first, last)
+    rows, pool, clients = between(usage, spans["quiet"][0], spans["with"][1])
     queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
     begin_us = spans["with"][0] * 1_000
     victim = (clients == _VICTIM) & (pool.dequeued >= begin_us)
-    say("as logged", queue.simulated[victim], *spans["with"])
-    gone = queue.predicted(np.zeros(len(pool), np.int64), clients != _AGGRESSOR)
+    say("as logged", queue.waits()[victim], *spans["with"])
+    gone = queue.waits(np.zeros(len(pool), np.int64), clients != _AGGRESSOR)
     say("removed", gone[victim], *spans["without"])
     tried = Candidate(
         name="tried", quotas=QuotaSet({QuotaEntity("ANONYMOUS", _AGGRESSOR): {"request_percentage": percent}})
     )
+    connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
     later = victim & (pool.dequeued >= begin_us + LATER_S * 1e6)
     begin_ms = spans["throttled"][0] + 1e3 * LATER_S
     for mode in Mode:
         late = lateness(history_of(rows), [tried], mode, len(rows))[0][pool.rows]
-        waits = queue.predicted(np.where(late == NEVER, 0, late * 1_000), late != NEVER)
-        say(f"throttled, {mode.value}", waits[later], begin_ms, begin_ms + 1e3 * (SECONDS["with"] - LATER_S))
+        reacting = np.where(clients == _AGGRESSOR, connections, -1) if mode is Mode.CLOSED_LOOP else None
+        waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, reacting)
+        say(f"throttled, {mode.value}", waits[later], begin_ms, spans["throttled"][1])
 
 
 def main() -> int:
-    """Run the phases once, and report."""
+    """Run the phases, unless the folder has them, and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--aggressor", choices=CONNECTIONS, default="large_produces")
-    parser.add_argument("--percent", type=float, default=25)
+    parser.add_argument("--folder", type=Path, help="keep the requests of the run here, or report on a run kept here")
+    parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        log, spans = measured(Path(folder) / "kafka", given.threads, given.aggressor, given.percent)
-        usage = Path(folder) / "usage"
-        app(["ingest", str(log), "--broker", "1", "--into", str(usage)], standalone_mode=False)
-        _SAY(f"{given.aggressor}, {given.threads} handler threads, {given.percent:g} %")
-        report(usage, spans, given.threads, given.percent)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        if not (folder / "rounds.json").exists():
+            measured(folder, given.threads, given.aggressor, given.rounds)
+        made = json.loads((folder / "rounds.json").read_text())
+        for each in made["rounds"]:
+            _SAY(
+                f"{made['aggressor']}, {made['threads']} handler threads, {each['percent']:g} % is half of what it used"
+            )
+            report(folder / "usage", made["threads"], each["percent"], each["spans"])
     return 0
 
 

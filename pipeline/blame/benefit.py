@@ -220,9 +220,9 @@ def _day(
             late_ms = late[n][pool.rows]
             others = ~throttled[n][clients[pool.groups]]
             reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None
-            waits = queue.predicted(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]
+            waits = queue.waits(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]
             # What following a connection alone does to the queue is no saving.
-            as_logged = queue.predicted(0 * late_ms, np.ones(len(pool), np.bool_), reacting)
+            as_logged = queue.waits(0 * late_ms, np.ones(len(pool), np.bool_), reacting)
             sums[:, n] = as_logged[others].sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(
@@ -232,7 +232,7 @@ def _day(
                 requests=len(pool),
                 unknown=int(pool.unknown.sum()),
                 logged_us=float(queue.logged.sum()),
-                simulated_us=float(queue.simulated.sum()),
+                simulated_us=float(queue.waits().sum()),
                 others_us=sums[0],
                 predicted_us=sums[1],
                 logged_waits=before,

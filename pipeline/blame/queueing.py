@@ -4,6 +4,10 @@ A broker's handler threads as servers of one queue, first in, first out: how lon
 Kafka has one queue for all listeners of a broker (`RequestChannel.requestQueue`) and `num.io.threads` handlers that take from it
 (`KafkaRequestHandlerPool`). The k-th request in order of arrival is taken by the thread that is free first, so the waits follow from arrivals
 and holding times alone (Kiefer and Wolfowitz, 1955). An instant at which all threads are free starts the queue from scratch.
+
+Two times are in no line of the log, and measured from all lines: the *dispatch*, from reading a request to an idle thread that takes it
+(`SocketServer.Processor` parses it, puts it into the queue, and a thread wakes), and the *handover*, for which a thread is still busy after
+its request's local time has ended (`RequestChannel.sendResponse` wakes the network thread, delayed operations are completed, buffers freed).
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..replay.closed_loop import Heap, new_heap, pop, push
 from ..replay.compiled import Flags, Floats, Ints, kernel, run
+from .intervals import RESOLUTION_US
 
 MOST_THREADS: Final = 128
 """Handler threads that are looked for where their number is not given."""
@@ -25,6 +30,8 @@ CLOCK_US: Final = 100.0
 """A difference of mean waits below this is no error: logged times are a millisecond apart, and waking a thread takes about as long."""
 QUIET_US: Final = 1_500
 MOST_DISPATCH: Final = 10
+_SURELY_US: Final = 2 * RESOLUTION_US
+"""What waited for longer found no idle thread; two instants of the log that are the same are nearer to each other."""
 _STRIDE: Final = 7_919
 """A prime: neighbors draw from different places."""
 _MOST_REQUESTS: Final = 200_000
@@ -37,6 +44,8 @@ class Queue(NamedTuple):
     arrivals: Ints
     holds: Ints
     """How long each holds a handler thread."""
+    handover: int
+    """How long the thread is busy after that, while the client has its answer."""
     present: Flags
     """0 for one that never comes, or comes as the follower of another one."""
     followers: Ints
@@ -79,7 +88,7 @@ def serve(queue: Queue, made: Waits) -> None:
         begin = max(now, made.free[first])
         made.waits[number] = begin - now
         end = begin + queue.holds[number]
-        made.free[first] = end
+        made.free[first] = end + queue.handover
         following = queue.followers[number]
         if following >= 0:
             push(queue.heap, end + queue.pauses[following], following)
@@ -91,6 +100,7 @@ def waits_of(
     threads: int,
     present: NDArray[np.bool_] | None = None,
     chains: tuple[Ints, Ints] | None = None,
+    handover: int = 0,
 ) -> Ints:
     """
     How long each request waits for a handler thread, us; 0 for one that never comes.
@@ -102,6 +112,7 @@ def waits_of(
         present: those that come; all unless given.
         chains: by request its connection, negative for one that comes at its time whatever the queue; and how long after the previous one of
             its connection has left it comes, us. None where all come at their time.
+        handover: for how long a thread is still busy after each, us.
 
     """
     order = np.argsort(arrivals, kind="stable")
@@ -115,7 +126,7 @@ def waits_of(
         followers[chained[:-1][same]] = chained[1:][same]
         coming[chained[1:][same]] = False
     heap = new_heap(int((followers >= 0).sum()) + 1)
-    queue = Queue(arrivals[order], holds[order], coming.astype(np.int8), followers, pauses, heap)
+    queue = Queue(arrivals[order], holds[order], handover, coming.astype(np.int8), followers, pauses, heap)
     earliest = int(arrivals.min(initial=0))
     made = Waits(np.zeros(len(order), np.int64), np.full(threads, earliest, np.int64))
     run(serve, queue, made, work=len(order))
@@ -135,40 +146,45 @@ class LoggedQueue:
     threads: int
     dispatch: Ints
     """
-    Queue times of requests that found the pool idle, us: what waking a thread takes; 0 alone where the log has none.
+    By request, drawn from the queue times of requests that found the pool idle, us: it waits for at least as long; 0 where the log has none.
 
     A request is among them if no other was there since `QUIET_US` before it, as times of the log may be a millisecond out of place. Those
-    that waited `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as garbage collection.
+    that waited `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as garbage collection. Requests
+    keep theirs under all candidates.
     """
-    simulated: Ints
-    """Waits with all requests as logged, us; dispatch included."""
+    handover: int
+    """
+    The mean time from a request's end to the next one's begin on its thread, of requests that waited too long to have found an idle one, us.
 
-    def predicted(self, late_us: Ints, present: NDArray[np.bool_], connections: Ints | None = None) -> Floats:
+    As the threads were all busy, the i-th request taken followed on the (i - threads)-th that ended. The log's rounding of times is in both,
+    and so not in the mean. A gap of more than `_SURELY_US` is a pause, as garbage collection, and left out.
+    """
+
+    def waits(
+        self, late_us: Ints | None = None, present: NDArray[np.bool_] | None = None, connections: Ints | None = None
+    ) -> Floats:
         """
-        The wait of each request if some come later, or never, us; NaN for those that never come.
+        The wait of each request, us: as logged, or if some come later, or never; NaN for those that never come.
 
         Args:
             late_us: by how much they come later.
-            present: those that come.
+            present: those that come; all unless given.
             connections: by request, negative where it comes at that time whatever the queue; else its client sends it as long after the
                 last one of the connection has left the thread as logged, and as much later as `late_us` grows. None where all come at that time.
 
         """
+        late_us = np.zeros_like(self.arrivals) if late_us is None else late_us
         chains = None
         if connections is not None:
             order = np.lexsort((self.arrivals, connections))
             left = (self.arrivals + self.logged + self.holds)[order]
-            pauses = np.zeros(len(order), np.int64)
-            pauses[order[1:]] = np.maximum(0, self.arrivals[order[1:]] - left[:-1])
+            pauses = self.dispatch.copy()
+            pauses[order[1:]] += np.maximum(0, self.arrivals[order[1:]] - left[:-1])
             pauses[order[1:]] += np.maximum(0, np.diff(late_us[order]))
             chains = connections, pauses
-        waits = waits_of(self.arrivals + late_us, self.holds, self.threads, present, chains)
-        return np.where(present, waits + drawn(self.dispatch, len(waits)), np.nan)
-
-
-def drawn(sample: Ints, count: int) -> Ints:
-    """So many draws of a sample, the same each time: requests keep theirs under all candidates."""
-    return sample[np.arange(count) * _STRIDE % len(sample)]
+        queued = self.arrivals + late_us + self.dispatch
+        waits = self.dispatch + waits_of(queued, self.holds, self.threads, present, chains, self.handover)
+        return waits.astype(np.float64) if present is None else np.where(present, waits, np.nan)
 
 
 def _dispatch(arrivals: Ints, holds: Ints, logged: Ints) -> Ints:
@@ -177,24 +193,32 @@ def _dispatch(arrivals: Ints, holds: Ints, logged: Ints) -> Ints:
     left = np.maximum.accumulate(arrived + waits + holds[order])
     quiet = waits[np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]]
     if not len(quiet):
-        return np.zeros(1, np.int64)
-    usual: Ints = quiet[quiet <= MOST_DISPATCH * np.median(quiet)]
-    return usual
+        return np.zeros(len(waits), np.int64)
+    usual = quiet[quiet <= MOST_DISPATCH * np.median(quiet)]
+    drawn: Ints = usual[np.arange(len(waits)) * _STRIDE % len(usual)]
+    return drawn
+
+
+def _handover(taken: Ints, left: Ints, logged: Ints, threads: int) -> int:
+    order = np.argsort(taken, kind="stable")[threads:]
+    gaps = taken[order] - np.sort(left)[:-threads]
+    usual = gaps[(logged[order] > _SURELY_US) & (np.abs(gaps) <= _SURELY_US)]
+    return max(0, round(float(usual.mean()))) if len(usual) else 0
 
 
 def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int | None = None) -> LoggedQueue:
     """The queue of a log, all in us; without `threads`, of as many as explain the logged waits best."""
     dispatch = _dispatch(arrivals, holds, logged)
     if threads is None:
-        threads = _estimated(arrivals, holds, logged - int(np.median(dispatch)))
-    waits = waits_of(arrivals, holds, threads)
+        threads = _estimated(arrivals, holds, logged - dispatch)
+    taken = arrivals + logged
     return LoggedQueue(
         arrivals=arrivals,
         holds=holds,
         logged=logged,
         threads=threads,
         dispatch=dispatch,
-        simulated=waits + drawn(dispatch, len(waits)),
+        handover=_handover(taken, taken + holds, logged, threads),
     )
 
 
