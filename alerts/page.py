@@ -90,14 +90,11 @@ quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url
 
 writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`).
 
-| option | effect |
-|---|---|
-| `--prometheus-rule FILE` | writes the rules for the Prometheus operator; add the labels by which it selects rules |
-| `--alertmanager FILE` | writes example routes and inhibition rules for Alertmanager |
-| `--runbooks DIR` | writes the runbooks in Markdown |
-| `--exporter-url URL` | sets `runbook_url` to the exporter's `URL/runbooks/`, with the login and TLS of the [page](page.md) |
-| `--runbook-url URL` | sets `runbook_url` to another place; `{alert}` stands for the name of the alert |
-| `--grafana-url URL` | adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker |
+- `--prometheus-rule FILE` writes the rules for the Prometheus operator; add the labels by which it selects rules.
+- `--alertmanager FILE` writes example routes and inhibition rules for Alertmanager, `--runbooks DIR` the runbooks in Markdown.
+- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, with the login and TLS of the [page](page.md); `--runbook-url URL` to another place, in which `{alert}` stands for the
+  name of the alert. Without these options, alerts have no links.
+- `--grafana-url URL` adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker.
 
 ## Configuration
 
@@ -122,8 +119,7 @@ broker.
 - **Severity**: critical: many clients suffer now, or one with an objective; warning: a task for the day; info: good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
   ([the cost](benchmarks.md#rules-and-dashboards-in-prometheus)).
-- **Baselines** need data: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays the same while its alert fires, for a week
-  at most.
+- **Baselines**: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays the same while its alert fires, for a week at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
   (`alert_relabel_configs`).

@@ -265,8 +265,8 @@ KEYS: Final = tuple(_BY_KEY)
 
 
 def documentation() -> list[str]:
-    """The rows of the table in docs/spark.md: property, default, meaning."""
-    return [f"| `{key}` | {field.metadata['shown']} | {field.metadata['meaning']} |" for key, field in _BY_KEY.items()]
+    """The lines of the list in docs/spark.md: property, default, meaning."""
+    return [f"- `{key}` ({field.metadata['shown']}): {field.metadata['meaning']}" for key, field in _BY_KEY.items()]
 
 
 def resolve(

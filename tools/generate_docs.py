@@ -27,21 +27,19 @@ _HEAD = """\
 
 All metrics of `quotascope serve`.
 
-- Names that end with `_total` are counters, which start at 0 with the broker or exporter. All others are gauges.
-- In OpenMetrics, names that end with `_info` are of the type info, and units are declared.
+- Names that end with `_total` are counters, which start at 0 with the broker or exporter; all others are gauges. In OpenMetrics, names that end with `_info` are of the type info.
 - Request time is in **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
 - Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
 - Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
-- A value that a broker does not report is absent; there are no NaN values and no timestamps. [Dialects](dialects.md) shows which agents report what. `process_*` needs `/proc`.
+- A value that a broker does not report is absent ([by agent](dialects.md)); there are no NaN values and no timestamps. `process_*` needs `/proc`.
 - *entity* is `user` and `client_id`: decoded names, empty if the quota does not have that dimension.
 - `broker` is the node ID of a broker or controller. Client limits have no `broker`, because they apply on each broker separately.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
 - *rule* is `rule` (as people read it, such as `2 alice / <default>`), `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
   `default_user_client`, `default_user_default_client`, `default_user`, `client`, `default_client`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
-- *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each.
-- Every series has the label `cluster` if it is configured.
-- In brackets: the MBean and attribute, the request or the configuration key of Kafka that a value comes from.
+- *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each. Every series has the label `cluster` if it is configured.
+- In brackets: the MBean and attribute, request or configuration key of Kafka that a value comes from.
 """
 _SHORT = {
     "*entity*": "`user`, `client_id`",

@@ -91,14 +91,13 @@ def _mib(size: float) -> str:
 
 
 def page(text: str, figures: Figures) -> str:
-    """Return the page with new tables."""
-    text = _between(text, "measured", _table(("measured", ""), measured(figures)))
-    return _between(text, "computed", _table(("needed", ""), computed(figures)))
+    """Return the page with new lists."""
+    text = _between(text, "measured", _list(measured(figures)))
+    return _between(text, "computed", _list(computed(figures)))
 
 
-def _table(head: Row, rows: Iterator[Row]) -> str:
-    lines = [head, ("---", "---"), *rows]
-    return "\n".join(f"| {' | '.join(each)} |" for each in lines)
+def _list(rows: Iterator[Row]) -> str:
+    return "\n" + "\n".join(f"- {name}: {value}" for name, value in rows) + "\n"
 
 
 def _between(text: str, mark: str, table: str) -> str:

@@ -19,13 +19,13 @@ def row(family: Family) -> str:
     total = "_total" if family.type is FamilyType.COUNTER else ""
     labels = ", ".join(f"`{label}`" for label in family.labels if label != "app")
     name = family.name.removesuffix(total) + total
-    return f"| `{name}` | {labels}{' ' if labels else ''}| {family.help} |"
+    return f"- `{name}`{f' ({labels})' if labels else ''}: {family.help}"
 
 
 def test_every_family_is_documented() -> None:
     """As Prometheus shows it, in the order of the catalog."""
     families = tuple(job_families())
-    assert rows("spark-metrics.md", "| `spark_") == [*map(row, families)]
+    assert rows("spark-metrics.md", "- `spark_") == [*map(row, families)]
     assert all("app" in each.labels for each in families)
     assert {each.type for each in families} == {FamilyType.COUNTER, FamilyType.GAUGE}
 

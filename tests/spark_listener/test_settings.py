@@ -48,7 +48,7 @@ def test_documentation_has_every_setting() -> None:
     """With its default and meaning, in the order of the code."""
     page = Path(__file__).parents[2] / "docs" / "spark.md"
     lines = page.read_text(encoding="utf-8").splitlines()
-    assert [each for each in lines if each.startswith(f"| `{PREFIX}")] == documentation()
+    assert [each for each in lines if each.startswith(f"- `{PREFIX}")] == documentation()
 
 
 @pytest.mark.parametrize(
