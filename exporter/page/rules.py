@@ -158,11 +158,14 @@ def _row(rule: RuleUsage) -> dict[str, object]:
     hits = rule.hits or ()
     if isinstance(hits, Usages):
         hits = in_order(hits, Selection(), _NAMED)
+    entity, href = rule.entity, ""
+    if isinstance(entity, QuotaEntity) and DEFAULT not in {entity.user, entity.client_id}:
+        href = entity_address(str(entity.user or ""), str(entity.client_id or ""))
     nothing = "-" if count == 0 else UNKNOWN
     state = "none" if count == 0 else UNKNOWN if count is None else str(count)
     return {
-        "rule": rule.entity.rule,
-        "href": _address(rule),
+        "rule": entity.rule,
+        "href": href,
         "quota": "connections" if kind is None else type_name(kind),
         "limit": amount(kind, rule.value),
         "count": worded(state, "none" if count == 0 else ""),
@@ -175,18 +178,6 @@ def _row(rule: RuleUsage) -> dict[str, object]:
         "more": max(0, (count or 0) - _NAMED),
         "overruled_by": "" if rule.overruled_by is None else rule.overruled_by.rule,
     }
-
-
-def _address(rule: RuleUsage) -> str:
-    """The page of an entity that a rule names by all of its parts; empty for rules of defaults and addresses."""
-    entity = rule.entity
-    if not isinstance(entity, QuotaEntity) or DEFAULT in {
-        entity.user,
-        entity.client_id,
-    }:
-        return ""
-    user, client_id = entity.user, entity.client_id
-    return entity_address(str(user or ""), str(client_id or ""))
 
 
 def _hit(hit: Hit) -> TableCell:
