@@ -54,7 +54,7 @@ class _SnapshotCollector(Collector):
             counts = family.type is FamilyType.COUNTER
             kind = CounterMetricFamily if counts else GaugeMetricFamily
             labels = label_names(family, self._view.snapshot)
-            metric = kind(family.name, family.help, labels=labels)
+            metric = kind(family.name, family.documentation, labels=labels)
             for values, value in series_of(family, self._view):
                 metric.add_metric(values, value)
             if metric.samples:

@@ -334,137 +334,124 @@ def _client_quotas() -> Iterator[Attribute]:
         yield replace(throttle, family=family, open=True)
 
 
-def _of_node() -> Iterator[Attribute]:
-    """``RequestChannelMetrics``, ``QuorumControllerMetrics`` and ``AppInfoParser``."""
-    request = QuotaType.REQUEST.group
-    yield _of_type(request, "exempt-request-time", Meaning.EXEMPT_REQUEST_TIME)
-    throttles = {"name": "ThrottleTimeMs"}
-    for fixed, name, meaning in (
-        (throttles, "Mean", Meaning.REQUEST_THROTTLE_MEAN),
-        (throttles, "Count", Meaning.REQUEST_THROTTLE_COUNT),
-        (
-            {"name": "ErrorsPerSec", "error": THROTTLING_ERROR},
-            "Count",
-            Meaning.THROTTLING_ERRORS,
-        ),
-    ):
-        yield replace(
-            _of_type("RequestMetrics", name, meaning),
-            domain="kafka.network",
-            fixed=fixed,
-            free=("request",),
-            required=True,
+def _of_node(
+    beans: str,
+    name: str,
+    meaning: Meaning,
+    *free: str,
+    part: str = "",
+    required: bool = True,
+    optional: bool = False,
+) -> Attribute:
+    """An attribute of ``beans`` that are about a node, such as ``kafka.server:type=Request``, with the key properties ``free`` besides."""
+    domain, _, properties = beans.partition(":")
+    fixed = dict(pair.split("=") for pair in properties.split(","))
+    return replace(
+        _of_type(fixed.pop("type"), name, meaning),
+        domain=domain,
+        fixed=fixed,
+        free=free,
+        part=part,
+        required=required,
+        optional=optional,
+    )
+
+
+_REQUESTS: Final = "kafka.network:type=RequestMetrics"
+_EVENTS: Final = "kafka.controller:type=ControllerEventManager"
+_SOCKETS: Final = f"{SERVER}:type=socket-server-metrics"
+_HANDLERS: Final = f"{SERVER}:type=KafkaRequestHandlerPool"
+_ERRORS: Final = f"{_REQUESTS},name=ErrorsPerSec,error={THROTTLING_ERROR}"
+
+_LOAD: Final = (
+    # KafkaRequestHandlerPool: one bean by pool since KIP-1207. The meter of a pool counts idle nanoseconds, shared among its
+    # threads, so that its rate is a ratio in spite of "percent".
+    *(
+        _of_node(
+            f"{_HANDLERS},name={pool.title()}RequestHandlerAvgIdlePercent", name, meaning, part=pool, optional=True
         )
-    events = "ControllerEventManager", "EventQueueTimeMs"
-    for kind, bean, name, meaning in (
-        (
-            "KafkaController",
-            "ActiveControllerCount",
-            "Value",
-            Meaning.ACTIVE_CONTROLLER,
-        ),
-        (*events, "Mean", Meaning.CONTROLLER_EVENT_MEAN),
-        (*events, "Count", Meaning.CONTROLLER_EVENT_COUNT),
-    ):
-        attribute = _of_type(kind, name, meaning)
-        yield replace(attribute, domain="kafka.controller", fixed={"name": bean})
-    started = _of_type("app-info", "StartTimeMs", Meaning.STARTED_AT)
-    yield replace(started, free=("id",), required=True)
-
-
-def _connections() -> Iterator[Attribute]:
-    """``ConnectionQuotas``."""
-    rate, throttle = "connection-accept-rate", "connection-accept-throttle-time"
-    rows: tuple[tuple[str, Meaning, tuple[str, ...]], ...] = (
-        (f"broker-{rate}", Meaning.BROKER_CONNECTIONS, ()),
-        (rate, Meaning.LISTENER_CONNECTIONS, ("listener",)),
-        (rate, Meaning.IP_CONNECTIONS, ("ip",)),
-        (throttle, Meaning.LISTENER_CONNECTION_THROTTLE, ("listener",)),
-        (f"ip-{throttle}", Meaning.IP_CONNECTION_THROTTLE, ("listener",)),
-    )
-    for name, meaning, free in rows:
-        attribute = _of_type("socket-server-metrics", name, meaning)
-        yield replace(attribute, free=free, required=True)
-
-
-def _transfers() -> Iterator[Attribute]:
-    """``ReplicationQuotaManager``, ``RLMQuotaManager`` and ``RLMQuotaMetrics``."""
-    for replica in ReplicationQuotaType:
-        rate = _of_type(replica.value, "byte-rate", Meaning.REPLICATION)
-        yield replace(rate, part=replica.label)
-    for remote in RLMQuotaType:
-        rate = _of_type(remote.value, "byte-rate", Meaning.REMOTE_STORAGE)
-        yield replace(rate, part=remote.label)
-    for remote in RLMQuotaType:
-        name = f"remote-{remote.label}-throttle-time-avg"
-        time = _of_type("RemoteLogManager", name, Meaning.REMOTE_STORAGE_THROTTLE)
-        yield replace(time, part=remote.label)
-
-
-def _strimzi_quotas() -> Iterator[Attribute]:
-    """``StaticQuotaCallback`` and ``PolicyBasedThrottle`` of Strimzi's kafka-quotas-plugin."""
-    limit = _of_type("StaticQuotaCallback", "Value", Meaning.CALLBACK_LIMIT)
-    limit = replace(limit, domain=STRIMZI_QUOTAS, free=("name",), required=True)
-    yield replace(limit, optional=True)
-    factor = _of_type("ThrottleFactor", "Value", Meaning.CALLBACK_FACTOR)
-    yield replace(
-        factor,
-        domain=STRIMZI_QUOTAS,
-        fixed={"name": "ThrottleFactor"},
-        free=("observingBrokerId",),
+        for pool, ratio, time in (
+            ("", Meaning.HANDLER_IDLE, Meaning.HANDLER_IDLE_TIME),
+            ("broker", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
+            ("controller", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
+        )
+        for name, meaning in (("OneMinuteRate", ratio), ("Count", time))
+    ),
+    # of SocketServer, RequestChannel and RequestMetrics, and of QuorumControllerMetrics (KIP-1190)
+    _of_node(
+        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+        "Value",
+        Meaning.NETWORK_IDLE,
         optional=True,
-    )
-
-
-def _load() -> Iterator[Attribute]:
-    """
-    ``KafkaRequestHandlerPool`` (one bean by pool since KIP-1207), ``SocketServer``, ``RequestChannel``, ``RequestMetrics`` and ``QuorumControllerMetrics`` (KIP-1190).
-
-    The meter of a pool counts idle nanoseconds, shared among its threads, so that its rate is a ratio in spite of "percent".
-    """
-    pools = (
-        ("", Meaning.HANDLER_IDLE, Meaning.HANDLER_IDLE_TIME),
-        ("broker", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
-        ("controller", Meaning.POOL_IDLE, Meaning.POOL_IDLE_TIME),
-    )
-    handlers, network = (SERVER, "KafkaRequestHandlerPool"), "kafka.network"
-    for place, name, attribute, meaning, part in (
-        *(
-            (handlers, f"{pool.title()}RequestHandlerAvgIdlePercent", *rest, pool)
-            for pool, ratio, time in pools
-            for rest in (("OneMinuteRate", ratio), ("Count", time))
-        ),
-        ((network, "SocketServer"), "NetworkProcessorAvgIdlePercent", "Value", Meaning.NETWORK_IDLE, ""),
-        ((network, "RequestChannel"), "RequestQueueSize", "Value", Meaning.REQUEST_QUEUE_SIZE, ""),
-        (("kafka.controller", "ControllerEventManager"), "AvgIdleRatio", "Value", Meaning.CONTROLLER_IDLE, ""),
-        *(
-            ((network, "RequestMetrics"), "RequestQueueTimeMs", f"{percentile}thPercentile", meaning, percentile)
-            for meaning, percentile in PERCENTILES.items()
-        ),
-    ):  # fmt: skip
-        domain, kind = place
-        by_request = ("request",) if kind == "RequestMetrics" else ()
-        yield replace(
-            _of_type(kind, attribute, meaning),
-            domain=domain,
-            fixed={"name": name},
-            free=by_request,
-            required=True,
-            part=part,
+    ),
+    _of_node(
+        "kafka.network:type=RequestChannel,name=RequestQueueSize",
+        "Value",
+        Meaning.REQUEST_QUEUE_SIZE,
+        optional=True,
+    ),
+    _of_node(f"{_EVENTS},name=AvgIdleRatio", "Value", Meaning.CONTROLLER_IDLE, optional=True),
+    *(
+        _of_node(
+            f"{_REQUESTS},name=RequestQueueTimeMs",
+            f"{percentile}thPercentile",
+            meaning,
+            "request",
+            part=percentile,
             optional=True,
         )
-
-
-LOAD_MEANINGS: Final = {each.meaning for each in _load()} | {Meaning.REQUEST_THROTTLE_COUNT}
+        for meaning, percentile in PERCENTILES.items()
+    ),
+)
+LOAD_MEANINGS: Final = {each.meaning for each in _LOAD} | {Meaning.REQUEST_THROTTLE_COUNT}
 """Of the load of a node; without the count of responses, a percentile of 0 may be that of a request that never came."""
 
 ATTRIBUTES: Final = (
     *_client_quotas(),
-    *_of_node(),
-    *_connections(),
-    *_transfers(),
-    *_strimzi_quotas(),
-    *_load(),
+    # RequestChannelMetrics, RequestMetrics, QuorumControllerMetrics and AppInfoParser
+    _of_node(f"{SERVER}:type=Request", "exempt-request-time", Meaning.EXEMPT_REQUEST_TIME),
+    _of_node(f"{_REQUESTS},name=ThrottleTimeMs", "Mean", Meaning.REQUEST_THROTTLE_MEAN, "request"),
+    _of_node(f"{_REQUESTS},name=ThrottleTimeMs", "Count", Meaning.REQUEST_THROTTLE_COUNT, "request"),
+    _of_node(_ERRORS, "Count", Meaning.THROTTLING_ERRORS, "request"),
+    _of_node("kafka.controller:type=KafkaController,name=ActiveControllerCount", "Value", Meaning.ACTIVE_CONTROLLER),
+    _of_node(f"{_EVENTS},name=EventQueueTimeMs", "Mean", Meaning.CONTROLLER_EVENT_MEAN),
+    _of_node(f"{_EVENTS},name=EventQueueTimeMs", "Count", Meaning.CONTROLLER_EVENT_COUNT),
+    _of_node(f"{SERVER}:type=app-info", "StartTimeMs", Meaning.STARTED_AT, "id"),
+    # ConnectionQuotas
+    _of_node(_SOCKETS, "broker-connection-accept-rate", Meaning.BROKER_CONNECTIONS),
+    _of_node(_SOCKETS, "connection-accept-rate", Meaning.LISTENER_CONNECTIONS, "listener"),
+    _of_node(_SOCKETS, "connection-accept-rate", Meaning.IP_CONNECTIONS, "ip"),
+    _of_node(_SOCKETS, "connection-accept-throttle-time", Meaning.LISTENER_CONNECTION_THROTTLE, "listener"),
+    _of_node(_SOCKETS, "ip-connection-accept-throttle-time", Meaning.IP_CONNECTION_THROTTLE, "listener"),
+    # ReplicationQuotaManager, RLMQuotaManager and RLMQuotaMetrics
+    *(
+        _of_node(f"{SERVER}:type={each.value}", "byte-rate", Meaning.REPLICATION, part=each.label)
+        for each in ReplicationQuotaType
+    ),
+    *(
+        _of_node(f"{SERVER}:type={each.value}", "byte-rate", Meaning.REMOTE_STORAGE, part=each.label)
+        for each in RLMQuotaType
+    ),
+    *(
+        _of_node(
+            f"{SERVER}:type=RemoteLogManager",
+            f"remote-{each.label}-throttle-time-avg",
+            Meaning.REMOTE_STORAGE_THROTTLE,
+            part=each.label,
+        )
+        for each in RLMQuotaType
+    ),
+    # StaticQuotaCallback and PolicyBasedThrottle of Strimzi's kafka-quotas-plugin
+    _of_node(f"{STRIMZI_QUOTAS}:type=StaticQuotaCallback", "Value", Meaning.CALLBACK_LIMIT, "name", optional=True),
+    _of_node(
+        f"{STRIMZI_QUOTAS}:type=ThrottleFactor,name=ThrottleFactor",
+        "Value",
+        Meaning.CALLBACK_FACTOR,
+        "observingBrokerId",
+        required=False,
+        optional=True,
+    ),
+    *_LOAD,
 )
 """All that sources ask for, and all that they return."""
 

@@ -225,26 +225,22 @@ def jmx_exporter_rules() -> str:
         _RULES_HEAD,
     ]
     for name in sorted(NAMES, key=lambda name: not _is_by_client(name)):
-        text = yaml.safe_dump([_rule(name)], sort_keys=False, width=10_000, allow_unicode=True)
+        pattern, groups = pattern_of(name)
+        labels = {**name.constants, **groups}
+        if name.attribute.open:
+            labels[TAGS] = "$1"
+        rule = {
+            "pattern": pattern,
+            "name": name.family.name,
+            "type": "COUNTER" if name.family.type is FamilyType.COUNTER else "GAUGE",
+            "help": name.family.help,
+            **({"valueFactor": 1 / name.divisor} if name.divisor != 1 else {}),
+            **({"labels": labels} if labels else {}),
+            **({"cache": True} if _is_by_client(name) else {}),
+        }
+        text = yaml.safe_dump([rule], sort_keys=False, width=10_000, allow_unicode=True)
         parts.extend(f"  {line}\n" for line in text.splitlines())
     return "".join(parts)
-
-
-def _rule(name: Name) -> dict[str, object]:
-    pattern, groups = pattern_of(name)
-    labels = {**name.constants, **groups}
-    if name.attribute.open:
-        labels[TAGS] = "$1"
-    counts = name.family.type is FamilyType.COUNTER
-    return {
-        "pattern": pattern,
-        "name": name.family.name,
-        "type": "COUNTER" if counts else "GAUGE",
-        "help": name.family.help,
-        **({"valueFactor": 1 / name.divisor} if name.divisor != 1 else {}),
-        **({"labels": labels} if labels else {}),
-        **({"cache": True} if _is_by_client(name) else {}),
-    }
 
 
 def _is_by_client(name: Name) -> bool:

@@ -346,7 +346,8 @@ def health_document(snapshot: Snapshot, findings: Sequence[Finding] | None = Non
 
 def snapshot_document(snapshot: Snapshot) -> SnapshotDocument:
     """The answer of ``/api/v1/snapshot``."""
-    measured, rules = snapshot.measured, _rules(snapshot)
+    measured = snapshot.measured
+    rules = rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
     most = MOST_CHARACTERS // _ROW_CHARACTERS
     entities = list(_bounded(map(entity_document, measured)))
     if len(entities) < len(measured):
@@ -531,10 +532,6 @@ def encoded(answer: object, indent: int | None = None) -> bytes:
     return json.dumps(plain, allow_nan=False, indent=indent).encode("ascii") + b"\n"
 
 
-def _rules(snapshot: Snapshot) -> list[RuleUsage]:
-    return rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
-
-
 def _rule_document(rule: RuleUsage) -> RuleDocument:
     entity, kind = rule.entity, QuotaType.of_quota_key(rule.key)
     level, user, client_id, ip = None, "", "", ""
@@ -582,12 +579,8 @@ def _fields(entity: EntityDocument) -> dict[str, Any]:
 
 
 def _series(values: Floats) -> list[float | None]:
-    return [_short(value) if isfinite(value) else None for value in values.tolist()]
-
-
-def _short(value: float) -> float:
-    """A number of 32 bits with no more digits than it holds."""
-    return float(f"{value:.7g}")
+    """Numbers of 32 bits with no more digits than they hold."""
+    return [float(f"{value:.7g}") if isfinite(value) else None for value in values.tolist()]
 
 
 _Row = TypeVar("_Row", EntityDocument, RuleDocument)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..snapshot import Floats, Layout, Peaks, Sampling, Snapshot
-from ..snapshot.layout import Rows, fixed, taken
+from ..snapshot.layout import fixed, taken
 
 log = structlog.get_logger()
 
@@ -145,7 +145,13 @@ class _Window:
     def update(self, values: Floats, detailed: NDArray[np.bool_] | None, layout: Layout, bounds: Floats) -> Floats:
         """The greatest value of the window by row, after these; only ``detailed`` rows count, and those with a bound that the values are parts of."""
         if layout is not self._layout:
-            self._move(layout, np.flatnonzero(bounds > 0))
+            self._layout, self._rows, last = layout, np.flatnonzero(bounds > 0), self._layout
+            # a copy: what is carried is not writable
+            places = self._places_of_rows = np.array(layout.carry(self._places_of_rows, last, -1))
+            for row in self._rows[places[self._rows] < 0].tolist():
+                places[row] = self._places.setdefault(int(layout.serials[row]), len(self._places))
+            more = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
+            self._parts = np.hstack([self._parts, more])
         rows = self._rows
         if not len(rows):
             return layout.absent
@@ -162,14 +168,3 @@ class _Window:
         if detailed is not None:
             greatest[~detailed] = np.nan
         return fixed(greatest)
-
-    def _move(self, layout: Layout, rows: Rows) -> None:
-        """Have a place for each of these rows of another layout, the old one where there is one."""
-        # a copy: what is carried is not writable
-        places = np.array(layout.carry(self._places_of_rows, self._layout, -1))
-        for row in rows[places[rows] < 0].tolist():
-            serial = int(layout.serials[row])
-            places[row] = self._places.setdefault(serial, len(self._places))
-        more = np.full((_PARTS + 1, len(self._places) - self._parts.shape[1]), np.nan)
-        self._parts = np.hstack([self._parts, more])
-        self._layout, self._rows, self._places_of_rows = layout, rows, places

@@ -146,17 +146,16 @@ class Excluded(StrEnum):
     DROP = "drop"
 
 
-def _lines(value: object) -> object:
-    # a variable of the environment holds one text; patterns may contain commas and spaces
-    return value.splitlines() if isinstance(value, str) else value
-
-
 def _checked(pattern: str) -> str:
     matcher(pattern)
     return pattern
 
 
-Patterns = Annotated[tuple[Annotated[str, AfterValidator(_checked)], ...], BeforeValidator(_lines)]
+Patterns = Annotated[
+    tuple[Annotated[str, AfterValidator(_checked)], ...],
+    # a variable of the environment holds one text; patterns may contain commas and spaces
+    BeforeValidator(lambda value: value.splitlines() if isinstance(value, str) else value),
+]
 
 
 class CardinalityConfig(Section):

@@ -57,7 +57,17 @@ async def certificates(
             findings.append(Catalog.CERTIFICATE_UNREADABLE.found(f"{host}:{port}"))
         else:
             findings.append(judged(f"{host}:{port}", _end(certificate), now))
-    return findings + list(_in_files(config, now))
+    web = _web_settings(config)
+    named = {path: name for name, path in named_files(config)}
+    for path, name in {**named, **dict.fromkeys(web.files if web else (), "")}.items():
+        try:
+            held = x509.load_pem_x509_certificates(path.read_bytes())
+        except (OSError, ValueError, x509.InvalidVersion):
+            continue  # a password or a key, or reported by another check
+        # one valid authority is enough; in a chain every certificate has to be valid
+        choose = max if name == "ca_file" else min
+        findings.append(judged(str(path), choose(map(_end, held)), now))
+    return findings
 
 
 def judged(name: str, end: float, now: float) -> Finding:
@@ -111,19 +121,6 @@ async def _presented(server: _TlsServer) -> bytes | None:
     session: ssl.SSLObject | None = writer.get_extra_info("ssl_object")
     writer.close()
     return session.getpeercert(binary_form=True) if session else None
-
-
-def _in_files(config: Config, now: float) -> Iterator[Finding]:
-    web = _web_settings(config)
-    named = {path: name for name, path in named_files(config)}
-    for path, name in {**named, **dict.fromkeys(web.files if web else (), "")}.items():
-        try:
-            found = x509.load_pem_x509_certificates(path.read_bytes())
-        except (OSError, ValueError, x509.InvalidVersion):
-            continue  # a password or a key, or reported by another check
-        # one valid authority is enough; in a chain every certificate has to be valid
-        choose = max if name == "ca_file" else min
-        yield judged(str(path), choose(map(_end, found)), now)
 
 
 def _web_settings(config: Config) -> WebSettings | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quotascope.metrics import Level, QuotaType
+from quotascope.metrics import NO_RULE, Level, QuotaType
 
 from ..snapshot import TYPES, Columns, EntityUsage, Floats, Usages
 from .trails import used_part
@@ -170,11 +170,6 @@ def _node(usage: EntityUsage) -> tuple[int, str]:
     return len(broker), broker
 
 
-def _level(usage: EntityUsage) -> int:
-    rule = usage.entity.resolution
-    return _LEVELS.index(Level.NONE if rule is None else rule.level)
-
-
 def _by_used(usage: EntityUsage) -> tuple[float, float]:
     return -(used_part(usage) or 0.0), -usage.throttle_time_seconds
 
@@ -203,7 +198,7 @@ _KEYS: Final[dict[Order, Callable[[EntityUsage], Any]]] = {
     Order.USAGE: _by_number(lambda usage: usage.usage),
     Order.LIMIT: _by_number(lambda usage: usage.entity.limit),
     Order.TOKENS: lambda usage: (usage.tokens is None, usage.tokens or 0.0),
-    Order.LEVEL: lambda usage: (_level(usage), _by_name(usage)),
+    Order.LEVEL: lambda usage: (_LEVELS.index((usage.entity.resolution or NO_RULE).level), _by_name(usage)),
     Order.TYPE: lambda usage: (_type(usage), _by_used(usage)),
     Order.BROKER: lambda usage: (_node(usage), _by_used(usage)),
 }

@@ -82,7 +82,11 @@ class Trails:
         """Add a snapshot; when it is of an earlier time than the last one, the clock was set back."""
         step = int(snapshot.taken_at // self._step_seconds)
         self._set_back = max(self._set_back, self._now - step)
-        self._begin(step + self._set_back)
+        new = min(step + self._set_back - self._now, self._steps)
+        self._now = step + self._set_back
+        if new:
+            self._values[:, [self._at(back) for back in range(new)]] = np.nan
+            self._forget(np.flatnonzero(self._seen <= self._now - self._steps))
         columns, rows = snapshot.measured.columns, snapshot.measured.rows
         if len(rows) > self._most:
             used = np.nan_to_num(columns.used[rows], nan=-1.0)
@@ -135,14 +139,6 @@ class Trails:
     def _at(self, back: int) -> int:
         """Where the values of a step are, by how many steps it is back."""
         return (self._now - back) % self._steps
-
-    def _begin(self, step: int) -> None:
-        """Go to a step: clear the places of those that are too old, and forget the entities that no step has seen."""
-        new = min(step - self._now, self._steps)
-        self._now = step
-        if new:
-            self._values[:, [self._at(back) for back in range(new)]] = np.nan
-            self._forget(np.flatnonzero(self._seen <= step - self._steps))
 
     def _slots_of(self, layout: Layout, rows: NDArray[np.intp]) -> _Slots:
         """The slots of some rows: those of the last layout, by name where an entity is new there, else fresh ones."""

@@ -73,6 +73,11 @@ def shadow_name(in_shadow: EntityUsage | None) -> str:
     return percent(in_shadow.utilization)
 
 
+def usage_name(usage: EntityUsage) -> str:
+    """The usage of an entity alone: ``12.0 kB/s`` or ``unknown``."""
+    return UNKNOWN if usage.usage is None else measured(usage.entity.quota_type, usage.usage)
+
+
 def limit_name(entity: Entity) -> str:
     """The limit of an entity alone: ``250 kB/s``, ``unlimited`` or ``unknown``."""
     if entity.limit is not None:

@@ -74,10 +74,19 @@ class FileFinder:
             if not matching:
                 problems.append(f"{pattern}: there is no such file")
         self._seen = {path: self._looked_at(path) for path in paths}
-        targets = tuple(self._targets(problems))
+        targets: list[NodeTarget] = []
+        for path, seen in self._seen.items():
+            if seen.problem is not None:
+                problems.append(f"{shown(path)}: {seen.problem}")
+            for target in seen.targets:
+                if self._config.match.items() <= target.labels.items():
+                    try:
+                        targets.append(self._target(target))
+                    except ValueError as error:
+                        problems.append(f"{shown(path)}: {error}")
         if len(problems) > _MOST_PROBLEMS:
             problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more"]
-        return FoundNodes(targets=targets, problem="; ".join(problems) or None)
+        return FoundNodes(targets=tuple(targets), problem="; ".join(problems) or None)
 
     def _looked_at(self, path: str) -> _Seen:
         before = self._seen.get(path)
@@ -92,17 +101,6 @@ class FileFinder:
         except ValueError as error:
             problem = str(error)
         return _Seen(stamp, before.targets if before else [], problem)
-
-    def _targets(self, problems: list[str]) -> Iterator[NodeTarget]:
-        for path, seen in self._seen.items():
-            if seen.problem is not None:
-                problems.append(f"{shown(path)}: {seen.problem}")
-            for target in seen.targets:
-                if self._config.match.items() <= target.labels.items():
-                    try:
-                        yield self._target(target)
-                    except ValueError as error:
-                        problems.append(f"{shown(path)}: {error}")
 
     def _target(self, found: FileTarget) -> NodeTarget:
         address, label = found.address, self._config.node_id_label

@@ -25,8 +25,9 @@ from ..diagnosis.units import (
     rule_or_cause,
     throttle_name,
     type_name,
+    usage_name,
 )
-from ..snapshot import EntityUsage, Floats, LimitState
+from ..snapshot import Entity, EntityUsage, Floats, LimitState
 from .render import entity_address, name
 
 _STEP_WIDTH: Final = 4
@@ -92,32 +93,30 @@ def _nothing(row: TableRow) -> str:
     return NOT_APPLICABLE if unlimited else UNKNOWN
 
 
-def _usage(row: TableRow) -> TableCell:
-    usage, kind = row.usage.usage, row.usage.entity.quota_type
-    return worded(UNKNOWN if usage is None else measured(kind, usage))
-
-
-def _used(row: TableRow) -> TableCell:
-    used = used_part(row.usage)
-    return worded(_nothing(row)) if used is None else used_cell(used)
-
-
-def used_cell(used: float) -> TableCell:
-    """A utilization as a bar and a number."""
+def used_cell(used: float | None, without: str) -> TableCell:
+    """A utilization as a bar and a number; a text ``without`` one."""
+    if used is None:
+        return worded(without)
     bar = 100 * min(1.0, max(0.0, used))
     return TableCell(text=percent(used), color=color_of(used), bar=bar)
 
 
 def _recent(row: TableRow) -> TableCell:
-    if all(part is None for part in row.recent):
+    """A drawing of the last minutes, and the same in words for screen readers."""
+    known = [part for part in row.recent if part is not None]
+    if not known:
         return worded(_nothing(row))
-    drawing = _recent_drawing(row.recent)
-    return TableCell(text=str(drawing["words"]), drawing=drawing)
-
-
-def _throttle(row: TableRow) -> TableCell:
-    throttled = row.usage.throttle_time_seconds > 0
-    return worded(throttle_name(row.usage), color_of(None, throttled=throttled))
+    least, most = percent(min(known)), percent(max(known))
+    minutes = len(row.recent) * STEP_SECONDS / 60
+    text = f"last {minutes:.0f} minutes: from {least} to {most}, latest {percent(known[-1])}"
+    drawing = {
+        "width": _STEP_WIDTH * len(row.recent),
+        "height": _RECENT_HEIGHT,
+        "limit": f"{_RECENT_HEIGHT * (1 - 1 / _TOP):.1f}",
+        "bars": list(_bars(row.recent, color_of, _STEP_WIDTH, _RECENT_HEIGHT, _TOP)),
+        "words": text,
+    }
+    return TableCell(text=text, drawing=drawing)
 
 
 def _tokens(row: TableRow) -> TableCell:
@@ -131,35 +130,31 @@ def _tokens(row: TableRow) -> TableCell:
     return worded(f"{digits(usage.tokens)} of {size}")
 
 
-def _name(row: TableRow) -> TableCell:
-    entity = row.usage.entity
-    return TableCell(
-        text=entity_name(entity.user, entity.client_id),
-        href=entity_address(entity.user, entity.client_id),
-    )
+def entity_cell(entity: Entity, suffix: str = "", color: str = "") -> TableCell:
+    """The name of an entity with a text behind it, which leads to its page."""
+    text = f"{entity_name(entity.user, entity.client_id)}{suffix}"
+    return TableCell(text=text, href=entity_address(entity.user, entity.client_id), color=color)
 
 
-OWNER: Final = TableColumn(
-    header="Owner",
-    kind="name",
-    cell=lambda row: worded(name(row.owner or NOT_APPLICABLE)),
-)
+OWNER: Final = TableColumn(header="Owner", kind="name", cell=lambda row: worded(name(row.owner or NOT_APPLICABLE)))
 """Only where owners are configured."""
 COLUMNS: Final = (
-    TableColumn(header="User and client-id", order=Order.NAME, kind="name", cell=_name),
+    TableColumn(
+        header="User and client-id",
+        order=Order.NAME,
+        kind="name",
+        cell=lambda row: entity_cell(row.usage.entity),
+    ),
     OWNER,
+    TableColumn(header="Quota", order=Order.TYPE, cell=lambda row: worded(type_name(row.usage.entity.quota_type))),
+    TableColumn(header="Node", order=Order.BROKER, cell=lambda row: worded(name(row.usage.entity.broker))),
     TableColumn(
-        header="Quota",
-        order=Order.TYPE,
-        cell=lambda row: worded(type_name(row.usage.entity.quota_type)),
+        header="Used",
+        order=Order.USED,
+        kind="number",
+        cell=lambda row: used_cell(used_part(row.usage), without=_nothing(row)),
     ),
-    TableColumn(
-        header="Node",
-        order=Order.BROKER,
-        cell=lambda row: worded(name(row.usage.entity.broker)),
-    ),
-    TableColumn(header="Used", order=Order.USED, kind="number", cell=_used),
-    TableColumn(header="Usage", order=Order.USAGE, kind="number", cell=_usage),
+    TableColumn(header="Usage", order=Order.USAGE, kind="number", cell=lambda row: worded(usage_name(row.usage))),
     TableColumn(
         header="Limit",
         order=Order.LIMIT,
@@ -167,32 +162,20 @@ COLUMNS: Final = (
         cell=lambda row: worded(limit_name(row.usage.entity)),
     ),
     TableColumn(header="Last 5 minutes", cell=_recent),
-    TableColumn(header="Throttle", order=Order.DELAY, kind="number", cell=_throttle),
-    TableColumn(header="Tokens", order=Order.TOKENS, kind="number", cell=_tokens),
     TableColumn(
-        header="Rule",
-        order=Order.LEVEL,
-        kind="name",
-        cell=lambda row: worded(rule_or_cause(row.usage)),
+        header="Throttle",
+        order=Order.DELAY,
+        kind="number",
+        cell=lambda row: worded(
+            throttle_name(row.usage), color_of(None, throttled=row.usage.throttle_time_seconds > 0)
+        ),
     ),
+    TableColumn(header="Tokens", order=Order.TOKENS, kind="number", cell=_tokens),
+    TableColumn(header="Rule", order=Order.LEVEL, kind="name", cell=lambda row: worded(rule_or_cause(row.usage))),
 )
 """The columns of a table of entities, from the left; the first is the name of the row."""
 OF_ENTITY: Final = tuple(each for each in COLUMNS if each.header not in {OWNER.header, "Last 5 minutes"})
 """Those on the page of an entity, which draws more than five minutes."""
-
-
-def _recent_drawing(recent: Sequence[float | None]) -> dict[str, object]:
-    """The numbers of a drawing of the last minutes, and the same in words for screen readers."""
-    known = [part for part in recent if part is not None]
-    least, most = percent(min(known)), percent(max(known))
-    minutes = len(recent) * STEP_SECONDS / 60
-    return {
-        "width": _STEP_WIDTH * len(recent),
-        "height": _RECENT_HEIGHT,
-        "limit": f"{_RECENT_HEIGHT * (1 - 1 / _TOP):.1f}",
-        "bars": list(_bars(recent, color_of, _STEP_WIDTH, _RECENT_HEIGHT, _TOP)),
-        "words": f"last {minutes:.0f} minutes: from {least} to {most}, latest {percent(known[-1])}",
-    }
 
 
 def _bars(
@@ -209,11 +192,6 @@ def _bars(
             yield color(value), width * place, f"{height - size:.1f}", f"{size:.1f}"
 
 
-def _plain(_usage: float) -> str:
-    """The color of what has no limit."""
-    return "plain"
-
-
 def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
     """
     A larger drawing: utilization or, without a limit, usage; and below it the steps with a throttle.
@@ -226,7 +204,7 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
     # a limit of 100 % in sight, and bars of twice as much at most
     top = max(_TOP, min(float(known.max()), 2.0)) if limited else (float(known.max()) if known.size else 0.0) or 1.0
     throttled = np.flatnonzero(trail.throttle_time > 0).tolist()
-    color = color_of if limited else _plain
+    color: Callable[[float], str] = color_of if limited else lambda _: "plain"
     what = "highest utilization" if limited else "highest usage"
 
     def shown(value: float) -> str:

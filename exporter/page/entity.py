@@ -15,7 +15,6 @@ from quotascope.pages import words
 from ..diagnosis.episodes import Episode, Episodes
 from ..diagnosis.explain import (
     Explanation,
-    LevelRule,
     explain,
     overruling,
     user_of,
@@ -109,12 +108,15 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
     shown: dict[str, object] = {}
     if result is not None:
         user, client_id = result.user, result.client_id
+        heading = entity_name(user or "", client_id or "")
+        if user is None and not client_id:
+            heading = "clients that no quota names" if client_id is None else "clients without a client-id"
         rows = result.rows[:_MOST]
         past = [(usage, result.trails.trail(usage.entity)) for usage in rows]
         asked = f"{asked_user(user)}, {asked_client(client_id)}"
         shown = {
             "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
-            "entity": _heading(user, client_id),
+            "entity": heading,
             "asked": one_line(asked, 500),
             "sentences": [one_line(sentence(each, user, client_id), 1_000) for each in result.explanations or ()],
             "callbacks": [(node, name(callback)) for node, callback in result.callbacks.items()],
@@ -154,13 +156,6 @@ def _day_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%m-%d %H:%M:%S")
 
 
-def _heading(user: str | None, client_id: str | None) -> str:
-    if user is None and not client_id:
-        unnamed = client_id is None
-        return "clients that no quota names" if unnamed else "clients without a client-id"
-    return entity_name(user or "", client_id or "")
-
-
 def _row_name(usage: EntityUsage) -> str:
     entity = usage.entity
     who = entity_name(entity.user, entity.client_id)
@@ -173,15 +168,13 @@ def _levels(result: EntityResult) -> Iterator[tuple[int, str, list[tuple[str, st
     rows = zip(*(each.levels for each in explanations), strict=True)
     for place, rules in enumerate(rows, start=1):
         text = level_text(rules[0].entity, result.user, result.client_id)
-        cells = [_level_cell(*pair) for pair in zip(explanations, rules, strict=True)]
+        cells = []
+        for explanation, rule in zip(explanations, rules, strict=True):
+            amount, state = "-" if rule.bound is None else f"{rule.bound:,.10g}", "unset"
+            if rule.bound is not None and not rule.applies:
+                amount = f"({amount})"
+            elif rule.bound is not None:
+                decides = rule.entity == explanation.decision.entity
+                amount, state = (f"{amount} applies", "applies") if decides else (f"{amount} overruled", "")
+            cells.append((amount, state))
         yield place, one_line(text, 500), cells
-
-
-def _level_cell(explanation: Explanation, rule: LevelRule) -> tuple[str, str]:
-    if rule.bound is None:
-        return "-", "unset"
-    amount = f"{rule.bound:,.10g}"
-    if not rule.applies:
-        return f"({amount})", "unset"
-    decides = rule.entity == explanation.decision.entity
-    return (f"{amount} applies", "applies") if decides else (f"{amount} overruled", "")

@@ -27,7 +27,7 @@ from ..diagnosis.units import (
 )
 from ..snapshot import Snapshot
 from .columns import COLUMNS, OWNER, TableColumn, TableRow
-from .query import QueryResult, address_of
+from .query import QueryResult, address_of, shown_part
 from .render import PageFrame, name, render
 
 _MOST: Final = 200
@@ -55,6 +55,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
     shown: dict[str, object] = {}
     if result is not None:
         snapshot, query = result.snapshot, result.query
+        owners = dict.fromkeys(filter(None, (*result.owners.names, query.owner)))
         columns = [each for each in COLUMNS if each is not OWNER or result.owners.names]
         shown = {
             "taken": datetime.fromtimestamp(snapshot.taken_at, UTC),
@@ -63,7 +64,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "tagged": len(snapshot.shown.tagged),
             "findings": diagnose(snapshot),
             "given": dict(query.parameters()),
-            "owners": _owner_options(result),
+            "owners": [("", "all"), *((each, each) for each in owners)] if owners else [],
             "types": TYPES,
             "shows": _SHOWS,
             "show": query.selection.show.value,
@@ -129,19 +130,7 @@ def _caption(result: QueryResult) -> str:
         return f"No entity matches: no owner is called {owner}."
     if not result.total:
         return f"No entity matches.{unknown}"
-    first = result.query.offset + 1
-    if not result.rows:
-        return f"There are {result.total}; this page is past the last."
-    last = first + len(result.rows) - 1
-    return f"{first} to {last} of {result.total}.{unknown}"
-
-
-def _owner_options(result: QueryResult) -> list[tuple[str, str]]:
-    """What the form offers where owners are configured, and an owner that the query names."""
-    names = dict.fromkeys(result.owners.names)
-    if result.query.owner:
-        names[result.query.owner] = None
-    return [("", "all"), *((each, each) for each in names)] if names else []
+    return f"{shown_part(result.query.offset, len(result.rows), result.total)}{unknown}"
 
 
 def _turned(selection: Selection, order: Order, *, backwards: bool = False) -> Selection:

@@ -140,6 +140,13 @@ def address_of(query: Query) -> str:
     return "?" + urlencode(list(query.parameters()), errors="replace")
 
 
+def shown_part(offset: int, count: int, total: int) -> str:
+    """Which of all that a query finds are shown; empty when it finds nothing."""
+    if count:
+        return f"{offset + 1} to {offset + count} of {total}."
+    return f"There are {total}; this page is past the last." if total else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
     """The entities of a snapshot that a query finds."""

@@ -16,14 +16,13 @@ from ..diagnosis.selection import NEAR, Selection, in_order
 from ..diagnosis.units import (
     UNKNOWN,
     amount,
-    entity_name,
     type_name,
 )
 from ..snapshot import Snapshot, Usages
-from .columns import TableCell, used_cell, worded
+from .columns import TableCell, entity_cell, used_cell, worded
 from .owners import readable
 from .page import TYPES
-from .query import FARTHEST, MOST, SIZE, address_of, number_of, one_of
+from .query import FARTHEST, MOST, SIZE, address_of, number_of, one_of, shown_part
 from .render import PageFrame, entity_address, name, render
 
 _NAMED: Final = 3
@@ -97,7 +96,8 @@ class RulesResult:
 def find_rules(snapshot: Snapshot, query: RuleQuery) -> RulesResult:
     """Those with throttled entities first, then by the highest utilization; of the others, those with unknown entities before those without any."""
     rules = rule_usage(snapshot.limits, snapshot) if snapshot.limits else []
-    found = sorted(filter(lambda rule: _matches(rule, query), rules), key=_urgency)
+    found = [rule for rule in rules if _matches(rule, query)]
+    found.sort(key=lambda rule: (not rule.throttled, -(rule.fullest or 0.0), _unused(rule), rule.hits is not None))
     return RulesResult(
         snapshot=snapshot,
         query=query,
@@ -121,11 +121,6 @@ def _unused(rule: RuleUsage) -> bool:
     return rule.hits is not None and not len(rule.hits)
 
 
-def _urgency(rule: RuleUsage) -> tuple[bool, float, bool, bool]:
-    fullest = rule.fullest
-    return not rule.throttled, -(fullest or 0.0), _unused(rule), rule.hits is not None
-
-
 def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") -> str:
     """The page as HTML; None before the first collection."""
     shown: dict[str, object] = {}
@@ -134,6 +129,9 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
         end = query.offset + query.size
         before = address_of(replace(query, offset=max(0, query.offset - query.size)))
         following = address_of(replace(query, offset=end))
+        caption = "The configured quotas are unknown."
+        if result.snapshot.limits is not None:
+            caption = shown_part(query.offset, len(result.rules), result.total) or "No rule matches."
         shown = {
             "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
             "given": {
@@ -144,7 +142,7 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
             "types": TYPES,
             "show": query.show.value,
             "shows": _SHOW_OPTIONS,
-            "caption": _caption(result),
+            "caption": caption,
             "rules": list(map(_row, result.rules)),
             "before": before if query.offset else None,
             "following": following if end < result.total else None,
@@ -153,30 +151,21 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
     return render("rules.html", frame, here="rules", result=result, problem=problem, **shown)
 
 
-def _caption(result: RulesResult) -> str:
-    if result.snapshot.limits is None:
-        return "The configured quotas are unknown."
-    if not result.total:
-        return "No rule matches."
-    first = result.query.offset + 1
-    if not result.rules:
-        return f"There are {result.total}; this page is past the last."
-    return f"{first} to {first + len(result.rules) - 1} of {result.total}."
-
-
 def _row(rule: RuleUsage) -> dict[str, object]:
     kind = QuotaType.of_quota_key(rule.key)
     count = None if rule.hits is None else len(rule.hits)
     throttled = rule.throttled
-    used = rule.fullest
     hits = rule.hits or ()
     if isinstance(hits, Usages):
         hits = in_order(hits, Selection(), _NAMED)
+    entity, href = rule.entity, ""
+    if isinstance(entity, QuotaEntity) and DEFAULT not in {entity.user, entity.client_id}:
+        href = entity_address(str(entity.user or ""), str(entity.client_id or ""))
     nothing = "-" if count == 0 else UNKNOWN
     state = "none" if count == 0 else UNKNOWN if count is None else str(count)
     return {
-        "rule": rule.entity.rule,
-        "href": _address(rule),
+        "rule": entity.rule,
+        "href": href,
         "quota": "connections" if kind is None else type_name(kind),
         "limit": amount(kind, rule.value),
         "count": worded(state, "none" if count == 0 else ""),
@@ -184,33 +173,15 @@ def _row(rule: RuleUsage) -> dict[str, object]:
             text=nothing if throttled is None or not count else str(throttled),
             color="over" if throttled else "",
         ),
-        "used": worded(nothing) if used is None else used_cell(used),
+        "used": used_cell(rule.fullest, without=nothing),
         "hits": list(map(_hit, islice(hits, _NAMED))),
         "more": max(0, (count or 0) - _NAMED),
         "overruled_by": "" if rule.overruled_by is None else rule.overruled_by.rule,
     }
 
 
-def _address(rule: RuleUsage) -> str:
-    """The page of an entity that a rule names by all of its parts; empty for rules of defaults and addresses."""
-    entity = rule.entity
-    if not isinstance(entity, QuotaEntity) or DEFAULT in {
-        entity.user,
-        entity.client_id,
-    }:
-        return ""
-    user, client_id = entity.user, entity.client_id
-    return entity_address(str(user or ""), str(client_id or ""))
-
-
 def _hit(hit: Hit) -> TableCell:
     if isinstance(hit, IpUsage):
         return TableCell(text=f"{name(hit.ip)} on node {name(hit.broker)}")
-    entity = hit.entity
-    throttled = hit.throttle_time_seconds > 0
-    text = entity_name(entity.user, entity.client_id)
-    return TableCell(
-        text=f"{text} on node {name(entity.broker)}",
-        href=entity_address(entity.user, entity.client_id),
-        color="over" if throttled else "",
-    )
+    suffix = f" on node {name(hit.entity.broker)}"
+    return entity_cell(hit.entity, suffix, "over" if hit.throttle_time_seconds > 0 else "")

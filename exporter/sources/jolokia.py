@@ -137,17 +137,11 @@ def numbers_in(answer: bytes, requests: Sequence[ReadRequest]) -> tuple[list[Key
 def columns_of(key: Key) -> list[BeanColumn | None]:
     """The column of each attribute of a key, None for one that is not used."""
     name, attributes = key
-    bean = _bean(name)
-    if bean is None:
+    try:
+        bean = Bean.of(*parse_object_name(name))
+    except MalformedName:
         return [None] * len(attributes)
     return [wanted(BeanColumn(bean, attribute)) for attribute in attributes]
-
-
-def _bean(name: str) -> Bean | None:
-    try:
-        return Bean.of(*parse_object_name(name))
-    except MalformedName:
-        return None
 
 
 def _items(answer: bytes, count: int) -> list[object]:

@@ -127,7 +127,14 @@ class TextReader:
             )
         layout, values = self._tracker.place(keys, numbers)
         if layout is not self._layout:
-            self._learn(layout)
+            self._layout = layout
+            attributes = ((each, attribute_of(each)) for each in layout.columns)
+            self._has_entities = any(
+                attribute is not None and attribute.quota_type is not None and len(column.bean.properties) > 1
+                for column, attribute in attributes
+            )
+            factor_of = self._dialect.factor_of if self._dialect else None
+            self._factors = factor_of and [factor_of(each) for each in layout.columns]
         if self._factors is not None:
             values = array("d", map(mul, values, self._factors))
         remark = self._remark(page)
@@ -138,17 +145,6 @@ class TextReader:
             mistake = f"the configuration says dialect {self._forced.name}, but the answer is in {other.name}"
         hint = mistake or (self._dialect.advice if self._dialect else _NO_DIALECT)
         return TextPage(layout=layout, values=values, remark=remark, hint=hint, mistake=mistake)
-
-    def _learn(self, layout: BeanLayout) -> None:
-        """Keep what is the same as long as the layout is."""
-        self._layout = layout
-        attributes = ((each, attribute_of(each)) for each in layout.columns)
-        self._has_entities = any(
-            attribute is not None and attribute.quota_type is not None and len(column.bean.properties) > 1
-            for column, attribute in attributes
-        )
-        factor_of = self._dialect.factor_of if self._dialect else None
-        self._factors = factor_of and [factor_of(each) for each in layout.columns]
 
     def _remark(self, page: str) -> str | None:
         """Which name holds a user or client-id, beside entities that could be read. Raises ``SourceUnreadable`` when there are none."""

@@ -63,7 +63,10 @@ class Passwords:
             address: Of the client, which decides when the password is checked.
 
         """
-        hashed = users.get(user) or self._of_unknown(users, user)
+        hashed = users.get(user)
+        if hashed is None:  # the hash of another one, always the same for a name, so that its cost reveals nothing
+            place = int.from_bytes(hmac.digest(self._key, user.encode(), "sha256"))
+            hashed = list(users.values())[place % len(users)]
         parts = user.encode(), hashed.get_secret_value().encode(), password
         each = (hmac.digest(self._key, part, "sha256") for part in parts)
         digest = hmac.digest(self._key, b"".join(each), "sha256")
@@ -83,12 +86,6 @@ class Passwords:
     def _knows(self, users: Mapping[str, SecretStr], user: str, digest: bytes) -> bool:
         known = self._right.get(user)
         return user in users and known is not None and hmac.compare_digest(known, digest)
-
-    def _of_unknown(self, users: Mapping[str, SecretStr], user: str) -> SecretStr:
-        """A hash for an unknown user: always the same for a name, so that its cost reveals nothing."""
-        digest = hmac.digest(self._key, user.encode(), "sha256")
-        hashes = list(users.values())
-        return hashes[int.from_bytes(digest) % len(hashes)]
 
 
 @dataclass(slots=True, eq=False)

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from benchmarks.collector import exposition
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.exporter.recorded import TAKEN_AT
 
@@ -54,6 +55,11 @@ def test_openmetrics_is_as_recorded(split_throttled: Snapshot, pytestconfig: pyt
     text = Renderer("prod").render(split_throttled, TAKEN_AT + 1, OPENMETRICS).decode()
     update = pytestconfig.getoption("--update-golden")
     compare(text, GOLDEN / "split_throttled.openmetrics.txt", update=update)
+
+
+def test_benchmarks_compare_with_the_same_text(split_throttled: Snapshot) -> None:
+    """What prometheus_client writes of a snapshot is what the renderer writes, or else its time says nothing."""
+    assert Renderer().render(split_throttled, TAKEN_AT + 1) == exposition(split_throttled, TAKEN_AT + 1)
 
 
 def lint(text: bytes) -> str:
