@@ -21,8 +21,9 @@ from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.histories import history
 
 from quotascope.pipeline.history import History, rollup
+from quotascope.pipeline.history.charges import ROLLUP_COLUMNS
 from quotascope.pipeline.replay.frame import NEEDED
-from quotascope.pipeline.table import Table
+from quotascope.pipeline.table import Follower, Table, follow
 
 APPENDS = 4
 
@@ -43,7 +44,8 @@ def main(rows: int) -> None:
         _timed("compact", rows, detail.compact)
         _timed("read compacted", rows, lambda: _read(detail))
         _size("history", detail, rows)
-        _timed("seconds", rows, partial(kept.seconds.follow, detail, rollup))
+        seconds = Follower(kept.seconds, rollup, ROLLUP_COLUMNS)
+        _timed("seconds", rows, lambda: sum(follow(detail, [seconds])))
         _size("seconds", kept.seconds, rows)
 
 

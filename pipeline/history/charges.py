@@ -81,6 +81,20 @@ COLUMNS: Final = (
     "position",
 )
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
+ROLLUP_COLUMNS: Final = (
+    *_NAMES,
+    "timestamp",
+    "completed",
+    "produce_bytes",
+    "fetch_bytes",
+    "thread_time_ms",
+    "network_time_ms",
+    "mutations_charged",
+    "mutation_timestamp",
+    "refused",
+    "throttle_ms",
+)
+"""What a sum needs of HISTORY."""
 
 _NO_TIME: Final[Column] = pa.scalar(None, pa.float64())
 _ZERO: Final[Column] = pa.scalar(0, pa.int32())

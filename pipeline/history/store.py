@@ -7,14 +7,15 @@ follow the table of requests, the others follow `history`: what is appended ther
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Self
 
 from ..errors import NoTable
-from ..table import Run, Table, TableLayout, retried, run_here
+from ..table import Follower, Run, Table, TableLayout, follow, run_here
+from ..table.storage import Storage
 from . import episodes, topics
-from .charges import COLUMNS, history_of, rollup
+from .charges import COLUMNS, ROLLUP_COLUMNS, history_of, rollup
 from .schema import EPISODES, HISTORY, ROLLUP, TOPICS
 
 BUCKETS: Final = 16
@@ -33,10 +34,10 @@ class History:
     """One row a request (`HISTORY`)."""
     seconds: Table
     """Sums (`ROLLUP`); a key may have several rows, which add up."""
-    topics: Table | None = None
-    """Bytes by topic (`TOPICS`), of a history that was opened to be updated."""
-    episodes: Table | None = None
-    """Fragments of throttle episodes (`EPISODES`), of a history that was opened to be updated."""
+    topics: Table
+    """Bytes by topic (`TOPICS`); a folder of an earlier release has none before it is updated."""
+    episodes: Table
+    """Fragments of throttle episodes (`EPISODES`); as above."""
 
     @classmethod
     def create(
@@ -69,9 +70,13 @@ class History:
     @classmethod
     def open(cls, folder: str, options: Mapping[str, str] | None = None) -> Self:
         """Open the tables of a history. Raises `NoTable` when there is none."""
+        seconds = Table.open(f"{folder}/seconds", options, ROLLUP)
+        began = replace(seconds.layout, day_of="began")
         return cls(
             detail=Table.open(f"{folder}/history", options, HISTORY),
-            seconds=Table.open(f"{folder}/seconds", options, ROLLUP),
+            seconds=seconds,
+            topics=Table(Storage(f"{folder}/topics", options or {}), TOPICS, seconds.layout),
+            episodes=Table(Storage(f"{folder}/episodes", options or {}), EPISODES, began),
         )
 
     def update(self, requests: Table, run: Run = run_here) -> int:
@@ -83,19 +88,25 @@ class History:
             run: where the work is done.
 
         Raises:
-            TableError: see `Table.follow`; what was taken over before that stays, and the next update continues from there. While another
-                process updates the history, this tries again (`retried`).
+            TableError: see `follow`; what was taken over before that stays, and the next update continues from there.
 
         """
-        detail, seconds = self.detail, self.seconds
-        new = retried(partial(detail.follow, requests, history_of, COLUMNS, run))
-        retried(partial(seconds.follow, detail, rollup, run=run))
-        if self.topics is not None:
-            follow = self.topics.follow
-            retried(partial(follow, requests, topics.topics_of, topics.COLUMNS, run))
-        if self.episodes is not None:
-            follow = self.episodes.follow
-            retried(partial(follow, detail, episodes.fragments_of, episodes.COLUMNS, run))
+        new, _ = follow(
+            requests,
+            [
+                Follower(self.detail, history_of, COLUMNS),
+                Follower(self.topics, topics.topics_of, topics.COLUMNS),
+            ],
+            run,
+        )
+        follow(
+            self.detail,
+            [
+                Follower(self.seconds, rollup, ROLLUP_COLUMNS),
+                Follower(self.episodes, episodes.fragments_of, episodes.COLUMNS),
+            ],
+            run,
+        )
         return new
 
 

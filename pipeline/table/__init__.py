@@ -1,10 +1,10 @@
 """
 Committed tables: directories of Parquet files of which a reader sees only what a commit lists.
 
-`Table` appends, follows another table, reads, compacts and drops old days; `TableLayout` says how rows are spread over files.
+`Table` appends, reads, compacts and drops old days; `follow` makes tables of another one's new rows; `TableLayout` says how rows are spread over files.
 """
 
 from .layout import File, TableLayout
-from .table import Progress, Run, Table, retried, run_here
+from .table import Follower, Progress, Run, Table, follow, retried, run_here
 
-__all__ = ["File", "Progress", "Run", "Table", "TableLayout", "retried", "run_here"]
+__all__ = ["File", "Follower", "Progress", "Run", "Table", "TableLayout", "follow", "retried", "run_here"]

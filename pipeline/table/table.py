@@ -2,7 +2,8 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, groupby
 from types import MappingProxyType
@@ -334,53 +335,6 @@ class Table:
             log.commit(self.storage, self._log, actions, counts | {batch_id: epoch})
         return sum(file.rows for file in files)
 
-    def follow(
-        self,
-        source: "Table",
-        make: Callable[[pa.Table], pa.Table],
-        columns: Sequence[str] | None = None,
-        run: Run = run_here,
-    ) -> int:
-        """
-        Append what is made of the rows that came to another table since last time; return how many rows were made.
-
-        Args:
-            source: the other table; its commits are counted, so that each row is taken over exactly once.
-            make: makes rows of this table from rows of the source, each from one, so that it does not matter how they are cut. It is sent to
-                Spark's workers, so it must be a function of a module.
-            columns: what `make` needs of the source.
-            run: where the work is done, a few files at a time.
-
-        Raises:
-            LostCommit: another process did the same meanwhile; nothing was added.
-            NotWritten: no space, or no permission; nothing was added.
-            MissingFile, DamagedFile, UnreachableTable: a file of the source is gone, is not as it was committed, or could not be read.
-
-        """
-        batch_id = f"follows {source.identity}"
-        after = self.last_epoch(batch_id)
-        version, files = source.added_since(after)
-        if not files:
-            return 0
-        work = partial(self._stage_made, source, make, columns)
-        made = [file for few in run(work, _portions(files)) for file in few]
-        return self.advance(batch_id, made, after=after, epoch=version)
-
-    def _stage_made(
-        self,
-        source: "Table",
-        make: Callable[[pa.Table], pa.Table],
-        columns: Sequence[str] | None,
-        files: Sequence[File],
-    ) -> list[File]:
-        """Write what is made of files of the source, for those only who may read these: another run may have left them."""
-        rows = source.batches(files, columns)
-        chunks = gathered(rows, CHUNK, CHUNK_BYTES)
-        made = self.stage(batch for held in chunks for batch in make(pa.Table.from_batches(held)).to_batches())
-        for file in made:
-            self.storage.restrict(file, files, of=source.storage)
-        return made
-
     def compact(self, *, run: Run = run_here) -> int:
         """
         Merge the files of each bucket and day into one; return how many files it took the place of.
@@ -485,6 +439,79 @@ class Table:
         if columns is None:
             return self.schema
         return pa.schema([self.schema.field(name) for name in columns])
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A table that is made of another one's rows."""
+
+    table: Table
+    make: Callable[[pa.Table], pa.Table]
+    """
+    Makes rows of this table from rows of the other one, each from one, so that it does not matter how they are cut. It is sent to Spark's
+    workers, so it must be a function of a module.
+    """
+    columns: Sequence[str]
+    """What `make` needs of the other table."""
+
+
+def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) -> list[int]:
+    """
+    Append what is made of the rows that came to a table since last time; return how many rows were made for each follower.
+
+    Args:
+        source: the table; its commits are counted, so that each row is taken over exactly once.
+        followers: what follows it. Rows that are new to several of them are read once.
+        run: where the work is done, a few files at a time.
+
+    Raises:
+        LostCommit: other processes did the same meanwhile, each time that this was tried (`retried`).
+        NotWritten: no space, or no permission; nothing was added to that table.
+        MissingFile, DamagedFile, UnreachableTable: a file of the source is gone, is not as it was committed, or could not be read.
+
+    """
+    batch_id = f"follows {source.identity}"
+    counts = dict.fromkeys(range(len(followers)), 0)
+
+    def attempt() -> None:
+        alike: dict[int | None, list[int]] = {}
+        for place, follower in enumerate(followers):
+            alike.setdefault(follower.table.last_epoch(batch_id), []).append(place)
+        failed: list[TableError] = []
+        for after, places in alike.items():
+            version, files = source.added_since(after)
+            if not files:
+                continue
+            work = partial(_made, source, [followers[place] for place in places])
+            made = list(run(work, _portions(files)))
+            for at, place in enumerate(places):
+                staged = [file for portion in made for file in portion[at]]
+                try:
+                    counts[place] += followers[place].table.advance(batch_id, staged, after=after, epoch=version)
+                except TableError as error:
+                    failed.append(error)  # what the other ones got stays
+        if failed:
+            raise failed[0]
+
+    retried(attempt)
+    return list(counts.values())
+
+
+def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
+    """Write what is made of files of the source, for those only who may read these: another run may have left them."""
+    columns = list(dict.fromkeys(chain.from_iterable(follower.columns for follower in followers)))
+    staged: list[tuple[Follower, list[File]]] = [(follower, []) for follower in followers]
+    with ExitStack() as unless_written:
+        for follower, made in staged:
+            unless_written.enter_context(follower.table.discarded_unless_committed(made))
+        for held in gathered(source.batches(files, columns), CHUNK, CHUNK_BYTES):
+            rows = pa.Table.from_batches(held)
+            for follower, made in staged:
+                made.extend(follower.table.stage(follower.make(rows)))
+        for follower, made in staged:
+            for file in made:
+                follower.table.storage.restrict(file, files, of=source.storage)
+    return [made for _, made in staged]
 
 
 def _paths(files: Iterable[File]) -> set[str]:

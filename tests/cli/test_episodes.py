@@ -19,8 +19,10 @@ from tests.servers import Handler, served
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import read_episode_query
-from quotascope.pipeline.history import History
+from quotascope.pipeline.history import History, history_of
+from quotascope.pipeline.history.charges import COLUMNS
 from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.table import Follower, follow
 
 START = START_MS / 1_000
 QUARTER = 900.0
@@ -123,7 +125,7 @@ def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> 
     source = IngestTables.create(str(folder)).requests
     source.append("late", requests({"timestamp": START_MS, "throttle_ms": 9}))
     made = History.create(str(folder))
-    History(detail=made.detail, seconds=made.seconds).update(source)
+    follow(source, [Follower(made.detail, history_of, COLUMNS)])
     found = asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")
     assert found["throttled"] is None
     made.update(source)

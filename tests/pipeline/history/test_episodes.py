@@ -1,5 +1,6 @@
 """Throttle episodes of a history: what one is, and that it is the same in whatever parts its requests came."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.pipeline.history.requests import START_MS, requests
 from tests.strategies import HOSTILE
 
+from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.episodes import KEY, episodes_in, fragments_of, merged
 from quotascope.pipeline.ingest import IngestTables
@@ -126,13 +128,12 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
     midnight = 86_400_000 - START_MS % 86_400_000
     history = History.create(str(tmp_path))
     table = history.episodes
-    assert table is not None
     source.append("1", requests(throttled(midnight - 50_000, 100), throttled(midnight + 50_000, 200)))
     history.update(source)
     assert [each[2] for each in figures(episodes_in(table))] == [1, 1]
     source.append("2", requests(throttled(midnight, 3), throttled(0, 4, user="bob")))
     with monkeypatch.context() as patch:
-        patch.setattr(table, "follow", lambda *_, **__: 1 / 0)
+        patch.setattr(table, "advance", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             history.update(source)
     for _ in range(2):
@@ -151,9 +152,12 @@ def test_an_older_history_gets_its_episodes(tmp_path: Path) -> None:
     """At the next update, of all its requests."""
     source = IngestTables.create(str(tmp_path)).requests
     source.append("1", requests(throttled(0, 5)))
-    older = History(detail=History.create(str(tmp_path)).detail, seconds=History.create(str(tmp_path)).seconds)
-    older.update(source)
-    table = Table.open(f"{tmp_path}/episodes")
-    assert len(episodes_in(table)) == 0
     History.create(str(tmp_path)).update(source)
+    shutil.rmtree(tmp_path / "episodes")
+    older = History.open(str(tmp_path))
+    assert len(older.detail.read()) == 1
+    with pytest.raises(NoTable):
+        older.episodes.read()
+    assert History.create(str(tmp_path)).update(source) == 0
+    table = Table.open(f"{tmp_path}/episodes")
     assert figures(episodes_in(table)) == [(0, 5, 1, 5, 5)]

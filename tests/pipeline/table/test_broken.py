@@ -294,10 +294,10 @@ def test_a_storage_that_failed_once_is_not_called_damaged(table: Table, monkeypa
     """Where the same bytes can be decoded a moment later, the file is whole."""
     opened = iter([True])
 
-    def flaky(source: object, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def flaky(source: object, columns: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordBatch]:
         if next(opened, False):
             raise OSError("Corrupt snappy compressed data")
-        return rows(source, columns)
+        return rows(source, columns, ahead=ahead)
 
     rows = storage_module._rows
     monkeypatch.setattr(storage_module, "_rows", flaky)

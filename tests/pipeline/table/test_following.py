@@ -11,15 +11,19 @@ import pytest
 from deltalake import DeltaTable
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
 
-from quotascope.pipeline.errors import LostCommit, UnreadableTable
-from quotascope.pipeline.table import Run, Table, run_here
+from quotascope.pipeline.errors import NotWritten, UnreadableTable
+from quotascope.pipeline.table import Follower, Run, Table, follow, run_here
 
 
 def _negated(rows: pa.Table) -> pa.Table:
     return rows.set_column(3, SCHEMA.field("amount"), pc.negate(rows["amount"]))
 
 
-class Follower(NamedTuple):
+def _fail() -> None:
+    raise NotWritten("target", "no space")
+
+
+class Pair(NamedTuple):
     """Two tables, of which one follows the other."""
 
     source: Table
@@ -27,18 +31,19 @@ class Follower(NamedTuple):
 
     def follow(self, run: Run = run_here) -> int:
         """Take over what is new."""
-        return self.target.follow(self.source, _negated, run=run)
+        (count,) = follow(self.source, [Follower(self.target, _negated, SCHEMA.names)], run)
+        return count
 
 
 @pytest.fixture
-def follower(tmp_path: Path) -> Follower:
+def follower(tmp_path: Path) -> Pair:
     """A table that holds the negated amounts of another one."""
     source = Table.create(str(tmp_path / "source"), SCHEMA, LAYOUT)
     target = Table.create(str(tmp_path / "target"), SCHEMA, LAYOUT)
-    return Follower(source, target)
+    return Pair(source, target)
 
 
-def test_what_is_new_is_taken_over_once(follower: Follower) -> None:
+def test_what_is_new_is_taken_over_once(follower: Pair) -> None:
     """Each call takes over what was appended since the last one."""
     follower.source.append("a", batch(0))
     assert follower.follow() == 1_000
@@ -49,7 +54,7 @@ def test_what_is_new_is_taken_over_once(follower: Follower) -> None:
     assert amounts(follower.target.read()) == [-each for each in reversed(range(3_000))]
 
 
-def test_compaction_and_retention_bring_nothing_new(follower: Follower) -> None:
+def test_compaction_and_retention_bring_nothing_new(follower: Pair) -> None:
     """Rows that a compaction wrote again are not new, whether they were taken over before or not; dropped days stay in the follower."""
     follower.source.append("a", batch(0))
     follower.follow()
@@ -61,7 +66,7 @@ def test_compaction_and_retention_bring_nothing_new(follower: Follower) -> None:
     assert follower.target.read().num_rows == 2_000
 
 
-def test_a_late_follower_takes_what_there_is(follower: Follower) -> None:
+def test_a_late_follower_takes_what_there_is(follower: Pair) -> None:
     """A follower that was made later begins with the files of the last commit, compacted ones included."""
     follower.source.append("a", batch(0))
     follower.source.append("b", batch(1))
@@ -70,30 +75,62 @@ def test_a_late_follower_takes_what_there_is(follower: Follower) -> None:
     assert follower.follow() == 0
 
 
-def test_a_table_made_anew_is_another_source(follower: Follower, tmp_path: Path) -> None:
+def test_a_table_made_anew_is_another_source(follower: Pair, tmp_path: Path) -> None:
     """A source that was deleted and made again is followed from its begin."""
     follower.source.append("a", batch(0))
     follower.follow()
     again = Table.create(str(tmp_path / "again"), SCHEMA, LAYOUT)
     again.append("a", batch(1))
-    assert Follower(again, follower.target).follow() == 1_000
+    assert Pair(again, follower.target).follow() == 1_000
 
 
-def test_two_followers_at_once(follower: Follower) -> None:
-    """Of two that take over the same rows at once one wins, though the other one saw more of them."""
+def test_two_that_follow_at_once(follower: Pair) -> None:
+    """Of two that take over the same rows at once one wins, though the other one saw more of them; that one looks again."""
     follower.source.append("a", batch(0))
+    tries = []
 
     def overtaken(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
         assert progress is None
-        assert follower.follow() == 1_000
+        tries.append(items)
+        if len(tries) == 1:
+            assert follower.follow() == 1_000
+            follower.source.append("b", batch(1))
         return map(work, items)
 
-    with pytest.raises(LostCommit, match="run this again"):
-        follower.follow(overtaken)
-    assert follower.target.read().num_rows == 1_000
+    assert follower.follow(overtaken) == 1_000
+    assert len(tries) == 2
+    assert amounts(follower.target.read()) == [-each for each in reversed(range(2_000))]
 
 
-def test_a_forgotten_commit_is_an_error(follower: Follower) -> None:
+def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are new to both are read once; what one cannot write keeps nothing from the other one, and it catches up alone."""
+    other = Table.create(str(tmp_path / "other"), SCHEMA, LAYOUT)
+    both = [Follower(follower.target, _negated, SCHEMA.names), Follower(other, _negated, SCHEMA.names)]
+    read: list[str] = []
+
+    def noted(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
+        assert progress is None
+        read.extend(file.path for item in items for file in item)
+        return map(work, items)
+
+    follower.source.append("a", batch(0))
+    first = {file.path for file in follower.source.files()}
+    with monkeypatch.context() as patch:
+        patch.setattr(follower.target, "advance", lambda *_, **__: _fail())
+        with pytest.raises(NotWritten, match="no space"):
+            follow(follower.source, both, noted)
+    assert sorted(read) == sorted(first)
+    assert [len(table.read()) for table in (follower.target, other)] == [0, 1_000]
+    read.clear()
+    follower.source.append("b", batch(1))
+    later = {file.path for file in follower.source.files()} - first
+    assert follow(follower.source, both, noted) == [2_000, 1_000]
+    assert sorted(read) == sorted([*first, *later, *later])
+    for table in (follower.target, other):
+        assert amounts(table.read()) == [-each for each in reversed(range(2_000))]
+
+
+def test_a_forgotten_commit_is_an_error(follower: Pair) -> None:
     """When the log has forgotten what came since the last time, the follower says so instead of leaving rows out."""
     follower.source.append("a", batch(0))
     follower.follow()
@@ -105,7 +142,7 @@ def test_a_forgotten_commit_is_an_error(follower: Follower) -> None:
         follower.follow()
 
 
-def test_a_large_bucket_is_several_pieces(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_bucket_is_several_pieces(follower: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a bucket are given out together until they are enough work, and never with another bucket's."""
     monkeypatch.setattr("quotascope.pipeline.table.table.PORTION", 600)
     monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 100)

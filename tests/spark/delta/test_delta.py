@@ -26,12 +26,13 @@ from tests.spark.versions import CONNECTOR, ROOT
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.errors import ChangedRows, NotWritten, UnreadableTable
 from quotascope.pipeline.history import History, rollup
+from quotascope.pipeline.history.charges import ROLLUP_COLUMNS
 from quotascope.pipeline.recommend.policy import Policy
 from quotascope.pipeline.replay import RESULTS, Mode, replay
 from quotascope.pipeline.runs.recommend import advise
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.pipeline.spark.run import SMALL_TABLES
-from quotascope.pipeline.table import Table
+from quotascope.pipeline.table import Follower, Table, follow
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate, read_candidates
 
@@ -75,7 +76,8 @@ def _made(folder: Path, rows: list[Any]) -> str:
 
 def _follow(opened: History) -> int:
     """Let the sums follow, as each ingest does; return how many there are more."""
-    return opened.seconds.follow(opened.detail, rollup)
+    (count,) = follow(opened.detail, [Follower(opened.seconds, rollup, ROLLUP_COLUMNS)])
+    return count
 
 
 @pytest.fixture
