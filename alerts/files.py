@@ -170,11 +170,5 @@ _Dumper.add_representer(str, _represent)
 
 def _yaml(note: str, document: Mapping[str, Any]) -> str:
     """The document with a comment in front, in the order of its keys."""
-    text = yaml.dump(
-        dict(document),
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        width=_WIDTH,
-    )
+    text = yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return f"# {note}\n{text}"

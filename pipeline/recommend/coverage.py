@@ -51,11 +51,7 @@ class Logged:
         return self.throttled / self.known if self.known else None
 
     def __add__(self, other: Logged) -> Logged:
-        return Logged(
-            self.requests + other.requests,
-            self.throttled + other.throttled,
-            self.unknown + other.unknown,
-        )
+        return Logged(self.requests + other.requests, self.throttled + other.throttled, self.unknown + other.unknown)
 
 
 @dataclass(slots=True)

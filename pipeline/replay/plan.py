@@ -101,10 +101,7 @@ class ResolvedRules:
     def only(self, entities: Ints | Codes) -> ResolvedRules:
         """The same for some of the entities."""
         return ResolvedRules(
-            tags=self.tags[entities],
-            rules=self.rules[entities],
-            deciding=self.deciding,
-            names=self.names,
+            tags=self.tags[entities], rules=self.rules[entities], deciding=self.deciding, names=self.names
         )
 
     def limits(self, table: RuleTable) -> Floats:
@@ -264,14 +261,7 @@ def plan_of(frame: Frame, rules: CandidateRules, resolved: list[ResolvedRules], 
             limits[candidate, kind] = by_entity[frame.pair_entities]
             if kind != MUTATION:
                 slots.setdefault(_slot(rules, candidate, kind), len(slots))
-    return ReplayPlan(
-        frame=frame,
-        rules=rules,
-        resolved=resolved,
-        settings=settings,
-        limits=limits,
-        slots=slots,
-    )
+    return ReplayPlan(frame=frame, rules=rules, resolved=resolved, settings=settings, limits=limits, slots=slots)
 
 
 def _slot(rules: CandidateRules, candidate: int, kind: int) -> _Slot:
