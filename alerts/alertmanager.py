@@ -68,25 +68,13 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
     entity = list(site.keys("quota_type", "user", "client_id"))
     # one notification for a problem of a whole cluster, not one for each client and broker
     yield _inhibition([_PAGES], [_OURS, 'scope=~"entity|broker|job"'], cluster)
-    yield _inhibition(
-        ['alertname="KafkaQuotaThrottleSpike"'],
-        ['alertname="KafkaQuotaManyClientsThrottled"'],
-        cluster,
-    )
+    yield _inhibition(['alertname="KafkaQuotaThrottleSpike"'], ['alertname="KafkaQuotaManyClientsThrottled"'], cluster)
     yield _inhibition([_PAGES], ['alertname="KafkaQuotaThrottleStorm"'], cluster)
     # those that fired before there were too many go on for a while
-    yield _inhibition(
-        ['alertname="KafkaQuotaThrottleStorm"'],
-        [_ONE_BY_ONE],
-        cluster,
-    )
+    yield _inhibition(['alertname="KafkaQuotaThrottleStorm"'], [_ONE_BY_ONE], cluster)
 
     # a throttled client is at its limit
-    yield _inhibition(
-        [_THROTTLED],
-        ['alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted"'],
-        entity,
-    )
+    yield _inhibition([_THROTTLED], ['alertname=~"KafkaQuotaNearLimit|KafkaQuotaLimitPredicted"'], entity)
     yield _inhibition(
         ['alertname="KafkaQuotaThrottleBeyondClientTimeout"'],
         ['alertname=~"KafkaQuota(Produce|Fetch)Throttled"'],
@@ -106,17 +94,11 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         ("Fast", "KafkaQuotaBudgetBurns(Slowly)?"),
         ("", "KafkaQuotaBudgetBurnsSlowly"),
     ):
-        yield _inhibition(
-            [f'alertname="KafkaQuotaBudgetBurns{faster}"'],
-            [f'alertname=~"{slower}"'],
-            budget,
-        )
+        yield _inhibition([f'alertname="KafkaQuotaBudgetBurns{faster}"'], [f'alertname=~"{slower}"'], budget)
 
     # without current numbers the other alerts are out of date
     yield _inhibition(
-        ['alertname="KafkaQuotaExporterAbsent"'],
-        [_OURS, f'scope!="{AlertScope.EXPORTER.value}"'],
-        cluster,
+        ['alertname="KafkaQuotaExporterAbsent"'], [_OURS, f'scope!="{AlertScope.EXPORTER.value}"'], cluster
     )
     # one exporter of two may hang: the alerts of the other one must still page
     yield _inhibition(
@@ -128,11 +110,7 @@ def _inhibitions(site: Site) -> Iterator[dict[str, Any]]:
         ],
         cluster,
     )
-    yield _inhibition(
-        ['alertname="KafkaQuotaLimitsStale"'],
-        [_BY_LIMIT],
-        cluster,
-    )
+    yield _inhibition(['alertname="KafkaQuotaLimitsStale"'], [_BY_LIMIT], cluster)
 
 
 def _inhibition(source: Sequence[str], target: Sequence[str], equal: Sequence[str]) -> dict[str, Any]:

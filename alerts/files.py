@@ -23,11 +23,6 @@ _RULES_NOTE: Final = "Written by `quotascope alerts write`; changes here are los
 _ALERTMANAGER_NOTE: Final = (
     "An example written by `quotascope alerts write`: copy what you need, and put your own receivers in."
 )
-_MISPLACED: Final = {
-    "quotascope-prometheusrule.yaml": _RULES_NOTE,
-    "alertmanager-example.yaml": _ALERTMANAGER_NOTE,
-}
-"""What earlier versions put beside the rules, and how each of these files begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +79,6 @@ def write(folder: Path, site: Site, extras: Extras | None = None) -> list[Path]:
     except OSError as error:
         raise CannotWrite(f"{error.filename} cannot be written: {error.strerror}") from error
     return list(texts)
-
-
-def misplaced(folder: Path) -> list[Path]:
-    """
-    The files that an earlier version put beside the rules: a Prometheus that takes all of the folder for rules refuses them.
-
-    They are left alone, for they may be in use: a PrometheusRule in a repository that is deployed, an Alertmanager's configuration.
-    """
-    return [folder / name for name, note in _MISPLACED.items() if _begins_with(folder / name, f"# {note}")]
-
-
-def _begins_with(file: Path, line: str) -> bool:
-    try:
-        with file.open(encoding="utf-8", errors="replace") as opened:
-            return opened.readline(len(line) + 2).rstrip("\n") == line
-    except OSError:
-        return False
 
 
 def operator_file(site: Site) -> str:
@@ -192,11 +170,5 @@ _Dumper.add_representer(str, _represent)
 
 def _yaml(note: str, document: Mapping[str, Any]) -> str:
     """The document with a comment in front, in the order of its keys."""
-    text = yaml.dump(
-        dict(document),
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        width=_WIDTH,
-    )
+    text = yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return f"# {note}\n{text}"

@@ -101,11 +101,7 @@ class _Marks:
         """A text with marks as an expression of jsonnet."""
         for word, mark in self.words.items():
             text = text.replace(word, mark)
-        text = re.sub(
-            rf"{_RUNBOOK}(\w+)",
-            lambda found: self.put(f"runbook({_json(found[1])})", 1),
-            text,
-        )
+        text = re.sub(rf"{_RUNBOOK}(\w+)", lambda found: self.put(f"runbook({_json(found[1])})", 1), text)
         parts = re.split(f"([\ue000-\uf8fe]){_FILL}*", text)
         return " + ".join(
             self.expressions[ord(part) - _FIRST] if number % 2 else _json(part)
@@ -172,12 +168,7 @@ def mixin_file(site: Site, boards: Boards) -> str:
         "DASHBOARDS": marks.jsonnet(dashboards, 2),
     }
     text = files(__package__).joinpath("mixin.libsonnet").read_text(encoding="utf-8")
-    return re.sub(
-        r"^ *// @(\w+)$|@(\w+)@",
-        lambda found: parts[found[1] or found[2]],
-        text,
-        flags=re.MULTILINE,
-    )
+    return re.sub(r"^ *// @(\w+)$|@(\w+)@", lambda found: parts[found[1] or found[2]], text, flags=re.MULTILINE)
 
 
 def _groups(marked: Site, marks: _Marks, groups: Iterable[RuleGroup]) -> Iterator[str]:
@@ -290,8 +281,7 @@ def _config(site: Site, named: set[str]) -> Iterator[str]:
     yield from said(4, "Address of the Grafana that has the dashboards; null: no links.")
     yield f"    grafana_url: {_json(site.grafana_url)},"
     yield from said(
-        4,
-        "Users and client-ids of the platform's own programs, which a default quota should not throttle.",
+        4, "Users and client-ids of the platform's own programs, which a default quota should not throttle."
     )
     yield f"    system_users: {_json(site.system_users)},"
     yield from said(4, "More labels of all alerts.")
@@ -299,16 +289,10 @@ def _config(site: Site, named: set[str]) -> Iterator[str]:
     yield from said(4, "The numbers that decide whether an alert fires.")
     yield "    thresholds: {"
     for name, one in thresholds():
-        yield from said(
-            6,
-            f"{one.unit}: {one.meaning}. Reason: {one.reason}. Other values: {one.change}.",
-        )
+        yield from said(6, f"{one.unit}: {one.meaning}. Reason: {one.reason}. Other values: {one.change}.")
         yield f"      {name}: {site.value(one):.15g},"
     yield "    },"
-    yield from said(
-        4,
-        "Each alert; severity: critical, warning or info; keep_firing_for may be null.",
-    )
+    yield from said(4, "Each alert; severity: critical, warning or info; keep_firing_for may be null.")
     yield "    alerts: {"
     for alert in every:
         found = site.alerts.get(alert.name)

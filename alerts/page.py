@@ -75,8 +75,7 @@ GAPS: Final = (
 
 _ANY = Clients(user="alice")
 _EVERYTHING = Site(
-    owners=(Owner(team="payments", clients=_ANY),),
-    objectives=(Objective(name="billing", clients=_ANY, percent=99.0),),
+    owners=(Owner(team="payments", clients=_ANY),), objectives=(Objective(name="billing", clients=_ANY, percent=99.0),)
 )
 """A site with all recorded series."""
 _HEAD = """\

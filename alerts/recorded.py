@@ -141,10 +141,7 @@ def growth(family: Family, window: str, *matchers: str) -> str:
     """
     newest = call("last_over_time", select(family, *matchers, window=window))
     at_its_start = select(family, *matchers, offset=window)
-    earlier = call(
-        "last_over_time",
-        select(family, *matchers, window=LONGEST_GAP, offset=window),
-    )
+    earlier = call("last_over_time", select(family, *matchers, window=LONGEST_GAP, offset=window))
     begun = grouped(operation(newest, "unless", at_its_start))
     after_a_gap = grouped(operation(newest, ">=", earlier))
     young = operation(begun, "unless", after_a_gap)

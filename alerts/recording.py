@@ -48,24 +48,9 @@ def entities(site: Site) -> Iterator[Record]:
         expr=operation("1", "-", series(recorded.ENTITY_UTILIZATION)),
         meaning="1 - utilization on the busiest broker.",
     )
-    yield _total(
-        site,
-        recorded.ENTITY_PRODUCE,
-        catalog.PRODUCE_BYTES_PER_SECOND,
-        "Bytes per second produced.",
-    )
-    yield _total(
-        site,
-        recorded.ENTITY_FETCH,
-        catalog.FETCH_BYTES_PER_SECOND,
-        "Bytes per second fetched.",
-    )
-    yield _total(
-        site,
-        recorded.ENTITY_REQUEST,
-        catalog.REQUEST_THREADS,
-        "Request time in threads.",
-    )
+    yield _total(site, recorded.ENTITY_PRODUCE, catalog.PRODUCE_BYTES_PER_SECOND, "Bytes per second produced.")
+    yield _total(site, recorded.ENTITY_FETCH, catalog.FETCH_BYTES_PER_SECOND, "Bytes per second fetched.")
+    yield _total(site, recorded.ENTITY_REQUEST, catalog.REQUEST_THREADS, "Request time in threads.")
     labels = site.keys("user")
     produced = aggregate("sum", labels, series(recorded.ENTITY_PRODUCE))
     fetched = aggregate(
@@ -122,9 +107,7 @@ def objectives(site: Site) -> Iterator[Record]:
         burning = []
         for objective in site.objectives:
             of_clients = select(
-                catalog.THROTTLE_TIME_SECONDS,
-                *objective.clients.matchers(),
-                f'user!="{catalog.OVERFLOW}"',
+                catalog.THROTTLE_TIME_SECONDS, *objective.clients.matchers(), f'user!="{catalog.OVERFLOW}"'
             )
             longest = aggregate("max", labels, of_clients)
             throttled = compare(longest, "> bool", objective.tolerated_seconds)
@@ -177,11 +160,7 @@ def trends(site: Site) -> Iterator[Record]:
     known_for_long = call("present_over_time", long_before)
     yield Record(
         name=recorded.ENTITY_UTILIZATION_RECENT,
-        expr=aggregate(
-            "max",
-            site.keys(*QUOTA_LABELS),
-            both(still_there, there_before, labels),
-        ),
+        expr=aggregate("max", site.keys(*QUOTA_LABELS), both(still_there, there_before, labels)),
         meaning="Average utilization of 30 minutes on the broker where it is highest.",
     )
     yield Record(
@@ -193,11 +172,7 @@ def trends(site: Site) -> Iterator[Record]:
 
 def _total(site: Site, name: str, family: Family, meaning: str) -> Record:
     once = aggregate("max", site.keys("broker", "user", "client_id"), select(family))
-    return Record(
-        name=name,
-        expr=aggregate("sum", site.keys(*ENTITY_LABELS), once),
-        meaning=meaning,
-    )
+    return Record(name=name, expr=aggregate("sum", site.keys(*ENTITY_LABELS), once), meaning=meaning)
 
 
 def _by_deciding_quota(site: Site) -> str:
@@ -209,25 +184,10 @@ def _by_deciding_quota(site: Site) -> str:
     and here they get the ``quota_type`` of their cause.
     """
     labels = site.keys("quota_type", "broker", "user", "client_id")
-    forwarded = select(
-        catalog.THROTTLE_CAUSE_INFO,
-        'quota_type="request"',
-        'cause="controller_mutation"',
-    )
+    forwarded = select(catalog.THROTTLE_CAUSE_INFO, 'quota_type="request"', 'cause="controller_mutation"')
     own = but_not(above(select(catalog.THROTTLE_TIME_SECONDS), 0), forwarded, labels)
-    of_mutations = both(
-        above(select(catalog.THROTTLE_TIME_SECONDS, 'quota_type="request"'), 0),
-        forwarded,
-        labels,
-    )
-    renamed = call(
-        "label_replace",
-        of_mutations,
-        '"quota_type"',
-        '"controller_mutation"',
-        '""',
-        '""',
-    )
+    of_mutations = both(above(select(catalog.THROTTLE_TIME_SECONDS, 'quota_type="request"'), 0), forwarded, labels)
+    renamed = call("label_replace", of_mutations, '"quota_type"', '"controller_mutation"', '""', '""')
     return operation(grouped(own), "or", renamed)
 
 
@@ -249,20 +209,10 @@ def brokers(site: Site) -> Iterator[Record]:
         expr=aggregate("max", site.keys("broker"), select(catalog.REQUEST_CAPACITY_THREADS)),
         meaning="Threads that can serve requests.",
     )
-    used = operation(
-        series(recorded.BROKER_REQUEST),
-        "+",
-        series(recorded.BROKER_EXEMPT),
-        site.keys("broker"),
-    )
+    used = operation(series(recorded.BROKER_REQUEST), "+", series(recorded.BROKER_EXEMPT), site.keys("broker"))
     yield Record(
         name=recorded.BROKER_CAPACITY_USED,
-        expr=operation(
-            grouped(used),
-            "/",
-            grouped(above(series(recorded.BROKER_CAPACITY), 0)),
-            site.keys("broker"),
-        ),
+        expr=operation(grouped(used), "/", grouped(above(series(recorded.BROKER_CAPACITY), 0)), site.keys("broker")),
         meaning="Used share of these threads.",
     )
     by_pool, of_all = (
@@ -282,11 +232,7 @@ def brokers(site: Site) -> Iterator[Record]:
         expr=aggregate("max", site.keys("quota_type", "broker"), select(catalog.DELAY_QUEUE_SIZE)),
         meaning="Muted connections, by `quota_type`.",
     )
-    once = aggregate(
-        "max",
-        site.keys("broker", "request"),
-        rate(catalog.REQUEST_THROTTLED_SECONDS, "5m"),
-    )
+    once = aggregate("max", site.keys("broker", "request"), rate(catalog.REQUEST_THROTTLED_SECONDS, "5m"))
     yield Record(
         name=recorded.BROKER_THROTTLED_RATE,
         expr=aggregate("sum", site.keys("broker"), once),
@@ -313,20 +259,12 @@ def clusters(site: Site) -> Iterator[Record]:
     none = operation("0", "*", aggregate("group", site.keys(), series(catalog.BUILD_INFO.name)))
     yield Record(
         name=recorded.CLUSTER_THROTTLED_ENTITIES,
-        expr=operation(
-            highest(site.keys(), clients=counted, callback=recorded.of_callbacks(site)),
-            "or",
-            none,
-        ),
+        expr=operation(highest(site.keys(), clients=counted, callback=recorded.of_callbacks(site)), "or", none),
         meaning=f"Entities throttled by {site.value(THROTTLED):g} s or more; with a custom callback the highest count of a broker and quota type.",
     )
     yield Record(
         name=recorded.CLUSTER_DELAY_QUEUE,
-        expr=aggregate(
-            "sum",
-            site.keys("quota_type"),
-            series(recorded.BROKER_DELAY_QUEUE),
-        ),
+        expr=aggregate("sum", site.keys("quota_type"), series(recorded.BROKER_DELAY_QUEUE)),
         meaning="Muted connections, by `quota_type`.",
     )
     labels = site.keys("request")
@@ -369,10 +307,7 @@ def baselines(site: Site) -> Iterator[Record]:
     yield Record(
         name=recorded.EXPORTERS_BASELINE,
         expr=_frozen(
-            site,
-            recorded.EXPORTERS_BASELINE,
-            call("quantile_over_time", "0.5", counted),
-            "KafkaQuotaExporterMissing",
+            site, recorded.EXPORTERS_BASELINE, call("quantile_over_time", "0.5", counted), "KafkaQuotaExporterMissing"
         ),
         meaning="Exporters that could be scraped, median of the last day.",
     )
@@ -405,11 +340,7 @@ def _over(function: str, name: str, window: str, offset: str) -> str:
 
 def jobs(site: Site) -> Iterator[Record]:
     """Throttle time of every job."""
-    once = aggregate(
-        "max",
-        site.keys(*catalog.SPARK_THROTTLED_SECONDS.labels),
-        waiting(),
-    )
+    once = aggregate("max", site.keys(*catalog.SPARK_THROTTLED_SECONDS.labels), waiting())
     yield Record(
         name=recorded.APP_THROTTLED_RATE,
         expr=aggregate("sum", site.keys("app", "query", "side"), once),

@@ -22,10 +22,7 @@ _NOT_RE2: Final = re.compile(
 _LONGEST: Final = 2**63 // 10**9
 """Seconds; Prometheus counts nanoseconds in 63 bits."""
 _UNITS: Final = {"y": 31_536_000, "w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
-_DURATION: Final = re.compile(
-    "".join(rf"(?:(\d{{1,12}}){unit})?" for unit in _UNITS) + r"(?:\d{1,12}ms)?",
-    re.ASCII,
-)
+_DURATION: Final = re.compile("".join(rf"(?:(\d{{1,12}}){unit})?" for unit in _UNITS) + r"(?:\d{1,12}ms)?", re.ASCII)
 
 
 def duration_seconds(text: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import typer
@@ -115,7 +114,7 @@ def write(
 
     Files of the same names are replaced, all of them or none.
     """
-    from quotascope.alerts.files import Extras, misplaced
+    from quotascope.alerts.files import Extras
     from quotascope.alerts.files import write as write_all
 
     ours = installation.site(grafana_url=grafana_url, system_users=system_users)
@@ -126,10 +125,4 @@ def write(
         typer.echo(path)
     if runbooks is not None:
         typer.echo(f"{runbooks}: {len(written) - len(single)} runbooks")
-    for path in misplaced(folder):
-        typer.echo(
-            f"{path} is not a rule file, and Prometheus refuses it where rule_files takes all of the folder. "
-            f"An earlier version wrote it: move it if it is in use, or remove it with `rm {quote(str(path))}`",
-            err=True,
-        )
     report_missing_links(ours, to_dashboards=True)

@@ -72,11 +72,7 @@ _LABELS: Final[Any] = Field(default_factory=dict, examples=[{"component": "kafka
 class PromiseConfig(Section):
     """A name, and what is promised."""
 
-    name: str = Field(
-        min_length=1,
-        description="Value of the label `slo`; each has another one.",
-        examples=["billing"],
-    )
+    name: str = Field(min_length=1, description="Value of the label `slo`; each has another one.", examples=["billing"])
     objective_percent: float = Field(
         ge=50,
         le=99.999,  # half a minute in 30 days; rules see one sample a minute
@@ -153,18 +149,14 @@ class AlertsConfig(Section):
         examples=["https://wiki.corp/kafka/{alert}"],
     )
     grafana_url: Annotated[str | None, _valid(lambda url: Site(grafana_url=url))] = Field(
-        default=None,
-        description="Address of the Grafana that has the dashboards.",
-        examples=["https://grafana.corp"],
+        default=None, description="Address of the Grafana that has the dashboards.", examples=["https://grafana.corp"]
     )
     system_users: Annotated[str, _valid(lambda pattern: Site(system_users=pattern))] = Field(
         default=Site().system_users,
         description="Users and client-ids of the platform's own programs, which a default quota should not throttle.",
     )
     labels: Labels = Field(
-        default_factory=dict,
-        description="More labels of all alerts.",
-        examples=[{"component": "kafka"}],
+        default_factory=dict, description="More labels of all alerts.", examples=[{"component": "kafka"}]
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),
@@ -181,8 +173,7 @@ class AlertsConfig(Section):
         description="Service level objectives (SLO) on the share of time that some entities are not throttled. The KafkaQuotaBudgetBurns alerts are written only if there is one.",
     )
     thresholds: ThresholdsConfig = Field(
-        default=ThresholdsConfig(),
-        description="The numbers that decide whether an alert fires, each with its unit.",
+        default=ThresholdsConfig(), description="The numbers that decide whether an alert fires, each with its unit."
     )
     alerts: AlertsSection = Field(
         default=AlertsSection(),

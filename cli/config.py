@@ -14,11 +14,7 @@ from .settings import configuration
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
 
-config = typer.Typer(
-    name="config",
-    help="Check a configuration, or print the reference.",
-    no_args_is_help=True,
-)
+config = typer.Typer(name="config", help="Check a configuration, or print the reference.", no_args_is_help=True)
 
 
 @config.command(

@@ -12,9 +12,7 @@ from .options import grouped
 from .settings import SiteOptions, report_missing_links
 
 dashboards = typer.Typer(
-    name="dashboards",
-    help="Grafana dashboards: write them to files, or push them to a Grafana.",
-    no_args_is_help=True,
+    name="dashboards", help="Grafana dashboards: write them to files, or push them to a Grafana.", no_args_is_help=True
 )
 
 Recorded = Annotated[

@@ -111,7 +111,6 @@ def warn_of_callbacks(limits: Limits | None) -> dict[str, str]:
     callbacks = overruling(limits) if limits else {}
     for node_id, name in callbacks.items():
         typer.echo(
-            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: what follows does not apply there",
-            err=True,
+            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: what follows does not apply there", err=True
         )
     return callbacks

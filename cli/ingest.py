@@ -167,7 +167,7 @@ def ingest(
             reading,
             buckets=buckets,
             every=None if once else f"{round(1_000 * seconds_of(every or '1m', '--every'))} milliseconds",
-            done=lambda number, report: print_report(report, number, json=json),
+            done=lambda number, report: print_report(report, number, json=json)
         )  # fmt: skip
         return
     given = {"--checkpoint": checkpoint, "--every": every, "--once": once, "--option": option}

@@ -85,9 +85,7 @@ def named_folder(folder: str | None) -> str | None:
 
 
 FOLDER = typer.Argument(
-    metavar="FOLDER",
-    help="What `quotascope ingest --into` wrote: a folder or URI.",
-    callback=named_folder,
+    metavar="FOLDER", help="What `quotascope ingest --into` wrote: a folder or URI.", callback=named_folder
 )
 Folder = Annotated[str, FOLDER]
 EngineName = Annotated[
@@ -150,8 +148,7 @@ def release_of(text: str | None) -> KafkaRelease | None:
         return KafkaRelease.parse(text)
     except MalformedName:
         raise typer.BadParameter(
-            f"{text[:60]!r} is not a version of Kafka such as 4.4",
-            param_hint="--kafka-version",
+            f"{text[:60]!r} is not a version of Kafka such as 4.4", param_hint="--kafka-version"
         ) from None
 
 

@@ -141,12 +141,7 @@ def view(snapshot: Snapshot, width: int, height: int | None = None) -> Renderabl
     """The table and a line about the whole, in at most `height` lines; None for as many as it takes."""
     ranked = ranking(snapshot.measured)
     rows = len(ranked) if height is None else max(1, height - _LINES_AROUND)
-    last = Text(
-        summary(snapshot, len(ranked) - rows),
-        style="dim",
-        no_wrap=True,
-        overflow="ellipsis",
-    )
+    last = Text(summary(snapshot, len(ranked) - rows), style="dim", no_wrap=True, overflow="ellipsis")
     return Group(table(ranked[:rows], width), Text(), last)
 
 
@@ -200,17 +195,13 @@ _BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=3)
 _RULE = usage_table.UsageColumn(
     header="rule",
     cell=lambda usage: Text(
-        rule_name(usage.entity.resolution),
-        style="" if usage.entity.limit_state is LimitState.LIMITED else "dim",
+        rule_name(usage.entity.resolution), style="" if usage.entity.limit_state is LimitState.LIMITED else "dim"
     ),
     share=23,
 )
 _DELAY = usage_table.UsageColumn(header="delay", cell=usage_table.delay, width=6, right=True)
 _WAITED = usage_table.UsageColumn(
-    header="waited",
-    cell=lambda usage: Text(seconds(usage.throttled_seconds_total)),
-    width=6,
-    right=True,
+    header="waited", cell=lambda usage: Text(seconds(usage.throttled_seconds_total)), width=6, right=True
 )
 _REQUESTS = usage_table.UsageColumn(
     header="requests",

@@ -9,11 +9,7 @@ import typer
 
 from .outputs import put
 
-rules = typer.Typer(
-    name="rules",
-    help="Write rules for the agents of brokers.",
-    no_args_is_help=True,
-)
+rules = typer.Typer(name="rules", help="Write rules for the agents of brokers.", no_args_is_help=True)
 EXAMPLES = """
 Examples:
 

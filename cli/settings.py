@@ -137,12 +137,7 @@ class SourceOptions:
     def configuration(self, **flags: object) -> Config:
         """The configuration from these, file, environment, and more flags as ``configuration`` takes them. Raises ``ConfigError``."""
         return configuration(
-            self.config,
-            self.source,
-            self.discover,
-            targets=self.targets,
-            **asdict(self.kafka),
-            **flags,
+            self.config, self.source, self.discover, targets=self.targets, **asdict(self.kafka), **flags
         )
 
 
@@ -258,11 +253,7 @@ class RunningExporter:
         return exporter_target(
             self.exporter,
             login,
-            Tls(
-                ca_file=self.exporter_ca_file,
-                cert_file=self.exporter_cert_file,
-                key_file=self.exporter_key_file,
-            ),
+            Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file),
         )
 
 

@@ -39,14 +39,7 @@ def as_tables(summary: ReplaySummary) -> RenderableType:
     parts.append(Text())
     if summary.comparisons:
         parts.append(_differences(summary))
-    parts.append(
-        _figures(
-            f"Candidates, {summary.mode_name}",
-            summary.figures,
-            summary.candidates,
-            Figure.cell,
-        )
-    )
+    parts.append(_figures(f"Candidates, {summary.mode_name}", summary.figures, summary.candidates, Figure.cell))
     parts += [
         _hit(summary),
         Text("\n".join(summary.notes[: -len(PAGE_NOTES)]), style="dim"),
@@ -58,11 +51,7 @@ def _differences(summary: ReplaySummary) -> Table:
     """Who wins, who loses, and by how much; each candidate against the first."""
     base, *others = summary.candidates
     table = _figures(
-        "Difference to #1",
-        COMPARED,
-        others,
-        lambda figure, each: figure.difference_cell(each, base),
-        first=2,
+        "Difference to #1", COMPARED, others, lambda figure, each: figure.difference_cell(each, base), first=2
     )
     compared = summary.comparisons[: _MOST_COLUMNS - 1]
     table.add_row("clients worse", *(f"{each.worse:,}" for each in compared))
@@ -125,10 +114,4 @@ def _hit(summary: ReplaySummary) -> RenderableType:
 
 
 def _table(title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
+    return Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))

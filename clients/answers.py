@@ -109,18 +109,12 @@ def brokers(answer: Answer) -> RegisteredBrokers:
     """The brokers of a DescribeCluster answer; version 2 has for each whether it is fenced."""
     found = answer["brokers"]
     return RegisteredBrokers(
-        nodes=tuple(map(_broker, found)),
-        with_fenced=bool(found) and all("is_fenced" in broker for broker in found),
+        nodes=tuple(map(_broker, found)), with_fenced=bool(found) and all("is_fenced" in broker for broker in found)
     )
 
 
 def _broker(broker: Answer) -> Node:
-    return Node(
-        node_id=broker["broker_id"],
-        host=broker["host"],
-        port=broker["port"],
-        rack=broker["rack"],
-    )
+    return Node(node_id=broker["broker_id"], host=broker["host"], port=broker["port"], rack=broker["rack"])
 
 
 def configs(answer: Answer) -> dict[str, str | None]:
@@ -185,11 +179,7 @@ def quorum_voters(answer: Answer) -> QuorumVoters:
         for voter in partition["current_voters"]
     }
     nodes = (
-        Node(
-            node_id=node["node_id"],
-            host=node["listeners"][0]["host"],
-            port=node["listeners"][0]["port"],
-        )
+        Node(node_id=node["node_id"], host=node["listeners"][0]["host"], port=node["listeners"][0]["port"])
         for node in answer.get("nodes") or ()
         if node["listeners"]
     )

@@ -49,9 +49,7 @@ class UnsupportedByLibrary(ClientError):
     """The installed library lacks something that the adapter calls."""
 
     def __init__(self, library: str, version: str, missing: str) -> None:
-        super().__init__(
-            f"{library} {version} lacks {missing}: install the version that quotascope was tested with",
-        )
+        super().__init__(f"{library} {version} lacks {missing}: install the version that quotascope was tested with")
         self.library = library
         self.version = version
         self.missing = missing

@@ -75,10 +75,7 @@ class KafkaPythonAdmin:
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
         """Every configured quota."""
-        answer = self._ask(
-            "DescribeClientQuotas",
-            lambda: DescribeClientQuotasRequest(components=[], strict=False),
-        )
+        answer = self._ask("DescribeClientQuotas", lambda: DescribeClientQuotasRequest(components=[], strict=False))
         return answers.quotas(answer)
 
     def describe_cluster(self) -> ClusterDescription:
@@ -98,10 +95,7 @@ class KafkaPythonAdmin:
 
     def describe_brokers(self) -> RegisteredBrokers:
         """The brokers, with those that are down where the cluster reports them."""
-        answer = self._ask(
-            "DescribeCluster",
-            lambda: DescribeClusterRequest(include_fenced_brokers=True),
-        )
+        answer = self._ask("DescribeCluster", lambda: DescribeClusterRequest(include_fenced_brokers=True))
         return answers.brokers(answer)
 
     def describe_voters(self) -> QuorumVoters:
@@ -419,18 +413,12 @@ class _Provider(AbstractTokenProvider):
 
 
 def _features_request() -> ApiMessage:
-    return ApiVersionsRequest(
-        client_software_name="kafka-python",
-        client_software_version=__version__,
-        min_version=3,
-    )
+    return ApiVersionsRequest(client_software_name="kafka-python", client_software_version=__version__, min_version=3)
 
 
 def _configs_request(node_id: int, keys: Sequence[str]) -> ApiMessage:
     resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=_BROKER,
-        resource_name=str(node_id),
-        configuration_keys=list(keys),
+        resource_type=_BROKER, resource_name=str(node_id), configuration_keys=list(keys)
     )
     return DescribeConfigsRequest(resources=[resource])
 

@@ -166,10 +166,7 @@ class ClientCredentials:
         answer = _object(body)
         value = answer.get("access_token")
         if not isinstance(value, str):
-            raise CredentialsUnavailable(
-                self.origin,
-                "its answer has no access_token: is this the token endpoint?",
-            )
+            raise CredentialsUnavailable(self.origin, "its answer has no access_token: is this the token endpoint?")
         lifetime = _number(answer.get("expires_in"))
         ends = None if lifetime is None else time.time() + lifetime
         return _token(self.origin, value, ends)
@@ -258,8 +255,7 @@ class TokenCommand:
         if process.returncode != 0:
             words = one_line(complaint.decode("utf-8", "replace"))
             raise CredentialsUnavailable(
-                self.origin,
-                f"exit code {process.returncode}: {words or 'nothing on standard error'}",
+                self.origin, f"exit code {process.returncode}: {words or 'nothing on standard error'}"
             )
         return _token(self.origin, printed.decode(errors="replace"))
 
@@ -317,8 +313,7 @@ class MskIam:
             raise CredentialsUnavailable(self.origin, "no region: set it, or AWS_REGION")
         if not found:
             raise CredentialsUnavailable(
-                self.origin,
-                "no credentials: set AWS_PROFILE or AWS_ACCESS_KEY_ID, or give the machine or pod a role",
+                self.origin, "no credentials: set AWS_PROFILE or AWS_ACCESS_KEY_ID, or give the machine or pod a role"
             )
         return _token(self.origin, value, ends_ms / 1000)
 
@@ -368,8 +363,7 @@ def ticket_missing(error: BaseException) -> CredentialsUnavailable:
     if statuses and minor:
         words = "; ".join(statuses(minor, False)) or words  # noqa: FBT003 - positional in the library
     return CredentialsUnavailable(
-        "Kerberos",
-        f"{words}: check the keytab or run kinit, and see that the brokers are named as in their principals",
+        "Kerberos", f"{words}: check the keytab or run kinit, and see that the brokers are named as in their principals"
     )
 
 

@@ -45,10 +45,7 @@ def combined(connection: Connection, failures: list[AdminUnreachable]) -> AdminU
     kind = TlsFailed if any(isinstance(failure, TlsFailed) for failure in failures) else AdminUnreachable
     if len(failures) == 1:
         return failures[0]
-    return kind(
-        connection.bootstrap_servers,
-        "; ".join(f"{f.servers[0]}: {f.reason}" for f in failures),
-    )
+    return kind(connection.bootstrap_servers, "; ".join(f"{f.servers[0]}: {f.reason}" for f in failures))
 
 
 def refusal(connection: Connection) -> str | None:

@@ -112,39 +112,17 @@ def used(letter: str) -> BoardColumn:
 
 def bar(title: str, letter: str, steps: Steps, width: int | None = None) -> BoardColumn:
     """A ratio as a bar."""
-    return BoardColumn(
-        title=title,
-        source=letter,
-        unit="percentunit",
-        cell=BAR,
-        steps=steps,
-        full=1,
-        width=width,
-    )
+    return BoardColumn(title=title, source=letter, unit="percentunit", cell=BAR, steps=steps, full=1, width=width)
 
 
 def delay(letter: str) -> BoardColumn:
     """The throttle time, on its color; none where nothing is throttled."""
-    return BoardColumn(
-        title="Delay",
-        source=letter,
-        unit="s",
-        cell=COLORED,
-        steps=DELAY_IF_ANY,
-        width=90,
-    )
+    return BoardColumn(title="Delay", source=letter, unit="s", cell=COLORED, steps=DELAY_IF_ANY, width=90)
 
 
 def waiting(letter: str) -> BoardColumn:
     """The share of time that a job waits, on its color; none where it does not wait."""
-    return BoardColumn(
-        title="Waiting",
-        source=letter,
-        unit="short",
-        cell=COLORED,
-        steps=JOB_WAITS_IF_ANY,
-        width=100,
-    )
+    return BoardColumn(title="Waiting", source=letter, unit="short", cell=COLORED, steps=JOB_WAITS_IF_ANY, width=100)
 
 
 def number(title: str, letter: str, unit: str, width: int | None = 120) -> BoardColumn:

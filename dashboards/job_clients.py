@@ -72,12 +72,7 @@ def beside(scope: Scope, view: View, *chosen: str) -> str:
 def seen_as(scope: Scope, *chosen: str) -> str:
     """Whether brokers measure each client of the chosen jobs as a user, client-id or pair: a number of `SEEN_AS`."""
     found = [
-        _beside(
-            scope,
-            _present(scope, (*matchers, _of(side)), code),
-            on,
-            (*chosen, _is(side)),
-        )
+        _beside(scope, _present(scope, (*matchers, _of(side)), code), on, (*chosen, _is(side)))
         for code, (on, matchers) in zip((3, 2, 1), _SHAPES, strict=True)
         for side in _SIDES
     ]

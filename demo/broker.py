@@ -145,11 +145,7 @@ class Broker:
         thread_ms = charged.thread_time_ns / _NANOS_PER_MS
         self._controller_free_ms = max(self._controller_free_ms, now.ms) + thread_ms
         quota = self._managers.controller_mutation.quota_for(
-            charged.principal,
-            charged.client_id,
-            MutationApi.CREATE_TOPICS,
-            request.version,
-            now.ms,
+            charged.principal, charged.client_id, MutationApi.CREATE_TOPICS, request.version, now.ms
         )
         refused = tuple(topic for topic in request.partitions if not _created(quota, topic, now))
         self._refused[request.api] += len(refused)

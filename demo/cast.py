@@ -174,11 +174,7 @@ MIRROR: Final = Role(
 """The busiest reader, and no rule limits what it reads."""
 
 CART: Final = Role(
-    user="checkout",
-    client_id="cart-svc",
-    request=Call(),
-    thread_ms=9.0,
-    rhythm=Rhythm(every_ms=25, first_ms=10),
+    user="checkout", client_id="cart-svc", request=Call(), thread_ms=9.0, rhythm=Rhythm(every_ms=25, first_ms=10)
 )
 """Many small requests: no bytes to speak of, but a third of a thread."""
 
@@ -215,10 +211,7 @@ SALE: Final = tuple(
         request=Produce(size=100_000),
         thread_ms=2.0,
         rhythm=Rhythm(
-            every_ms=200,
-            busy_ms=7 * _MINUTE_MS,
-            pause_ms=EVENING_MS - 7 * _MINUTE_MS,
-            first_ms=2 * _MINUTE_MS,
+            every_ms=200, busy_ms=7 * _MINUTE_MS, pause_ms=EVENING_MS - 7 * _MINUTE_MS, first_ms=2 * _MINUTE_MS
         ),
         connections=12,
     )
@@ -240,12 +233,7 @@ TESTS: Final = Role(
     client_id="topic-tests",
     request=CreateTopics(partitions=(3,) * 10),
     thread_ms=20.0,
-    rhythm=Rhythm(
-        every_ms=500,
-        busy_ms=8 * _MINUTE_MS,
-        pause_ms=EVENING_MS - 8 * _MINUTE_MS,
-        first_ms=9 * _MINUTE_MS,
-    ),
+    rhythm=Rhythm(every_ms=500, busy_ms=8 * _MINUTE_MS, pause_ms=EVENING_MS - 8 * _MINUTE_MS, first_ms=9 * _MINUTE_MS),
     connections=4,
 )
 """Tests that create topics as if there were no quota: refusals thirty times as many as usual."""

@@ -115,9 +115,7 @@ class BrokerQuotas:
         """Account for any other response of a client's API, errors included."""
         request_ms = self._record_request(request, now)
         decision = combine_request(
-            request_ms,
-            forwarded=request.forwarded,
-            cluster_authorization_failed=cluster_authorization_failed,
+            request_ms, forwarded=request.forwarded, cluster_authorization_failed=cluster_authorization_failed
         )
         self._mute(request, decision, now)
         return decision
@@ -125,9 +123,7 @@ class BrokerQuotas:
     def controller(self, request: ClientRequest, quota: MutationQuota, now: Instant) -> Decision:
         """Account for a controller mutation that was charged to `quota`, on the node that ran it."""
         decision = combine_controller(
-            quota.throttle_time_ms(now.ms),
-            self._record_request(request, now),
-            forwarded=request.forwarded,
+            quota.throttle_time_ms(now.ms), self._record_request(request, now), forwarded=request.forwarded
         )
         self._mute(request, decision, now)
         return decision

@@ -96,8 +96,4 @@ def _stronger(quota_type: QuotaType, own_ms: int, request_ms: int) -> Decision:
 
 
 def _mute(quota_type: QuotaType, throttle_time_ms: int) -> Decision:
-    return Decision(
-        throttled_by=quota_type,
-        throttle_time_ms=throttle_time_ms,
-        response_ms=throttle_time_ms,
-    )
+    return Decision(throttled_by=quota_type, throttle_time_ms=throttle_time_ms, response_ms=throttle_time_ms)

@@ -80,25 +80,13 @@ class MetricConfig:
     def with_quota(self, quota: Quota | None) -> "MetricConfig":
         """Return the same settings under another bound."""
         return MetricConfig(
-            self.samples,
-            self.time_window_ms,
-            self.event_window,
-            quota,
-            self.tags,
-            self.recording_level,
+            self.samples, self.time_window_ms, self.event_window, quota, self.tags, self.recording_level
         )
 
     def with_defaults(self, tags: Tags, recording_level: RecordingLevel) -> "MetricConfig":
         """Return the same settings with these tags added and that recording level."""
         merged = {**dict(self.tags), **dict(tags)}
-        return MetricConfig(
-            self.samples,
-            self.time_window_ms,
-            self.event_window,
-            self.quota,
-            merged,
-            recording_level,
-        )
+        return MetricConfig(self.samples, self.time_window_ms, self.event_window, self.quota, merged, recording_level)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MetricConfig) and self._key() == other._key()

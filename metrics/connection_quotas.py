@@ -60,10 +60,7 @@ class ConnectionRates:
         sensor = self._registry.get_sensor(entity.sensor)
         if sensor is None:
             sensor = self._registry.sensor(
-                entity.sensor,
-                now_ms,
-                self._config.metric_config(Quota(limit)),
-                entity.inactive_seconds,
+                entity.sensor, now_ms, self._config.metric_config(Quota(limit)), entity.inactive_seconds
             )
             sensor.add(self.metric_name(entity), Rate())
         return sensor

@@ -87,10 +87,7 @@ class QuotaManagers:
         """Let threads end the throttles, by the machine's clocks; once is enough."""
         if not self._threads:
             self._threads = [
-                ReaperThread(
-                    manager.reaper,
-                    f"{prefix}ThrottledChannelReaper-{manager.quota_type.group}",
-                )
+                ReaperThread(manager.reaper, f"{prefix}ThrottledChannelReaper-{manager.quota_type.group}")
                 for manager in self.all()
             ]
 

@@ -253,7 +253,7 @@ def bar_chart(bars: Sequence[ChartBar], title: str) -> Element:
                 element("title", f"{shown(bar.name, 200)}: {bar.text}"),
                 element("text", shown(bar.name, 50), class_="end", x=_BAR_LEFT - 10, y=top + 16),
                 element("rect", class_=f"f{bar.color % SERIES}", x=_BAR_LEFT, y=top + 4, width=width, height=_BAR_ROW - 8, rx=2),
-                element("text", bar.text, x=_BAR_LEFT + width + 8, y=top + 16),
+                element("text", bar.text, x=_BAR_LEFT + width + 8, y=top + 16)
             )
         )  # fmt: skip
     return svg
@@ -396,7 +396,7 @@ def _span(span: Span, times: LinearScale, top: int, mark: str) -> Element:
     group = element(
         "g",
         element("title", span.title),
-        element("rect", x=x, y=top, width=width, height=_ROW - 2, fill=span.color, rx=1),
+        element("rect", x=x, y=top, width=width, height=_ROW - 2, fill=span.color, rx=1)
     )  # fmt: skip
     if span.marked:
         width = max(_THINNEST, times(span.began + span.marked) - x)

@@ -38,11 +38,7 @@ class LineLayout:
     """Where this knowledge comes from: logs of real brokers, or documentation only."""
 
 
-CURRENT: Final = LineLayout(
-    name="4.x",
-    releases="4.0 and later",
-    source="logs of real brokers, 4.3.1 and 4.4.0",
-)
+CURRENT: Final = LineLayout(name="4.x", releases="4.0 and later", source="logs of real brokers, 4.3.1 and 4.4.0")
 DEPRECATIONS: Final = LineLayout(
     name="3.8 (documented)",
     releases="3.8 and 3.9",

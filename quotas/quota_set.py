@@ -253,8 +253,7 @@ def unnamed(*tables: RuleTable) -> str:
 def _decided(rules: RuleTable, user: Name | None, client_id: Name | None, other: str) -> QuotaEntity | None:
     """What decides for these names; where there is none, for names without a rule of their own."""
     return rules.decide(
-        user if isinstance(user, str) else other,
-        client_id if isinstance(client_id, str) else other,
+        user if isinstance(user, str) else other, client_id if isinstance(client_id, str) else other
     ).entity
 
 

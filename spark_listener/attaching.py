@@ -91,12 +91,7 @@ def _write_summary_at_end(listener: Listener, driver: Driver, settings: Listener
 
 
 def _report(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
-    reporting = start_reporting(
-        settings,
-        driver.properties,
-        lambda: [listener.snapshot()],
-        app_id=driver.watched_id,
-    )
+    reporting = start_reporting(settings, driver.properties, lambda: [listener.snapshot()], app_id=driver.watched_id)
     listener.url = reporting.url
     for sentence in reporting.problems:
         listener.job.problem("reporting", sentence)

@@ -143,12 +143,7 @@ def _setting(
 class ListenerSettings:
     """All settings, in the order of the documentation. Fields are the arguments of `attach`."""
 
-    enabled: bool = _setting(
-        "enabled",
-        flag,
-        "Whether the hook and the runner attach a listener.",
-        default=False,
-    )
+    enabled: bool = _setting("enabled", flag, "Whether the hook and the runner attach a listener.", default=False)
     source: str = _setting(
         "source",
         one_of(*SOURCES),
@@ -163,12 +158,7 @@ class ListenerSettings:
         "Most events that wait in the driver's JVM, at 5 kB of heap each; others are lost and counted.",
         default=10_000,
     )
-    successes: bool = _setting(
-        "successes",
-        flag,
-        "Fetch successful tasks, too; no metric needs them.",
-        default=False,
-    )
+    successes: bool = _setting("successes", flag, "Fetch successful tasks, too; no metric needs them.", default=False)
     event_log: str | None = _setting(
         "eventLog",
         text,
@@ -176,68 +166,33 @@ class ListenerSettings:
         shown="Spark Connect: from `spark.eventLog.dir`",
     )
     ship_task_files: bool = _setting(
-        "shipTaskFiles",
-        flag,
-        "Send the modules that tasks import to the executors.",
-        default=True,
+        "shipTaskFiles", flag, "Send the modules that tasks import to the executors.", default=True
     )
     summary_file: str | None = _setting(
-        "summaryFile",
-        text,
-        "Summary for `quotascope spark report --summary`; `{app_id}` is replaced.",
+        "summaryFile", text, "Summary for `quotascope spark report --summary`; `{app_id}` is replaced."
     )
     cluster: str | None = _setting(
-        "cluster",
-        text,
-        "Label `cluster` of every series, as in the exporter's configuration.",
+        "cluster", text, "Label `cluster` of every series, as in the exporter's configuration."
     )
-    http_enabled: bool = _setting(
-        "http.enabled",
-        flag,
-        "Serve the metrics to Prometheus.",
-        default=True,
-    )
-    http_port: int = _setting(
-        "http.port",
-        number(0, 65_535),
-        "Port; a free one if 0 or in use.",
-        default=0,
-    )
+    http_enabled: bool = _setting("http.enabled", flag, "Serve the metrics to Prometheus.", default=True)
+    http_port: int = _setting("http.port", number(0, 65_535), "Port; a free one if 0 or in use.", default=0)
     http_bind_address: str | None = _setting(
-        "http.bindAddress",
-        text,
-        "Address to listen on.",
-        shown="`spark.driver.bindAddress`, else `spark.driver.host`",
+        "http.bindAddress", text, "Address to listen on.", shown="`spark.driver.bindAddress`, else `spark.driver.host`"
     )
     http_host: str | None = _setting(
-        "http.host",
-        text,
-        "Host name of the driver in the target file.",
-        shown="`spark.driver.host`",
+        "http.host", text, "Host name of the driver in the target file.", shown="`spark.driver.host`"
     )
     file_sd_path: str | None = _setting(
-        "fileSd.path",
-        _json_file,
-        "Target file for `file_sd_configs`, ending in .json; `{app_id}` is replaced.",
+        "fileSd.path", _json_file, "Target file for `file_sd_configs`, ending in .json; `{app_id}` is replaced."
     )
     otlp_enabled: bool | None = _setting(
-        "otlp.enabled",
-        flag,
-        "Push over OTLP (extra `spark-otlp`).",
-        shown="true with an endpoint",
+        "otlp.enabled", flag, "Push over OTLP (extra `spark-otlp`).", shown="true with an endpoint"
     )
     otlp_endpoint: str | None = _setting(
-        "otlp.endpoint",
-        _url,
-        "URL to push to.",
-        shown="OpenTelemetry's environment variables",
-        secret=True,
+        "otlp.endpoint", _url, "URL to push to.", shown="OpenTelemetry's environment variables", secret=True
     )
     otlp_protocol: str | None = _setting(
-        "otlp.protocol",
-        one_of(*PROTOCOLS),
-        "http/protobuf or grpc.",
-        shown=PROTOCOLS[0],
+        "otlp.protocol", one_of(*PROTOCOLS), "http/protobuf or grpc.", shown=PROTOCOLS[0]
     )
     otlp_secret_headers: Mapping[str, str] | None = _setting(
         "otlp.secretHeaders",
@@ -246,10 +201,7 @@ class ListenerSettings:
         secret=True,
     )
     otlp_interval_seconds: float | None = _setting(
-        "otlp.intervalSeconds",
-        _PERIOD,
-        "Interval between pushes.",
-        shown="60, or `OTEL_METRIC_EXPORT_INTERVAL`",
+        "otlp.intervalSeconds", _PERIOD, "Interval between pushes.", shown="60, or `OTEL_METRIC_EXPORT_INTERVAL`"
     )
     jvm_interval_seconds: float = _setting(
         "jvm.intervalSeconds",

@@ -64,12 +64,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         thresholds=(SPIKE, SPIKE_FACTOR, SPIKE_ENTITIES),
     )
     entities = series(recorded.CLUSTER_THROTTLED_ENTITIES)
-    unusual = _unusual(
-        site,
-        entities,
-        series(recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE),
-        MANY_ENTITIES_FACTOR,
-    )
+    unusual = _unusual(site, entities, series(recorded.CLUSTER_THROTTLED_ENTITIES_BASELINE), MANY_ENTITIES_FACTOR)
     many = both(compare(entities, ">=", site.value(MANY_ENTITIES)), unusual, site.keys())
     yield Alert(
         name="KafkaQuotaManyClientsThrottled",
@@ -142,12 +137,7 @@ def busy(site: Site) -> Iterator[Alert]:
         above(series(recorded.BROKER_DELAY_QUEUE), site.value(DELAY_QUEUE)),
         site.keys(*labels),
     )
-    grown = operation(
-        now,
-        ">",
-        f"({site.value(DELAY_QUEUE_GROWTH):.15g} * {before})",
-        site.keys(*labels),
-    )
+    grown = operation(now, ">", f"({site.value(DELAY_QUEUE_GROWTH):.15g} * {before})", site.keys(*labels))
     yield Alert(
         name="KafkaQuotaDelayQueueGrowing",
         expr=both(long, grown, site.keys(*labels)),
@@ -188,10 +178,7 @@ def busy(site: Site) -> Iterator[Alert]:
         thresholds=(REQUEST_CAPACITY,),
     )
     share = operation(
-        series(recorded.BROKER_EXEMPT),
-        "/",
-        grouped(above(series(recorded.BROKER_CAPACITY), 0)),
-        site.keys("broker"),
+        series(recorded.BROKER_EXEMPT), "/", grouped(above(series(recorded.BROKER_CAPACITY), 0)), site.keys("broker")
     )
     yield Alert(
         name="KafkaQuotaExemptRequestTimeHigh",
@@ -213,10 +200,7 @@ _LISTENER = ("broker", "listener")
 
 def connections(site: Site) -> Iterator[Alert]:
     """Alerts on the rate of new connections."""
-    waiting = above(
-        select(catalog.LISTENER_CONNECTION_THROTTLE_SECONDS),
-        site.value(CONNECTION_THROTTLE),
-    )
+    waiting = above(select(catalog.LISTENER_CONNECTION_THROTTLE_SECONDS), site.value(CONNECTION_THROTTLE))
     yield Alert(
         name="KafkaQuotaConnectionsThrottled",
         expr=aggregate("max", site.keys(*_LISTENER), waiting),
@@ -230,10 +214,7 @@ def connections(site: Site) -> Iterator[Alert]:
         dashboard=Dashboard.BROKERS,
         thresholds=(CONNECTION_THROTTLE,),
     )
-    refusing = above(
-        select(catalog.IP_CONNECTION_THROTTLE_SECONDS),
-        site.value(IP_CONNECTION_THROTTLE),
-    )
+    refusing = above(select(catalog.IP_CONNECTION_THROTTLE_SECONDS), site.value(IP_CONNECTION_THROTTLE))
     yield Alert(
         name="KafkaQuotaConnectionsOfAddressRefused",
         expr=aggregate("max", site.keys(*_LISTENER), refusing),

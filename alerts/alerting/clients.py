@@ -151,11 +151,7 @@ _RECENT = series(recorded.ENTITY_UTILIZATION_RECENT)
 
 def near_limit(site: Site) -> Iterator[Alert]:
     """Alerts on utilization; trends are slow, and so is the evaluation."""
-    near = both(
-        above(_RECENT, site.value(NEAR_LIMIT)),
-        series(recorded.ENTITY_UTILIZATION),
-        site.keys(*QUOTA_LABELS),
-    )
+    near = both(above(_RECENT, site.value(NEAR_LIMIT)), series(recorded.ENTITY_UTILIZATION), site.keys(*QUOTA_LABELS))
     throttled_lately = call("present_over_time", series(recorded.ENTITY_THROTTLE, window="30m"))
     clients = but_not(near, throttled_lately, site.keys(*QUOTA_LABELS))
     number = aggregate("count", site.keys(), clients)
@@ -212,18 +208,10 @@ def near_limit(site: Site) -> Iterator[Alert]:
 def shadows(site: Site) -> Iterator[Alert]:
     """Alerts on clients that quotas would throttle if they were set."""
     many = above(
-        aggregate(
-            "max",
-            site.keys("shadow", "quota_type"),
-            select(catalog.SHADOW_THROTTLED_ENTITIES),
-        ),
+        aggregate("max", site.keys("shadow", "quota_type"), select(catalog.SHADOW_THROTTLED_ENTITIES)),
         site.value(SHADOW_ENTITIES),
     )
-    each = aggregate(
-        "max",
-        site.keys("shadow", *QUOTA_LABELS),
-        select(catalog.SHADOW_THROTTLE_TIME),
-    )
+    each = aggregate("max", site.keys("shadow", *QUOTA_LABELS), select(catalog.SHADOW_THROTTLE_TIME))
     longer = above(each, site.value(THROTTLED))
     yield Alert(
         name="KafkaQuotaShadowThrottlesClient",
@@ -265,10 +253,7 @@ def mutations(site: Site) -> Iterator[Alert]:
     still_there = both(there_before, tokens, labels)
     yield Alert(
         name="KafkaQuotaMutationTokensExhausted",
-        expr=above(
-            aggregate("max", site.keys(*ENTITY_LABELS), still_there),
-            site.value(TOKENS_DEBT),
-        ),
+        expr=above(aggregate("max", site.keys(*ENTITY_LABELS), still_there), site.value(TOKENS_DEBT)),
         labels=("user", "client_id"),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
@@ -356,9 +341,7 @@ def _unlimited(site: Site, quota_type: str, amounts: str, limit: Family) -> str:
 
 def _share_of_cluster(site: Site, amount: str) -> str:
     return operation(
-        amount,
-        f"/ on ({', '.join(site.keys())}) group_left ()",
-        grouped(above(series(recorded.CLUSTER_BYTES), 0)),
+        amount, f"/ on ({', '.join(site.keys())}) group_left ()", grouped(above(series(recorded.CLUSTER_BYTES), 0))
     )
 
 

@@ -35,11 +35,7 @@ def scraped(site: Site) -> Iterator[Alert]:
     """Alerts on exporters and recording rules that Prometheus does not have."""
     build = select(catalog.BUILD_INFO)
     here = aggregate("group", site.keys(), build)
-    lately = aggregate(
-        "group",
-        site.keys(),
-        call("last_over_time", select(catalog.BUILD_INFO, window="1d")),
-    )
+    lately = aggregate("group", site.keys(), call("last_over_time", select(catalog.BUILD_INFO, window="1d")))
     gone = but_not(lately, here, site.keys())
     yield _alert(
         name="KafkaQuotaExporterAbsent",
@@ -110,14 +106,8 @@ def reads(site: Site) -> Iterator[Alert]:
         description=f"Reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}} take {DURATION} on average: scrapes do not wait that long and show older values.",
         thresholds=(READ_SECONDS,),
     )
-    old = above(
-        aggregate("max", site.keys("instance"), select(catalog.LIMITS_AGE_SECONDS)),
-        site.value(LIMITS_AGE),
-    )
-    failing = above(
-        aggregate("max", site.keys("instance"), increase(catalog.LIMITS_REFRESH_ERRORS, "15m")),
-        0,
-    )
+    old = above(aggregate("max", site.keys("instance"), select(catalog.LIMITS_AGE_SECONDS)), site.value(LIMITS_AGE))
+    failing = above(aggregate("max", site.keys("instance"), increase(catalog.LIMITS_REFRESH_ERRORS, "15m")), 0)
     never = but_not(failing, select(catalog.LIMITS_AGE_SECONDS), site.keys("instance"))
     yield _alert(
         name="KafkaQuotaLimitsStale",

@@ -34,11 +34,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         thresholds=(SPARK_THROTTLED,),
     )
     labels = site.keys("app", "cause")
-    grown = increase(
-        catalog.SPARK_TASK_RETRIES,
-        "30m",
-        'cause=~"kafka_quota|kafka_timeout_throttled"',
-    )
+    grown = increase(catalog.SPARK_TASK_RETRIES, "30m", 'cause=~"kafka_quota|kafka_timeout_throttled"')
     yield _alert(
         name="KafkaQuotaSparkRetries",
         expr=above(aggregate("max", labels, grown), site.value(SPARK_RETRIES)),
@@ -74,16 +70,8 @@ def jobs(site: Site) -> Iterator[Alert]:
     yield _alert(
         name="KafkaQuotaSparkQueryStalled",
         expr=but_not(
-            either(
-                both(silent, _waits(query), query),
-                both(silent, of_no_query, site.keys("app")),
-            ),
-            operation(
-                age,
-                "<=",
-                f"{trigger} * {site.value(SPARK_STALLED_TRIGGERS):.15g}",
-                query,
-            ),
+            either(both(silent, _waits(query), query), both(silent, of_no_query, site.keys("app"))),
+            operation(age, "<=", f"{trigger} * {site.value(SPARK_STALLED_TRIGGERS):.15g}", query),
             query,
         ),
         labels=("app", "query"),

@@ -139,15 +139,7 @@ def set_(
         wanted = partial(altered, entity=entity, values=numbers)
         wanted(QuotaSet())  # what no controller stores is refused before Kafka is asked
     settings = read.configuration(log_level="error")
-    _alter(
-        settings,
-        running.target(),
-        wanted,
-        most=top,
-        apply=apply,
-        json=json,
-        never_reached=measure_only,
-    )
+    _alter(settings, running.target(), wanted, most=top, apply=apply, json=json, never_reached=measure_only)
 
 
 @grouped
@@ -172,14 +164,7 @@ def remove(
         raise InvalidQuotas(str(entity), wrong)
     settings = read.configuration(log_level="error")
     chosen = None if all_ else tuple(keys or ())
-    _alter(
-        settings,
-        running.target(),
-        lambda old: without(old, entity, chosen),
-        most=top,
-        apply=apply,
-        json=json,
-    )
+    _alter(settings, running.target(), lambda old: without(old, entity, chosen), most=top, apply=apply, json=json)
 
 
 def _measure_only(whom: Whom, keys: list[str]) -> Callable[[QuotaSet], QuotaSet]:

@@ -112,9 +112,7 @@ def print_commands(changes: Iterable[RuleChange], config: Config, command_config
     from ..compose import kafka_of
 
     commands = kafka_configs(
-        changes,
-        bootstrap_servers=",".join(kafka_of(config).bootstrap_servers),
-        command_config=command_config,
+        changes, bootstrap_servers=",".join(kafka_of(config).bootstrap_servers), command_config=command_config
     )
     for line in commands.lines:
         typer.echo(line)

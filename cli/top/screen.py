@@ -66,9 +66,7 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
 def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot) -> Table:
     """One row for each entity of a node; a narrow terminal shows fewer columns."""
     lately = usage_table.UsageColumn(
-        header="last 5 minutes",
-        cell=lambda usage: _Trail(trails.of(usage), usage_table.style_of(usage)),
-        width=20,
+        header="last 5 minutes", cell=lambda usage: _Trail(trails.of(usage), usage_table.style_of(usage)), width=20
     )
     in_shadows = snapshot.in_shadows
     shadow = usage_table.UsageColumn(
@@ -94,11 +92,7 @@ def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapsh
 def chosen(measured: Usages, choices: Choices) -> Usages:
     """All entities that are limited or throttled, of the chosen type and names, in the chosen order."""
     types = {each.label: each for each in QuotaType}
-    wanted = Selection(
-        order=Order(choices.order.value),
-        quota_type=types.get(choices.kind.value),
-        text=choices.text,
-    )
+    wanted = Selection(order=Order(choices.order.value), quota_type=types.get(choices.kind.value), text=choices.text)
     return in_order(matching(measured, wanted), wanted)
 
 
@@ -122,10 +116,7 @@ def _last_line(choices: Choices, problem: str) -> Text:
     if problem:
         return Text(one_line(problem), "bold red")
     filtered = f": {text}" if text else ""
-    return Text(
-        f"s sort: {choices.order}   t type: {choices.kind}   / filter{filtered}   arrows scroll   q end",
-        "dim",
-    )
+    return Text(f"s sort: {choices.order}   t type: {choices.kind}   / filter{filtered}   arrows scroll   q end", "dim")
 
 
 def _cut(text: Text) -> Text:
@@ -156,11 +147,7 @@ _AMOUNT = usage_table.UsageColumn(header="usage / limit", cell=usage_table.usage
 _BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=10)
 _USED = usage_table.UsageColumn(header="used", cell=usage_table.used, width=4, right=True)
 _DELAY = usage_table.UsageColumn(header="delay", cell=usage_table.delay, width=7, right=True)
-_RULE = usage_table.UsageColumn(
-    header="rule",
-    cell=lambda usage: Text(rule_or_cause(usage)),
-    share=3,
-)
+_RULE = usage_table.UsageColumn(header="rule", cell=lambda usage: Text(rule_or_cause(usage)), share=3)
 
 _NARROW = (_WHO, _QUOTA, _USED, _DELAY)
 _SMALL = (_NODE, _WHO, _QUOTA, _AMOUNT, _USED, _DELAY)

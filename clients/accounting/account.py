@@ -97,12 +97,7 @@ class ClientAccount:
 
     def add(self, totals: ClientTotals) -> None:
         """Add the totals of any client, counted elsewhere."""
-        self._count(
-            totals.throttled_ms,
-            totals.responses,
-            totals.longest_ms,
-            totals.quota_retries,
-        )
+        self._count(totals.throttled_ms, totals.responses, totals.longest_ms, totals.quota_retries)
 
     @property
     def totals(self) -> ClientTotals:

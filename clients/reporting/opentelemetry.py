@@ -23,12 +23,7 @@ def observe(account: ThrottleAccount, meter: Meter) -> None:
     for reading in READINGS:
         family = reading.family
         create = meter.create_observable_counter if family.type is FamilyType.COUNTER else meter.create_observable_gauge
-        create(
-            otel_name(family),
-            callbacks=[_callback(account, reading)],
-            unit=ucum(family),
-            description=family.help,
-        )
+        create(otel_name(family), callbacks=[_callback(account, reading)], unit=ucum(family), description=family.help)
 
 
 def _callback(account: ThrottleAccount, reading: ClientReading) -> Callable[[CallbackOptions], Iterator[Observation]]:

@@ -192,8 +192,7 @@ class ThrottleAwareAdmin(kafka.KafkaAdminClient):
 
 def _options(timeout_ms: int | None, *, retry: bool) -> RetryOptions:
     return RetryOptions(
-        retry_on_quota_violation=retry,
-        timeout_ms=_API_TIMEOUT_MS if timeout_ms is None else timeout_ms,
+        retry_on_quota_violation=retry, timeout_ms=_API_TIMEOUT_MS if timeout_ms is None else timeout_ms
     )
 
 

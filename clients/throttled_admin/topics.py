@@ -110,12 +110,7 @@ class KafkaPythonTopics:
         if code == ErrorCode.THROTTLING_QUOTA_EXCEEDED:
             raise MutationThrottled(request, entry.get("throttle_time_ms", 0), message)
         if code in _NOT_ALLOWED:
-            raise PermissionMissing(
-                request=request,
-                operation=operation,
-                username=self._user or None,
-                topic=name,
-            )
+            raise PermissionMissing(request=request, operation=operation, username=self._user or None, topic=name)
         if code:
             raise AdminRequestFailed(request, code, message or _described(code))
 

@@ -63,13 +63,7 @@ def waiting(scope: Scope) -> Row:
         steps=steps.MUTED_BY_BROKER,
         links=runbooks(scope.site, "KafkaQuotaDelayQueueGrowing"),
     )
-    delays = total(
-        scope,
-        catalog.REQUEST_THROTTLED_SECONDS,
-        "broker",
-        "request",
-        matchers=(CHOSEN,),
-    )
+    delays = total(scope, catalog.REQUEST_THROTTLED_SECONDS, "broker", "request", matchers=(CHOSEN,))
     delayed = graph(
         scope,
         "Throttle time, by broker",
@@ -117,7 +111,7 @@ def load(scope: Scope) -> Row:
         "Wait for a request handler",
         "The 99th percentile of the last requests, mostly of 5 minutes, by request.",
         "s",
-        _of(scope, catalog.REQUEST_QUEUE_SECONDS, "broker", "request", matchers=('percentile="99"',)),
+        _of(scope, catalog.REQUEST_QUEUE_SECONDS, "broker", "request", matchers=('percentile="99"',))
     )  # fmt: skip
     return Row(title="Load", panels=side_by_side(idle, others, queue))
 

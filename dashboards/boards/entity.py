@@ -87,10 +87,7 @@ def utilization_and_delay(scope: Scope) -> Row:
         "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most of the last minute where the exporter samples between scrapes.",
         "percentunit",
         Line(_per_broker(scope, catalog.UTILIZATION, "quota_type"), legend),
-        Line(
-            _per_broker(scope, catalog.UTILIZATION_MAX, "quota_type"),
-            f"{legend}, peak",
-        ),
+        Line(_per_broker(scope, catalog.UTILIZATION_MAX, "quota_type"), f"{legend}, peak"),
         steps=steps.USED,
         links=runbooks(scope.site, "KafkaQuotaNearLimit"),
     )
@@ -109,20 +106,10 @@ def utilization_and_delay(scope: Scope) -> Row:
 def bytes_used(scope: Scope) -> Row:
     """Produced and fetched bytes against their limits."""
     produced = _against_limit(
-        scope,
-        "Produced",
-        catalog.PRODUCE_BYTES_PER_SECOND,
-        catalog.PRODUCE_LIMIT,
-        "Bps",
-        "KafkaQuotaProduceThrottled",
+        scope, "Produced", catalog.PRODUCE_BYTES_PER_SECOND, catalog.PRODUCE_LIMIT, "Bps", "KafkaQuotaProduceThrottled"
     )
     fetched = _against_limit(
-        scope,
-        "Fetched",
-        catalog.FETCH_BYTES_PER_SECOND,
-        catalog.FETCH_LIMIT,
-        "Bps",
-        "KafkaQuotaFetchThrottled",
+        scope, "Fetched", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", "KafkaQuotaFetchThrottled"
     )
     return Row(title="Bytes", panels=side_by_side(produced, fetched))
 
@@ -155,10 +142,7 @@ def topic_changes(scope: Scope) -> Row:
         "Tokens left, of the burst",
         "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket fills up at the pace of the limit.",
         "short",
-        Line(
-            _per_broker(scope, catalog.CONTROLLER_MUTATION_TOKENS),
-            f"{_NAMES} on {{{{broker}}}}",
-        ),
+        Line(_per_broker(scope, catalog.CONTROLLER_MUTATION_TOKENS), f"{_NAMES} on {{{{broker}}}}"),
         limit(_bound(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_NAMES}"),
         links=runbooks(scope.site, "KafkaQuotaMutationTokensExhausted"),
     )

@@ -48,10 +48,7 @@ def now(scope: Scope) -> Row:
             known=call("last_over_time", scope.of(catalog.BUILD_INFO, window="1d")),
         ),
         *runbooks(
-            scope.site,
-            "KafkaQuotaExporterAbsent",
-            "KafkaQuotaExporterMissing",
-            "KafkaQuotaRecordingRulesMissing",
+            scope.site, "KafkaQuotaExporterAbsent", "KafkaQuotaExporterMissing", "KafkaQuotaRecordingRulesMissing"
         ),
         steps=steps.UP,
     )
@@ -111,12 +108,7 @@ def sources(scope: Scope) -> Row:
     )
     dialect = scope.of(catalog.SOURCE_DIALECT_INFO)
     state = BoardColumn(
-        title="State",
-        source="A",
-        width=80,
-        cell=COLORED,
-        steps=steps.UP,
-        texts={"0": "down", "1": "up"},
+        title="State", source="A", width=80, cell=COLORED, steps=steps.UP, texts={"0": "down", "1": "up"}
     )
     every = table(
         "Sources",
@@ -173,10 +165,7 @@ def limits(scope: Scope) -> Row:
         "Failed reads of the limits",
         "Per second; the exporter's log has the reason.",
         "cps",
-        Line(
-            scope.by("sum", counter_rate(scope, catalog.LIMITS_REFRESH_ERRORS)),
-            "errors",
-        ),
+        Line(scope.by("sum", counter_rate(scope, catalog.LIMITS_REFRESH_ERRORS)), "errors"),
     )
     return Row(title="Limits", panels=side_by_side(age, errors))
 
@@ -251,12 +240,7 @@ def around(scope: Scope) -> Row:
         "Utilization that brokers report differently",
         catalog.UTILIZATION_DISAGREEMENTS.help,
         "short",
-        _each(
-            scope,
-            catalog.UTILIZATION_DISAGREEMENTS,
-            "broker",
-            legend="broker {{broker}}",
-        ),
+        _each(scope, catalog.UTILIZATION_DISAGREEMENTS, "broker", legend="broker {{broker}}"),
         links=runbooks(scope.site, "KafkaQuotaUtilizationDisagrees"),
     )
     return Row(

@@ -112,10 +112,7 @@ def buckets(scope: Scope) -> Row:
     emptiest = table(
         "Buckets, the emptiest first",
         f"Share of the burst that is used up (1 is empty, more is debt), the pace and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile. At most {_ROWS} of each cluster.",
-        map(
-            row_key,
-            (chosen, *(both(each, chosen, scope.keys(*NAMES)) for each in figures)),
-        ),
+        map(row_key, (chosen, *(both(each, chosen, scope.keys(*NAMES)) for each in figures))),
         *columns.entity(scope.site),
         columns.bar("Burst used", "A", steps.BURST, 190),
         columns.number("Usage/s", "B", "short", 110),
@@ -170,14 +167,8 @@ def refusals(scope: Scope) -> Row:
         "Refused per second, by request",
         "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and try again by themselves.",
         "cps",
-        Line(
-            total(scope, catalog.THROTTLING_ERRORS, "broker", "request"),
-            "{{request}} on {{broker}}",
-        ),
-        Line(
-            total(scope, catalog.REJECTED_MUTATIONS, "broker"),
-            "partitions on {{broker}}, by an embedded engine",
-        ),
+        Line(total(scope, catalog.THROTTLING_ERRORS, "broker", "request"), "{{request}} on {{broker}}"),
+        Line(total(scope, catalog.REJECTED_MUTATIONS, "broker"), "partitions on {{broker}}, by an embedded engine"),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaRejectionsRising"),
     )

@@ -68,11 +68,7 @@ def right_now(scope: Scope) -> Row:
         f"Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {scope.site.value(THROTTLED):g} s on average.",
         "short",
         scope.or_zero(
-            highest(
-                scope.keys(),
-                clients=scope.by("count", throttled(scope)),
-                callback=count_by_callback(scope),
-            )
+            highest(scope.keys(), clients=scope.by("count", throttled(scope)), callback=count_by_callback(scope))
         ),
         *runbooks(scope.site, "KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"),
         steps=steps.ENTITIES,
@@ -104,11 +100,7 @@ def right_now(scope: Scope) -> Row:
         "short",
         scope.or_zero(
             scope.by("count", above(utilization(scope), near_limit)),
-            known=both(
-                scope.of(catalog.LIMITS_AGE_SECONDS),
-                above(scope.of(catalog.SOURCE_UP), 0),
-                scope.keys(),
-            ),
+            known=both(scope.of(catalog.LIMITS_AGE_SECONDS), above(scope.of(catalog.SOURCE_UP), 0), scope.keys()),
         ),
         steps=steps.ANY,
     )
@@ -159,11 +151,7 @@ def who_is_throttled(scope: Scope) -> Row:
         columns.cause(),
         columns.cluster(scope.site),
         sort="Delay",
-        links=runbooks(
-            scope.site,
-            "KafkaQuotaSystemUserThrottledByDefault",
-            "KafkaQuotaThrottleBeyondClientTimeout",
-        ),
+        links=runbooks(scope.site, "KafkaQuotaSystemUserThrottledByDefault", "KafkaQuotaThrottleBeyondClientTimeout"),
     )
     return Row(title="Who is throttled", panels=side_by_side(found))
 
@@ -190,12 +178,7 @@ def who_is_next(scope: Scope) -> Row:
         columns.rule(),
         columns.cluster(scope.site),
         sort="Used",
-        links=runbooks(
-            scope.site,
-            "KafkaQuotaNearLimit",
-            "KafkaQuotaManyNearLimit",
-            "KafkaQuotaLimitPredicted",
-        ),
+        links=runbooks(scope.site, "KafkaQuotaNearLimit", "KafkaQuotaManyNearLimit", "KafkaQuotaLimitPredicted"),
     )
     return Row(title="Who is next", panels=side_by_side(closest))
 
@@ -220,13 +203,7 @@ def who_uses_most(scope: Scope) -> Row:
             links=runbooks(scope.site, *alerts),
         )
 
-    produce = biggest(
-        "Produce",
-        catalog.PRODUCE_BYTES_PER_SECOND,
-        catalog.PRODUCE_LIMIT,
-        "Bps",
-        heavy,
-    )
+    produce = biggest("Produce", catalog.PRODUCE_BYTES_PER_SECOND, catalog.PRODUCE_LIMIT, "Bps", heavy)
     fetch = biggest("Fetch", catalog.FETCH_BYTES_PER_SECOND, catalog.FETCH_LIMIT, "Bps", heavy)
     threads = biggest("Request time", catalog.REQUEST_THREADS, catalog.REQUEST_LIMIT, "short")
     nearest = graph(
@@ -257,10 +234,7 @@ def over_time(scope: Scope) -> Row:
             ),
             "{{quota_type}}",
         ),
-        Line(
-            count_by_callback(scope, "quota_type"),
-            "{{quota_type}} of a custom callback",
-        ),
+        Line(count_by_callback(scope, "quota_type"), "{{quota_type}} of a custom callback"),
         stacked=True,
         links=runbooks(scope.site, "KafkaQuotaCallbackThrottled"),
     )

@@ -35,7 +35,7 @@ def board(scope: Scope) -> dict[str, Any]:
             *common(scope),
             values((catalog.SHADOW_UNEVALUATED_ENTITIES, catalog.SHADOW_THROTTLED_ENTITIES), "shadow", "Shadow"),
         ),
-        rows=(verdicts(scope), clients(scope), over_time(scope)),
+        rows=(verdicts(scope), clients(scope), over_time(scope))
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def verdicts(scope: Scope) -> Row:
         columns.number("Quiet for", "E", "s", 130),
         columns.cluster(scope.site),
         sort="Would be throttled",
-        links=runbooks(scope.site, "KafkaQuotaShadowThrottlesMany"),
+        links=runbooks(scope.site, "KafkaQuotaShadowThrottlesMany")
     )  # fmt: skip
     return Row(title="Safe to set", panels=side_by_side(found))
 
@@ -81,7 +81,7 @@ def clients(scope: Scope) -> Row:
         columns.delay("D"),
         columns.cluster(scope.site),
         sort="Used in the shadow",
-        links=runbooks(scope.site, "KafkaQuotaShadowThrottlesClient"),
+        links=runbooks(scope.site, "KafkaQuotaShadowThrottlesClient")
     )  # fmt: skip
     return Row(title="Who", panels=side_by_side(found))
 
@@ -102,10 +102,7 @@ def over_time(scope: Scope) -> Row:
         "Delay, if it were set and now",
         "Solid: the delay of a request if a shadow were set. Dashed: the average delay by quotas in force.",
         "s",
-        Line(
-            above(_of(scope, catalog.SHADOW_THROTTLE_TIME), 0),
-            f"{{{{shadow}}}}: {_LEGEND}",
-        ),
+        Line(above(_of(scope, catalog.SHADOW_THROTTLE_TIME), 0), f"{{{{shadow}}}}: {_LEGEND}"),
         limit(throttled(scope), f"in force: {_LEGEND}"),
     )
     return Row(title="Over time", panels=side_by_side(number, longest))

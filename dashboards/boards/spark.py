@@ -98,10 +98,7 @@ def over_time(scope: Scope) -> Row:
         "Waiting, by job",
         "Throttle time of the clients of each job per second, over ten minutes: 1 means that one task does nothing but wait.",
         "short",
-        Line(
-            scope.by("sum", waiting(APP, QUERY), "app", "query", "side"),
-            "{{app}} {{query}} {{side}}",
-        ),
+        Line(scope.by("sum", waiting(APP, QUERY), "app", "query", "side"), "{{app}} {{query}} {{side}}"),
         steps=steps.JOB_WAITS,
         links=runbooks(scope.site, "KafkaQuotaSparkJobThrottled"),
     )
@@ -123,10 +120,7 @@ def over_time(scope: Scope) -> Row:
         steps=steps.USED,
         links=runbooks(scope.site, "KafkaQuotaNearLimit"),
     )
-    return Row(
-        title="The same clients, as brokers see them",
-        panels=side_by_side(by_job, delay, share),
-    )
+    return Row(title="The same clients, as brokers see them", panels=side_by_side(by_job, delay, share))
 
 
 def failures(scope: Scope) -> Row:
@@ -160,10 +154,7 @@ def failures(scope: Scope) -> Row:
         "Stages started again, Admin calls repeated after a refusal, and executors lost.",
         "short",
         Line(_grown(scope, catalog.SPARK_STAGE_RETRIES, "app"), "{{app}} stages"),
-        Line(
-            _grown(scope, catalog.SPARK_ADMIN_QUOTA_RETRIES, "app"),
-            "{{app}} Admin calls",
-        ),
+        Line(_grown(scope, catalog.SPARK_ADMIN_QUOTA_RETRIES, "app"), "{{app}} Admin calls"),
         Line(_grown(scope, catalog.SPARK_EXECUTORS_LOST, "app"), "{{app}} executors"),
     )
     return Row(title="Attempts", panels=side_by_side(retries, failed, other))
@@ -200,20 +191,14 @@ def queries(scope: Scope) -> Row:
         "Duration of the last batch, by phase",
         duration_of.help,
         "s",
-        Line(
-            _worst(scope, duration_of, "app", "query", "phase"),
-            "{{app}} {{query}} {{phase}}",
-        ),
+        Line(_worst(scope, duration_of, "app", "query", "phase"), "{{app}} {{query}} {{phase}}"),
     )
     restarts = graph(
         scope,
         "Restarts",
         catalog.SPARK_QUERY_RESTARTS.help,
         "short",
-        Line(
-            _grown(scope, catalog.SPARK_QUERY_RESTARTS, "app", "query"),
-            "{{app}} {{query}}",
-        ),
+        Line(_grown(scope, catalog.SPARK_QUERY_RESTARTS, "app", "query"), "{{app}} {{query}}"),
     )
     panels = side_by_side(age, offsets, duration, restarts)
     return Row(title="Streaming queries", panels=panels)
@@ -229,10 +214,7 @@ def limits(scope: Scope) -> Row:
             above(scope.by("max", waiting(APP, matcher), *labels), LIMITED)
             for matcher, labels in ((QUERY, ("app", "query")), ('query=""', ("app",)))
         )
-        return either(
-            both(worst, own, scope.keys("app", "query")),
-            both(worst, of_no_query, scope.keys("app")),
-        )
+        return either(both(worst, own, scope.keys("app", "query")), both(worst, of_no_query, scope.keys("app")))
 
     catch_up = at_limit(catalog.SPARK_QUERY_CATCH_UP_SECONDS)
     found = table(
@@ -262,10 +244,7 @@ def limits(scope: Scope) -> Row:
         "Share of the time of a job that its throttle times can be on the critical path: their sum, as if no two clients waited at the same time, and never more than all. "
         "`quotascope spark report` knows how the tasks ran.",
         "percentunit",
-        Line(
-            call("clamp_max", scope.by("sum", waiting(APP, QUERY), "app"), "1"),
-            "{{app}}",
-        ),
+        Line(call("clamp_max", scope.by("sum", waiting(APP, QUERY), "app"), "1"), "{{app}}"),
     )
     return Row(title="Under the limit", panels=((16, found), (8, saved)))
 
@@ -301,10 +280,7 @@ def listener(scope: Scope) -> Row:
         "Task attempts that did not report their waits (their executor or Python process ended), and failures of parts of the listener.",
         "short",
         Line(_grown(scope, catalog.SPARK_UNKNOWN_ATTEMPTS, "app"), "{{app}} attempts"),
-        Line(
-            _grown(scope, catalog.SPARK_LISTENER_PROBLEMS, "app", "part"),
-            "{{app}} {{part}}",
-        ),
+        Line(_grown(scope, catalog.SPARK_LISTENER_PROBLEMS, "app", "part"), "{{app}} {{part}}"),
     )
     panels = side_by_side(handled, lag, holes)
     return Row(title="The listener", panels=panels, collapsed=True)

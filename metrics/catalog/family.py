@@ -67,23 +67,10 @@ def gauge(
 ) -> Family:
     """A value that goes up and down."""
     return Family(
-        name=name,
-        type=FamilyType.GAUGE,
-        help=text,
-        labels=labels,
-        open_labels=open_labels,
-        unit=unit,
-        source=source,
+        name=name, type=FamilyType.GAUGE, help=text, labels=labels, open_labels=open_labels, unit=unit, source=source
     )
 
 
 def counter(name: str, text: str, labels: tuple[str, ...], unit: str, source: str) -> Family:
     """A value that only grows, until what counts it starts again; its name ends in ``_total``."""
-    return Family(
-        name=name,
-        type=FamilyType.COUNTER,
-        help=text,
-        labels=labels,
-        unit=unit,
-        source=source,
-    )
+    return Family(name=name, type=FamilyType.COUNTER, help=text, labels=labels, unit=unit, source=source)

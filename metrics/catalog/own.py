@@ -69,11 +69,7 @@ DISCOVERY_ERRORS = counter(
 )
 
 SAMPLES = counter(
-    "quotascope_samples_total",
-    "Samples taken between scrapes; absent without sampling.",
-    (),
-    "samples",
-    "the sampler",
+    "quotascope_samples_total", "Samples taken between scrapes; absent without sampling.", (), "samples", "the sampler"
 )
 
 SAMPLES_MISSED = counter(
@@ -125,11 +121,7 @@ BACKGROUND_RESTARTS = counter(
 )
 
 SNAPSHOT_AGE_SECONDS = gauge(
-    "quotascope_snapshot_age_seconds",
-    "Age of the values that are shown.",
-    (),
-    "seconds",
-    "the last collection",
+    "quotascope_snapshot_age_seconds", "Age of the values that are shown.", (), "seconds", "the last collection"
 )
 
 ENTITIES = gauge(
@@ -149,11 +141,7 @@ SERIES_DROPPED = gauge(
 )
 
 BUILD_INFO = gauge(
-    "quotascope_build_info",
-    "Always 1: the version of this exporter.",
-    ("version",),
-    "",
-    "the installed package",
+    "quotascope_build_info", "Always 1: the version of this exporter.", ("version",), "", "the installed package"
 )
 
 
@@ -174,49 +162,19 @@ OTLP_POINTS = counter(
 )
 
 PROCESS_CPU_SECONDS = counter(
-    "process_cpu_seconds_total",
-    "CPU time of this process.",
-    (),
-    "seconds",
-    "/proc/self/stat",
+    "process_cpu_seconds_total", "CPU time of this process.", (), "seconds", "/proc/self/stat"
 )
 
 PROCESS_RESIDENT_MEMORY_BYTES = gauge(
-    "process_resident_memory_bytes",
-    "Resident memory.",
-    (),
-    "bytes",
-    "/proc/self/stat",
+    "process_resident_memory_bytes", "Resident memory.", (), "bytes", "/proc/self/stat"
 )
 
-PROCESS_VIRTUAL_MEMORY_BYTES = gauge(
-    "process_virtual_memory_bytes",
-    "Virtual memory.",
-    (),
-    "bytes",
-    "/proc/self/stat",
-)
+PROCESS_VIRTUAL_MEMORY_BYTES = gauge("process_virtual_memory_bytes", "Virtual memory.", (), "bytes", "/proc/self/stat")
 
-PROCESS_OPEN_FDS = gauge(
-    "process_open_fds",
-    "Open file descriptors.",
-    (),
-    "descriptors",
-    "/proc/self/fd",
-)
+PROCESS_OPEN_FDS = gauge("process_open_fds", "Open file descriptors.", (), "descriptors", "/proc/self/fd")
 
-PROCESS_MAX_FDS = gauge(
-    "process_max_fds",
-    "Limit of open file descriptors.",
-    (),
-    "descriptors",
-    "/proc/self/limits",
-)
+PROCESS_MAX_FDS = gauge("process_max_fds", "Limit of open file descriptors.", (), "descriptors", "/proc/self/limits")
 
 PROCESS_START_TIME_SECONDS = gauge(
-    "process_start_time_seconds",
-    "Unix time of the start.",
-    (),
-    "seconds",
-    "/proc/self/stat, /proc/stat",
+    "process_start_time_seconds", "Unix time of the start.", (), "seconds", "/proc/self/stat, /proc/stat"
 )

@@ -44,13 +44,7 @@ RULE_CONNECTION_LIMIT = gauge(
     "connection_creation_rate",
 )
 
-RULES = gauge(
-    "kafka_quota_rules",
-    "Number of configured quota rules.",
-    ("quota_key",),
-    "rules",
-    "DescribeClientQuotas",
-)
+RULES = gauge("kafka_quota_rules", "Number of configured quota rules.", ("quota_key",), "rules", "DescribeClientQuotas")
 
 LIMIT_CHANGES = counter(
     "quotascope_limit_changes_total",

@@ -46,11 +46,7 @@ SPARK_UNKNOWN_ATTEMPTS = counter(
     "SparkListenerTaskEnd",
 )
 SPARK_TASK_FAILURES = counter(
-    "spark_task_failures_total",
-    "Failed task attempts, by cause.",
-    ("app", "cause"),
-    "attempts",
-    "SparkListenerTaskEnd",
+    "spark_task_failures_total", "Failed task attempts, by cause.", ("app", "cause"), "attempts", "SparkListenerTaskEnd"
 )
 SPARK_TASK_RETRIES = counter(
     "spark_task_retries_total",
@@ -60,18 +56,10 @@ SPARK_TASK_RETRIES = counter(
     "SparkListenerTaskStart",
 )
 SPARK_STAGE_RETRIES = counter(
-    "spark_stage_retries_total",
-    "Stage attempts after the first.",
-    ("app",),
-    "attempts",
-    "SparkListenerStageSubmitted",
+    "spark_stage_retries_total", "Stage attempts after the first.", ("app",), "attempts", "SparkListenerStageSubmitted"
 )
 SPARK_EXECUTORS_LOST = counter(
-    "spark_executors_lost_total",
-    "Executors that this job lost.",
-    ("app",),
-    "executors",
-    "SparkListenerExecutorRemoved",
+    "spark_executors_lost_total", "Executors that this job lost.", ("app",), "executors", "SparkListenerExecutorRemoved"
 )
 SPARK_QUERY_RESTARTS = counter(
     "spark_query_restarts_total",
@@ -137,11 +125,7 @@ SPARK_QUERY_CATCH_UP_SECONDS = gauge(
     "endOffset and latestOffset of QueryProgressEvent",
 )
 SPARK_LISTENER_EVENTS = counter(
-    "spark_listener_events_total",
-    "Events that the listener handled.",
-    ("app",),
-    "events",
-    "the Spark listener",
+    "spark_listener_events_total", "Events that the listener handled.", ("app",), "events", "the Spark listener"
 )
 SPARK_LISTENER_LOST_EVENTS = counter(
     "spark_listener_lost_events_total",
@@ -158,16 +142,8 @@ SPARK_LISTENER_PROBLEMS = counter(
     "the Spark listener",
 )
 SPARK_LISTENER_LAG_SECONDS = gauge(
-    "spark_listener_lag_seconds",
-    "Delay of the listener behind the events.",
-    ("app",),
-    "seconds",
-    "the Spark listener",
+    "spark_listener_lag_seconds", "Delay of the listener behind the events.", ("app",), "seconds", "the Spark listener"
 )
 SPARK_LISTENER_SOURCE_INFO = gauge(
-    "spark_listener_source_info",
-    "Always 1: where events come from.",
-    ("app", "source"),
-    "",
-    "the Spark listener",
+    "spark_listener_source_info", "Always 1: where events come from.", ("app", "source"), "", "the Spark listener"
 )

@@ -129,30 +129,28 @@ class Advice:
 
 
 def recommendations(needs: Iterable[Need], policy: Policy) -> list[Recommendation]:
-    """One for each entity and quota type, in the order of names."""
+    """From what entities need on each broker to one limit for all brokers; one for each entity and quota type, in the order of names."""
     grouped: dict[tuple[QuotaEntity, QuotaType], list[Need]] = {}
     for need in needs:
         grouped.setdefault((need.entity, need.kind), []).append(need)
-    made = [_recommendation(each, policy) for each in grouped.values()]
+    made: list[Recommendation] = []
+    for (entity, kind), on_brokers in grouped.items():
+        highest = max(on_brokers, key=lambda need: need.steps)
+        wanted = math.ceil(round(highest.steps * (1 + policy.headroom), 6))
+        floor = steps_of(kind, policy.floors[kind]) if kind in policy.floors else 1
+        made.append(
+            Recommendation(
+                entity=entity,
+                kind=kind,
+                limit=limit_of(kind, rounded_up(max(wanted, floor))),
+                lowest=limit_of(kind, highest.steps),
+                broker=highest.broker,
+                hour=highest.hour,
+                requests=sum(need.requests for need in on_brokers),
+            )
+        )
     types = list(QuotaType)
     return sorted(made, key=lambda each: (*(name or "" for name in each.names), types.index(each.kind)))
-
-
-def _recommendation(needs: Sequence[Need], policy: Policy) -> Recommendation:
-    """From what an entity needs on each broker to one limit for all brokers."""
-    highest = max(needs, key=lambda need: need.steps)
-    kind = highest.kind
-    wanted = math.ceil(round(highest.steps * (1 + policy.headroom), 6))
-    floor = steps_of(kind, policy.floors[kind]) if kind in policy.floors else 1
-    return Recommendation(
-        entity=highest.entity,
-        kind=kind,
-        limit=limit_of(kind, rounded_up(max(wanted, floor))),
-        lowest=limit_of(kind, highest.steps),
-        broker=highest.broker,
-        hour=highest.hour,
-        requests=sum(need.requests for need in needs),
-    )
 
 
 def protecting(results: pa.Table, policy: Policy, found: Protection) -> list[Recommendation]:

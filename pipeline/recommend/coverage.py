@@ -51,11 +51,7 @@ class Logged:
         return self.throttled / self.known if self.known else None
 
     def __add__(self, other: Logged) -> Logged:
-        return Logged(
-            self.requests + other.requests,
-            self.throttled + other.throttled,
-            self.unknown + other.unknown,
-        )
+        return Logged(self.requests + other.requests, self.throttled + other.throttled, self.unknown + other.unknown)
 
 
 @dataclass(slots=True)
@@ -135,29 +131,23 @@ def tally(batches: Iterable[pa.RecordBatch], shape: RuleShape) -> RequestTally:
     """Count rows of history (`COLUMNS`), in any order, by the entities of a shape."""
     found = RequestTally()
     for batch in batches:
-        found.add(_of_batch(batch, shape))
+        waits: Any = batch.column("throttle_ms")
+        refused: Any = batch.column("refused")
+        throttled: Any = pc.or_(pc.greater(waits, pa.scalar(0, pa.int32())), refused)
+        silent: Any = pc.equal(waits, pa.scalar(UNKNOWN_MS, pa.int32()))
+        columns = {name: batch.column(name) for name in shape.names}
+        columns["throttled"] = throttled.cast(pa.int64())
+        columns["unknown"] = pc.and_not(silent, refused).cast(pa.int64())
+        sums = (
+            pa.table(columns)
+            .group_by(list(shape.names))
+            .aggregate([("throttled", "count"), ("throttled", "sum"), ("unknown", "sum")])
+        )
+        entities: dict[QuotaEntity, Logged] = {}
+        for row in sums.to_pylist():
+            entity = QuotaEntity(**{name: row[name] for name in shape.names})
+            entities[entity] = Logged(row["throttled_count"], row["throttled_sum"], row["unknown_sum"])
+        times: Any = batch.column("timestamp").to_numpy()
+        quarters = set(np.unique(times // QUARTER_MS).tolist())
+        found.add(RequestTally(entities, quarters, sum(entities.values(), Logged())))
     return found
-
-
-def _of_batch(batch: pa.RecordBatch, shape: RuleShape) -> RequestTally:
-    waits: Any = batch.column("throttle_ms")
-    refused: Any = batch.column("refused")
-    throttled: Any = pc.or_(pc.greater(waits, pa.scalar(0, pa.int32())), refused)
-    silent: Any = pc.equal(waits, pa.scalar(UNKNOWN_MS, pa.int32()))
-    unknown: Any = pc.and_not(silent, refused)
-    names = shape.names
-    rows = pa.table(
-        {
-            **{name: batch.column(name) for name in names},
-            "throttled": throttled.cast(pa.int64()),
-            "unknown": unknown.cast(pa.int64()),
-        }
-    )
-    sums = rows.group_by(list(names)).aggregate([("throttled", "count"), ("throttled", "sum"), ("unknown", "sum")])
-    entities = {
-        QuotaEntity(**{name: row[name] for name in names}): Logged(row["throttled_count"], row["throttled_sum"], row["unknown_sum"])
-        for row in sums.to_pylist()
-    }  # fmt: skip
-    whole = sum(entities.values(), Logged())
-    times: Any = batch.column("timestamp").to_numpy()
-    return RequestTally(entities, set(np.unique(times // QUARTER_MS).tolist()), whole)

@@ -122,7 +122,7 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
         times_ms=times,
         seasons=hours_of_week(times, policy.zone) if policy.by_hour else np.zeros(times.size, np.int64),
         count=HOURS if policy.by_hour else 1,
-        window_ms=sensor.window_ms,
+        window_ms=sensor.window_ms
     )  # fmt: skip
 
     def shares(tried: Sequence[int]) -> list[Floats]:
@@ -142,7 +142,7 @@ def _need(broker: str, rows: pa.Table, sensor: QuotaSensor, policy: Policy) -> N
         kind=kind,
         steps=steps,
         hour=hour,
-        requests=times.size,
+        requests=times.size
     )  # fmt: skip
 
 

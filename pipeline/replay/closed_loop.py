@@ -84,10 +84,7 @@ def pop(heap: Heap) -> tuple[int, int]:
         if below >= size:
             break
         if below + 1 < size and _is_before(
-            heap.times[below + 1],
-            heap.numbers[below + 1],
-            heap.times[below],
-            heap.numbers[below],
+            heap.times[below + 1], heap.numbers[below + 1], heap.times[below], heap.numbers[below]
         ):
             below += 1
         if not _is_before(heap.times[below], heap.numbers[below], time_ms, number):

@@ -6,7 +6,7 @@ times as fast. Neither way reassociates floating-point operations: no `fastmath`
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,17 +15,12 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+_NUMBA: Any = None
+with suppress(ImportError):  # the extra `numba` need not be installed
+    import numba.extending
 
-def _imported() -> Any:  # noqa: ANN401 - a module with types of its own kind
-    try:
-        import numba  # noqa: PLC0415 - the extra `numba` need not be installed
-        import numba.extending  # noqa: PLC0415
-    except ImportError:
-        return None
-    return numba
+    _NUMBA = numba
 
-
-_NUMBA: Final = _imported()
 _COMPILED: Final[dict[object, Any]] = {}
 # Kernels allocate nothing, so no references need be counted; uncounted and inlined they run thirty times as fast.
 _PARTS: Final = {

@@ -38,7 +38,11 @@ def connections_of(plan: ReplayPlan) -> Connections:
     frame, requests = plan.frame, plan.frame.requests
     order = np.argsort(requests.connections, kind="stable")
     heads, followers = _chains(frame, order)
-    clock = _own_clock(frame, order)
+    # by request: how long its connection's client had been busy or thinking until then, ms, mutes left out
+    steps = np.diff(requests.times[order], prepend=0)
+    mutes = np.maximum(0, np.r_[0, frame.throttles[order][:-1]])
+    clock = np.zeros(len(order), np.int64)
+    clock[order] = np.cumsum(np.maximum(0, steps - mutes))
     thinks = np.zeros(len(requests.times), np.int64)
     known = np.flatnonzero(followers >= 0)
     thinks[known] = clock[followers[known]] - clock[known]
@@ -74,15 +78,6 @@ def _chains(frame: Frame, order: Ints) -> tuple[Codes, Codes]:
         later = np.flatnonzero(~first)
         followers[sent[later - 1]] = sent[later]
     return heads, followers
-
-
-def _own_clock(frame: Frame, order: Ints) -> Ints:
-    """By request: how long its connection's client had been busy or thinking until then, ms, mutes left out."""
-    steps = np.diff(frame.requests.times[order], prepend=0)
-    mutes = np.maximum(0, np.r_[0, frame.throttles[order][:-1]])
-    clock = np.zeros(len(order), np.int64)
-    clock[order] = np.cumsum(np.maximum(0, steps - mutes))
-    return clock
 
 
 def _reactions(frame: Frame, order: Ints) -> Ints:

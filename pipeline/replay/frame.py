@@ -213,10 +213,7 @@ def entities_of(table: pa.Table) -> tuple[Entities, Codes]:
     clients, of_clients = _encoded(table.column("client_id"))
     count = max(1, len(clients))
     numbers, codes = dense(of_users.astype(np.int64) * count + of_clients)
-    return Entities(
-        users=users.take(array(numbers // count)),
-        client_ids=clients.take(array(numbers % count)),
-    ), codes
+    return Entities(users=users.take(array(numbers // count)), client_ids=clients.take(array(numbers % count))), codes
 
 
 def in_order(table: pa.Table, groups: Ints) -> Ints:

@@ -259,9 +259,7 @@ Totals.WRITTEN = True  # type: ignore[attr-defined]
 def new_totals(rows: int) -> Totals:
     """Return empty totals."""
     return Totals(
-        fields=np.zeros(RESULT_FIELDS * rows, np.int64),
-        late=np.zeros(rows, np.int64),
-        active=np.zeros(rows, np.int64),
+        fields=np.zeros(RESULT_FIELDS * rows, np.int64), late=np.zeros(rows, np.int64), active=np.zeros(rows, np.int64)
     )
 
 

@@ -247,9 +247,7 @@ WindowsOf: TypeAlias = Callable[[int, ResolvedRules, Ints, int, int], AbstractCo
 
 
 def measured_by(
-    plan: ReplayPlan,
-    frame: Frame | None = None,
-    windows_of: WindowsOf = lambda *_: nullcontext(),
+    plan: ReplayPlan, frame: Frame | None = None, windows_of: WindowsOf = lambda *_: nullcontext()
 ) -> Measurements:
     """What each request measures, in one table of all requests for each slot; of another frame if given, and with windows that are not new."""
     frame = frame or plan.frame
@@ -314,8 +312,5 @@ def events_of(frame: Frame, sensors: Codes, kind: int) -> tuple[Ints, Events]:
     by_time[: len(checked)] = CHECKED
     order = order_of(frame.groups[rows], times)
     return rows[order], Events(
-        sensors=numbers[rows[order]],
-        times=times[order],
-        values=values[order],
-        treatments=by_time[order],
+        sensors=numbers[rows[order]], times=times[order], values=values[order], treatments=by_time[order]
     )

@@ -101,10 +101,7 @@ class ResolvedRules:
     def only(self, entities: Ints | Codes) -> ResolvedRules:
         """The same for some of the entities."""
         return ResolvedRules(
-            tags=self.tags[entities],
-            rules=self.rules[entities],
-            deciding=self.deciding,
-            names=self.names,
+            tags=self.tags[entities], rules=self.rules[entities], deciding=self.deciding, names=self.names
         )
 
     def limits(self, table: RuleTable) -> Floats:
@@ -155,27 +152,26 @@ class CandidateRules:
         return np.argsort(means, kind="stable").astype(np.int32)
 
     def resolve(self, entities: Entities) -> list[ResolvedRules]:
-        """Which of the rules limit these entities, for each set of entities that has rules."""
+        """Which of the rules limit these entities by Kafka's precedence, for each set of entities that has rules."""
         names = entities.names()
-        return [_resolved(table, names) for _, table in self._ruled.values()]
-
-
-def _resolved(table: RuleTable, names: Sequence[tuple[str, str]]) -> ResolvedRules:
-    """Kafka's precedence over the entities of a history."""
-    tags: dict[tuple[str, str], tuple[int, int]] = {}
-    deciding: dict[QuotaEntity, int] = {}
-    places = np.full((len(names), 2), -1, np.int32)
-    if table.enabled:
-        for number, (user, client_id) in enumerate(names):
-            tag = table.metric_tags(user, client_id)
-            if tag not in tags:
-                found = table.limit(*tag)
-                rule = None if found is None else found.entity
-                place = -1 if rule is None else deciding.setdefault(rule, len(deciding))
-                tags[tag] = len(tags), place
-            if tags[tag][1] >= 0:
-                places[number] = tags[tag]
-    return ResolvedRules(tags=places[:, 0], rules=places[:, 1], deciding=list(deciding), names=list(tags))
+        resolved: list[ResolvedRules] = []
+        for _, table in self._ruled.values():
+            tags: dict[tuple[str, str], tuple[int, int]] = {}
+            deciding: dict[QuotaEntity, int] = {}
+            places = np.full((len(names), 2), -1, np.int32)
+            for number, (user, client_id) in enumerate(names if table.enabled else ()):
+                tag = table.metric_tags(user, client_id)
+                if tag not in tags:
+                    found = table.limit(*tag)
+                    rule = None if found is None else found.entity
+                    place = -1 if rule is None else deciding.setdefault(rule, len(deciding))
+                    tags[tag] = len(tags), place
+                if tags[tag][1] >= 0:
+                    places[number] = tags[tag]
+            resolved.append(
+                ResolvedRules(tags=places[:, 0], rules=places[:, 1], deciding=list(deciding), names=list(tags))
+            )
+        return resolved
 
 
 def groups_of(resolved: Sequence[ResolvedRules], entities: int) -> Ints:
@@ -265,14 +261,7 @@ def plan_of(frame: Frame, rules: CandidateRules, resolved: list[ResolvedRules], 
             limits[candidate, kind] = by_entity[frame.pair_entities]
             if kind != MUTATION:
                 slots.setdefault(_slot(rules, candidate, kind), len(slots))
-    return ReplayPlan(
-        frame=frame,
-        rules=rules,
-        resolved=resolved,
-        settings=settings,
-        limits=limits,
-        slots=slots,
-    )
+    return ReplayPlan(frame=frame, rules=rules, resolved=resolved, settings=settings, limits=limits, slots=slots)
 
 
 def _slot(rules: CandidateRules, candidate: int, kind: int) -> _Slot:

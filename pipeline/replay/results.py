@@ -51,12 +51,7 @@ def _column(name: str, kind: pa.DataType, about: str, *, null: bool = False) -> 
 RESULTS: Final = pa.schema(
     [
         _column("candidate", pa.string(), "Name of the candidate."),
-        _column(
-            "broker",
-            pa.string(),
-            "The broker; null for the sum of all of them.",
-            null=True,
-        ),
+        _column("broker", pa.string(), "The broker; null for the sum of all of them.", null=True),
         _column("user", pa.string(), "Principal's name, as in history."),
         _column("client_id", pa.string(), "Client id, as in history."),
         _column(
@@ -96,11 +91,7 @@ RESULTS: Final = pa.schema(
             pa.int64(),
             "Time in which the entity was active or muted: the union of [decision, decision + 1 s) over its requests and of what `muted_ms` measures, up to 1 s after the last request.",
         ),
-        _column(
-            "throttled_share",
-            pa.float64(),
-            "muted_ms / active_ms, from 0 to 1; 0 without a request.",
-        ),
+        _column("throttled_share", pa.float64(), "muted_ms / active_ms, from 0 to 1; 0 without a request."),
         _column("longest_throttle_ms", pa.int64(), "The longest throttle time of a request."),
         _column(
             "delayed_requests",
@@ -250,12 +241,7 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
         seen = np.add.reduceat(counts, starts) > 0
     rows = np.nonzero(np.isfinite(limits) & seen)
     candidates, kinds, places = map(np.ascontiguousarray, rows)
-    added = ResultRows(
-        candidates=candidates,
-        kinds=kinds,
-        places=places,
-        starts=np.append(starts, frame.pairs),
-    )
+    added = ResultRows(candidates=candidates, kinds=kinds, places=places, starts=np.append(starts, frame.pairs))
     totals = new_totals(len(places))
     # As much as the whole replay: what is compiled once is used for all of it.
     run(add_up, booked, added, totals, work=plan.steps)

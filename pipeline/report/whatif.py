@@ -240,7 +240,7 @@ class ReplaySummary:
     """The release that throttle times follow."""
     candidates: Sequence[CandidateSummary]
     groups: Sequence[GroupSummary]
-    """Clients that share a limit, those that are throttled longest first."""
+    """Clients that share a limit, those that are throttled longest first, then those that use most of their limit."""
     rows: Sequence[Row]
     """Of the results, in the same order."""
 
@@ -304,10 +304,15 @@ def summary_of(  # noqa: PLR0913 - the last by name
         ),
     )
     candidates = {name: CandidateSummary(name=name) for name in names}
+    groups: dict[LimitGroup, GroupSummary] = {}
     requests = {}
     for row in rows:
         candidates[row["candidate"]].add(row)
         requests[tuple(row[name] for name in _NAMES)] = row["requests"]
+        group = groups.setdefault(group_of(row), GroupSummary(group=group_of(row)))
+        group.muted_ms += row["muted_ms"]
+        group.amount += row["amount"]
+        group.limits[row["candidate"]] = row["limit"]
     for candidate in candidates.values():
         candidate.requests = sum(requests.values())
         candidate.wait_saved = benefit.saved[candidate.name] if benefit else None
@@ -317,7 +322,7 @@ def summary_of(  # noqa: PLR0913 - the last by name
         mode=mode,
         kafka=kafka,
         candidates=list(candidates.values()),
-        groups=_by_group(rows),
+        groups=sorted(groups.values(), key=GroupSummary.weight, reverse=True),
         rows=rows,
         comparisons=list(_compared(rows, list(candidates.values()))),
         benefit=benefit,
@@ -383,18 +388,6 @@ def rule_of(row: Row) -> str:
         row["user"] if user == "name" else DEFAULT if user else None,
         row["client_id"] if client_id == "name" else DEFAULT if client_id else None,
     ).rule
-
-
-def _by_group(rows: Iterable[Row]) -> list[GroupSummary]:
-    """The groups of all candidates, those that are throttled longest first, then those that use most of their limit."""
-    found: dict[LimitGroup, GroupSummary] = {}
-    for row in rows:
-        group = group_of(row)
-        summary = found.setdefault(group, GroupSummary(group=group))
-        summary.muted_ms += row["muted_ms"]
-        summary.amount += row["amount"]
-        summary.limits[row["candidate"]] = row["limit"]
-    return sorted(found.values(), key=GroupSummary.weight, reverse=True)
 
 
 def group_of(row: Row) -> LimitGroup:

@@ -254,7 +254,7 @@ def _topics(line: TopicsLine) -> Content:
         response.get("throttleTimeMs") if response else None,
         topics=topics,
         topic_ids=[{"topic": topic["name"], "id": topic["id"]} for topic in topics if topic["name"] and topic["id"]] or None,
-        refused=any(topic["error"] == ErrorCode.THROTTLING_QUOTA_EXCEEDED for topic in topics),
+        refused=any(topic["error"] == ErrorCode.THROTTLING_QUOTA_EXCEEDED for topic in topics)
     )  # fmt: skip
 
 

@@ -202,6 +202,5 @@ def _quarantine(refused: list[tuple[Unreadable, _Place]], source: LogSource) -> 
     ]
     columns = zip(*rows, strict=True) if rows else [()] * len(QUARANTINE)
     return pa.table(
-        [pa.array(values, field.type) for values, field in zip(columns, QUARANTINE, strict=True)],
-        schema=QUARANTINE,
+        [pa.array(values, field.type) for values, field in zip(columns, QUARANTINE, strict=True)], schema=QUARANTINE
     )

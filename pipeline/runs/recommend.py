@@ -87,12 +87,7 @@ def advise(
             made = protecting(results, policy, protection)
     tried = {RECOMMENDED: target(now, made)} | ({} if now is None else {NOW: now})
     candidates = [
-        Candidate(
-            name=name,
-            quotas=quotas,
-            windows=windows.client,
-            controller_windows=windows.controller,
-        )
+        Candidate(name=name, quotas=quotas, windows=windows.client, controller_windows=windows.controller)
         for name, quotas in tried.items()
     ]
     results = replayed(history, candidates, Mode.OPEN_LOOP, run, settings=settings)

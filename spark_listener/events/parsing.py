@@ -212,9 +212,7 @@ def _time_if_known(event: Json, key: str) -> float | None:
 
 _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
     "SparkListenerApplicationStart": lambda event: ApplicationStarted(
-        name=name(event, "App Name"),
-        app_id=name(event, "App ID"),
-        time=_time(event, "Timestamp"),
+        name=name(event, "App Name"), app_id=name(event, "App ID"), time=_time(event, "Timestamp")
     ),
     "SparkListenerApplicationEnd": lambda event: ApplicationEnded(time=_time(event, "Timestamp")),
     "SparkListenerEnvironmentUpdate": _environment_updated,
@@ -239,21 +237,14 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
         time=_time(event, "Timestamp"),
     ),
     "StreamingQueryListener$QueryStartedEvent": lambda event: QueryStarted(
-        query=name(event, "id"),
-        run=name(event, "runId"),
-        name=name(event, "name"),
-        time=moment(event, "timestamp"),
+        query=name(event, "id"), run=name(event, "runId"), name=name(event, "name"), time=moment(event, "timestamp")
     ),
     "StreamingQueryListener$QueryProgressEvent": _query_progressed,
     "StreamingQueryListener$QueryIdleEvent": lambda event: QueryIdle(
-        query=name(event, "id"),
-        run=name(event, "runId"),
-        time=moment(event, "timestamp"),
+        query=name(event, "id"), run=name(event, "runId"), time=moment(event, "timestamp")
     ),
     "StreamingQueryListener$QueryTerminatedEvent": lambda event: QueryTerminated(
-        query=name(event, "id"),
-        run=name(event, "runId"),
-        failed=bool(text(event, "exception")),
+        query=name(event, "id"), run=name(event, "runId"), failed=bool(text(event, "exception"))
     ),
 }
 

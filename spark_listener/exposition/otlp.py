@@ -120,9 +120,7 @@ class JobPush:
             )
 
             return grpc.OTLPMetricExporter(
-                endpoint=endpoint,
-                headers=None if headers is None else tuple(headers.items()),
-                timeout=TIMEOUT_SECONDS,
+                endpoint=endpoint, headers=None if headers is None else tuple(headers.items()), timeout=TIMEOUT_SECONDS
             )
         from opentelemetry.exporter.otlp.proto.http import (  # noqa: PLC0415 - one of two
             metric_exporter as http,
@@ -223,11 +221,7 @@ def metrics_data(
 def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
     data: Gauge | Sum = Gauge(data_points=points)
     if family.type is FamilyType.COUNTER:
-        data = Sum(
-            data_points=points,
-            aggregation_temporality=AggregationTemporality.CUMULATIVE,
-            is_monotonic=True,
-        )
+        data = Sum(data_points=points, aggregation_temporality=AggregationTemporality.CUMULATIVE, is_monotonic=True)
     return Metric(name=otel_name(family), description=family.help, unit=ucum(family), data=data)
 
 

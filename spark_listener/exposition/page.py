@@ -85,10 +85,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self._lock = threading.Lock()
         self._open: dict[socket.socket, _Connection] = {}
         (self.address_family, _, _, _, address), *_ = socket.getaddrinfo(
-            bind_address or None,
-            port,
-            type=socket.SOCK_STREAM,
-            flags=socket.AI_PASSIVE,
+            bind_address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         super().__init__((str(address[0]), int(address[1])), _Handler)
 

@@ -97,10 +97,7 @@ def start_reporting(
         if settings.file_sd_path is not None:
             app = settings.app or properties.get("spark.app.name", "")
             entry = DriverEntry(settings.file_sd_path, app=app, app_id=app_id)
-            reporting.attempt(
-                f"Prometheus cannot find the driver by {entry.path}",
-                lambda: announce(entry, target),
-            )
+            reporting.attempt(f"Prometheus cannot find the driver by {entry.path}", lambda: announce(entry, target))
         reporting.on_close(page.close)
 
     def announce(entry: DriverEntry, target: str) -> None:

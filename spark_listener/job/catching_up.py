@@ -112,9 +112,4 @@ class Positions:
         else:
             grows = took > max(2 * (first.ended - first.began), _QUOTA_WINDOW)
             seconds = math.inf if grows else 0.0
-        return CatchUp(
-            backlog=backlog,
-            read_per_second=read,
-            added_per_second=added,
-            seconds=seconds,
-        )
+        return CatchUp(backlog=backlog, read_per_second=read, added_per_second=added, seconds=seconds)

@@ -66,7 +66,7 @@ def sections(application: Application) -> Iterator[ReportSection]:
             empty="No throttle time was reported."
             if application.throttles_complete
             else f"Which clients were throttled is unknown: {_unknown_why(application)}.",
-            shares=[totals.throttled_ms / most for _, totals in clients],
+            shares=[totals.throttled_ms / most for _, totals in clients]
         ),
         ReportSection(
             title="Failures and retries by cause",
@@ -75,7 +75,7 @@ def sections(application: Application) -> Iterator[ReportSection]:
                 (cause.value, str(failed), str(retried))
                 for cause, failed, retried in causes(application)
             ],
-            empty="No attempt of a task failed.",
+            empty="No attempt of a task failed."
         ),
         ReportSection(
             title="Affected stages",
@@ -91,7 +91,7 @@ def sections(application: Application) -> Iterator[ReportSection]:
                 )
                 for stage in affected_stages(application)
             ],
-            page_only=("#failed attempts",),
+            page_only=("#failed attempts",)
         ),
         ReportSection(
             title="Streaming queries",
@@ -105,7 +105,7 @@ def sections(application: Application) -> Iterator[ReportSection]:
                     _count(query.avg_offsets_behind),
                 )
                 for query in snapshot.queries
-            ],
+            ]
         ),
         ReportSection(
             title="Streaming queries at their limit",
@@ -114,7 +114,7 @@ def sections(application: Application) -> Iterator[ReportSection]:
                 (shown(query.name), *_limit_cells(query, application.limited_share(query.name)))
                 for query in snapshot.queries
             ],
-            page_only=("#added/s",),
+            page_only=("#added/s",)
         ),
         ReportSection(
             title="Longest throttle times of failed attempts",
@@ -132,7 +132,7 @@ def sections(application: Application) -> Iterator[ReportSection]:
                 )
                 for attempt in throttled_attempts(application)
             ],
-            page_only=("raised", "#longest"),
+            page_only=("raised", "#longest")
         ),
     )  # fmt: skip
     return (section for section in found if section.rows or section.empty)
@@ -172,12 +172,7 @@ def tables(application: Application) -> RenderableType:
         if not section.rows:
             parts.append(Text(f"\n{section.empty}"))
             continue
-        drawn = Table(
-            title=f"\n{section.title}",
-            title_justify="left",
-            title_style="bold",
-            box=SIMPLE_HEAD,
-        )
+        drawn = Table(title=f"\n{section.title}", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
         kept = [n for n, each in enumerate(section.heads) if each not in section.page_only]
         for head in (section.heads[n] for n in kept):
             drawn.add_column(

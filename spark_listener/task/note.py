@@ -110,11 +110,7 @@ def _parsed(line: str, attempt: AttemptKey) -> Iterator[Note]:
                 query, rows = values["query"], values["clients"]
                 reported = values.get("reported", [])
                 if isinstance(query, str) and isinstance(rows, list) and isinstance(reported, list):
-                    yield Note(
-                        query[:_MOST_QUERY],
-                        tuple(map(totals_of, rows)),
-                        tuple(map(totals_of, reported)),
-                    )
+                    yield Note(query[:_MOST_QUERY], tuple(map(totals_of, rows)), tuple(map(totals_of, reported)))
     except (KeyError, RecursionError, UnreadableRow, ValueError):
         return
 

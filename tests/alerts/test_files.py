@@ -16,7 +16,6 @@ from quotascope.alerts import CannotWrite, InvalidSite, Site
 from quotascope.alerts.files import (
     Extras,
     alertmanager_file,
-    misplaced,
     operator_file,
     rule_files,
     write,
@@ -116,21 +115,6 @@ def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
     one = tmp_path / "x.yaml"
     with pytest.raises(CannotWrite, match="two outputs"):
         write(tmp_path / "rules", SITE, Extras(alertmanager=one, prometheus_rule=one))
-
-
-def test_what_an_earlier_version_put_there_is_found(tmp_path: Path) -> None:
-    """It begins as we write it; it stays, for it may be in use. What others put there under such a name is theirs."""
-    stale = {
-        "quotascope-prometheusrule.yaml": "# Written by `quotascope alerts write`; changes here are lost.\n",
-        "alertmanager-example.yaml": "# An example written by `quotascope alerts write`: copy what you need, and put your own receivers in.\n",
-    }
-    for name, line in stale.items():
-        (tmp_path / name).write_text(f"{line}x: 1\n")
-    write(tmp_path, SITE)
-    assert misplaced(tmp_path) == [tmp_path / name for name in stale]
-    (tmp_path / "alertmanager-example.yaml").write_text("route: {}\n")
-    (tmp_path / "quotascope-prometheusrule.yaml").unlink()
-    assert misplaced(tmp_path) == []
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
