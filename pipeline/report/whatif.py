@@ -338,12 +338,18 @@ def _compared(rows: Iterable[Row], candidates: Sequence[CandidateSummary]) -> It
     for candidate in candidates[1:]:
         by_user: dict[str, list[Change]] = {}
         for (user, client_id, quota_type), found in by_client.items():
-            pair = [found.get(name) for name in (candidates[0].name, candidate.name)]
-            requests = next(iter(found.values()))["requests"]
-            base, then = (_totals(row, requests) for row in pair)
+            base, then = CandidateSummary(name=candidates[0].name), CandidateSummary(name=candidate.name)
+            for totals in (base, then):
+                if totals.name in found:
+                    totals.add(found[totals.name])
+                totals.requests = next(iter(found.values()))["requests"]
             if any(figure.difference(then, base) for figure in COMPARED):
                 change = Change(
-                    name=spelled(user, client_id), quota=spaced(quota_type), base=base, then=then, row=pair[1]
+                    name=spelled(user, client_id),
+                    quota=spaced(quota_type),
+                    base=base,
+                    then=then,
+                    row=found.get(then.name),
                 )
                 by_user.setdefault(user, []).append(change)
         changes = [change for found in by_user.values() for change in found]
@@ -359,14 +365,6 @@ def _compared(rows: Iterable[Row], candidates: Sequence[CandidateSummary]) -> It
 def _largest(change: Change) -> tuple[int, int, str]:
     refused = change.then.rejected_mutations - change.base.rejected_mutations
     return -abs(change.gained_ms), -abs(refused), change.name
-
-
-def _totals(row: Row | None, requests: int) -> CandidateSummary:
-    totals = CandidateSummary(name="")
-    if row is not None:
-        totals.add(row)
-    totals.requests = requests
-    return totals
 
 
 def _of_user(user: str, changes: Sequence[Change]) -> Change:

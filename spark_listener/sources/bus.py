@@ -6,6 +6,10 @@ from contextlib import suppress
 
 from ..foreign import Java, Spark
 
+INTERFACE = "org.apache.spark.scheduler.SparkListenerInterface"
+END = "SparkListenerApplicationEnd"
+"""The last event."""
+_PATIENCE_MS = 5_000
 QUEUE = "quotascope"
 """
 Name of the queue.
@@ -40,7 +44,7 @@ class ListenerBus:
         """Remove it; Spark ends a queue without listeners, with its thread."""
         self._bus.removeListener(listener)
 
-    def settle(self, seconds: float) -> None:
-        """Wait until all events posted so far were delivered, for at most this number of seconds."""
+    def settle(self) -> None:
+        """Wait until all events posted so far were delivered, for five seconds at most."""
         with suppress(Exception):  # a TimeoutException of Scala's, or nothing to wait for
-            self._bus.waitUntilEmpty(int(seconds * 1000))
+            self._bus.waitUntilEmpty(_PATIENCE_MS)

@@ -10,12 +10,8 @@ from collections.abc import Callable, Iterable
 from ..errors import SourceUnusable, brief
 from ..foreign import Java, Spark
 from ..job import EventSink
-from .bus import QUEUE, ListenerBus
+from .bus import END, INTERFACE, QUEUE, ListenerBus
 from .source import event_of, lateness
-
-_INTERFACE = "org.apache.spark.scheduler.SparkListenerInterface"
-_END = "SparkListenerApplicationEnd"
-_PATIENCE_SECONDS = 5.0
 
 
 class CallbackSource:
@@ -59,7 +55,7 @@ class CallbackSource:
     def close(self) -> None:
         """As `EventSource.close`. The server for callbacks stays, for it may have other users by now."""
         if not self.ended:
-            self._bus.settle(_PATIENCE_SECONDS)
+            self._bus.settle()
         only = self._arrays.copyOf(self._registered, 1)
         self._method("removeListener").invoke(self._bus.java, only)
         self.collect()
@@ -94,7 +90,7 @@ class CallbackSource:
 
     def _listener(self) -> object:
         """An object with all methods that the interface has in this version of Spark; events are handled by their class."""
-        interface = self._jvm.java.lang.Class.forName(_INTERFACE)
+        interface = self._jvm.java.lang.Class.forName(INTERFACE)
         body: dict[str, object] = {str(each.getName()): lambda *_: None for each in interface.getMethods()}
         for name in self._wanted:
             method = "on" + name.rpartition(".")[2].removeprefix("SparkListener")
@@ -103,7 +99,7 @@ class CallbackSource:
         if "onOtherEvent" in body:
             body["onOtherEvent"] = self._on_event
         body["equals"] = operator.is_  # the bus compares when it removes a listener
-        body["Java"] = type("Java", (), {"implements": [_INTERFACE]})
+        body["Java"] = type("Java", (), {"implements": [INTERFACE]})
         return type("Callbacks", (), body)()
 
     def _on_event(self, event: Java) -> None:
@@ -121,7 +117,7 @@ class CallbackSource:
                 return
             self._latest = max(self._latest, lateness(found, self._clock()))
             self._job.handle(found)
-            self.ended = self.ended or found.get("Event") == _END
+            self.ended = self.ended or found.get("Event") == END
         except Exception:  # noqa: BLE001 - as above
             self._job.lost(1)
 

@@ -17,14 +17,11 @@ from ..errors import SourceUnusable, brief
 from ..foreign import Java, Spark
 from ..job import EventSink
 from ..jvm import JAR
-from .bus import ListenerBus
+from .bus import END, INTERFACE, ListenerBus
 from .source import event_of, lateness
 
-_INTERFACE = "org.apache.spark.scheduler.SparkListenerInterface"
 _QUEUE = "io.quotascope.spark.EventQueue"
 _BATCH = 200
-_PATIENCE_SECONDS = 5.0
-_END = "SparkListenerApplicationEnd"
 
 
 class PullSource:
@@ -83,7 +80,7 @@ class PullSource:
                         unreadable += 1
                         continue
                     latest = max(latest, lateness(event, now))
-                    self.ended = self.ended or event.get("Event") == _END
+                    self.ended = self.ended or event.get("Event") == END
                     self._job.handle(event)
                 self._count(int(skipped), int(refused), unreadable)
                 if len(events) < _BATCH:
@@ -93,7 +90,7 @@ class PullSource:
     def close(self) -> None:
         """As `EventSource.close`; works after `spark.stop()`, too, when only the queue is left to be read."""
         if not self.ended:
-            self._bus.settle(_PATIENCE_SECONDS)
+            self._bus.settle()
         self._bus.remove(self._queue)
         self.collect()
 
@@ -126,5 +123,5 @@ def _loader(gateway: Java) -> Java:
     """
     urls = gateway.new_array(gateway.jvm.java.net.URL, 1)
     urls[0] = gateway.jvm.java.io.File(str(JAR)).toURI().toURL()
-    spark = gateway.jvm.java.lang.Class.forName(_INTERFACE).getClassLoader()
+    spark = gateway.jvm.java.lang.Class.forName(INTERFACE).getClassLoader()
     return gateway.jvm.java.net.URLClassLoader(urls, spark)

@@ -93,67 +93,32 @@ def _listener(deliver: Callable[[dict[str, Any] | None], None]) -> Spark:
         StreamingQueryListener,
     )
 
-    def handle(convert: Callable[[Spark], dict[str, Any]], event: Spark) -> None:
+    def handle(kind: str, event: Spark, *fields: str) -> None:
         try:
-            converted = convert(event)
+            document: dict[str, Any] = {"Event": f"{_EVENT}{kind}"}
+            if kind == "QueryProgressEvent":
+                document["progress"] = json.loads(event.progress.json)
+            else:
+                document |= {"id": str(event.id), "runId": str(event.runId)}
+                document |= {name: getattr(event, name) for name in fields}
         except Exception:  # noqa: BLE001 - an event of another PySpark is a lost event
             deliver(None)
         else:
-            deliver(converted)
+            deliver(document)
 
     class QueryListener(StreamingQueryListener):
-        """Turns PySpark's events back to what the JVM writes."""
+        """Turns PySpark's events back to what JsonProtocol writes in the JVM."""
 
         def onQueryStarted(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            handle(started, event)
+            handle("QueryStartedEvent", event, "name", "timestamp")
 
         def onQueryProgress(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            handle(progress, event)
+            handle("QueryProgressEvent", event)
 
         def onQueryIdle(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            handle(idle, event)
+            handle("QueryIdleEvent", event, "timestamp")
 
         def onQueryTerminated(self, event: Spark) -> None:  # noqa: N802 - PySpark's name
-            handle(terminated, event)
+            handle("QueryTerminatedEvent", event, "exception")
 
     return QueryListener()
-
-
-def started(event: Spark) -> dict[str, Any]:
-    """A `QueryStartedEvent` as JsonProtocol writes it."""
-    return {
-        "Event": f"{_EVENT}QueryStartedEvent",
-        "id": str(event.id),
-        "runId": str(event.runId),
-        "name": event.name,
-        "timestamp": event.timestamp,
-    }
-
-
-def progress(event: Spark) -> dict[str, Any]:
-    """A `QueryProgressEvent` as JsonProtocol writes it."""
-    return {
-        "Event": f"{_EVENT}QueryProgressEvent",
-        "progress": json.loads(event.progress.json),
-    }
-
-
-def idle(event: Spark) -> dict[str, Any]:
-    """A `QueryIdleEvent` as JsonProtocol writes it."""
-    return {
-        "Event": f"{_EVENT}QueryIdleEvent",
-        "id": str(event.id),
-        "runId": str(event.runId),
-        "timestamp": event.timestamp,
-    }
-
-
-def terminated(event: Spark) -> dict[str, Any]:
-    """A `QueryTerminatedEvent` as JsonProtocol writes it."""
-    return {
-        "Event": f"{_EVENT}QueryTerminatedEvent",
-        "id": str(event.id),
-        "runId": str(event.runId),
-        "exception": event.exception,
-        "errorClassOnException": getattr(event, "errorClassOnException", None),
-    }

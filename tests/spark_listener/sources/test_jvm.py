@@ -24,7 +24,7 @@ class _Bus:
         self.drops = SimpleNamespace(getCount=lambda: 7)  # of an earlier listener
         self.add = lambda _: calls.append("add")
         self.remove = lambda _: calls.append("remove")
-        self.settle = lambda _: calls.append("settle")
+        self.settle = lambda: calls.append("settle")
 
 
 class _Queue:

@@ -1,5 +1,4 @@
 import threading
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,10 +15,10 @@ from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.sources import streaming
 from quotascope.spark_listener.sources.streaming import StreamingSource
 
-_KINDS: dict[str, tuple[Any, Callable[[Any], dict[str, Any]]]] = {
-    "QueryStartedEvent": (QueryStartedEvent, streaming.started),
-    "QueryProgressEvent": (QueryProgressEvent, streaming.progress),
-    "QueryTerminatedEvent": (QueryTerminatedEvent, streaming.terminated),
+_KINDS: dict[str, tuple[Any, str]] = {
+    "QueryStartedEvent": (QueryStartedEvent, "onQueryStarted"),
+    "QueryProgressEvent": (QueryProgressEvent, "onQueryProgress"),
+    "QueryTerminatedEvent": (QueryTerminatedEvent, "onQueryTerminated"),
 }
 
 
@@ -41,9 +40,13 @@ def _recorded() -> list[Event]:
 
 def test_events_are_as_the_jvm_writes_them() -> None:
     """What PySpark makes of an event is turned back to what the books read, without loss."""
+    streams, books = _Streams(), Remembered()
+    StreamingSource(SimpleNamespace(streams=streams), books)
     for event in _recorded():
-        made, convert = _KINDS[event["Event"].rpartition("$")[2]]
-        found = convert(made.fromJson(event))
+        made, method = _KINDS[event["Event"].rpartition("$")[2]]
+        getattr(streams.listeners[0], method)(made.fromJson(event))
+        found = dict(books.events[-1])
+        assert found["Event"] == event["Event"]
         progress, wanted = found.pop("progress", {}), event.get("progress", {})
         assert found.items() <= event.items()
         for key in ("id", "runId", "name", "batchId", "durationMs"):
