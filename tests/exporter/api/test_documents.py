@@ -385,8 +385,8 @@ def test_every_documented_field_exists(section: str) -> None:
         "Health": {*state, *state["findings"][0]},
     }
     text = Path("docs/api.md").read_text().split(f"\n## {section}\n")[1]
-    (table,) = re.findall(r"\n\| field.*\n\|---.*\n((?:\|.*\n)+)", text.split("\n## ")[0])
-    first = [line.split("|")[1] for line in table.splitlines()]
+    items = re.findall(r"\n\n((?:- `.*\n)+)", text.split("\n## ")[0])[-1]
+    first = [line.split(": ")[0] for line in items.splitlines()]
     fields = set(re.findall(r"`(\w+)`", " ".join(first)))
     assert fields
     assert fields <= known[section]
