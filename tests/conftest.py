@@ -36,6 +36,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         core.global_force_seed = seed  # type: ignore[assignment] # as Hypothesis's own plugin sets it
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Run what takes long or compares with Kafka's classes without coverage, under whose tracer it takes three times as long.
+
+    What is covered is what the other tests reach.
+    """
+    for item in items:
+        if item.get_closest_marker("slow") or item.get_closest_marker("java"):
+            item.add_marker("no_cover")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _leftovers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What processes of ours leave in the temporary directory, killed ones above all, lies in pytest's folder and goes with it."""

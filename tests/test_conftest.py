@@ -39,3 +39,11 @@ def test_thorough_tries_more() -> None:
     assert "QUOTASCOPE_HYPOTHESIS_PROFILE=thorough" in makefile
     thorough = settings.get_profile("thorough")
     assert thorough.max_examples > 10 * settings.get_profile("desk").max_examples
+
+
+def test_what_takes_long_runs_without_coverage(request: pytest.FixtureRequest) -> None:
+    """And nothing else does: the floors of coverage are held by the others."""
+    long = [item.get_closest_marker("slow") or item.get_closest_marker("java") for item in request.session.items]
+    assert [bool(each) for each in long] == [
+        bool(item.get_closest_marker("no_cover")) for item in request.session.items
+    ]

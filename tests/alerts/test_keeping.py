@@ -18,5 +18,5 @@ def test_a_missing_keep_firing_for_is_found(subject: str, tmp_path: Path) -> Non
     rule = {**group["rules"][0]}
     del rule["keep_firing_for"]
     forgetful = {**RULES, subject: {**group, "rules": [rule]}}
-    first, *others = [case for case in cases() if case.subject == subject and case.fires]
-    assert try_case(first, tmp_path, *others, rules=forgetful) != ""
+    fires = [case for case in cases() if case.subject == subject and case.fires]
+    assert any(try_case(case, tmp_path, rules=forgetful) for case in fires)

@@ -14,6 +14,7 @@ import yaml
 from tests.dashboards.stored import NOW, started
 from tests.dashboards.typescript import panels_of
 from tests.integration.prometheus import Prometheus
+from tests.untraced import untraced
 from tools.demo_stack import earlier, fill, scrapes, usual
 from tools.pictures.prometheus import Prometheus as Asked
 
@@ -38,13 +39,15 @@ def evening() -> Evening:
     async def seen() -> Evening:
         return [each async for each in scrapes(CAST, 60 * MINUTES, SCRAPE_SECONDS)]
 
-    return asyncio.run(seen())
+    with untraced():
+        return asyncio.run(seen())
 
 
 @pytest.fixture(scope="module")
 def day() -> dict[str, float]:
     """What was recorded before."""
-    return usual()
+    with untraced():
+        return usual()
 
 
 PERSISTENT: Final = {"FetchThrottled", "ProduceThrottled"}

@@ -29,6 +29,7 @@ def test_totals_are_predicted(name: str, kinds: tuple[QuotaType, ...], error: fl
     assert all(abs(total.error) < error for total in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_byte_rates_are_predicted_to_the_millisecond(name: str) -> None:
     """Of all answers 99 in 100 are within 3 ms of what the broker reported; what was inferred is plausible."""
@@ -61,6 +62,7 @@ def test_other_rules_than_those_in_force_are_found_out(kind: QuotaType, factor: 
     assert any(not total.holds for total in result.totals if total.kind is kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_rules_are_needed(name: str) -> None:
     """The rules in force hold; a file without any does not, whatever the log says of quotas that were set and removed."""
@@ -83,6 +85,7 @@ def test_each_rule_that_throttled_somebody_is_needed(key: Key) -> None:
     assert result.holds == (key == IDLE)
 
 
+@pytest.mark.slow
 def test_without_inference_request_time_runs_away() -> None:
     """What the log leaves out is what decides: charged as logged, request throttles are off by a multiple."""
     name = "kafka-4.3.1"
