@@ -49,7 +49,7 @@ exporter/limits/refresh.py __init__(timeout_seconds) 30.0
 exporter/mapping.py Attribute.divisor 1.0
 exporter/otlp/push.py OtlpReceiver.timeout_seconds 10.0
 exporter/shadow/evaluation.py __init__(most) 100
-exporter/sources/build.py __init__(timeout_seconds) 60.0
+exporter/sources/source.py __init__(timeout_seconds) 60.0
 exporter/sources/fetch.py HttpTarget.timeout_seconds 60.0
 exporter/web/connection.py ServerLimits.body_bytes 1048576
 exporter/web/connection.py ServerLimits.body_seconds 2.0
