@@ -42,16 +42,13 @@ SHADOW: Final = pa.schema([
 ])  # fmt: skip
 """What each step decided, by broker: figures add up over the steps, those that say "longest", and `recovery_ms`, are the largest."""
 KEY: Final = ("candidate", "broker", "user", "client_id", "quota_type")
-COUNTED: Final = (
-    "throttled_requests",
-    "throttled_ms",
-    "rejected_requests",
-    "rejected_mutations",
-)
+COUNTED: Final = ("throttled_requests", "throttled_ms", "rejected_requests", "rejected_mutations")
 """The counters."""
 _LARGEST: Final = ("longest_throttle_ms", "recovery_ms", "late_ms")
 _LAST: Final = ("limit", "level")
 _SHARE: Final = "throttled_share"
+_HIT: Final = (pc.field("throttled_requests") > 0) | (pc.field("rejected_requests") > 0)
+"""Whether a request was throttled or refused."""
 _Bucket = tuple[int, int | None, Sequence[File]]
 """Number of a bucket, or 0 for all together; the step that saved what it carries, None for none; and its new files."""
 
@@ -177,19 +174,14 @@ class ShadowStream:
         with compiling():
             part = proceed(carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms)
         found: Any = part.results
-        about: dict[str, Any] = {
-            "rules": self.rules,
-            "timestamp": part.until_ms,
-            "step": epoch,
-        }
+        about: dict[str, Any] = {"rules": self.rules, "timestamp": part.until_ms, "step": epoch}
         for name, value in about.items():
-            column = pa.repeat(value, len(found))
-            found = found.append_column(SHADOW.field(name), column)
+            found = found.append_column(SHADOW.field(name), pa.repeat(value, len(found)))
         staged = self.table.stage(found)
         for file in staged:
             self.table.storage.restrict(file, files, of=self._history.storage)
         self._save(number, epoch, carried.saved())
-        return staged, replace(part, results=found.filter(_hit(found)))
+        return staged, replace(part, results=found.filter(_HIT))
 
     def _state_path(self, number: int, epoch: int) -> str:
         return f"{self.rules}/{number}-{epoch}.arrow"
@@ -218,18 +210,10 @@ class ShadowStream:
 
     def counted(self) -> pa.Table:
         """`KEY`, the sums of `COUNTED` since these rules were first given, and the first `step` of each."""
-        rows: Any = self.table.read([*KEY, *COUNTED, "rules", "step"])
-        ours = pc.equal(rows["rules"], pa.scalar(self.rules))
-        rows = rows.filter(pc.and_(ours, _hit(rows))).group_by(list(KEY))
-        sums = rows.aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])
-        counted: pa.Table = sums.rename_columns([*KEY, *COUNTED, "step"])
-        return counted
-
-
-def _hit(rows: Any) -> Any:  # noqa: ANN401 - a table and a mask; the stubs know no mixed comparisons
-    """Whether a request was throttled or refused."""
-    both = pc.add(rows["throttled_requests"], rows["rejected_requests"])
-    return pc.greater(both, pa.scalar(0))
+        rows = self.table.read([*KEY, *COUNTED, "rules", "step"])
+        grouped = rows.filter((pc.field("rules") == self.rules) & _HIT).group_by(list(KEY))
+        sums = grouped.aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])
+        return sums.rename_columns([*KEY, *COUNTED, "step"])
 
 
 def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
@@ -240,46 +224,27 @@ def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
         PipelineError: it has decided nothing under them, or there is no table.
 
     """
-    rows: Any = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
-    rows = rows.filter(pc.equal(rows["rules"], pa.scalar(fingerprint(candidates))))
+    rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+    rows = rows.filter(pc.field("rules") == fingerprint(candidates))
     if not len(rows):
         about = "`shadow stream` has decided nothing under these candidates; without --decided they are replayed"
         raise PipelineError(f"{folder}: {about}")
-    return results_since(rows)
+    return added_up(rows)
 
 
-def results_since(
-    rows: Any,  # noqa: ANN401 - a table; its stubs know no mixed comparisons
-    begin_ms: int = 0,
-    end_ms: int | None = None,
-    *,
-    brokers: bool = False,
-) -> pa.Table:
-    """
-    Add up rows of `SHADOW` as `RESULTS`, which a page of `whatif` draws.
-
-    Args:
-        rows: of one set of rules.
-        begin_ms: of the steps after that, epoch ms.
-        end_ms: and up to that.
-        brokers: whether rows are by broker.
-
-    """
-    chosen = pc.greater(rows["timestamp"], pa.scalar(begin_ms))
-    if end_ms is not None:
-        chosen = pc.and_(chosen, pc.less_equal(rows["timestamp"], pa.scalar(end_ms)))
-    rows = rows.filter(chosen).sort_by("timestamp")
-    key = [name for name in KEY if brokers or name != "broker"]
+def added_up(rows: pa.Table) -> pa.Table:
+    """Rows of `SHADOW` under one set of rules as `RESULTS`, which a page of `whatif` draws."""
     how = dict.fromkeys([name for name in RESULTS.names if name not in (*KEY, _SHARE)], "sum")
     how |= dict.fromkeys(_LARGEST, "max") | dict.fromkeys(_LAST, "last")
-    sums = rows.group_by(key, use_threads=False).aggregate(list(how.items()))
-    columns: dict[str, Any] = {"broker": pa.nulls(len(sums), pa.string())}
-    columns |= {name: sums[name] for name in key}
-    columns |= {name: sums[f"{name}_{each}"] for name, each in how.items()}
+    key = [name for name in KEY if name != "broker"]
+    grouped: Any = rows.sort_by("timestamp").group_by(key, use_threads=False)
+    sums = grouped.aggregate(list(how.items()))
+    columns: dict[str, Any] = {name: sums[f"{name}_{each}"] for name, each in how.items()}
+    columns |= {name: sums[name] for name in key} | {"broker": pa.nulls(len(sums), pa.string())}
     muted, active = (pc.cast(columns[name], pa.float64()) for name in ("muted_ms", "active_ms"))
     columns[_SHARE] = pc.divide(muted, pc.max_element_wise(active, 1.0))
     table: Any = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
-    charged: pa.Table = table.filter(pc.greater(table["requests"], pa.scalar(0)))
+    charged: pa.Table = table.filter(pc.field("requests") > 0)
     return charged
 
 

@@ -20,7 +20,7 @@ from quotascope.metrics.catalog.family import OVERFLOW
 from ..errors import PipelineError
 from ..history.store import History
 from ..table import Table
-from .shadow import SHADOW, results_since
+from .shadow import SHADOW, added_up
 
 _Key = tuple[str, ...]
 """User, client-id and, of Prometheus, cluster."""
@@ -126,9 +126,10 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         raise NotVerified(f"{folder}: no request was read since the limits were set")
     times = times_of(since_ms, until_ms or pc.max(requests["timestamp"]).as_py(), begin_ms)
     rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
-    rows = rows.filter((pc.field("candidate") == shadow) & (at <= times.since)).sort_by("timestamp")
-    # those of the last rules only
-    predicted = results_since(rows.filter(pc.field("rules") == rows["rules"][-1]) if len(rows) else rows, times.begin)
+    rows = rows.filter((pc.field("candidate") == shadow) & (at > times.begin) & (at <= times.since))
+    if len(rows):  # those of the last rules only
+        rows = rows.filter(pc.field("rules") == rows.sort_by("timestamp")["rules"][-1])
+    predicted = added_up(rows)
     if not len(predicted):
         raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")
     figures = "throttled_requests", "throttled_ms", "rejected_requests"
