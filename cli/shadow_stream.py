@@ -68,7 +68,7 @@ def stream(
     """
     options.check_extra()
     from quotascope.exporter.config import seconds_of
-    from quotascope.metrics.catalog.shadow_stream import stream_families
+    from quotascope.metrics.catalog.shadow import stream_families
     from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.shadow import ShadowStream, shadow_topic

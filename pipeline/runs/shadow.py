@@ -61,7 +61,6 @@ class ShadowStream:
         folder: of the history.
         history: in it.
         candidates: the shadows.
-        kafka: the release that throttle times follow; that of the logs unless given.
         hold_ms: how long requests wait for earlier ones.
 
     Raises:
@@ -69,14 +68,7 @@ class ShadowStream:
 
     """
 
-    def __init__(
-        self,
-        folder: str,
-        history: History,
-        candidates: Sequence[Candidate],
-        kafka: Followed | None = None,
-        hold_ms: int = HOLD_MS,
-    ) -> None:
+    def __init__(self, folder: str, history: History, candidates: Sequence[Candidate], hold_ms: int = HOLD_MS) -> None:
         self.folder = folder
         at, detail = folder.rstrip("/"), history.detail
         self.table = Table.create(f"{at}/shadow", SHADOW, detail.layout)
@@ -84,13 +76,13 @@ class ShadowStream:
         self._history = detail
         self._state = Storage(f"{at}/shadow-state")
         self._candidates, self._hold_ms = tuple(candidates), hold_ms
-        release = followed_by(folder, detail, kafka or Followed()).release
+        release = followed_by(folder, detail, Followed()).release
         self._settings = ReplaySettings(per_broker=True, release=release)
         self._together = CandidateRules(candidates).across_users
         self._name = f"shadow {self.rules} of {detail.identity}"
         self._version = f"{self._name}: version"
-        self._resting: frozenset[int] = frozenset()
-        """Buckets in which no request waits."""
+        self._waiting: dict[int, int] = {}
+        """Requests that wait, by bucket; of one that is not in it they may."""
         if self.table.last_epoch(self._name) is None:
             notes = {self._version: detail.version}
             self.table.advance(self._name, [], after=None, epoch=0, notes=notes)
@@ -133,8 +125,7 @@ class ShadowStream:
         made = [file for files in staged for file in files]
         self.table.advance(self._name, made, after=after, epoch=epoch, notes=notes)
         for (number, before, _), part in zip(buckets, parts, strict=True):
-            self._resting -= {number}
-            self._resting |= set() if part.waiting else {number}
+            self._waiting[number] = part.waiting
             if before is not None:
                 self._state.remove(self._state_path(number, before))
         return Part(
@@ -152,19 +143,14 @@ class ShadowStream:
             new.setdefault(0 if self._together else file.bucket, []).append(file)
         for number in range(1 if self._together else self._history.layout.buckets):
             saved = self.table.last_epoch(self._of(number))
-            if number in new or (saved is not None and number not in self._resting):
+            if number in new or (saved is not None and self._waiting.get(number, 1)):
                 yield number, saved, new.get(number, [])
 
     def _of(self, number: int) -> str:
         return f"{self._name}: bucket {number}"
 
     def _decide(
-        self,
-        bucket: _Bucket,
-        *,
-        epoch: int,
-        hold_ms: int,
-        compiling: Callable[[], AbstractContextManager[None]],
+        self, bucket: _Bucket, *, epoch: int, hold_ms: int, compiling: Callable[[], AbstractContextManager[None]]
     ) -> tuple[list[File], Part]:
         """Decide the requests of a bucket on a worker; files are staged, and what is carried on is saved."""
         number, before, files = bucket

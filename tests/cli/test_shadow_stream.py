@@ -18,7 +18,7 @@ from tests.integration.web import ask
 from quotascope.cli import shadow_counters
 from quotascope.cli.shadow_counters import ShadowCounters, series_of
 from quotascope.metrics.catalog.family import OVERFLOW
-from quotascope.metrics.catalog.shadow_stream import stream_families
+from quotascope.metrics.catalog.shadow import stream_families
 from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.replay.continued import Part
 from quotascope.pipeline.runs import shadow as runs
