@@ -26,11 +26,7 @@ quotascope shadow stream --topic kafka://broker-1:9092/kafka-request-log --candi
 def stream(
     *,
     topic: Annotated[
-        str,
-        typer.Option(
-            metavar="kafka://SERVERS/TOPIC",
-            help="Topic of the request logs, each message a line.",
-        ),
+        str, typer.Option(metavar="kafka://SERVERS/TOPIC", help="Topic of the request logs, each message a line.")
     ],
     candidates: whatif.Candidates,
     into: ingest.Into,
@@ -50,16 +46,11 @@ def stream(
         ),
     ] = "10s",
     bind_address: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address for Prometheus.",
-            rich_help_panel=options.SERVING,
-        ),
+        str, typer.Option(metavar="ADDRESS", help="Address for Prometheus.", rich_help_panel=options.SERVING)
     ] = "localhost",
     port: Annotated[int | None, options.PORT] = None,
     otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None,
-) -> None:  # fmt: skip
+) -> None:
     """
     Evaluate limits on the brokers' requests as they come, by Spark, and show what they would throttle to Prometheus.
 
@@ -94,9 +85,8 @@ def stream(
         throttled = step.results.to_pylist()
         counters.add(throttled, step.late, step.until_ms)
         count = sum(row["throttled_requests"] for row in throttled)
-        typer.echo(
-            f"  shadows: {step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting"
-        )
+        about = f"{step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting"
+        typer.echo(f"  shadows: {about}")
         sys.stdout.flush()
 
     families = stream_families()

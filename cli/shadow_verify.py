@@ -5,16 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from . import options
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from quotascope.pipeline.runs.verify import Verification
 
 EXAMPLES = """
 Examples:
@@ -25,7 +20,6 @@ quotascope shadow verify "half of it" --prometheus http://prometheus:9090 --sinc
 
 Exit code 0: the same entities are throttled, and the throttle time is within the tolerance. 1: it is not. Else there is nothing to compare.
 """
-_MOST: Final = 50
 _NOTHING: Final = 2
 
 
@@ -85,7 +79,9 @@ def verify(
     else:
         from rich.console import Console
 
-        Console().print(_table(found))
+        from .shadow_view import verified
+
+        Console().print(verified(found))
         differ, count = sum(not each.agrees for each in found.entities), len(found.entities)
         about = f"the throttle time is off by {off_percent:.1f} %, {differ} of {count} entities differ"
         typer.echo(f"{'agrees' if agrees else 'differs'}: {about}")
@@ -95,32 +91,3 @@ def verify(
 def _ms(text: str | None, name: str) -> int | None:
     at = options.time_of(text, name, UTC)
     return None if at is None else round(1_000 * at)
-
-
-def _table(found: Verification) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from quotascope.metrics import spelled
-    from quotascope.pages.words import seconds, shown
-
-    title = Text(f"Shadow {shown(found.shadow)}: predicted → since it is set")
-    table = Table(title=title, box=SIMPLE_HEAD, title_justify="left")
-    table.add_column("entity", overflow="fold")
-    for name in ("throttled", "throttle time", "refused", ""):
-        table.add_column(name, justify="right")
-    for each in found.entities[:_MOST]:
-        before, after = each.predicted, each.happened
-        entity = spelled(each.user, each.client_id)
-        cells = (
-            f"{entity} on {shown(each.cluster)}" if each.cluster else entity,
-            f"{before.throttled:,} → {after.throttled:,}",
-            f"{seconds(before.seconds)} → {seconds(after.seconds)}",
-            f"{before.refused:,} → {after.refused:,}",
-            "" if each.agrees else "differs",
-        )
-        table.add_row(*map(Text, cells))
-    if len(found.entities) > _MOST:
-        table.caption = f"{len(found.entities) - _MOST:,} more: --json"
-    return table
