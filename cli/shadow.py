@@ -24,11 +24,7 @@ _THROTTLES: Final = 3
 _UNKNOWN: Final = 4
 
 
-shadow = typer.Typer(
-    name="shadow",
-    help="Evaluate limits on live traffic before they are set.",
-    no_args_is_help=True,
-)
+shadow = typer.Typer(name="shadow", help="Evaluate limits on live traffic before they are set.", no_args_is_help=True)
 
 
 @shadow.command(epilog=EXAMPLES)

@@ -23,6 +23,9 @@ quotascope shadow stream --topic kafka://broker-1:9092/kafka-request-log --candi
 """
 
 
+_HOLD = "How long the newest requests of a broker wait for earlier ones, whose lines may come later."
+
+
 def stream(
     *,
     topic: Annotated[
@@ -38,13 +41,7 @@ def stream(
     once: ingest.Once = False,
     option: ingest.SourceOptions = None,
     buckets: ingest.Buckets = 16,
-    hold: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME",
-            help="How long the newest requests of a broker wait for earlier ones, whose lines may come later.",
-        ),
-    ] = "10s",
+    hold: Annotated[str, typer.Option(metavar="TIME", help=_HOLD)] = "10s",
     bind_address: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address for Prometheus.", rich_help_panel=options.SERVING)
     ] = "localhost",
@@ -59,7 +56,7 @@ def stream(
     """
     options.check_extra()
     from quotascope.exporter.config import seconds_of
-    from quotascope.metrics.catalog.shadow import stream_families
+    from quotascope.metrics.catalog.shadow import STREAM_FAMILIES
     from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.shadow import ShadowStream, shadow_topic
@@ -70,13 +67,11 @@ def stream(
     from .shadow_counters import ShadowCounters, series_of
 
     servers, name = ingest.topic_of(topic, "--topic")
-    source = {"kafka.bootstrap.servers": servers, "subscribe": name}
-    source |= ingest.source_of(option)
+    source = {"kafka.bootstrap.servers": servers, "subscribe": name} | ingest.source_of(option)
     given = IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics)
     rules, hold_s = read_candidates(candidates), seconds_of(hold, "--hold")
     every_ms = round(1_000 * seconds_of(every or "10s", "--every"))
-    history = History.create(into, buckets)
-    shadow = ShadowStream(into, history, rules, hold_ms=round(1_000 * hold_s))
+    shadow = ShadowStream(into, History.create(into, buckets), rules, hold_ms=round(1_000 * hold_s))
     counters = ShadowCounters(shadow.counted().to_pylist(), shadow.late)
 
     def done(number: int, report: IngestReport, step: Part) -> None:
@@ -89,11 +84,9 @@ def stream(
         typer.echo(f"  shadows: {about}")
         sys.stdout.flush()
 
-    families = stream_families()
     with ExitStack() as shown:
         if port is not None:
-            collector = JobCollector(counters.read, None, families, series_of)
-            page = DriverPage(collector, bind_address, port)
+            page = DriverPage(JobCollector(counters.read, None, STREAM_FAMILIES, series_of), bind_address, port)
             shown.callback(page.close)
             typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
         if otlp_endpoint is not None:
@@ -104,7 +97,7 @@ def stream(
                 ListenerSettings(otlp_endpoint=otlp_endpoint),
                 counters.read,
                 app_id=f"shadow-{shadow.rules}",
-                families=families,
+                families=STREAM_FAMILIES,
                 series=series_of,
             )
             shown.callback(push.close)

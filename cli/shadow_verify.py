@@ -49,10 +49,7 @@ def verify(
     tolerance: Annotated[
         float,
         typer.Option(
-            min=0,
-            max=100,
-            metavar="PERCENT",
-            help="By how much the throttle time of all entities together may differ.",
+            min=0, max=100, metavar="PERCENT", help="By how much the throttle time of all entities together may differ."
         ),
     ] = 10.0,
     as_json: options.Json = False,

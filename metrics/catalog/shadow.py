@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .family import TYPED_USAGE_LABELS, Family, counter, gauge
+from typing import Final
+
+from .family import TYPED_USAGE_LABELS, counter, gauge
 
 SHADOW_LABELS = ("shadow", *TYPED_USAGE_LABELS)
 """``shadow`` is the name of a candidate; the entity is the one that its rules make."""
@@ -80,12 +82,11 @@ SHADOW_DECIDED = gauge(
 )
 
 
-def stream_families() -> tuple[Family, ...]:
-    """What the driver of the stream shows."""
-    return (
-        SHADOW_THROTTLED_REQUESTS,
-        SHADOW_THROTTLE_SECONDS,
-        SHADOW_REFUSED_MUTATIONS,
-        SHADOW_LATE_REQUESTS,
-        SHADOW_DECIDED,
-    )
+STREAM_FAMILIES: Final = (
+    SHADOW_THROTTLED_REQUESTS,
+    SHADOW_THROTTLE_SECONDS,
+    SHADOW_REFUSED_MUTATIONS,
+    SHADOW_LATE_REQUESTS,
+    SHADOW_DECIDED,
+)
+"""What the driver of the stream shows."""

@@ -251,7 +251,7 @@ def shadow_topic(
 
     Args:
         shadow: over the history of a folder.
-        source: as in `ingest_topic`, as the next two.
+        source: as in `ingest_topic`, as the next three.
         checkpoint: as there.
         options: as there.
         every: as there.

@@ -230,8 +230,6 @@ def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) ->
         if user != OVERFLOW
     ]
 
-    def order(each: Verified) -> tuple[bool, float, str, str, str]:
-        off = abs(each.predicted.seconds - each.happened.seconds)
-        return each.agrees, -off, each.cluster, each.user, each.client_id
-
-    return Verification(shadow=shadow, times=times, entities=tuple(sorted(found, key=order)))
+    found.sort(key=lambda each: (each.cluster, each.user, each.client_id))
+    found.sort(key=lambda each: (each.agrees, -abs(each.predicted.seconds - each.happened.seconds)))
+    return Verification(shadow=shadow, times=times, entities=tuple(found))
