@@ -80,7 +80,7 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
         yield table
 
 
-def advice(snapshot: Snapshot) -> Iterator[str]:
+def advice_on(snapshot: Snapshot) -> Iterator[str]:
     """How to measure what the brokers measure as one, or not at all."""
     if snapshot.limits is None:
         return
