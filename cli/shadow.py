@@ -128,12 +128,10 @@ def stream(
     from quotascope.metrics.catalog.shadow import STREAM_FAMILIES
     from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
-    from quotascope.pipeline.runs.shadow import ShadowStream, shadow_topic
+    from quotascope.pipeline.runs.shadow import ShadowCounters, ShadowStream, series_of, shadow_topic
     from quotascope.quotas.candidates import read_candidates
     from quotascope.spark_listener.exposition.collector import JobCollector
     from quotascope.spark_listener.exposition.page import DriverPage
-
-    from .shadow_counters import ShadowCounters, series_of
 
     servers, name = ingest.topic_of(topic, "--topic")
     source = {"kafka.bootstrap.servers": servers, "subscribe": name} | ingest.source_of(option)

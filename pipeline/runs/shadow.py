@@ -13,11 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import shadow as catalog
+from quotascope.metrics.catalog.family import OVERFLOW, Family
 from quotascope.quotas.candidates import Candidate
 
 from ..errors import NotWritten, PipelineError, UnreachableTable
@@ -41,7 +45,8 @@ SHADOW: Final = pa.schema([
     pa.field("step", pa.int64(), nullable=False, metadata={"about": "Number of the step, which grows."}),
 ])  # fmt: skip
 """What each step decided, by broker: figures add up over the steps, those that say "longest", and `recovery_ms`, are the largest."""
-KEY: Final = ("candidate", "broker", "user", "client_id", "quota_type")
+KEY: Final = ("candidate", "quota_type", "broker", "user", "client_id")
+"""As the labels of series have it."""
 COUNTED: Final = ("throttled_requests", "throttled_ms", "rejected_requests", "rejected_mutations")
 """The counters."""
 _LARGEST: Final = ("longest_throttle_ms", "recovery_ms", "late_ms")
@@ -49,6 +54,10 @@ _LAST: Final = ("limit", "level")
 _SHARE: Final = "throttled_share"
 _HIT: Final = (pc.field("throttled_requests") > 0) | (pc.field("rejected_requests") > 0)
 """Whether a request was throttled or refused."""
+MOST_ENTITIES: Final = 20_000
+"""Entities on brokers under shadows that have series of their own; further ones are counted together."""
+Labels: TypeAlias = tuple[str, ...]
+Series: TypeAlias = Mapping[Family, Mapping[Labels, float]]
 _Bucket = tuple[int, int | None, Sequence[File]]
 """Number of a bucket, or 0 for all together; the step that saved what it carries, None for none; and its new files."""
 
@@ -200,6 +209,63 @@ class ShadowStream:
         grouped = rows.filter((pc.field("rules") == self.rules) & _HIT).group_by(list(KEY))
         sums = grouped.aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])
         return sums.rename_columns([*KEY, *COUNTED, "step"])
+
+
+def _labels(row: Mapping[str, Any]) -> Labels:
+    return tuple(str(row[name]) for name in KEY)
+
+
+class ShadowCounters:
+    """
+    Counts of each entity under each shadow, which only grow.
+
+    Args:
+        counted: what was counted before, rows of `ShadowStream.counted`.
+        late: requests that came late before.
+
+    """
+
+    def __init__(self, counted: Iterable[Mapping[str, Any]], late: int = 0) -> None:
+        self._lock = Lock()
+        self._counts: dict[Labels, tuple[int, int, int]] = {}
+        self._late = self._until_ms = 0
+        self.add(counted, late)
+
+    def add(self, counted: Iterable[Mapping[str, Any]], late: int = 0, until_ms: int = 0) -> None:
+        """Count what steps decided, and until when they did, epoch ms."""
+        with self._lock:
+            self._late += late
+            self._until_ms = max(self._until_ms, until_ms)
+            # as they came, so that after a restart the same entities have series
+            for row in sorted(counted, key=lambda row: (row["step"], _labels(row))):
+                key = _labels(row)
+                if key not in self._counts and len(self._counts) >= MOST_ENTITIES:
+                    key = (*key[:3], OVERFLOW, OVERFLOW)
+                requests, ms, refused = self._counts.get(key, (0, 0, 0))
+                requests, ms = requests + row["throttled_requests"], ms + row["throttled_ms"]
+                self._counts[key] = requests, ms, refused + row["rejected_mutations"]
+
+    def read(self) -> tuple[Series]:
+        """All series by their family, then by the values of its labels."""
+        with self._lock:
+            mutating = QuotaType.CONTROLLER_MUTATION.label
+            series: Series = {
+                catalog.SHADOW_THROTTLED_REQUESTS: {key: each[0] for key, each in self._counts.items()},
+                catalog.SHADOW_THROTTLE_SECONDS: {key: each[1] / 1_000 for key, each in self._counts.items()},
+                catalog.SHADOW_REFUSED_MUTATIONS: {
+                    (shadow, *entity): each[2]
+                    for (shadow, kind, *entity), each in self._counts.items()
+                    if kind == mutating
+                },
+                catalog.SHADOW_LATE_REQUESTS: {(): self._late},
+                catalog.SHADOW_DECIDED: {(): self._until_ms / 1_000} if self._until_ms else {},
+            }
+        return (series,)
+
+
+def series_of(family: Family, read: tuple[Series]) -> Mapping[Labels, float]:
+    """The series of a family in what `ShadowCounters.read` returned."""
+    return read[0][family]
 
 
 def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:

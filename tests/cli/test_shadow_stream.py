@@ -15,14 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cli.conftest import Run
 from tests.integration.web import ask
 
-from quotascope.cli import shadow_counters
-from quotascope.cli.shadow_counters import ShadowCounters, series_of
 from quotascope.metrics.catalog.family import OVERFLOW
 from quotascope.metrics.catalog.shadow import STREAM_FAMILIES
 from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.replay.continued import Part
 from quotascope.pipeline.runs import shadow as runs
 from quotascope.pipeline.runs import verify
+from quotascope.pipeline.runs.shadow import ShadowCounters, series_of
 from quotascope.pipeline.runs.verify import Figures, NotVerified, Verification, Verified
 from quotascope.spark_listener.exposition.collector import JobCollector
 from quotascope.spark_listener.exposition.otlp import metrics_data
@@ -97,7 +96,7 @@ def test_pushed() -> None:
 
 def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entities beyond it are counted as one; those that have series keep them."""
-    monkeypatch.setattr(shadow_counters, "MOST_ENTITIES", 1)
+    monkeypatch.setattr(runs, "MOST_ENTITIES", 1)
     steps = [[row(user="b")], [row(user="often", throttled_requests=9), row(user="a")]]
     counters = ShadowCounters([])
     for step in steps:
