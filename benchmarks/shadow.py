@@ -44,7 +44,7 @@ from quotascope.cli.main import app
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.replay import ReplaySettings, replay
-from quotascope.pipeline.runs.shadow import COUNTED, SHADOW, results_since
+from quotascope.pipeline.runs.shadow import COUNTED, SHADOW, added_up
 from quotascope.pipeline.table import Table
 from quotascope.quotas.candidates import read_candidates
 
@@ -347,7 +347,8 @@ def compare(
 ) -> dict[str, Any]:
     """Predicted and logged, by client."""
     rows = Table.open(str(usage / "shadow"), None, SHADOW).read()
-    predicted: Any = results_since(rows, first[0] - 1_000, first[1] + 5_000)
+    decided = pc.field("timestamp")
+    predicted: Any = added_up(rows.filter((decided > first[0] - 1_000) & (decided <= first[1] + 5_000)))
     history: Any = History.open(str(usage)).detail.read()
     times = history["timestamp"]
     halves = [

@@ -1,25 +1,25 @@
-"""`quotascope shadow`: limits that are evaluated on live traffic, and enforced by no broker; `status` shows what brokers would do now."""
+"""`quotascope shadow`: limits that are evaluated on live traffic, and enforced by no broker."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import product
+import json as jsonlib
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from . import options, shadow_stream, shadow_verify
-from .options import grouped
+from . import ingest, options, whatif
 from .settings import RunningExporter, SourceOptions
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from quotascope.pipeline.ingest import IngestReport
+    from quotascope.pipeline.replay.continued import Part
 
-    from quotascope.exporter.snapshot import Shadow, Snapshot
-
-EXAMPLES = """
+_STATUS: Final = """
 Examples:
 
 quotascope shadow status --exporter http://quotascope:9749
@@ -28,19 +28,32 @@ quotascope shadow status --config /etc/quotascope.yaml --shadow candidates.yaml 
 
 Exit code 0: no shadow would throttle any client now. 3: one would. 4: none would as far as is known, but something is unknown. 1: nothing could be read.
 """
+_STREAM: Final = """
+Examples:
+
+spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 "$(quotascope spark submit-script)" shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage
+
+quotascope shadow stream --topic kafka://broker-1:9092/kafka-request-log --candidates candidates.yaml --into usage --bind-address 0.0.0.0 --port 9750
+"""
+_VERIFY: Final = """
+Examples:
+
+quotascope shadow verify "half of it" --folder usage --since 2026-11-23T14:00:00Z
+
+quotascope shadow verify "half of it" --prometheus http://prometheus:9090 --since 2026-11-23T14:00:00Z --tolerance 10 --json
+
+Exit code 0: the same entities are throttled, and the throttle time is within the tolerance. 1: it is not. Else there is nothing to compare.
+"""
 _THROTTLES: Final = 3
 _UNKNOWN: Final = 4
+_NOTHING: Final = 2
+_HOLD: Final = "How long the newest requests of a broker wait for earlier ones, whose lines may come later."
+
+shadow = typer.Typer(name="shadow", help="Evaluate limits on live traffic before they are set.", no_args_is_help=True)
 
 
-shadow = typer.Typer(
-    name="shadow",
-    help="Evaluate limits on live traffic before they are set.",
-    no_args_is_help=True,
-)
-
-
-@shadow.command(epilog=EXAMPLES)
-@grouped
+@shadow.command(epilog=_STATUS)
+@options.grouped
 def status(
     *,
     running: RunningExporter,
@@ -55,140 +68,179 @@ def status(
 
     from quotascope.exporter.api.documents import encoded, shadow_document
 
+    from .shadow_view import advice_on, counts, nearest
     from .status import observe
 
     target = running.target()
     if target is not None and candidates is not None:
-        about = "a running exporter has shadows of its own"
-        raise typer.BadParameter(f"--shadow is for reading brokers: {about}")
+        raise typer.BadParameter("--shadow is for reading brokers: a running exporter has shadows of its own")
     settings = read.configuration(log_level="error", shadow=candidates)
     snapshot, _ = asyncio.run(observe(settings, target))
     shadows, sources = snapshot.shadows, snapshot.sources
     if not shadows:
-        wanted = "--shadow FILE, or `shadow:` in the configuration of the exporter"
-        raise typer.BadParameter(f"there is no shadow: give {wanted}")
+        about = "give --shadow FILE, or `shadow:` in the configuration of the exporter"
+        raise typer.BadParameter(f"there is no shadow: {about}")
     down = [each.name for each in sources if not (each.up or each.stand_by_of)]
-    about_down = "cannot be read: its clients are unknown"
-    advice = [*_advice(snapshot), *(f"source {name} {about_down}" for name in down)]
+    advice = [*advice_on(snapshot), *(f"source {name} cannot be read: its clients are unknown" for name in down)]
     if json:
         documents = list(map(shadow_document, shadows))
         answer = {"taken_at": snapshot.taken_at, "shadows": documents, "advice": advice}
         typer.echo(encoded(answer, indent=2), nl=False)
     else:
-        tables = _counts(shadows), *_nearest(snapshot, top)
-        Console().print(Group(*tables, *map(Text, advice)))
+        Console().print(Group(counts(shadows), *nearest(snapshot, top), *map(Text, advice)))
     if any(any(each.throttled.values()) for each in shadows):
         raise typer.Exit(_THROTTLES)
     if down or any(each.unevaluated or not each.evaluated for each in shadows):
         raise typer.Exit(_UNKNOWN)
 
 
-shadow.command(epilog=shadow_stream.EXAMPLES)(shadow_stream.stream)
-shadow.command(epilog=shadow_verify.EXAMPLES)(shadow_verify.verify)
+@shadow.command(epilog=_STREAM)
+def stream(
+    *,
+    topic: Annotated[
+        str, typer.Option(metavar="kafka://SERVERS/TOPIC", help="Topic of the request logs, each message a line.")
+    ],
+    candidates: whatif.Candidates,
+    into: ingest.Into,
+    broker_pattern: ingest.BrokerPattern = None,
+    log_time_zone: ingest.LogZone = "UTC",
+    topics: ingest.Topics = None,
+    checkpoint: ingest.Checkpoint = None,
+    every: ingest.Every = "10s",
+    once: ingest.Once = False,
+    option: ingest.SourceOptions = None,
+    buckets: ingest.Buckets = 16,
+    hold: Annotated[str, typer.Option(metavar="TIME", help=_HOLD)] = "10s",
+    bind_address: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address for Prometheus.", rich_help_panel=options.SERVING)
+    ] = "localhost",
+    port: Annotated[int | None, options.PORT] = None,
+    otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None,
+) -> None:
+    """
+    Evaluate limits on the brokers' requests as they come, by Spark, and show what they would throttle to Prometheus.
 
+    The requests go into a folder of usage history, as `quotascope ingest` reads them, and the results into its table `shadow`. Start it
+    again after a crash: every line counts once.
+    """
+    options.check_extra()
+    from quotascope.exporter.config import seconds_of
+    from quotascope.metrics.catalog.shadow import STREAM_FAMILIES
+    from quotascope.pipeline.history import History
+    from quotascope.pipeline.ingest import IngestOptions
+    from quotascope.pipeline.runs.shadow import ShadowCounters, ShadowStream, series_of, shadow_topic
+    from quotascope.quotas.candidates import read_candidates
+    from quotascope.spark_listener.exposition.collector import JobCollector
+    from quotascope.spark_listener.exposition.page import DriverPage
 
-def _empty(title: str | None, headers: str) -> Table:
-    from rich.table import Table
+    servers, name = ingest.topic_of(topic, "--topic")
+    source = {"kafka.bootstrap.servers": servers, "subscribe": name} | ingest.source_of(option)
+    given = IngestOptions(broker_pattern=broker_pattern, zone=log_time_zone, snapshot=topics)
+    rules, hold_s = read_candidates(candidates), seconds_of(hold, "--hold")
+    every_ms = round(1_000 * seconds_of(every or "10s", "--every"))
+    shadow = ShadowStream(into, History.create(into, buckets), rules, hold_ms=round(1_000 * hold_s))
+    counters = ShadowCounters(shadow.counted().to_pylist(), shadow.late)
 
-    table = Table(
-        title=title,
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        header_style="bold",
-    )
-    for header in headers.split(", "):
-        table.add_column(header, overflow="fold")
-    return table
+    def done(number: int, report: IngestReport, step: Part) -> None:
+        if number >= 0:
+            ingest.print_report(report, number)
+        throttled = step.results.to_pylist()
+        counters.add(throttled, step.late, step.until_ms)
+        count = sum(row["throttled_requests"] for row in throttled)
+        about = f"{step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting"
+        typer.echo(f"  shadows: {about}")
+        sys.stdout.flush()
 
+    with ExitStack() as shown:
+        if port is not None:
+            page = DriverPage(JobCollector(counters.read, None, STREAM_FAMILIES, series_of), bind_address, port)
+            shown.callback(page.close)
+            typer.echo(f"metrics: http://{bind_address}:{page.port}/metrics")
+        if otlp_endpoint is not None:
+            from quotascope.spark_listener.exposition.otlp import JobPush
+            from quotascope.spark_listener.settings import ListenerSettings
 
-def _counts(shadows: Sequence[Shadow]) -> Table:
-    """One row for each shadow and quota type, all brokers together."""
-    from rich.text import Text
-
-    from quotascope.exporter.diagnosis.units import type_name
-    from quotascope.exporter.untrusted import one_line
-    from quotascope.metrics import QuotaType
-
-    table = _empty(None, "shadow, quota, entities, would be throttled, unknown")
-    for each, kind in product(shadows, QuotaType):
-        places = [place for place in each.evaluated if place[0] is kind]
-        reasons = Counter[str]()
-        for (of, _, reason), count in each.unevaluated.items():
-            reasons[str(reason)] += count if of is kind else 0
-        unknown = [f"{count} {reason}" for reason, count in sorted(reasons.items()) if count]
-        throttled = sum(each.throttled[place] for place in places)
-        evaluated = sum(each.evaluated[place] for place in places)
-        known = Text(str(throttled), "red" if throttled else "green")
-        if places or unknown:
-            table.add_row(
-                one_line(each.name),
-                type_name(kind),
-                str(evaluated) if places else "?",
-                known if places else "?",
-                ", ".join(unknown) or "none",
+            push = JobPush(
+                ListenerSettings(otlp_endpoint=otlp_endpoint),
+                counters.read,
+                app_id=f"shadow-{shadow.rules}",
+                families=STREAM_FAMILIES,
+                series=series_of,
             )
-    return table
+            shown.callback(push.close)
+        shadow_topic(
+            shadow,
+            source,
+            checkpoint or f"{into.rstrip('/')}/stream-{name}",
+            given,
+            every=None if once else f"{every_ms} milliseconds",
+            done=done,
+        )
 
 
-def _nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
-    """The entities nearest to the limits of each shadow, beside what is enforced."""
-    from rich.text import Text
+@shadow.command(epilog=_VERIFY)
+def verify(
+    shadow: Annotated[str, typer.Argument(metavar="SHADOW", help="Name of the candidate.")],
+    *,
+    since: Annotated[str, typer.Option(metavar="TIME", help="When its limits were set, as ISO 8601.")],
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Compare what `shadow stream` decided with the requests that it has read since."
+        ),
+    ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Compare what the exporter showed with what the brokers reported since."),
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="TIME", help="Begin of the prediction.", show_default="as long before as until after"
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="End of the comparison.", show_default="now")
+    ] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            min=0, max=100, metavar="PERCENT", help="By how much the throttle time of all entities together may differ."
+        ),
+    ] = 10.0,
+    json: options.Json = False,
+) -> None:
+    """Compare what a shadow predicted with what the brokers did since its limits are set."""
+    options.check_extra()
+    from quotascope.pipeline.runs.verify import NotVerified, verify_log, verify_prometheus
 
-    from quotascope.exporter.diagnosis import units
-    from quotascope.exporter.snapshot import place_of
-    from quotascope.exporter.untrusted import one_line
-
-    headers = "node, entity, quota, usage / shadow limit, used, shadow throttle, limit now, throttle now"
-    enforced = {place_of(usage.entity): usage for usage in snapshot.measured}
-    for each in snapshot.shadows:
-        if not each.entities or not top:
-            continue
-        table = _empty(f"\n{one_line(each.name)}", headers)
-        for usage in each.entities[:top]:
-            entity, throttle_s = usage.entity, usage.throttle_time_seconds
-            style = "red" if throttle_s > 0 else ""
-            limit_now = throttle_now = "-"
-            if (now := enforced.get(place_of(entity))) is not None:
-                known_s = now.throttle_time_seconds if now.throttle_known else None
-                limit_now, throttle_now = (
-                    units.limit_name(now.entity),
-                    units.seconds(known_s),
-                )
-            table.add_row(
-                one_line(entity.broker),
-                Text(units.entity_name(entity.user, entity.client_id), style),
-                units.type_name(entity.quota_type),
-                units.usage_of_limit(usage),
-                Text(units.percent(usage.utilization), style),
-                Text(units.seconds(throttle_s), style),
-                limit_now,
-                throttle_now,
-            )
-        yield table
-
-
-def _advice(snapshot: Snapshot) -> Iterator[str]:
-    """How to measure what the brokers measure as one, or not at all."""
-    from quotascope.exporter.shadow import UnevaluatedReason
-    from quotascope.metrics import DEFAULT, QuotaEntity
-    from quotascope.quotas import InvalidQuotas, QuotaSet, measure_only
-
-    if snapshot.limits is None:
-        return
-    unmeasured = {
-        kind.quota_key: None
-        for each in snapshot.shadows
-        for kind, _, reason in each.unevaluated
-        if reason in {UnevaluatedReason.FINER, UnevaluatedReason.UNMEASURED}
-    }
-    quotas = QuotaSet(snapshot.limits.quotas())
-    for key in unmeasured:
-        try:
-            helps = quotas != measure_only(quotas, QuotaEntity(DEFAULT, DEFAULT), [key])
-        except InvalidQuotas:
-            helps = False
-        if helps:
-            yield f"{key}: to measure each user and client-id, without a limit: quotascope quotas set --measure-only {key} --default-user --default-client-id --apply"
+    times_ms = _ms(since, "--since") or 0, _ms(until, "--until"), _ms(begin, "--from")
+    if (folder is None) == (prometheus is None):
+        raise typer.BadParameter("give one of them", param_hint="--folder, --prometheus")
+    try:
+        if prometheus is not None:
+            found = verify_prometheus(prometheus, shadow, *times_ms)
         else:
-            yield f"{key}: a rule that only measures would overrule limits that are set: `quotascope shadow stream` needs none (docs/shadow-stream.md)"
+            found = verify_log(folder or "", shadow, *times_ms)
+    except NotVerified as error:
+        typer.echo(f"quotascope: {error}", err=True)
+        raise typer.Exit(_NOTHING) from None
+    agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()
+    if json:
+        document = {"agrees": agrees, "off_percent": round(off_percent, 3), "tolerance_percent": tolerance}
+        typer.echo(jsonlib.dumps(document | asdict(found), indent=2))
+    else:
+        from rich.console import Console
+
+        from .shadow_view import verified
+
+        Console().print(verified(found))
+        differ, count = sum(not each.agrees for each in found.entities), len(found.entities)
+        about = f"the throttle time is off by {off_percent:.1f} %, {differ} of {count} entities differ"
+        typer.echo(f"{'agrees' if agrees else 'differs'}: {about}")
+    raise typer.Exit(0 if agrees else 1)
+
+
+def _ms(text: str | None, name: str) -> int | None:
+    at = options.time_of(text, name, UTC)
+    return None if at is None else round(1_000 * at)

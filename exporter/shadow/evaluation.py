@@ -56,6 +56,7 @@ class UnevaluatedReason(StrEnum):
 
 
 _REASONS: Final = tuple(UnevaluatedReason)
+_CODES: Final = {reason: code for code, reason in enumerate(_REASONS, start=1)}
 
 
 def read_shadows(path: Path) -> tuple[Candidate, ...]:
@@ -230,8 +231,8 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
         held = (delays > 0) | (np.isnan(delays) & at_limit)
         held &= columns.causes[strict] != _NOT_ITS_OWN
     codes = np.zeros(count, np.int8)
-    codes[of_row[grouping.stricter[held]]] = _code(UnevaluatedReason.CENSORED)
-    codes[np.isnan(usages)] = _code(UnevaluatedReason.ABSENT)
+    codes[of_row[grouping.stricter[held]]] = _CODES[UnevaluatedReason.CENSORED]
+    codes[np.isnan(usages)] = _CODES[UnevaluatedReason.ABSENT]
     mutating = np.flatnonzero([kind is _MUTATION for kind, _ in grouping.pools])
     mutations = np.isin(pools, mutating)
     if mutations.any():
@@ -239,17 +240,13 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
         tokens[of_row] = columns.tokens[rows]
         times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
         throttle_ms[mutations] = np.maximum(times, 0.0)
-        codes[mutations & np.isnan(tokens)] = _code(UnevaluatedReason.ABSENT)
-        codes[mutations & ~grouping.kept] = _code(UnevaluatedReason.MUTATION)
-    codes[grouping.unclear] = _code(UnevaluatedReason.FINER)
+        codes[mutations & np.isnan(tokens)] = _CODES[UnevaluatedReason.ABSENT]
+        codes[mutations & ~grouping.kept] = _CODES[UnevaluatedReason.MUTATION]
+    codes[grouping.unclear] = _CODES[UnevaluatedReason.FINER]
     old = np.flatnonzero([broker in late for _, broker in grouping.pools])
-    codes[np.isin(pools, old)] = _code(UnevaluatedReason.STALE)
+    codes[np.isin(pools, old)] = _CODES[UnevaluatedReason.STALE]
     codes[pools < 0] = -1
     return _Answers(codes, usages, ratios, throttle_ms)
-
-
-def _code(reason: UnevaluatedReason) -> int:
-    return 1 + _REASONS.index(reason)
 
 
 def _counted(grouping: Grouping, answers: _Answers) -> tuple[Counter[Pool], Counter[Pool], Counter[_Unknown]]:
@@ -258,7 +255,7 @@ def _counted(grouping: Grouping, answers: _Answers) -> tuple[Counter[Pool], Coun
     width, count = 1 + len(_REASONS), len(grouping.pools)
     throttled = np.bincount(pools[(codes == 0) & (answers.throttle_ms > 0)], minlength=count)
     numbers = np.bincount((pools * width + codes)[codes >= 0], minlength=count * width).reshape(count, width)
-    numbers[:, _code(UnevaluatedReason.FINER)] += np.bincount(grouping.divided, minlength=count)
+    numbers[:, _CODES[UnevaluatedReason.FINER]] += np.bincount(grouping.divided, minlength=count)
     unknown = Counter[_Unknown]()
     for pool, place in np.argwhere(numbers[:, 1:]).tolist():
         unknown[*grouping.pools[pool], _REASONS[place]] = int(numbers[pool, 1 + place])

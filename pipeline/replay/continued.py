@@ -24,19 +24,7 @@ from quotascope.quotas.candidates import Candidate
 
 from ..history.schema import HISTORY
 from .compiled import Codes, Ints
-from .frame import (
-    MUTATION,
-    NEEDED,
-    NO_KIND,
-    Frame,
-    RequestColumns,
-    array,
-    entities_of,
-    frame_of,
-    in_order,
-    ints,
-    needed,
-)
+from .frame import MUTATION, NEEDED, NO_KIND, Frame, array, entities_of, frame_of, in_order, ints, needed
 from .ledger import ACTIVE_END, ACTIVE_MS, FIELDS, LATEST_MUTE, MUTE_END, MUTED_MS, RESULT_FIELDS, booked_of, new_ledger
 from .mutations import IDLE_MS, MutationOutcomes, decide, new_state
 from .open_loop import enter, limits_of, measured_by
@@ -160,28 +148,15 @@ class Part:
 
 def fingerprint(candidates: Sequence[Candidate]) -> str:
     """Names rules: what is carried under some says nothing under others."""
-    content = [
-        (
-            each.name,
-            sorted((str(rule), sorted(keys.items())) for rule, keys in each.quotas.items()),
-            each.windows,
-            each.controller_windows,
-            each.mutation_policy,
-        )
-        for each in candidates
-    ]  # fmt: skip
-    encoded = repr(content).encode("utf-8", "surrogatepass")
-    return blake2b(encoded, digest_size=8).hexdigest()
+    content = list[object]()
+    for each in candidates:
+        quotas = sorted((str(rule), sorted(keys.items())) for rule, keys in each.quotas.items())
+        content.append((each.name, quotas, each.windows, each.controller_windows, each.mutation_policy))
+    return blake2b(repr(content).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def proceed(
-    carried: Carried,
-    rows: pa.Table,
-    rules: CandidateRules,
-    settings: ReplaySettings,
-    *,
-    now_ms: int,
-    hold_ms: int = HOLD_MS,
+    carried: Carried, rows: pa.Table, rules: CandidateRules, settings: ReplaySettings, *, now_ms: int, hold_ms: int
 ) -> Part:
     """
     Decide what the waiting requests and these let be decided, and carry on.
@@ -190,7 +165,7 @@ def proceed(
         carried: from the part before; changed.
         rows: of a history, each once, and all of each user, or of all users that share a limit.
         rules: the same for all parts.
-        settings: as of `replay`; results are by broker.
+        settings: as of `replay`, with results by broker.
         now_ms: the time; a broker of which nothing came for `hold_ms` waits no longer.
         hold_ms: how long requests wait for earlier ones; 0 decides all of them at once.
 
@@ -211,7 +186,6 @@ def proceed(
         return Part(waiting=waiting, late=late)
     owing = (before | due) & (whole.networks > 0) & (whole.completed >= until)
     carried.owed = table.filter(array(owing))
-    settings = replace(settings, per_broker=True)
     plan = plan_of(_only(whole, due), rules, rules.resolve(entities), settings)
     outcomes = _mutations(carried, plan)
     measured = _measured(carried, plan, whole, due, (before | due) & ~owing)
@@ -295,8 +269,7 @@ def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
     names = "groups", "networks", "completed", "throttles", "mutation_times", "charged"
     chosen: dict[str, Any] = {name: getattr(frame, name)[due] for name in names}
     columns: Any = (column[due] for column in frame.requests)
-    requests = RequestColumns(*columns)
-    return replace(frame, requests=requests, **chosen)
+    return replace(frame, requests=type(frame.requests)(*columns), **chosen)
 
 
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:

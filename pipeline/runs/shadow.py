@@ -13,11 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quotascope.metrics import QuotaType
+from quotascope.metrics.catalog import shadow as catalog
+from quotascope.metrics.catalog.family import OVERFLOW, Family
 from quotascope.quotas.candidates import Candidate
 
 from ..errors import NotWritten, PipelineError, UnreachableTable
@@ -41,17 +45,19 @@ SHADOW: Final = pa.schema([
     pa.field("step", pa.int64(), nullable=False, metadata={"about": "Number of the step, which grows."}),
 ])  # fmt: skip
 """What each step decided, by broker: figures add up over the steps, those that say "longest", and `recovery_ms`, are the largest."""
-KEY: Final = ("candidate", "broker", "user", "client_id", "quota_type")
-COUNTED: Final = (
-    "throttled_requests",
-    "throttled_ms",
-    "rejected_requests",
-    "rejected_mutations",
-)
+KEY: Final = ("candidate", "quota_type", "broker", "user", "client_id")
+"""As the labels of series have it."""
+COUNTED: Final = ("throttled_requests", "throttled_ms", "rejected_requests", "rejected_mutations")
 """The counters."""
 _LARGEST: Final = ("longest_throttle_ms", "recovery_ms", "late_ms")
 _LAST: Final = ("limit", "level")
 _SHARE: Final = "throttled_share"
+_HIT: Final = (pc.field("throttled_requests") > 0) | (pc.field("rejected_requests") > 0)
+"""Whether a request was throttled or refused."""
+MOST_ENTITIES: Final = 20_000
+"""Entities on brokers under shadows that have series of their own; further ones are counted together."""
+Labels: TypeAlias = tuple[str, ...]
+Series: TypeAlias = Mapping[Family, Mapping[Labels, float]]
 _Bucket = tuple[int, int | None, Sequence[File]]
 """Number of a bucket, or 0 for all together; the step that saved what it carries, None for none; and its new files."""
 
@@ -64,7 +70,6 @@ class ShadowStream:
         folder: of the history.
         history: in it.
         candidates: the shadows.
-        kafka: the release that throttle times follow; that of the logs unless given.
         hold_ms: how long requests wait for earlier ones.
 
     Raises:
@@ -72,14 +77,7 @@ class ShadowStream:
 
     """
 
-    def __init__(
-        self,
-        folder: str,
-        history: History,
-        candidates: Sequence[Candidate],
-        kafka: Followed | None = None,
-        hold_ms: int = HOLD_MS,
-    ) -> None:
+    def __init__(self, folder: str, history: History, candidates: Sequence[Candidate], hold_ms: int = HOLD_MS) -> None:
         self.folder = folder
         at, detail = folder.rstrip("/"), history.detail
         self.table = Table.create(f"{at}/shadow", SHADOW, detail.layout)
@@ -87,13 +85,13 @@ class ShadowStream:
         self._history = detail
         self._state = Storage(f"{at}/shadow-state")
         self._candidates, self._hold_ms = tuple(candidates), hold_ms
-        release = followed_by(folder, detail, kafka or Followed()).release
+        release = followed_by(folder, detail, Followed()).release
         self._settings = ReplaySettings(per_broker=True, release=release)
         self._together = CandidateRules(candidates).across_users
         self._name = f"shadow {self.rules} of {detail.identity}"
         self._version = f"{self._name}: version"
-        self._resting: frozenset[int] = frozenset()
-        """Buckets in which no request waits."""
+        self._waiting: dict[int, int] = {}
+        """Requests that wait, by bucket; of one that is not in it they may."""
         if self.table.last_epoch(self._name) is None:
             notes = {self._version: detail.version}
             self.table.advance(self._name, [], after=None, epoch=0, notes=notes)
@@ -136,8 +134,7 @@ class ShadowStream:
         made = [file for files in staged for file in files]
         self.table.advance(self._name, made, after=after, epoch=epoch, notes=notes)
         for (number, before, _), part in zip(buckets, parts, strict=True):
-            self._resting -= {number}
-            self._resting |= set() if part.waiting else {number}
+            self._waiting[number] = part.waiting
             if before is not None:
                 self._state.remove(self._state_path(number, before))
         return Part(
@@ -155,19 +152,14 @@ class ShadowStream:
             new.setdefault(0 if self._together else file.bucket, []).append(file)
         for number in range(1 if self._together else self._history.layout.buckets):
             saved = self.table.last_epoch(self._of(number))
-            if number in new or (saved is not None and number not in self._resting):
+            if number in new or (saved is not None and self._waiting.get(number, 1)):
                 yield number, saved, new.get(number, [])
 
     def _of(self, number: int) -> str:
         return f"{self._name}: bucket {number}"
 
     def _decide(
-        self,
-        bucket: _Bucket,
-        *,
-        epoch: int,
-        hold_ms: int,
-        compiling: Callable[[], AbstractContextManager[None]],
+        self, bucket: _Bucket, *, epoch: int, hold_ms: int, compiling: Callable[[], AbstractContextManager[None]]
     ) -> tuple[list[File], Part]:
         """Decide the requests of a bucket on a worker; files are staged, and what is carried on is saved."""
         number, before, files = bucket
@@ -177,19 +169,14 @@ class ShadowStream:
         with compiling():
             part = proceed(carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms)
         found: Any = part.results
-        about: dict[str, Any] = {
-            "rules": self.rules,
-            "timestamp": part.until_ms,
-            "step": epoch,
-        }
+        about: dict[str, Any] = {"rules": self.rules, "timestamp": part.until_ms, "step": epoch}
         for name, value in about.items():
-            column = pa.repeat(value, len(found))
-            found = found.append_column(SHADOW.field(name), column)
+            found = found.append_column(SHADOW.field(name), pa.repeat(value, len(found)))
         staged = self.table.stage(found)
         for file in staged:
             self.table.storage.restrict(file, files, of=self._history.storage)
         self._save(number, epoch, carried.saved())
-        return staged, replace(part, results=found.filter(_hit(found)))
+        return staged, replace(part, results=found.filter(_HIT))
 
     def _state_path(self, number: int, epoch: int) -> str:
         return f"{self.rules}/{number}-{epoch}.arrow"
@@ -218,18 +205,67 @@ class ShadowStream:
 
     def counted(self) -> pa.Table:
         """`KEY`, the sums of `COUNTED` since these rules were first given, and the first `step` of each."""
-        rows: Any = self.table.read([*KEY, *COUNTED, "rules", "step"])
-        ours = pc.equal(rows["rules"], pa.scalar(self.rules))
-        rows = rows.filter(pc.and_(ours, _hit(rows))).group_by(list(KEY))
-        sums = rows.aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])
-        counted: pa.Table = sums.rename_columns([*KEY, *COUNTED, "step"])
-        return counted
+        rows = self.table.read([*KEY, *COUNTED, "rules", "step"])
+        grouped = rows.filter((pc.field("rules") == self.rules) & _HIT).group_by(list(KEY))
+        sums = grouped.aggregate([*((name, "sum") for name in COUNTED), ("step", "min")])
+        return sums.rename_columns([*KEY, *COUNTED, "step"])
 
 
-def _hit(rows: Any) -> Any:  # noqa: ANN401 - a table and a mask; the stubs know no mixed comparisons
-    """Whether a request was throttled or refused."""
-    both = pc.add(rows["throttled_requests"], rows["rejected_requests"])
-    return pc.greater(both, pa.scalar(0))
+def _labels(row: Mapping[str, Any]) -> Labels:
+    return tuple(str(row[name]) for name in KEY)
+
+
+class ShadowCounters:
+    """
+    Counts of each entity under each shadow, which only grow.
+
+    Args:
+        counted: what was counted before, rows of `ShadowStream.counted`.
+        late: requests that came late before.
+
+    """
+
+    def __init__(self, counted: Iterable[Mapping[str, Any]], late: int = 0) -> None:
+        self._lock = Lock()
+        self._counts: dict[Labels, tuple[int, int, int]] = {}
+        self._late = self._until_ms = 0
+        self.add(counted, late)
+
+    def add(self, counted: Iterable[Mapping[str, Any]], late: int = 0, until_ms: int = 0) -> None:
+        """Count what steps decided, and until when they did, epoch ms."""
+        with self._lock:
+            self._late += late
+            self._until_ms = max(self._until_ms, until_ms)
+            # as they came, so that after a restart the same entities have series
+            for row in sorted(counted, key=lambda row: (row["step"], _labels(row))):
+                key = _labels(row)
+                if key not in self._counts and len(self._counts) >= MOST_ENTITIES:
+                    key = (*key[:3], OVERFLOW, OVERFLOW)
+                requests, ms, refused = self._counts.get(key, (0, 0, 0))
+                requests, ms = requests + row["throttled_requests"], ms + row["throttled_ms"]
+                self._counts[key] = requests, ms, refused + row["rejected_mutations"]
+
+    def read(self) -> tuple[Series]:
+        """All series by their family, then by the values of its labels."""
+        with self._lock:
+            mutating = QuotaType.CONTROLLER_MUTATION.label
+            series: Series = {
+                catalog.SHADOW_THROTTLED_REQUESTS: {key: each[0] for key, each in self._counts.items()},
+                catalog.SHADOW_THROTTLE_SECONDS: {key: each[1] / 1_000 for key, each in self._counts.items()},
+                catalog.SHADOW_REFUSED_MUTATIONS: {
+                    (shadow, *entity): each[2]
+                    for (shadow, kind, *entity), each in self._counts.items()
+                    if kind == mutating
+                },
+                catalog.SHADOW_LATE_REQUESTS: {(): self._late},
+                catalog.SHADOW_DECIDED: {(): self._until_ms / 1_000} if self._until_ms else {},
+            }
+        return (series,)
+
+
+def series_of(family: Family, read: tuple[Series]) -> Mapping[Labels, float]:
+    """The series of a family in what `ShadowCounters.read` returned."""
+    return read[0][family]
 
 
 def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
@@ -240,46 +276,27 @@ def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
         PipelineError: it has decided nothing under them, or there is no table.
 
     """
-    rows: Any = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
-    rows = rows.filter(pc.equal(rows["rules"], pa.scalar(fingerprint(candidates))))
+    rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+    rows = rows.filter(pc.field("rules") == fingerprint(candidates))
     if not len(rows):
         about = "`shadow stream` has decided nothing under these candidates; without --decided they are replayed"
         raise PipelineError(f"{folder}: {about}")
-    return results_since(rows)
+    return added_up(rows)
 
 
-def results_since(
-    rows: Any,  # noqa: ANN401 - a table; its stubs know no mixed comparisons
-    begin_ms: int = 0,
-    end_ms: int | None = None,
-    *,
-    brokers: bool = False,
-) -> pa.Table:
-    """
-    Add up rows of `SHADOW` as `RESULTS`, which a page of `whatif` draws.
-
-    Args:
-        rows: of one set of rules.
-        begin_ms: of the steps after that, epoch ms.
-        end_ms: and up to that.
-        brokers: whether rows are by broker.
-
-    """
-    chosen = pc.greater(rows["timestamp"], pa.scalar(begin_ms))
-    if end_ms is not None:
-        chosen = pc.and_(chosen, pc.less_equal(rows["timestamp"], pa.scalar(end_ms)))
-    rows = rows.filter(chosen).sort_by("timestamp")
-    key = [name for name in KEY if brokers or name != "broker"]
+def added_up(rows: pa.Table) -> pa.Table:
+    """Rows of `SHADOW` under one set of rules as `RESULTS`, which a page of `whatif` draws."""
     how = dict.fromkeys([name for name in RESULTS.names if name not in (*KEY, _SHARE)], "sum")
     how |= dict.fromkeys(_LARGEST, "max") | dict.fromkeys(_LAST, "last")
-    sums = rows.group_by(key, use_threads=False).aggregate(list(how.items()))
-    columns: dict[str, Any] = {"broker": pa.nulls(len(sums), pa.string())}
-    columns |= {name: sums[name] for name in key}
-    columns |= {name: sums[f"{name}_{each}"] for name, each in how.items()}
+    key = [name for name in KEY if name != "broker"]
+    grouped: Any = rows.sort_by("timestamp").group_by(key, use_threads=False)
+    sums = grouped.aggregate(list(how.items()))
+    columns: dict[str, Any] = {name: sums[f"{name}_{each}"] for name, each in how.items()}
+    columns |= {name: sums[name] for name in key} | {"broker": pa.nulls(len(sums), pa.string())}
     muted, active = (pc.cast(columns[name], pa.float64()) for name in ("muted_ms", "active_ms"))
     columns[_SHARE] = pc.divide(muted, pc.max_element_wise(active, 1.0))
     table: Any = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
-    charged: pa.Table = table.filter(pc.greater(table["requests"], pa.scalar(0)))
+    charged: pa.Table = table.filter(pc.field("requests") > 0)
     return charged
 
 
@@ -300,7 +317,7 @@ def shadow_topic(
 
     Args:
         shadow: over the history of a folder.
-        source: as in `ingest_topic`, as the next two.
+        source: as in `ingest_topic`, as the next three.
         checkpoint: as there.
         options: as there.
         every: as there.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, Final
@@ -20,7 +20,7 @@ from quotascope.metrics.catalog.family import OVERFLOW
 from ..errors import PipelineError
 from ..history.store import History
 from ..table import Table
-from .shadow import SHADOW, results_since
+from .shadow import SHADOW, added_up
 
 _Key = tuple[str, ...]
 """User, client-id and, of Prometheus, cluster."""
@@ -35,7 +35,7 @@ class NotVerified(PipelineError):
     """There is nothing to compare."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figures:
     """Throttles of an entity in some time."""
 
@@ -45,6 +45,11 @@ class Figures:
     """Throttle time, or of Prometheus its sum over samples."""
     refused: int = 0
     """Requests."""
+
+    def times(self, factor: float) -> Figures:
+        """What it would be in a time that is so much longer."""
+        figures = round(self.throttled * factor), self.seconds * factor, round(self.refused * factor)
+        return Figures(*figures)
 
 
 _ByEntity = Mapping[_Key, Figures]
@@ -126,32 +131,29 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         raise NotVerified(f"{folder}: no request was read since the limits were set")
     times = times_of(since_ms, until_ms or pc.max(requests["timestamp"]).as_py(), begin_ms)
     rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
-    rows = rows.filter((pc.field("candidate") == shadow) & (at <= times.since)).sort_by("timestamp")
-    # those of the last rules only
-    predicted = results_since(rows.filter(pc.field("rules") == rows["rules"][-1]) if len(rows) else rows, times.begin)
+    rows = rows.filter((pc.field("candidate") == shadow) & (at > times.begin) & (at <= times.since))
+    if len(rows):  # those of the last rules only
+        rows = rows.filter(pc.field("rules") == rows.sort_by("timestamp")["rules"][-1])
+    predicted = added_up(rows)
     if not len(predicted):
         raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")
-    figures = "throttled_requests", "throttled_ms", "rejected_requests"
-    before = _summed(predicted, [predicted[name] for name in figures], times.scale)
+    before = _summed(
+        predicted, [predicted[name] for name in ("throttled_requests", "throttled_ms", "rejected_requests")]
+    )
     requests = requests.filter(at <= times.until)
     throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
-    hit = pc.greater(throttles, pa.scalar(0))
-    return _compared(shadow, times, before, _summed(requests, [hit, throttles, requests["refused"]], 1.0))
+    after = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
+    return _compared(shadow, times, before, after)
 
 
-def _summed(rows: pa.Table, figures: Iterable[Any], scale: float) -> _ByEntity:
+def _summed(rows: pa.Table, figures: Sequence[Any]) -> _ByEntity:
     """By entity the sums of throttled requests, throttle times in ms, and refused requests."""
     key, names = ["user", "client_id"], ["throttled", "ms", "refused"]
-    columns = dict(zip(names, figures, strict=True))
-    table: Any = pa.table({name: rows[name] for name in key} | columns)
-    sums = table.group_by(key).aggregate([(name, "sum") for name in names])
+    table: Any = pa.table([*(rows[name] for name in key), *figures], [*key, *names])
+    sums = table.group_by(key).aggregate([(name, "sum") for name in names]).to_pylist()
     return {
-        (row["user"], row["client_id"]): Figures(
-            throttled=round(row["throttled_sum"] * scale),
-            seconds=row["ms_sum"] / 1_000 * scale,
-            refused=round(row["refused_sum"] * scale),
-        )
-        for row in sums.to_pylist()
+        (row["user"], row["client_id"]): Figures(row["throttled_sum"], row["ms_sum"] / 1_000, row["refused_sum"])
+        for row in sums
     }
 
 
@@ -167,22 +169,19 @@ def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None
     # strings of PromQL, as of Go, may be written as those of JSON
     name = json.dumps(shadow, ensure_ascii=False)
     wanted = f"kafka_quota_shadow_throttle_time_seconds{{shadow={name}}}"
-    before = _sampled(url, wanted, times.begin, times.since, times.scale)
+    before = _sampled(url, wanted, times.begin, times.since)
     if not before:
         raise NotVerified(f"{url}: it has no prediction of shadow {shadow[:60]!r} in that time")
-    return _compared(shadow, times, before, _sampled(url, _ACTED, times.since, times.until, 1.0))
+    return _compared(shadow, times, before, _sampled(url, _ACTED, times.since, times.until))
 
 
-def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int, scale: float) -> _ByEntity:
+def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int) -> _ByEntity:
     """By entity of a cluster the samples above 0, and their sum."""
     span = f"{max(1, (end_ms - begin_ms) // 1_000)}s"
     by = "sum by (user, client_id, cluster)"
     sums = _query(url, f"{by} (sum_over_time({wanted}[{span}]))", end_ms)
     above = _query(url, f"{by} (count_over_time(({wanted} > 0)[{span}:]))", end_ms)
-    return {
-        key: Figures(throttled=round(int(above.get(key, 0)) * scale), seconds=value * scale)
-        for key, value in sums.items()
-    }
+    return {key: Figures(int(above.get(key, 0)), value) for key, value in sums.items()}
 
 
 def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
@@ -222,15 +221,13 @@ def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) ->
             user=user,
             client_id=client_id,
             cluster="".join(cluster),
-            predicted=predicted,
+            predicted=predicted.times(times.scale),
             happened=after.get((user, client_id, *cluster), Figures()),
         )
         for (user, client_id, *cluster), predicted in before.items()
         if user != OVERFLOW
     ]
 
-    def order(each: Verified) -> tuple[bool, float, str, str, str]:
-        off = abs(each.predicted.seconds - each.happened.seconds)
-        return each.agrees, -off, each.cluster, each.user, each.client_id
-
-    return Verification(shadow=shadow, times=times, entities=tuple(sorted(found, key=order)))
+    found.sort(key=lambda each: (each.cluster, each.user, each.client_id))
+    found.sort(key=lambda each: (each.agrees, -abs(each.predicted.seconds - each.happened.seconds)))
+    return Verification(shadow=shadow, times=times, entities=tuple(found))

@@ -24,7 +24,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 Run = Callable[..., tuple[int, str, str]]
 PRODUCE, FETCH, REQUEST, MUTATION = QuotaType
-HOSTILE = "<b>\x1b[2J\n" + "x" * 300
+HOSTILE = "<b>[/b]\x1b[2J\n" + "x" * 300
 QUIET = Shadow(name="quiet", evaluated={(PRODUCE, "1"): 7}, throttled={(PRODUCE, "1"): 0})
 BUSY = Shadow(
     name="half",
@@ -84,6 +84,8 @@ def test_entities_stand_beside_what_is_enforced(shown: Run, monkeypatch: pytest.
     assert "half fetch ? ? 3 finer" in lines
     assert "1 user alice produce 20.0 / 10.0 B/s 200% 11.0 s 1.00 kB/s 0 s" in lines
     assert "\x1b[2J" not in text
+    _, text, _ = shown(replace(given, shadows=(replace(BUSY, name="[/b]"),)))
+    assert [" ".join(line.split()) for line in text.splitlines()][1].startswith("[/b] produce 2 1")
     document = json.loads(shown(given, "--json")[1])["shadows"][0]
     assert document["entities"][1]["user"] == HOSTILE
     assert document["unevaluated"] == [{"quota_type": "fetch", "broker": "1", "reason": "finer", "entities": 3}]

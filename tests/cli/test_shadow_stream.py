@@ -15,14 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cli.conftest import Run
 from tests.integration.web import ask
 
-from quotascope.cli import shadow_counters
-from quotascope.cli.shadow_counters import ShadowCounters, series_of
 from quotascope.metrics.catalog.family import OVERFLOW
-from quotascope.metrics.catalog.shadow_stream import stream_families
+from quotascope.metrics.catalog.shadow import STREAM_FAMILIES
 from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.replay.continued import Part
 from quotascope.pipeline.runs import shadow as runs
 from quotascope.pipeline.runs import verify
+from quotascope.pipeline.runs.shadow import ShadowCounters, series_of
 from quotascope.pipeline.runs.verify import Figures, NotVerified, Verification, Verified
 from quotascope.spark_listener.exposition.collector import JobCollector
 from quotascope.spark_listener.exposition.otlp import metrics_data
@@ -48,7 +47,7 @@ def row(**more: Any) -> dict[str, Any]:
 
 def collected(counters: ShadowCounters) -> list[Metric]:
     """As the page has them."""
-    return [*JobCollector(counters.read, None, stream_families(), series_of).collect()]
+    return [*JobCollector(counters.read, None, STREAM_FAMILIES, series_of).collect()]
 
 
 def shown(counters: ShadowCounters) -> dict[tuple[str, ...], float]:
@@ -75,14 +74,14 @@ def test_counters() -> None:
         ("quotascope_shadow_late_requests_total",): 4,
         ("quotascope_shadow_decided_timestamp_seconds",): 12.5,
     }  # fmt: skip
-    declared = {family.name: set(family.labels) for family in stream_families()}
+    declared = {family.name: set(family.labels) for family in STREAM_FAMILIES}
     for metric in collected(counters):
         assert all(set(sample.labels) == declared[sample.name] for sample in metric.samples)
 
 
 def test_pushed() -> None:
     """Over OTLP they have the values and labels of the page, and names that Prometheus translates back."""
-    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, stream_families(), series_of)
+    pushed = metrics_data(ShadowCounters([row()]).read(), Resource({}), (1, 2), None, STREAM_FAMILIES, series_of)
     scoped: Any = pushed.resource_metrics[0].scope_metrics[0]
     points = {
         metric.name: [(point.attributes, point.value) for point in metric.data.data_points] for metric in scoped.metrics
@@ -97,7 +96,7 @@ def test_pushed() -> None:
 
 def test_a_cap_on_series(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entities beyond it are counted as one; those that have series keep them."""
-    monkeypatch.setattr(shadow_counters, "MOST_ENTITIES", 1)
+    monkeypatch.setattr(runs, "MOST_ENTITIES", 1)
     steps = [[row(user="b")], [row(user="often", throttled_requests=9), row(user="a")]]
     counters = ShadowCounters([])
     for step in steps:

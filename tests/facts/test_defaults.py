@@ -25,8 +25,8 @@ cli/recommend.py recommend(headroom) 20.0
 cli/recommend.py recommend(share) 1.0
 cli/request_topic.py request_topic(wait_seconds) 60
 cli/shadow.py status(top) 10
-cli/shadow_stream.py stream(buckets) 16
-cli/shadow_verify.py verify(tolerance) 10.0
+cli/shadow.py stream(buckets) 16
+cli/shadow.py verify(tolerance) 10.0
 cli/status.py status(top) 10
 cli/whatif_view.py _figures(first) 1
 cli/usage.py usage(top) 20

@@ -19,8 +19,8 @@ from quotascope.pipeline.errors import (
     UnreachableTable,
 )
 from quotascope.pipeline.history import History
-from quotascope.pipeline.replay import ReplaySettings, replay
-from quotascope.pipeline.runs.shadow import ShadowStream, decided_by, results_since
+from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
+from quotascope.pipeline.runs.shadow import ShadowStream, decided_by
 from quotascope.pipeline.runs.verify import (
     NotVerified,
     times_of,
@@ -68,7 +68,7 @@ def growing(tmp_path: Path) -> Growing:
 
 def decided(growing: Growing) -> dict[Any, Any]:
     """What all steps together decided."""
-    return summed([results_since(growing.shadow(USERS).table.read(), brokers=True)])
+    return summed([growing.shadow(USERS).table.read(RESULTS.names)])
 
 
 def whole(*candidates: Candidate) -> dict[Any, Any]:

@@ -30,11 +30,10 @@ from tests.spark.versions import CONNECTOR
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestTables
-from quotascope.pipeline.replay import Mode, ReplaySettings, replay
+from quotascope.pipeline.replay import RESULTS, Mode, ReplaySettings, replay
 from quotascope.pipeline.report.whatif import ReplaySummary
 from quotascope.pipeline.runs.engine import Engine
 from quotascope.pipeline.runs.ingest import ingest_logs
-from quotascope.pipeline.runs.shadow import SHADOW, results_since
 from quotascope.pipeline.runs.whatif import what_if
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet
@@ -132,10 +131,10 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
 def _assert_shadow_is_whatif(folder: Path) -> None:
     """What the steps decided is what a replay of the requests answers, by broker."""
     candidates = read_candidates(folder / "candidates.yaml")
-    rows = Table.open(str(folder / "tables" / "shadow"), None, SHADOW).read()
+    decided = Table.open(str(folder / "tables" / "shadow")).read(RESULTS.names)
     requests = History.open(str(folder / "tables")).detail.read()
     whole = replay(requests, candidates, settings=ReplaySettings(per_broker=True))
-    streamed = summed([results_since(rows, brokers=True)])
+    streamed = summed([decided])
     assert streamed == summed([whole])
     assert {key[-1] for key, each in streamed.items() if each[2]} >= {"produce", "fetch", "request"}
 
