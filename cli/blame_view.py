@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from quotascope.pages.words import percent
 from quotascope.pipeline.blame.summing import Blame
 from quotascope.pipeline.report.blame import matrix_of, pools_of, sentences, waited
-from quotascope.pipeline.report.words import percent
 
 _MOST = 8
 _VICTIMS = 3

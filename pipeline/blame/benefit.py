@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from quotascope.pages.words import counted, shown
+from quotascope.pages.words import counted, percent, shown
 from quotascope.quotas.candidates import Candidate
 
 from ..errors import NoTable
@@ -85,7 +85,7 @@ class BrokerQueue:
         if not self.times_known:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
-            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {self.error:+.0%}"
+            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {percent(self.error, '+')}"
         return None
 
 
@@ -118,7 +118,7 @@ class Benefit:
         if not any(each.requests for each in self.brokers):
             return ("The wait is unknown: the log has no queue times; ingest it with this release.",)
         explained = [
-            f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {each.error:+.0%}"
+            f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {percent(each.error, '+')}"
             for each in self.explained
         ]
         refused = [each.refusal for each in self.brokers if each.refusal is not None]

@@ -26,13 +26,12 @@ from quotascope.pages.charts import (
 )
 from quotascope.pages.markup import element, framed, table
 from quotascope.pages.style import SERIES
-from quotascope.pages.words import counted, moment, seconds, shown
+from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..blame.intervals import Group
 from ..blame.summing import Blame, summed
 from ..blame.waits import NOT_LOGGED
 from ..replay.compiled import Ints
-from .words import percent
 
 SENTENCES: Final = 5
 MOST: Final = 12

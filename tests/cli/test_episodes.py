@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -26,6 +27,7 @@ from quotascope.pipeline.table import Follower, follow
 
 START = START_MS / 1_000
 QUARTER = 900.0
+LOG = Path(__file__).parents[1] / "pipeline" / "captures" / "kafka-4.4.0-month-request.log"
 HOSTILE = "a\n\x1b[2J<b>" + "x" * 300
 QUOTAS = """
 quotas:
@@ -133,6 +135,16 @@ def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> 
         asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")["throttled"]
         is False
     )
+
+
+def test_a_history_without_the_table(folder: Path, run: Run) -> None:
+    """One of an earlier release: why, and what to do, which helps; a folder without a history is said to be that."""
+    rmtree(folder / "episodes")
+    code, _, err = run("episodes", folder, "--user", "alice")
+    assert code == 1
+    assert f"a release that kept no throttle episodes: `quotascope ingest LOGS --into {folder}`"[:70] in err
+    assert run("ingest", LOG, "--into", folder)[0] == 0
+    assert asked(run, folder, "--user", "alice")["episodes"][0]["throttled_requests"] == 4
 
 
 def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:

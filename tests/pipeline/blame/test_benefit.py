@@ -40,7 +40,7 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     later = closed.saved["2"]
     assert later is not None
     assert 0.2 < later < 1
-    assert opened.notes == ("Error of the simulated queue times against the log: broker 1 (1 handler thread) +0%.",)
+    assert opened.notes == ("Error of the simulated queue times against the log: broker 1 (1 handler thread) +0 %.",)
 
 
 @pytest.mark.parametrize(
