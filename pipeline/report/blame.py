@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quotascope.metrics import spelled
 from quotascope.metrics.protocol import ApiKey
@@ -39,6 +40,8 @@ MOST: Final = 12
 BY: Final = ("client", "api", "topic")
 _CAUSES: Final = 0.25
 """Part of what others wait in a slot from which on a client is the culprit of an episode."""
+_WAITED_NS: Final = 1_000_000
+"""What others wait on average for a slot to have an episode: less is no more than the log's times and the way to an idle thread."""
 _LEAST: Final = 0.01
 """Part of the waiting of the largest episode that one has at least."""
 _PAUSE: Final = 2
@@ -132,7 +135,13 @@ def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints
 def episodes(found: Blame) -> list[BusyTime]:
     """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
     plan = found.plan
-    held = {(pool, client, slot): us for pool, slot, client, _, us in _tuples(found.sums.loads)}
+    held = {}
+    requests: Counter[tuple[int, int]] = Counter()
+    taken: Counter[tuple[int, int, int]] = Counter()
+    for pool, slot, client, count, us in _tuples(found.sums.loads):
+        held[pool, client, slot] = us
+        requests[pool, slot] += count
+        taken[pool, client, slot] = count
     whole: Counter[tuple[int, int]] = Counter()
     own: Counter[tuple[int, int, int]] = Counter()
     caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
@@ -141,9 +150,12 @@ def episodes(found: Blame) -> list[BusyTime]:
         own[pool, victim, slot] += ns
         if culprit >= 0 and culprit != victim:
             caused[pool, culprit, slot][victim] = ns
-    chosen = sorted(
-        key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * (whole[key[0], key[2]] - own[key])
-    )
+    chosen = []
+    for key, waits in sorted(caused.items()):
+        slot = key[0], key[2]
+        of_others = whole[slot] - own[key]
+        if sum(waits.values()) >= _CAUSES * of_others and of_others >= _WAITED_NS * (requests[slot] - taken[key]):
+            chosen.append(key)
     groups: list[list[tuple[int, int, int]]] = []
     for key in chosen:
         last = groups[-1][-1] if groups else None
@@ -187,9 +199,12 @@ def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
 
 
 def sentences(found: Blame, zone: tzinfo = UTC) -> list[str]:
-    """Those that matter, at most `SENTENCES`."""
+    """Those that matter, at most `SENTENCES`; else that there is none, and how long requests waited."""
     made = [sentence(found, each, zone) for each in episodes(found)[:SENTENCES]]
-    return made or ["No client caused a quarter of what others waited in any slot of time."]
+    mean = pc.sum(found.sums.matrix["wait_ns"]).as_py() / max(1, pc.sum(found.sums.loads["requests"]).as_py())
+    return made or [
+        f"No client made others wait: in each slot of time they waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
+    ]
 
 
 def pools_of(found: Blame) -> list[tuple[int, str]]:
