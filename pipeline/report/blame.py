@@ -151,10 +151,10 @@ def episodes(found: Blame) -> list[BusyTime]:
         if culprit >= 0 and culprit != victim:
             caused[pool, culprit, slot][victim] = ns
     chosen = []
-    for key, waits in sorted(caused.items()):
+    for key, of_culprit in sorted(caused.items()):
         slot = key[0], key[2]
         of_others = whole[slot] - own[key]
-        if sum(waits.values()) >= _CAUSES * of_others and of_others >= _WAITED_NS * (requests[slot] - taken[key]):
+        if sum(of_culprit.values()) >= _CAUSES * of_others and of_others >= _WAITED_NS * (requests[slot] - taken[key]):
             chosen.append(key)
     groups: list[list[tuple[int, int, int]]] = []
     for key in chosen:
