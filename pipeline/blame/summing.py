@@ -13,9 +13,12 @@ import pyarrow as pa
 
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import array
-from .intervals import Intervals, together
+from ..table import File, Table
+from .intervals import Intervals, read, together
 from .waits import MARGIN_US, divided
 
+ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads sets num.io.threads"
+"""What a number of handler threads is that no option gives."""
 OTHERS: Final = -2
 """In the place of a culprit in `Sums.timeline`: clients with less than a twentieth of a slot's waits each."""
 _LEAST_SHARE: Final = 0.05
@@ -60,6 +63,11 @@ class Survey:
         )  # fmt: skip
 
 
+def surveys(table: Table, files: Sequence[File], *, topics: bool = True) -> list[Survey]:
+    """The surveys of files of `requests`, each by itself: a worker has no more than one in memory."""
+    return [Survey.of(read(table, [file], topics=topics)) for file in files]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
     """How the waits of all requests are divided."""
@@ -82,7 +90,7 @@ class Plan:
     threads: Sequence[int]
     """Handler threads, by pool."""
     estimated: bool
-    """Whether they are the most that the log shows busy in a second."""
+    """Whether they are `ESTIMATED`."""
 
     @cached_property
     def pools(self) -> tuple[list[str], Codes]:

@@ -30,7 +30,7 @@ from quotascope.pages.style import SERIES
 from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..blame.intervals import Group
-from ..blame.summing import Blame, summed
+from ..blame.summing import ESTIMATED, Blame, summed
 from ..blame.waits import NOT_LOGGED
 from ..replay.compiled import Ints
 
@@ -217,11 +217,7 @@ def pools_of(found: Blame) -> list[tuple[int, str]]:
         total = int(waits["wait_ns"].sum())
         left = int(waits["wait_ns"][waits["culprit"] == NOT_LOGGED].sum())
         threads = counted(plan.threads[pool], "handler thread")
-        how = (
-            " (the most that the log shows busy in a second; --io-threads sets num.io.threads)"
-            if plan.estimated
-            else ""
-        )
+        how = f" ({ESTIMATED})" if plan.estimated else ""
         held = int(loads["held_us"].sum()) / (plan.threads[pool] * (plan.end_us - plan.begin_us))
         line = f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"
         if unknown:
