@@ -30,8 +30,8 @@ from quotascope.pages.style import SERIES
 from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..blame.intervals import Group
-from ..blame.summing import ESTIMATED, Blame, summed
-from ..blame.waits import NOT_LOGGED
+from ..blame.summing import ESTIMATED, Blame
+from ..blame.waits import NOT_LOGGED, summed
 from ..replay.compiled import Ints
 
 SENTENCES: Final = 5
