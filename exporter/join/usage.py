@@ -346,10 +346,11 @@ def _handlers_idle(numbers: NodeNumbers, totals: NodeTotals) -> dict[str, float]
             (Meaning.HANDLER_IDLE_TIME, Meaning.POOL_IDLE_TIME),
         )
     )
-    for pool, total in seconds.items() if numbers.read_at is not None else ():
-        risen = None if pool in ratios else totals.rise(pool, total, numbers.read_at)
-        if risen is not None:
-            ratios[pool] = risen
+    if numbers.read_at is not None:
+        for pool in seconds.keys() - ratios.keys():
+            risen = totals.rise(pool, seconds[pool], numbers.read_at)
+            if risen is not None:
+                ratios[pool] = risen
     return ratios
 
 
