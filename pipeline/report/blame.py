@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, tzinfo
 from typing import Any, Final
 from xml.etree.ElementTree import Element
@@ -262,16 +262,7 @@ def blame_json(found: Blame) -> str:
         "timeline": [{**row, "pool": pools[row["pool"]], "victim": client(row["victim"]), "culprit": client(row["culprit"])} for row in found.sums.timeline.to_pylist()],
         "loads": [{**row, "pool": pools[row["pool"]], "client": client(row["client"])} for row in found.sums.loads.to_pylist()],
         "episodes": [
-            {
-                "pool": pools[each.pool],
-                "client": client(each.client),
-                "begin_us": each.begin_us,
-                "end_us": each.end_us,
-                "held_share": each.held_share,
-                "victims": each.victims,
-                "wait_ns": each.wait_ns,
-            }
-            for each in episodes(found)
+            {**asdict(each), "pool": pools[each.pool], "client": client(each.client)} for each in episodes(found)
         ],
         "notes": list(_NOTES),
     }  # fmt: skip
