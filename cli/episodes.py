@@ -31,6 +31,8 @@ quotascope episodes --user alice --exporter http://quotascope:9749
 _MOST: Final = 200
 """Rows of the table."""
 _MOST_GAPS: Final = 10
+_WIDE: Final = 100
+"""Columns of a terminal from which on requests and their total are shown."""
 
 
 @grouped
@@ -78,7 +80,8 @@ def episodes(
     from rich.console import Console
 
     if found["episodes"]:
-        Console().print(_table(found["episodes"], zone))
+        console = Console()
+        console.print(_table(found["episodes"], zone, console.width))
     for line in _sentences(found, zone, "seen" if exporter else "logged"):
         typer.echo(line)
 
@@ -129,33 +132,36 @@ def _rules(entity: dict[str, Any]) -> list[str] | None:
     return [entity["rule"]["name"]] if entity["rule"] else []
 
 
-def _table(rows: Sequence[dict[str, Any]], zone: tzinfo) -> Table:
+def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
+    """A row for each episode, its rules below its entity; a narrow terminal has no room for requests and their total."""
     from rich.table import Table
     from rich.text import Text
 
     from quotascope.metrics import spelled
     from quotascope.pages.words import moment, seconds, shown
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("from", no_wrap=True)
-    for header in ("length", "entity", "node", "quota", "rule"):
-        table.add_column(header, overflow="fold")
-    for header in ("requests", "total", "longest"):
-        table.add_column(header, justify="right")
+    table.add_column("length")
+    table.add_column("entity, by rule", overflow="fold", min_width=20)
+    table.add_column("node", overflow="fold", max_width=12)
+    table.add_column("quota", max_width=10)
+    for header in ("requests", "total", "longest")[-1 if width < _WIDE else 0 :]:
+        table.add_column(header, justify="right", no_wrap=True)
     for each in rows[-_MOST:]:
         count, rules = each["throttled_requests"], each["rules"]
+        by = "\n or ".join(shown(rule, 100) for rule in rules or ()) or ("unknown rule" if rules is None else "no rule")
         lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
             f"{seconds(each['ended_at'] - each['began_at'])}{', ongoing' if each['ongoing'] else ''}",
-            spelled(each["user"] or None, each["client_id"] or None),
+            f"{spelled(each['user'] or None, each['client_id'] or None)}\n {by}",
             shown(each["broker"]),
             each["quota_type"].replace("_", " "),
-            "unknown" if rules is None else shown(" or ".join(rules), 200) or "no rule",
             "?" if count is None else f"{count:,}",
             *("?" if length is None else seconds(length) for length in lengths),
         )
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(Text, (*cells[:5], *cells[-1 if width < _WIDE else 5 :])))
     if len(rows) > _MOST:
         table.caption = f"the latest {_MOST} of {len(rows):,}: --json has all"
     return table

@@ -25,7 +25,7 @@ READING = "What is read"
 KAFKA = "Kafka's Admin API, which knows the configured quotas"
 SERVING = "What is served, and where"
 PUSHING = "Push over OTLP"
-ENTITY = "User, client-id or IP address"
+ENTITY = "Entity"
 OUTPUTS = "What is written"
 
 kafka_option = partial(typer.Option, rich_help_panel=KAFKA)

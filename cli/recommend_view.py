@@ -48,7 +48,8 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
         )
         for made in advice.recommended
     ]
-    console.print(_table("Limits", recommended, _MOST, "now", "recommended", "lowest", "peak hour"))
+    if recommended:
+        console.print(_table("Limits", recommended, _MOST, "now", "recommended", "lowest", "peak hour"))
     if advice.now is not None:
         console.print(Text("What would change", style="bold"))
         changes = changes_view(advice.changes) if advice.changes else Text("nothing")
@@ -61,7 +62,7 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
         ]
         heads = ("limit", "throttled for", "share", "longest", "throttled now")
         console.print(_table("Throttled clients", throttled, _HIT_MOST, *heads))
-    else:
+    elif recommended:
         console.print(Text(f"{verdict(advice)}\n"))
     console.print("Commands, none of which was run", style="bold")
     left_out = (f"# left out: {sentence}" for sentence in commands.left_out)

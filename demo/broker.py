@@ -1,6 +1,7 @@
 """A broker as far as its quotas can see: requests are charged and channels muted, nothing is stored."""
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
+from functools import partial
 
 from quotascope.metrics import (
     BrokerQuotas,
@@ -54,6 +55,11 @@ class DemoConnection:
 
 
 _NANOS_PER_MS = 1_000_000
+_THREADS = 4
+"""`num.io.threads`: Kafka's default of 8 would hardly be busy."""
+_LAST_REQUESTS = 1_000
+"""Of which percentiles are shown, about as many as Kafka's histograms keep."""
+_HANDLERS = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
 _EVENTS = "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs"
 
 
@@ -66,10 +72,11 @@ class Broker:
 
     Args:
         managers: the quotas.
+        start_ms: when it is started, in epoch ms.
 
     """
 
-    def __init__(self, managers: QuotaManagers) -> None:
+    def __init__(self, managers: QuotaManagers, start_ms: int) -> None:
         self._managers = managers
         self._quotas = BrokerQuotas(managers)
         self._answered = Counter[str]()
@@ -78,25 +85,37 @@ class Broker:
         self._events = 0
         self._event_queue_ms = 0.0
         self._controller_free_ms = 0.0
+        self._began_ms = self._now_ms = start_ms
+        self._held_ms = 0.0
+        self._free_ms = [float(start_ms)] * _THREADS
+        """By handler thread: when it is free."""
+        self._waits_ms = defaultdict[str, deque[float]](partial(deque, maxlen=_LAST_REQUESTS))
 
     def beans(self) -> dict[str, dict[str, float]]:
         """
         Return the attributes of the MBeans that Kafka has beside its quota metrics, by object name.
 
-        `RequestMetrics` by request: the throttle times in ms, and the topics refused with error 89; of the controller, how long its events wait.
+        `RequestMetrics` by request: the throttle times in ms, and the topics refused with error 89; of the controller, how long its events wait; of the
+        handler threads, how long they were idle, and how long requests waited for them.
         """
+        held_ms = self._held_ms - sum(max(free - self._now_ms, 0.0) for free in self._free_ms)
         beans = {
             "kafka.controller:type=KafkaController,name=ActiveControllerCount": {"Value": 1.0},
             _EVENTS: {
                 "Mean": self._event_queue_ms / max(self._events, 1),
                 "Count": float(self._events),
             },
+            _HANDLERS: {"Count": _NANOS_PER_MS * (self._now_ms - self._began_ms - held_ms / _THREADS)},
         }
         for request, count in self._answered.items():
             of_request = f"kafka.network:type=RequestMetrics,name=%s,request={request}"
             beans[of_request % "ThrottleTimeMs"] = {
                 "Mean": self._throttled_ms[request] / count,
                 "Count": float(count),
+            }
+            waits = sorted(self._waits_ms[request])
+            beans[of_request % "RequestQueueTimeMs"] = {
+                f"{percentile}thPercentile": waits[len(waits) * percentile // 100] for percentile in (50, 95, 99)
             }
             if request == "CreateTopics":
                 name = of_request % "ErrorsPerSec"
@@ -110,6 +129,7 @@ class Broker:
         The response leaves at once, the channel stays muted for its throttle time (KIP-219).
         """
         connection.channel.request_received()
+        self._queue(request.api, thread_ms, now_ms)
         charged = connection.charge(thread_ms)
         response = self._answer(charged, request, _instant(now_ms))
         connection.channel.response_sent()
@@ -119,8 +139,17 @@ class Broker:
 
     def reap(self, now_ms: int) -> None:
         """End the throttles that are over; their channels are read again."""
+        self._now_ms = now_ms
         now = _instant(now_ms)
         self._managers.reap(now.ms, now.ns)
+
+    def _queue(self, api: str, thread_ms: float, now_ms: int) -> None:
+        """Have the handler thread that is free first take a request."""
+        self._now_ms = now_ms
+        began_ms = max(min(self._free_ms), now_ms)
+        self._free_ms[self._free_ms.index(min(self._free_ms))] = began_ms + thread_ms
+        self._waits_ms[api].append(began_ms - now_ms)
+        self._held_ms += thread_ms
 
     def _answer(self, charged: ClientRequest, request: Request, now: Instant) -> Response:
         match request:

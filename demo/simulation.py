@@ -72,7 +72,7 @@ class Simulation:
         for quota_type, bounds in rules.items():
             for entity, bound in bounds.items():
                 self.quotas.update_quota(quota_type, entity, bound)
-        self.broker = Broker(self.quotas)
+        self.broker = Broker(self.quotas, start_ms)
         self._clients = [
             (
                 DemoClient(role, start_ms, number),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, tzinfo
-from typing import Final
+from typing import Final, Literal
 
 _LENGTHS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _PRECISE = 10
+_NEARLY_ALL = 99
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters of formulas; the last four are full-width ones, which spreadsheets of some languages accept as well."""
 
@@ -50,6 +52,21 @@ def counted(count: int, name: str) -> str:
     if count == 1:
         return f"1 {name}"
     return f"{count:,} {name[:-1]}ies" if name.endswith("y") else f"{count:,} {name}s"
+
+
+def percent(share: float, sign: Literal["", "+"] = "") -> str:
+    """
+    A share in percent; only the whole is 100 %. With `+`, a difference always has its sign.
+
+    >>> percent(0.0), percent(0.00123), percent(0.25), percent(0.9996), percent(1.0)
+    ('0 %', '0.12 %', '25 %', '99.9 %', '100 %')
+    >>> percent(0.3, "+"), percent(-0.3, "+"), percent(-1.28)
+    ('+30 %', '-30 %', '-128 %')
+    """
+    value = share * 100
+    if abs(value) < _NEARLY_ALL:
+        return f"{value:{sign}.2g} %"
+    return f"{math.copysign(min(abs(value), 99.9), share):{sign}.1f} %" if abs(share) < 1 else f"{value:{sign}.0f} %"
 
 
 def moment(time_ms: float, zone: tzinfo = UTC) -> str:

@@ -77,10 +77,10 @@ class TableError(PipelineError):
 
 
 class NoTable(TableError):
-    """There is no table at this place."""
+    """There is no table at this place; the message says what makes it."""
 
-    def __init__(self, table: str) -> None:
-        super().__init__(table, "there is no table; ingest a request log into it first")
+    def __init__(self, table: str, advice: str = "ingest a request log into it first") -> None:
+        super().__init__(table, f"there is no table; {advice}")
 
 
 class UnreachableTable(TableError):

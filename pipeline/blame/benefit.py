@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from quotascope.pages.words import counted, shown
+from quotascope.pages.words import counted, percent, shown
 from quotascope.quotas.candidates import Candidate
 
 from ..errors import NoTable
@@ -26,9 +26,10 @@ from ..table import File, Table
 from ..table.table import Run
 from . import intervals
 from .queueing import CLOCK_US, MOST_ERROR, logged_queue
+from .summing import ESTIMATED, plan_of, surveys
 
 _READ: Final = tuple(
-    dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in {"traffic", "topic_ids"})))
+    dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in intervals.OF_TOPICS)))
 )
 _MOST_UNKNOWN: Final = 0.01
 """Requests without a queue time, as a part of all of a broker, above which its queue is unknown."""
@@ -85,7 +86,7 @@ class BrokerQueue:
         if not self.times_known:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
-            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {self.error:+.0%}"
+            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {percent(self.error, '+')}"
         return None
 
 
@@ -96,6 +97,8 @@ class Benefit:
     names: Sequence[str]
     """Of the candidates."""
     brokers: Sequence[BrokerQueue]
+    estimated: bool = False
+    """Whether the numbers of handler threads are `ESTIMATED`."""
 
     @property
     def explained(self) -> Sequence[BrokerQueue]:
@@ -110,7 +113,7 @@ class Benefit:
         """The same of one candidate."""
         names = ("others_us", "predicted_us", "logged_waits", "predicted_waits")
         brokers = [replace(each, **{name: getattr(each, name)[[number]] for name in names}) for each in self.brokers]
-        return Benefit(names=[self.names[number]], brokers=brokers)
+        return replace(self, names=[self.names[number]], brokers=brokers)
 
     @property
     def notes(self) -> Sequence[str]:
@@ -118,11 +121,13 @@ class Benefit:
         if not any(each.requests for each in self.brokers):
             return ("The wait is unknown: the log has no queue times; ingest it with this release.",)
         explained = [
-            f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {each.error:+.0%}"
+            f"broker {shown(each.broker)} ({counted(each.threads, 'handler thread')}) {percent(each.error, '+')}"
             for each in self.explained
         ]
         refused = [each.refusal for each in self.brokers if each.refusal is not None]
         found = [f"Error of the simulated queue times against the log: {', '.join(explained)}."] if explained else []
+        if self.estimated:
+            found.append(f"The number of handler threads is {ESTIMATED}.")
         return (*found, *(f"Left out of the wait: {why}." for why in refused))
 
     def values(self) -> list[dict[str, Any]]:
@@ -131,6 +136,7 @@ class Benefit:
             {
                 "broker": each.broker,
                 "io_threads": each.threads,
+                "io_threads_estimated": self.estimated,
                 "requests": each.requests,
                 "without_queue_time": each.unknown,
                 "error": each.error if each.requests else None,
@@ -165,7 +171,7 @@ def benefit_of(
         mode: open loop: of a throttled client, the requests above its limit never come, which is an upper bound of what is saved; closed
             loop: they come later.
         run: where the work is done.
-        threads: `num.io.threads`; estimated for each broker unless given.
+        threads: `num.io.threads`; else for each broker as `blame` estimates it.
         settings: of the replay.
 
     """
@@ -179,20 +185,24 @@ def benefit_of(
     requests = Table.open(f"{folder}/requests", None, REQUESTS)
     files = sorted(requests.files(), key=lambda file: file.day)
     days = [list(group) for _, group in groupby(files, lambda file: file.day)]
-    work = partial(_day, requests, tuple(candidates), mode, threads, settings)
+    known: int | Mapping[str, int] | None = threads
+    if known is None:
+        plan = plan_of(list(chain.from_iterable(run(partial(surveys, requests, topics=False), days))))
+        known = dict(zip(plan.pools[0], plan.threads, strict=True))
+    work = partial(_day, requests, tuple(candidates), mode, known, settings)
     found: dict[str, BrokerQueue] = {}
     for queues in run(work, days):
         for each in queues:
-            known = found.get(each.broker)
-            found[each.broker] = each if known is None else known.added(each)
-    return Benefit(names=names, brokers=[found[name] for name in sorted(found)])
+            earlier = found.get(each.broker)
+            found[each.broker] = each if earlier is None else earlier.added(each)
+    return Benefit(names=names, brokers=[found[name] for name in sorted(found)], estimated=threads is None)
 
 
 def _day(
     requests: Table,
     candidates: Sequence[Candidate],
     mode: Mode,
-    threads: int | None,
+    threads: int | Mapping[str, int],
     settings: ReplaySettings | None,
     files: Sequence[File],
 ) -> list[BrokerQueue]:
@@ -213,7 +223,8 @@ def _day(
     found = []
     for name in sorted({each.broker for each in served.listeners}):
         pool = served.of_pool(name)
-        queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
+        count = threads if isinstance(threads, int) else threads[name]
+        queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
         before = np.zeros((len(candidates), len(_BINS)), np.int64)
         after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))
         for n in range(len(candidates)):

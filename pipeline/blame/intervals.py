@@ -39,6 +39,7 @@ COLUMNS: Final = (
     "topic_ids",
 )
 """What is read of `REQUESTS`: followers, exempt and forwarded requests hold handler threads as all others."""
+OF_TOPICS: Final = ("traffic", "topic_ids")
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
 _NUMBERS: Final = ("enqueued", "dequeued", "released", "groups", "places", "rows")
@@ -145,9 +146,9 @@ class Intervals:
         return replace(self, **columns, unknown=self.unknown if unknown is None else unknown)
 
 
-def read(table: Table, files: Iterable[File]) -> Intervals:
-    """The intervals of files of `requests`. Raises what `Table.batches` raises."""
-    columns = [name for name in COLUMNS if name in table.schema.names]
+def read(table: Table, files: Iterable[File], *, topics: bool = True) -> Intervals:
+    """The intervals of files of `requests`, on request without topics. Raises what `Table.batches` raises."""
+    columns = [name for name in COLUMNS if name in table.schema.names and (topics or name not in OF_TOPICS)]
     batches = table.batches(files, columns)
     return together([intervals(pa.Table.from_batches([rows])) for rows in batches])
 

@@ -22,8 +22,6 @@ from ..replay.closed_loop import Heap, new_heap, pop, push
 from ..replay.compiled import Flags, Floats, Ints, kernel, run
 from .intervals import RESOLUTION_US
 
-MOST_THREADS: Final = 128
-"""Handler threads that are looked for where their number is not given."""
 MOST_ERROR: Final = 0.25
 """The mean wait as simulated may differ from the logged one by this part of it; else no prediction is made."""
 CLOCK_US: Final = 100.0
@@ -34,8 +32,6 @@ _SURELY_US: Final = 2 * RESOLUTION_US
 """What waited for longer found no idle thread; two instants of the log that are the same are nearer to each other."""
 _STRIDE: Final = 7_919
 """A prime: neighbors draw from different places."""
-_MOST_REQUESTS: Final = 200_000
-"""Requests, those that wait longest, by which the number of threads is estimated."""
 
 
 class Queue(NamedTuple):
@@ -206,11 +202,9 @@ def _handover(taken: Ints, left: Ints, logged: Ints, threads: int) -> int:
     return max(0, round(float(usual.mean()))) if len(usual) else 0
 
 
-def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int | None = None) -> LoggedQueue:
-    """The queue of a log, all in us; without `threads`, of as many as explain the logged waits best."""
+def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int) -> LoggedQueue:
+    """The queue of a log, all in us."""
     dispatch = _dispatch(arrivals, holds, logged)
-    if threads is None:
-        threads = _estimated(arrivals, holds, logged - dispatch)
     taken = arrivals + logged
     return LoggedQueue(
         arrivals=arrivals,
@@ -220,20 +214,3 @@ def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int | None 
         dispatch=dispatch,
         handover=_handover(taken, taken + holds, logged, threads),
     )
-
-
-def _estimated(arrivals: Ints, holds: Ints, queued: Ints) -> int:
-    """More threads make all waits shorter: the number with the smallest difference of mean waits."""
-    order = np.argsort(arrivals, kind="stable")
-    begins = range(0, len(order), _MOST_REQUESTS)
-    parts = [order[begin : begin + _MOST_REQUESTS] for begin in begins]
-    busiest = max(parts, key=lambda part: int(queued[part].sum()), default=order)
-    best, least = 1, np.inf
-    for threads in range(1, MOST_THREADS + 1):
-        waits = waits_of(arrivals[busiest], holds[busiest], threads)
-        off = int((waits - queued[busiest]).sum())
-        if abs(off) < least:
-            best, least = threads, abs(off)
-        if off <= 0:
-            break
-    return best

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, prod
-from typing import Any, Final, NamedTuple
+from math import ceil
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import array
-from .intervals import Intervals, together
-from .waits import MARGIN_US, divided
+from ..table import File, Table
+from .intervals import Intervals, read, together
+from .waits import MARGIN_US, added, divided, summed
 
+ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads sets num.io.threads"
+"""What a number of handler threads is that no option gives."""
 OTHERS: Final = -2
 """In the place of a culprit in `Sums.timeline`: clients with less than a twentieth of a slot's waits each."""
 _LEAST_SHARE: Final = 0.05
@@ -24,8 +27,6 @@ _SLOTS_S: Final = (1, 10, 60, 600, 3_600, 86_400)
 _MOST_SLOTS: Final = 1_500
 _PIECE_ROWS: Final = 200_000
 """About as many requests of all pools are in a piece that a worker of Spark takes."""
-_DENSE: Final = 8
-"""Places for each value that sums may take, if most of them would be empty."""
 _IDLE: Final = 0.1
 """Part of a thread: busier ones count in an estimate of threads."""
 
@@ -60,6 +61,11 @@ class Survey:
         )  # fmt: skip
 
 
+def surveys(table: Table, files: Sequence[File], *, topics: bool = True) -> list[Survey]:
+    """The surveys of files of `requests`, each by itself: a worker has no more than one in memory."""
+    return [Survey.of(read(table, [file], topics=topics)) for file in files]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
     """How the waits of all requests are divided."""
@@ -82,7 +88,7 @@ class Plan:
     threads: Sequence[int]
     """Handler threads, by pool."""
     estimated: bool
-    """Whether they are the most that the log shows busy in a second."""
+    """Whether they are `ESTIMATED`."""
 
     @cached_property
     def pools(self) -> tuple[list[str], Codes]:
@@ -116,7 +122,7 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
             each.busy.append_column("pool", array(of[each.busy["place"].to_numpy()]))
             for each, of in zip(surveys, numbers, strict=True)
         ]
-        by_second = _added(pa.concat_tables(busy).drop_columns(["place"]), ("pool", "second"))
+        by_second = added(pa.concat_tables(busy).drop_columns(["place"]), ("pool", "second"))
         for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
             busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
     rows = sum(each.rows for each in surveys)
@@ -151,10 +157,14 @@ class Sums(NamedTuple):
 
     @classmethod
     def added(cls, parts: Iterable[Sums]) -> Sums:
-        """The sums of all parts."""
+        """The sums of all parts, in the order of their keys."""
         keys = [("pool", "victim", "culprit"), ("pool", "slot", "victim", "culprit"), ("pool", "slot", "client")]
         tables = map(pa.concat_tables, zip(*parts, strict=True))
-        return cls(*(_added(table, key) for table, key in zip(tables, keys, strict=True)))
+        sums = [
+            added(table, key).sort_by([(name, "ascending") for name in key])
+            for table, key in zip(tables, keys, strict=True)
+        ]
+        return cls(*sums)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -180,11 +190,11 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.clients
     parts = divided(requests, plan.threads[pool], begin_us, end_us, slot_us)
-    of_culprits = np.where(
-        parts.culprits < 0, parts.culprits, of_groups[np.maximum(parts.culprits, 0)] if len(of_groups) else 0
-    )
+    victims, culprits = (parts[name].to_numpy() for name in ("victim", "culprit"))
+    # the last group for those below 0, which stay as they are
+    of_culprits = np.where(culprits < 0, culprits, of_groups[culprits] if len(of_groups) else culprits)
     timeline = summed(
-        {"slot": parts.slots, "victim": of_groups[parts.victims], "culprit": of_culprits}, {"wait_ns": parts.wait_ns}
+        {"slot": parts["slot"], "victim": of_groups[victims], "culprit": of_culprits}, {"wait_ns": parts["wait_ns"]}
     )
     from_, to = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)
     rows, slots, held = spread(from_, to - from_, slot_us)
@@ -194,7 +204,7 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
         {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
         {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]},
     )  # fmt: skip
-    matrix = summed({"victim": parts.victims, "culprit": parts.culprits}, {"wait_ns": parts.wait_ns})
+    matrix = added(parts.drop_columns(["slot"]), ("victim", "culprit"))
     return Sums(
         *(table.add_column(0, "pool", array(np.full(len(table), pool))) for table in (matrix, _folded(timeline), loads))
     )
@@ -223,31 +233,3 @@ def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, I
     slots = first[places] + numbers
     within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
     return rows[places], slots, within
-
-
-def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
-    """Values of equal keys added up, in the order of the keys; all are columns of int64."""
-    columns = {name: np.asarray(column, np.int64) for name, column in {**keys, **values}.items()}
-    size = len(columns[next(iter(keys))])
-    lows = [int(columns[name].min()) if size else 0 for name in keys]
-    widths = [int(columns[name].max()) - low + 1 if size else 1 for name, low in zip(keys, lows, strict=True)]
-    mixed = np.zeros(size, np.int64)
-    for name, low, width in zip(keys, lows, widths, strict=True):
-        mixed = mixed * width + columns[name] - low
-    if prod(widths) <= _DENSE * size:  # no sorting: ten times as fast
-        places, numbers = mixed, np.flatnonzero(np.bincount(mixed))
-    else:
-        numbers, places = np.unique(mixed, return_inverse=True)
-    sums: dict[str, Ints] = {}
-    for name in values:
-        added = np.zeros(int(places.max(initial=-1)) + 1, np.int64)
-        np.add.at(added, places, columns[name])
-        sums[name] = added[numbers] if places is mixed else added
-    found = np.unravel_index(numbers, widths)
-    return pa.table({**{name: part + low for name, part, low in zip(keys, found, lows, strict=True)}, **sums})
-
-
-def _added(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    columns = {name: table[name].to_numpy() for name in table.column_names}
-    values = {name: column for name, column in columns.items() if name not in keys}
-    return summed({name: columns[name] for name in keys}, values)

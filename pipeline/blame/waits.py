@@ -10,10 +10,11 @@ so that the parts of a wait are the wait, and in whatever order or pieces reques
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from ..replay.compiled import Ints, kernel, natural, run
 from .intervals import RESOLUTION_US, Intervals
@@ -24,9 +25,9 @@ MARGIN_US: Final = RESOLUTION_US // 2
 """By how much a wait is widened to each side."""
 _STATE: Final = 4
 _ROW, _NEXT, _ACTIVE, _FILLED = range(_STATE)
-_ODD: Final = 0x1E3779B97F4A7C15
-_MASK: Final = (1 << 63) - 1
-_FIRST_CELLS: Final = 1 << 12
+_MOST_PARTS: Final = 1 << 20
+"""That are kept before they are added up: 16 MB."""
+_PARTS_OF_A_WAIT: Final = 8
 
 
 class Holdings(NamedTuple):
@@ -44,17 +45,16 @@ class Waiting(NamedTuple):
     rows: Ints
     """Requests that waited, sorted by `enqueued`."""
     keys: Ints
-    """By row: slot and victim, to which the culprit is added to have the key of a cell."""
+    """By row: slot and victim, to which the culprit is added to have the key of a part."""
     threads: int
 
 
-class Cells(NamedTuple):
-    """A hash table of sums, and what is needed between two waits."""
+class Parts(NamedTuple):
+    """Parts of waits, until there is no room for those of another wait; and what is needed between two waits."""
 
     keys: Ints
-    """-1 in a free place."""
-    sums: Ints
-    """ns."""
+    """The wait's, and the culprit."""
+    wait_ns: Ints
     held: Ints
     """By culprit: us within the wait at hand, else 0."""
     met: Ints
@@ -64,23 +64,10 @@ class Cells(NamedTuple):
     state: Ints
 
 
-Cells.WRITTEN = True  # type: ignore[attr-defined]
+Parts.WRITTEN = True  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DividedWaits:
-    """Waits by slot, victim and culprit; each combination is there once. All columns have one length."""
-
-    slots: Ints
-    """Number of the slot in which the victim's wait ended."""
-    victims: Ints
-    """Number of the group."""
-    culprits: Ints
-    """As above, or `NOT_LOGGED`."""
-    wait_ns: Ints
-
-
-def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> DividedWaits:
+def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> pa.Table:
     """
     Divide the waits that ended from `begin_us` to before `end_us`.
 
@@ -91,6 +78,9 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
         end_us: as above.
         slot_us: length of slots.
 
+    Returns:
+        `wait_ns` by `slot`, in which the wait ended, `victim` and `culprit`: groups, also `NOT_LOGGED`. Each combination is there once.
+
     """
     groups = len(requests.names)
     width = groups + 1
@@ -98,76 +88,61 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     rows = np.flatnonzero(chosen)
     rows = rows[np.argsort(requests.enqueued[rows], kind="stable")]
     first = begin_us // slot_us
-    slots = requests.dequeued[rows] // slot_us - first
-    keys = (slots * width + requests.groups[rows]) * width
+    keys = ((requests.dequeued[rows] // slot_us - first) * width + requests.groups[rows]) * width
     holdings = Holdings(requests.enqueued, requests.dequeued, requests.released, requests.groups.astype(np.int64))
-    waiting = Waiting(rows, keys, threads)
-    cells = _empty(_FIRST_CELLS, groups, len(requests), np.zeros(_STATE, np.int64))
-    while not run(_divide, holdings, waiting, cells, work=4 * len(rows)):
-        filled = np.flatnonzero(cells.keys >= 0)
-        larger = _empty(4 * len(cells.keys), groups, len(requests), cells.state)
-        larger.active[:] = cells.active
-        larger.state[_FILLED] = 0
-        run(_put_all, cells.keys[filled], cells.sums[filled], larger, work=len(filled))
-        cells = larger
-    filled = np.flatnonzero(cells.keys >= 0)
-    left, culprits = np.divmod(cells.keys[filled], width)
-    slots, victims = np.divmod(left, width)
-    return DividedWaits(
-        slots=slots + first,
-        victims=victims,
-        culprits=np.where(culprits == groups, NOT_LOGGED, culprits),
-        wait_ns=cells.sums[filled],
-    )
+    room = min(_MOST_PARTS, _PARTS_OF_A_WAIT * len(rows)) + width
+    sizes = {"keys": room, "wait_ns": room, "held": groups, "met": groups, "active": len(requests), "state": _STATE}
+    parts = Parts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
+    found, left = [], True
+    while left:
+        left = not run(_divide, holdings, Waiting(rows, keys, threads), parts, work=4 * len(rows))
+        filled = int(parts.state[_FILLED])
+        parts.state[_FILLED] = 0
+        found.append(summed({"key": parts.keys[:filled]}, {"wait_ns": parts.wait_ns[:filled]}))
+    whole = added(pa.concat_tables(found), ("key",))
+    victims, culprits = np.divmod(whole["key"].to_numpy(), width)
+    slots, victims = np.divmod(victims, width)
+    columns = {
+        "slot": slots + first,
+        "victim": victims,
+        "culprit": np.where(culprits == groups, NOT_LOGGED, culprits),
+        "wait_ns": whole["wait_ns"].to_numpy(),
+    }
+    return pa.table(columns)
 
 
-def _empty(size: int, groups: int, requests: int, state: Ints) -> Cells:
-    return Cells(
-        keys=np.full(size, -1, np.int64),
-        sums=np.zeros(size, np.int64),
-        held=np.zeros(groups, np.int64),
-        met=np.zeros(groups, np.int64),
-        active=np.zeros(requests, np.int64),
-        state=state,
-    )
+def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
+    """Values of equal keys added up, in any order; all are columns of integers."""
+    return added(pa.table({name: np.asarray(each, np.int64) for name, each in {**keys, **values}.items()}), [*keys])
 
 
-@kernel
-def _put(cells: Cells, key: int, value: int) -> None:
-    size = len(cells.keys)
-    place = natural(((key * _ODD) & _MASK) >> 20) % size
-    while cells.keys[place] != key and cells.keys[place] != -1:
-        place = place + 1 if place + 1 < size else 0
-    if cells.keys[place] == -1:
-        cells.keys[place] = key
-        cells.state[_FILLED] += 1
-    cells.sums[place] += value
-
-
-def _put_all(keys: Ints, sums: Ints, cells: Cells) -> None:
-    for number in range(len(keys)):
-        _put(cells, keys[number], sums[number])
+def added(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The same of the rows of a table: columns that are no keys are added up."""
+    values = [name for name in table.column_names if name not in keys]
+    sums = table.group_by([*keys]).aggregate([(name, "sum") for name in values])
+    columns = {**{name: sums[name] for name in keys}, **{name: sums[f"{name}_sum"] for name in values}}
+    return pa.table(columns)
 
 
 @kernel
-def _hold(holdings: Holdings, cells: Cells, row: int, begin: int, end: int, met: int) -> int:
+def _hold(holdings: Holdings, parts: Parts, row: int, begin: int, end: int, met: int) -> int:
     """Count a request that may have held a thread between two times; return how many groups did."""
     from_, to = holdings.dequeued[row], holdings.released[row]
     overlap = min(to, end) - max(from_, begin)
     if overlap <= 0:
         return met
     group = natural(holdings.groups[row])
-    if not cells.held[group]:
-        cells.met[met] = group
+    if not parts.held[group]:
+        parts.met[met] = group
         met += 1
-    cells.held[group] += overlap
+    parts.held[group] += overlap
     return met
 
 
 @kernel
-def _advance(holdings: Holdings, cells: Cells, begin: int) -> int:
+def _advance(holdings: Holdings, parts: Parts, begin: int) -> int:
     """Keep the requests that were taken before a time and hold a thread after it; return how many they are."""
-    state, active, kept = cells.state, cells.active, 0
+    state, active, kept = parts.state, parts.active, 0
     for place in range(state[_ACTIVE]):
         if holdings.released[active[place]] > begin:
             active[kept] = active[place]
@@ -183,28 +158,28 @@ def _advance(holdings: Holdings, cells: Cells, begin: int) -> int:
 
 
 @kernel
-def _assign(cells: Cells, met: int, wait_ns: int, room: int, key: int) -> None:
+def _assign(parts: Parts, met: int, wait_ns: int, room: int, key: int) -> None:
     """Divide a wait among the groups that held a thread, of which there is so much time at least."""
-    held = 0
+    held, filled = 0, natural(parts.state[_FILLED])
     for place in range(met):
-        held += cells.held[cells.met[place]]
+        held += parts.held[parts.met[place]]
     whole, left = max(held, room), wait_ns
     for place in range(met):
-        group = natural(cells.met[place])
-        part = int(wait_ns * (cells.held[group] / whole))
-        cells.held[group] = 0
+        group = natural(parts.met[place])
+        part = int(wait_ns * (parts.held[group] / whole))
+        parts.held[group] = 0
         left -= part
-        if part:
-            _put(cells, key + group, part)
-    if left:
-        _put(cells, key + len(cells.held), left)
+        parts.keys[filled], parts.wait_ns[filled] = key + group, part
+        filled += part > 0
+    parts.keys[filled], parts.wait_ns[filled] = key + len(parts.held), left
+    parts.state[_FILLED] = filled + (left > 0)
 
 
-def _divide(holdings: Holdings, waiting: Waiting, cells: Cells) -> bool:
-    """Divide the waits that are left; return whether all are, or the table needs more places."""
-    state, count = cells.state, len(holdings.dequeued)
+def _divide(holdings: Holdings, waiting: Waiting, parts: Parts) -> bool:
+    """Divide the waits that are left; return whether all are, or there is no room for more parts."""
+    state, count = parts.state, len(holdings.dequeued)
     while state[_ROW] < len(waiting.rows):
-        if 2 * (state[_FILLED] + len(cells.held) + 1) > len(cells.keys):
+        if state[_FILLED] + len(parts.held) >= len(parts.keys):
             return False
         number = natural(state[_ROW])
         row = natural(waiting.rows[number])
@@ -212,16 +187,16 @@ def _divide(holdings: Holdings, waiting: Waiting, cells: Cells) -> bool:
         wait = taken - holdings.enqueued[row]
         begin, end = taken - wait - MARGIN_US, taken + MARGIN_US
         met = 0
-        for place in range(_advance(holdings, cells, begin)):
-            active = natural(cells.active[place])
-            met = _hold(holdings, cells, active, begin, end, met)
+        for place in range(_advance(holdings, parts, begin)):
+            active = natural(parts.active[place])
+            met = _hold(holdings, parts, active, begin, end, met)
         later = natural(state[_NEXT])
         while later < count and holdings.dequeued[later] < end:
             if later != row:
-                met = _hold(holdings, cells, later, begin, end, met)
+                met = _hold(holdings, parts, later, begin, end, met)
             later += 1
         own = min(holdings.released[row], end) - taken
         room = waiting.threads * (end - begin) - own
-        _assign(cells, met, 1_000 * wait, room, waiting.keys[number])
+        _assign(parts, met, 1_000 * wait, room, waiting.keys[number])
         state[_ROW] += 1
     return True

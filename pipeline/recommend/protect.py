@@ -80,7 +80,12 @@ class Protection:
     def headline(self) -> str:
         """The answer in one sentence."""
         if self.answer is Answer.UNKNOWN:
-            return f"Whether limits keep {self.target} is unknown: no simulated queue explains the log's."
+            why = (
+                "the simulated queues keep it, and the log does not"
+                if self.queues.explained
+                else "no simulated queue explains the log's"
+            )
+            return f"Whether limits keep {self.target} is unknown: {why}."
         if self.answer is Answer.HELD:
             return f"The log keeps {self.target} on each broker: no limit is needed."
         level = f"{self.level:g} % of a thread for each client"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, tzinfo
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quotascope.metrics import spelled
 from quotascope.metrics.protocol import ApiKey
@@ -26,13 +27,12 @@ from quotascope.pages.charts import (
 )
 from quotascope.pages.markup import element, framed, table
 from quotascope.pages.style import SERIES
-from quotascope.pages.words import counted, moment, seconds, shown
+from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..blame.intervals import Group
-from ..blame.summing import Blame, summed
-from ..blame.waits import NOT_LOGGED
+from ..blame.summing import ESTIMATED, Blame
+from ..blame.waits import NOT_LOGGED, summed
 from ..replay.compiled import Ints
-from .words import percent
 
 SENTENCES: Final = 5
 MOST: Final = 12
@@ -40,6 +40,8 @@ MOST: Final = 12
 BY: Final = ("client", "api", "topic")
 _CAUSES: Final = 0.25
 """Part of what others wait in a slot from which on a client is the culprit of an episode."""
+_WAITED_NS: Final = 1_000_000
+"""What others wait on average for a slot to have an episode: less is no more than the log's times and the way to an idle thread."""
 _LEAST: Final = 0.01
 """Part of the waiting of the largest episode that one has at least."""
 _PAUSE: Final = 2
@@ -133,7 +135,13 @@ def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints
 def episodes(found: Blame) -> list[BusyTime]:
     """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
     plan = found.plan
-    held = {(pool, client, slot): us for pool, slot, client, _, us in _tuples(found.sums.loads)}
+    held = {}
+    requests: Counter[tuple[int, int]] = Counter()
+    taken: Counter[tuple[int, int, int]] = Counter()
+    for pool, slot, client, count, us in _tuples(found.sums.loads):
+        held[pool, client, slot] = us
+        requests[pool, slot] += count
+        taken[pool, client, slot] = count
     whole: Counter[tuple[int, int]] = Counter()
     own: Counter[tuple[int, int, int]] = Counter()
     caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
@@ -142,9 +150,12 @@ def episodes(found: Blame) -> list[BusyTime]:
         own[pool, victim, slot] += ns
         if culprit >= 0 and culprit != victim:
             caused[pool, culprit, slot][victim] = ns
-    chosen = sorted(
-        key for key, waits in caused.items() if sum(waits.values()) >= _CAUSES * (whole[key[0], key[2]] - own[key])
-    )
+    chosen = []
+    for key, of_culprit in sorted(caused.items()):
+        slot = key[0], key[2]
+        of_others = whole[slot] - own[key]
+        if sum(of_culprit.values()) >= _CAUSES * of_others and of_others >= _WAITED_NS * (requests[slot] - taken[key]):
+            chosen.append(key)
     groups: list[list[tuple[int, int, int]]] = []
     for key in chosen:
         last = groups[-1][-1] if groups else None
@@ -188,9 +199,12 @@ def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
 
 
 def sentences(found: Blame, zone: tzinfo = UTC) -> list[str]:
-    """Those that matter, at most `SENTENCES`."""
+    """Those that matter, at most `SENTENCES`; else that there is none, and how long requests waited."""
     made = [sentence(found, each, zone) for each in episodes(found)[:SENTENCES]]
-    return made or ["No client caused a quarter of what others waited in any slot of time."]
+    mean = pc.sum(found.sums.matrix["wait_ns"]).as_py() / max(1, pc.sum(found.sums.loads["requests"]).as_py())
+    return made or [
+        f"No client made others wait: in each slot of time they waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
+    ]
 
 
 def pools_of(found: Blame) -> list[tuple[int, str]]:
@@ -203,11 +217,7 @@ def pools_of(found: Blame) -> list[tuple[int, str]]:
         total = int(waits["wait_ns"].sum())
         left = int(waits["wait_ns"][waits["culprit"] == NOT_LOGGED].sum())
         threads = counted(plan.threads[pool], "handler thread")
-        how = (
-            " (the most that the log shows busy in a second; --io-threads sets num.io.threads)"
-            if plan.estimated
-            else ""
-        )
+        how = f" ({ESTIMATED})" if plan.estimated else ""
         held = int(loads["held_us"].sum()) / (plan.threads[pool] * (plan.end_us - plan.begin_us))
         line = f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"
         if unknown:
@@ -252,16 +262,7 @@ def blame_json(found: Blame) -> str:
         "timeline": [{**row, "pool": pools[row["pool"]], "victim": client(row["victim"]), "culprit": client(row["culprit"])} for row in found.sums.timeline.to_pylist()],
         "loads": [{**row, "pool": pools[row["pool"]], "client": client(row["client"])} for row in found.sums.loads.to_pylist()],
         "episodes": [
-            {
-                "pool": pools[each.pool],
-                "client": client(each.client),
-                "begin_us": each.begin_us,
-                "end_us": each.end_us,
-                "held_share": each.held_share,
-                "victims": each.victims,
-                "wait_ns": each.wait_ns,
-            }
-            for each in episodes(found)
+            {**asdict(each), "pool": pools[each.pool], "client": client(each.client)} for each in episodes(found)
         ],
         "notes": list(_NOTES),
     }  # fmt: skip

@@ -8,13 +8,13 @@ from xml.etree.ElementTree import Element
 
 from quotascope.metrics import spelled
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, seconds, shown
+from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit, Recommendation
 from ..recommend.coverage import Logged
 from ..week import HOURS, hour_name
 from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import percent, rate, spaced
+from .words import rate, spaced
 
 CHARTS: Final = 12
 _COLORS: Final = {RECOMMENDED: 0, NOW: 1}
@@ -60,18 +60,19 @@ def _sections(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands:
     yield element("p", f"{shown(advice.source, 200)}, {begin} to {end}", class_="where")
     yield element("p", headline(advice), class_="headline")
     yield element("ul", *(element("li", sentence) for sentence in caveats(advice)))
-    yield element("h2", "Limits")
-    yield table(_HEADS, [_limit(each, advice) for each in advice.recommended])
-    yield element("h2", "Throttled clients")
-    rows = [
-        (spelled(hit.user, hit.client_id), spaced(hit.kind.label), rate(hit.kind, hit.limit), *hit_figures(hit))
-        for hit in advice.hits
-    ]  # fmt: skip
-    yield table(_HIT_HEADS, rows) if rows else element("p", verdict(advice))
-    yield element("h2", "Usage against limits")
-    for each in charted(advice):
-        if each.group in usages:
-            yield from group_section(each, usages[each.group], _COLORS, zone)
+    if advice.recommended:
+        yield element("h2", "Limits")
+        yield table(_HEADS, [_limit(each, advice) for each in advice.recommended])
+        yield element("h2", "Throttled clients")
+        rows = [
+            (spelled(hit.user, hit.client_id), spaced(hit.kind.label), rate(hit.kind, hit.limit), *hit_figures(hit))
+            for hit in advice.hits
+        ]  # fmt: skip
+        yield table(_HIT_HEADS, rows) if rows else element("p", verdict(advice))
+        yield element("h2", "Usage against limits")
+        for each in charted(advice):
+            if each.group in usages:
+                yield from group_section(each, usages[each.group], _COLORS, zone)
     yield element("h2", "Commands")
     lines = commands or ("# nothing to change",)
     yield element("pre", "\n".join(shown(line, 100_000) for line in lines))

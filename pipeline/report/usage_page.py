@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType, spelled
 from quotascope.pages.charts import share_bar
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, seconds, shown
+from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..errors import NoTable
 from ..history import History
@@ -26,7 +26,7 @@ from ..history.topics import ID, MINUTE_MS
 from ..table import Table
 from ..table.layout import bucket_of
 from .usage import span_ms
-from .words import amount, percent, rate, spaced
+from .words import amount, rate, spaced
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""

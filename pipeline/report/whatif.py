@@ -13,13 +13,13 @@ import pyarrow as pa
 from quotascope.metrics import DEFAULT, LEVELS_LEGEND, Level, QuotaEntity, QuotaType, spelled
 from quotascope.pages.charts import ChartBar, bar_chart
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, seconds, shown
+from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..blame.benefit import Benefit
 from ..releases import Followed
 from ..replay import Mode
 from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import amount, percent, rate, spaced
+from .words import amount, rate, spaced
 
 Row = Mapping[str, Any]
 """A row of `quotascope.pipeline.replay.RESULTS` as Python values."""

@@ -9,7 +9,6 @@ from quotascope.metrics import QuotaType
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _ROUNDED = 0.9995
 """Of a scale: from here on three digits are 1 of it."""
-_NEARLY_ALL = 99
 _UNITS = {
     QuotaType.PRODUCE: "B/s",
     QuotaType.FETCH: "B/s",
@@ -51,16 +50,3 @@ def amount(value: float) -> str:
         if abs(value) >= _ROUNDED * scale:
             return f"{value / scale:.3g} {prefix}"
     return f"{value:.3g} "
-
-
-def percent(share: float) -> str:
-    """
-    A share in percent; only the whole is 100 %.
-
-    >>> percent(0.0), percent(0.00123), percent(0.25), percent(0.9996), percent(1.0)
-    ('0 %', '0.12 %', '25 %', '99.9 %', '100 %')
-    """
-    value = share * 100
-    if value < _NEARLY_ALL:
-        return f"{value:.2g} %"
-    return f"{min(value, 99.9):.1f} %" if share < 1 else f"{value:.0f} %"

@@ -8,10 +8,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, cast
 
 from ..blame.intervals import Intervals, read
-from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of
+from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
 from ..errors import PipelineError
 from ..request_log.schema import REQUESTS
-from ..table import File, Progress, Table
+from ..table import Progress, Table
 from ..table.table import run_here
 from .engine import Engine, chosen, run_of
 
@@ -60,24 +60,20 @@ def blame(
         from ..spark.shuffled import waits_divided  # noqa: PLC0415 - brings Spark in
 
         buckets = list(table.buckets().values())
-        surveys = chain.from_iterable(run(partial(_surveys, table), buckets))
-        plan = _planned(list(surveys), folder, threads)
+        found = chain.from_iterable(run(partial(surveys, table), buckets))
+        plan = _planned(list(found), folder, threads)
         on_spark = cast("SparkRun", run)
         parts = waits_divided(on_spark, table, buckets, plan, progress)
     return Blame(folder=folder, plan=plan, sums=Sums.added(parts))
 
 
-def _planned(surveys: Sequence[Survey], folder: str, threads: int | None) -> Plan:
-    plan = plan_of(surveys, threads)
+def _planned(found: Sequence[Survey], folder: str, threads: int | None) -> Plan:
+    plan = plan_of(found, threads)
     if plan.rows:
         return plan
     raise NoQueueTimes(
         f"no request of {folder} has a queue time; ingest the request logs with this release into another folder"
     )
-
-
-def _surveys(table: Table, files: Sequence[File]) -> list[Survey]:
-    return [Survey.of(read(table, [file])) for file in files]
 
 
 def _of_pool(whole: Intervals, plan: Plan, pool: int) -> Sums:

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics import QuotaType, RuleTable
+from quotascope.pages.words import shown
 from quotascope.quotas import QuotaSet
 
+from ..errors import NoTable
 from ..history import History
 from ..history.episodes import episodes_in
 from ..report.usage import span_ms
 from ..table import Table
 from ..table.layout import DAY_MS
 from ..week import QUARTER_MS
+
+_OF_EARLIER: Final = "the history is of a release that kept no throttle episodes: `quotascope ingest LOGS --into {}` makes them of all requests that it has, whether these logs are new or not"
 
 
 def find_episodes(
@@ -45,7 +49,12 @@ def find_episodes(
         TableError: a table cannot be read.
 
     """
-    history, table = History.open(folder), Table.open(f"{folder.rstrip('/')}/episodes")
+    folder = folder.rstrip("/")
+    history = History.open(folder)
+    try:
+        table = Table.open(f"{folder}/episodes")
+    except NoTable as error:
+        raise NoTable(error.table, _OF_EARLIER.format(shown(folder, 200))) from error
     first, last = span_ms(history)
     begin, end = (
         usual if given is None else round(1_000 * given) for given, usual in zip(span_s, (first, last), strict=True)

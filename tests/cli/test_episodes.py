@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -26,6 +27,7 @@ from quotascope.pipeline.table import Follower, follow
 
 START = START_MS / 1_000
 QUARTER = 900.0
+LOG = Path(__file__).parents[1] / "pipeline" / "captures" / "kafka-4.4.0-month-request.log"
 HOSTILE = "a\n\x1b[2J<b>" + "x" * 300
 QUOTAS = """
 quotas:
@@ -86,9 +88,20 @@ def test_when_was_alice_throttled(folder: Path, run: Run) -> None:
     (episode,) = asked(run, folder, "--user", "alice", *quotas)["episodes"]
     assert episode["rules"] == ["produce 3 user alice", "request 6 user <default>"]
     _, out, _ = run("episodes", folder, "--user", "alice", "--time-zone", "Europe/Berlin")
-    assert (
-        " ".join(out.splitlines()[1].split()) == "2023-11-14 23:44:20 3 min 2 s alice / app 1 produce unknown 4 5 s 2 s"
-    )
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[1:3] == ["2023-11-14 23:44:20 3 min 2 s alice / app 1 produce 4 5 s 2 s", "unknown rule"]
+
+
+def test_a_narrow_terminal(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """80 columns have room for when, who, where, how long and how much, with the rules below."""
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run("episodes", folder, "--user", "alice", "--quotas", folder / "quotas.yaml")
+    assert [line.rstrip() for line in out.splitlines()[:4]] == [
+        "from                length    entity, by rule              node quota   longest",
+        "2023-11-14 22:44:20 3 min 2 s alice / app                  1    produce     2 s",
+        "                               produce 3 user alice",
+        "                               or request 6 user <default>",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +146,16 @@ def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> 
         asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")["throttled"]
         is False
     )
+
+
+def test_a_history_without_the_table(folder: Path, run: Run) -> None:
+    """One of an earlier release: why, and what to do, which helps; a folder without a history is said to be that."""
+    rmtree(folder / "episodes")
+    code, _, err = run("episodes", folder, "--user", "alice")
+    assert code == 1
+    assert f"a release that kept no throttle episodes: `quotascope ingest LOGS --into {folder}`"[:70] in err
+    assert run("ingest", LOG, "--into", folder)[0] == 0
+    assert asked(run, folder, "--user", "alice")["episodes"][0]["throttled_requests"] == 4
 
 
 def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
@@ -204,7 +227,8 @@ def test_a_running_exporter(exporter: str, run: Run) -> None:
     assert (bob["user"], bob["rules"]) == ("bob", None)
     assert found["not_covered"] == [{"broker": None, "begin": NOW + 30, "end": NOW + 60}]
     _, out, _ = run("episodes", "--exporter", exporter, "--user", "alice")
-    assert "2026-11-21 09:03:00  30 s    user alice  1     produce  3 user alice" in out
+    assert "2026-11-21 09:03:00 30 s   user alice" in out
+    assert "\n                            3 user alice " in out
     assert "nothing was seen from 2026-11-21 09:03:30 UTC to 2026-11-21 09:04:00 UTC" in out
     quiet = ("--user", "carol", "--begin", "2026-11-21T09:04:10", "--end", "2026-11-21T09:05")
     _, out, _ = run("episodes", "--exporter", exporter, *quiet)

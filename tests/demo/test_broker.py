@@ -7,6 +7,7 @@ from quotascope.demo.cast import Call, CreateTopics, Fetch, Produce, Response
 from quotascope.metrics import QuotaEntity, QuotaManagers, QuotaType, Registry
 
 START_MS = 1_700_000_000_000
+QUANTILES = "50thPercentile", "95thPercentile", "99thPercentile"
 ALICE = QuotaEntity("alice", None)
 
 
@@ -17,7 +18,7 @@ class Setup:
         self.registry = Registry()
         self.managers = QuotaManagers(self.registry, START_MS)
         self.managers.update_quota(quota_type, ALICE, bound)
-        self.broker = Broker(self.managers)
+        self.broker = Broker(self.managers, START_MS)
         self.connection = DemoConnection("alice", "app")
 
     def ask(self, request: Produce | Fetch | CreateTopics | Call, thread_ms: float = 0.0) -> Response:
@@ -106,20 +107,23 @@ def test_topics_over_the_quota_are_refused() -> None:
 
 
 def test_requests_and_refusals_are_counted_as_kafka_does() -> None:
-    """By request: throttle times in a histogram, each refused topic as an error; and how long events wait for the one before."""
+    """By request: throttle and queue times in histograms, each refused topic as an error; how long events wait for the one before, and handler threads for requests."""
     setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
     setup.ask(CreateTopics(partitions=(8, 5, 4, 4)), thread_ms=20.0)
-    for request, thread_ms in (
-        (CreateTopics(partitions=(4,)), 20.0),
-        (Fetch(size=10), 0.0),
-    ):
+    for thread_ms in (20.0, 8.0, 8.0, 8.0):
         setup.connection = DemoConnection("alice", "app")
-        setup.ask(request, thread_ms)
+        setup.ask(CreateTopics(partitions=(4,)) if thread_ms > 8 else Fetch(size=10), thread_ms)
+    setup.broker.reap(START_MS + 10)
     of_request = "kafka.network:type=RequestMetrics,name=%s,request=%s"
     errors = of_request % ("ErrorsPerSec", "CreateTopics")
     assert setup.broker.beans() == {
         of_request % ("ThrottleTimeMs", "CreateTopics"): {"Mean": 2_000, "Count": 2},
-        of_request % ("ThrottleTimeMs", "Fetch"): {"Mean": 0, "Count": 1},
+        of_request % ("ThrottleTimeMs", "Fetch"): {"Mean": 0, "Count": 3},
+        of_request % ("RequestQueueTimeMs", "CreateTopics"): dict.fromkeys(QUANTILES, 0),
+        # two threads are held for 20 ms, the others for 8
+        of_request % ("RequestQueueTimeMs", "Fetch"): {**dict.fromkeys(QUANTILES, 8), "50thPercentile": 0},
+        # of 10 ms of 4 threads, 2 x 10 and 8 and 10 were held
+        "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent": {"Count": 500_000},
         f"{errors},error=THROTTLING_QUOTA_EXCEEDED": {"Count": 3},
         "kafka.controller:type=KafkaController,name=ActiveControllerCount": {"Value": 1},
         "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs": {

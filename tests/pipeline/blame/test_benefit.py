@@ -9,6 +9,7 @@ from tests.pipeline.blame.queues import AGGRESSOR, logged, written
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.blame.benefit import Benefit, benefit_of
 from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.runs.blame import blame
 from quotascope.pipeline.table.table import run_here
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
@@ -32,6 +33,7 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     opened, closed = (found(folder, mode) for mode in Mode)
     (queue,) = opened.brokers
     assert (queue.threads, queue.refusal) == (1, None)
+    assert blame(folder).plan.threads == [1]
     none, loose, strict, least = opened.saved.values()
     assert none == loose == 0
     assert strict is not None
@@ -40,7 +42,10 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     later = closed.saved["2"]
     assert later is not None
     assert 0.2 < later < 1
-    assert opened.notes == ("Error of the simulated queue times against the log: broker 1 (1 handler thread) +0%.",)
+    assert opened.notes == (
+        "Error of the simulated queue times against the log: broker 1 (1 handler thread) +0 %.",
+        "The number of handler threads is the most that the log shows busy in a second; --io-threads sets num.io.threads.",
+    )
 
 
 @pytest.mark.parametrize(

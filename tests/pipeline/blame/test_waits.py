@@ -6,12 +6,13 @@ from itertools import pairwise
 from math import floor
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quotascope.pipeline.blame.intervals import Group, Intervals, Place
-from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, DividedWaits, divided
+from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, divided
 
 from ..replay.ways import WAYS, kernels
 
@@ -56,12 +57,12 @@ def between(whole: Intervals, begin_us: int, end_us: int) -> Intervals:
     return whole.only((whole.enqueued < end_us) & (whole.released >= begin_us))
 
 
-def sums(*parts: DividedWaits) -> Sums:
+def sums(*parts: pa.Table) -> Sums:
     """Added up."""
     found: Sums = Counter()
     for part in parts:
-        for slot, victim, culprit, wait in zip(part.slots, part.victims, part.culprits, part.wait_ns, strict=True):
-            found[int(slot), int(victim), int(culprit)] += int(wait)
+        for each in part.to_pylist():
+            found[each["slot"], each["victim"], each["culprit"]] += each["wait_ns"]
     return found
 
 
@@ -113,7 +114,7 @@ def test_cut_anywhere(requests: list[Request], cuts: list[int], extra: int) -> N
 
 @pytest.mark.parametrize("way", WAYS)
 def test_many_groups_and_a_long_queue(way: str) -> None:
-    """More cells than the table has places for at first."""
+    """More parts than there is room for at once."""
     requests = [(1_000 + 10 * n, 5_000 * n, 5_000, n % 4) for n in range(300)]
     waiting = made(requests)
     names = [Group(f"u{number}", "", 0, None) for number in range(300)]

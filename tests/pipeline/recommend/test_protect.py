@@ -1,6 +1,7 @@
 """Request quotas that keep a target of the other clients' queue time."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,28 @@ def test_a_target_is_held_or_reached_or_out_of_reach(folder: Path, target: str, 
         assert found["commands"]
 
 
-@pytest.mark.parametrize(("constant", "threads"), [({"queue_time_ms": None}, ()), ({}, ("--io-threads", "9"))])
+@pytest.mark.parametrize(
+    ("constant", "threads", "why"),
+    [
+        ({"queue_time_ms": None}, (), "The wait is unknown: the log has no queue times"),
+        ({}, ("--io-threads", "9"), "with 9 handler threads explains the queue times of broker 1 with an error of -9"),
+    ],
+)
 def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(
-    tmp_path: Path, constant: dict[str, Any], threads: tuple[str, ...]
+    tmp_path: Path, constant: dict[str, Any], threads: tuple[str, ...], why: str
 ) -> None:
     """No limit is recommended, and no wait is shown as 0."""
     rows = logged(20)
     folder = written(tmp_path, rows.drop_columns(list(constant)), **constant)
     found = protected(Path(folder), "p99=20ms", *threads)
     assert (found["protection"]["answer"], found["protection"]["waits"], found["recommended"]) == ("unknown", [], [])
+    page = Path(folder) / "page.html"
+    CliRunner().invoke(
+        app, ["recommend", folder, "--protect", "p99=20ms", "--short-log", "--html", str(page), *threads]
+    )
+    text = page.read_text(encoding="utf-8")
+    assert re.findall("<h2>(.*?)</h2>", text) == ["Commands"]
+    assert why in text
 
 
 def test_what_the_log_keeps_needs_no_explanation(folder: Path) -> None:
