@@ -30,7 +30,7 @@ from ..diagnosis import Catalog, Finding
 from ..errors import ConfigError, SourceError, SourceUnreadable
 from ..join.limiting import deciding, limited
 from ..limits import Limits
-from ..page.query import MOST, EpisodeQuery, address_of
+from ..page.query import MOST, EpisodeQuery
 from ..snapshot import (
     Columns,
     ConnectionUsage,
@@ -195,7 +195,7 @@ async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, An
     """What an exporter answers at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
     base = f"{target.url.removesuffix(_PATH)}/api/v1/episodes"
     fetch, rows = HttpFetch(target, _HINT, _EXPORTER), list[dict[str, Any]]()
-    address = address_of(replace(query, size=MOST))
+    address = replace(query, size=MOST).address
     try:
         while True:
             part = json.loads(await fetch.read(URL(f"{base}{address}", encoded=True)))

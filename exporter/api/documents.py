@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from math import isfinite
 from typing import Any, Final, TypeVar
@@ -32,8 +32,8 @@ from ..limits import LimitsHealth, NodeSettings
 from ..limits.model import DEFAULT_IP
 from ..mapping import in_base_unit
 from ..page.entity import EntityResult
-from ..page.query import EntityQuery, EpisodeQuery, QueryResult, address_of
-from ..page.rules import RuleQuery, RulesResult
+from ..page.query import EntityQuery, EpisodeQuery, PartQuery, QueryResult
+from ..page.rules import RulesResult
 from ..snapshot import (
     EntityUsage,
     Floats,
@@ -488,14 +488,12 @@ def episodes_document(snapshot: Snapshot, known: Episodes, query: EpisodeQuery) 
 
 def runbooks_document(runbooks: Mapping[str, str], query: EntityQuery) -> RunbooksDocument:
     """The answer of ``/api/v1/runbooks``."""
-    end = query.offset + query.size
-    wanted = list(islice(runbooks.items(), query.offset, end))
-    more = end < len(runbooks)
+    wanted = list(islice(runbooks.items(), query.offset, query.offset + query.size))
     return RunbooksDocument(
         total=len(runbooks),
         offset=query.offset,
         size=query.size,
-        next=address_of(replace(query, offset=end)) if more else None,
+        next=query.following(len(runbooks)),
         runbooks=[RunbookDocument(alert=alert, path=f"runbooks/{alert}", text=text) for alert, text in wanted],
     )
 
@@ -555,22 +553,14 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
     )
 
 
-def _part(
-    snapshot: Snapshot,
-    query: EntityQuery | EpisodeQuery | RuleQuery,
-    shown: int,
-    total: int,
-) -> dict[str, Any]:
+def _part(snapshot: Snapshot, query: PartQuery, shown: int, total: int) -> dict[str, Any]:
     """The fields of ``PartDocument``."""
-    following, end = None, query.offset + shown
-    if shown and end < total:
-        following = address_of(replace(query, offset=end))
     return {
         "taken_at": snapshot.taken_at,
         "total": total,
         "offset": query.offset,
         "size": query.size,
-        "next": following,
+        "next": query.following(total, shown),
     }
 
 

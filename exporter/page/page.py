@@ -27,7 +27,7 @@ from ..diagnosis.units import (
 )
 from ..snapshot import Snapshot
 from .columns import COLUMNS, OWNER, TableColumn, TableRow
-from .query import QueryResult, address_of, shown_part
+from .query import QueryResult, shown_part
 from .render import PageFrame, name, render
 
 _MOST: Final = 200
@@ -70,7 +70,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "show": query.selection.show.value,
             "caption": _caption(result),
             "columns": list(_headers(result, columns)),
-            "urgent": address_of(replace(query, selection=_turned(query.selection, Order.URGENCY))),
+            "urgent": replace(query, selection=_turned(query.selection, Order.URGENCY)).address,
             "rows": [
                 [
                     column.cell(
@@ -84,9 +84,9 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
                 ]
                 for each in result.rows
             ],
-            "before": result.before,
-            "following": result.following,
-            "json": f"api/v1/entities{address_of(query)}",
+            "before": query.before,
+            "following": query.following(result.total),
+            "json": f"api/v1/entities{query.address}",
             "sections": (
                 *((_shadows(snapshot),) if snapshot.shadows else ()),
                 _queues(snapshot),
@@ -151,7 +151,7 @@ def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[s
         yield {
             **header,
             "key": order.value,
-            "address": address_of(replace(query, selection=turned, offset=0)),
+            "address": replace(query, selection=turned, offset=0).address,
             "sorted": ("ascending" if upwards else "descending") if here else "",
         }
 

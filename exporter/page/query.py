@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, nan
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import urlencode
 
 from quotascope.metrics import QuotaType
@@ -30,21 +30,56 @@ _FLAGS: Final = {"0": False, "false": False, "1": True, "true": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntityQuery:
+class PartQuery:
+    """Which part is wanted of all that a query finds."""
+
+    offset: int = 0
+    """How many rows come before the first that is shown."""
+    size: int = SIZE
+    """How many are shown at most."""
+
+    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
+        """The parameters beside those of the part, each with its value and its default."""
+        return ()
+
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """The parameters that differ from their defaults."""
+        for name, value, usual in (
+            *self.given(),
+            ("offset", str(self.offset), "0"),
+            ("size", str(self.size), str(SIZE)),
+        ):
+            if value is not None and value != usual:
+                yield name, value
+
+    @property
+    def address(self) -> str:
+        """The query as the part of an address from `?` on, without defaults; `?` when there is nothing else."""
+        return "?" + urlencode(list(self.parameters()), errors="replace")
+
+    @property
+    def before(self) -> str | None:
+        """The address of the part before this one; None on the first."""
+        return replace(self, offset=max(0, self.offset - self.size)).address if self.offset else None
+
+    def following(self, total: int, shown: int | None = None) -> str | None:
+        """The address of the next part, where this one has ``shown`` rows (by default as many as wanted) of ``total``; None on the last."""
+        end = self.offset + (self.size if shown is None else shown)
+        return replace(self, offset=end).address if self.offset < end < total else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityQuery(PartQuery):
     """Which entities are wanted, in which order, and which part of them."""
 
     selection: Selection = field(default_factory=Selection)
     owner: str = ""
     """Only entities of this owner; empty for all."""
-    offset: int = 0
-    """How many entities come before the first that is shown."""
-    size: int = SIZE
-    """How many are shown at most."""
 
-    def parameters(self) -> Iterator[tuple[str, str]]:
-        """The parameters that differ from their defaults."""
+    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
+        """Order, filter and owner."""
         wanted = self.selection
-        given = (
+        return (
             ("sort", wanted.order.value, Order.URGENCY.value),
             ("reverse", "1" if wanted.backwards else "", ""),
             ("show", wanted.show.value, Show.LIMITED.value),
@@ -52,10 +87,7 @@ class EntityQuery:
             ("q", wanted.text, ""),
             ("broker", wanted.broker, ""),
             ("owner", self.owner, ""),
-            ("offset", str(self.offset), "0"),
-            ("size", str(self.size), str(SIZE)),
         )
-        yield from ((name, value) for name, value, usual in given if value != usual)
 
 
 def read_query(given: Mapping[str, str]) -> EntityQuery:
@@ -84,7 +116,7 @@ def read_query(given: Mapping[str, str]) -> EntityQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeQuery:
+class EpisodeQuery(PartQuery):
     """Which throttle episodes are wanted, and which part of them."""
 
     user: str | None = None
@@ -93,20 +125,15 @@ class EpisodeQuery:
     quota_type: QuotaType | None = None
     since: float = 0.0
     """Unix time in seconds: episodes that were seen then or later."""
-    offset: int = 0
-    size: int = SIZE
 
-    def parameters(self) -> Iterator[tuple[str, str]]:
-        """The parameters that differ from their defaults."""
-        given = (
+    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
+        """Names, quota type and time."""
+        return (
             ("user", self.user, None),
             ("client_id", self.client_id, None),
             ("type", self.quota_type.label if self.quota_type else None, None),
             ("since", str(self.since), "0.0"),
-            ("offset", str(self.offset), "0"),
-            ("size", str(self.size), str(SIZE)),
         )
-        yield from ((key, value) for key, value, usual in given if value is not None and value != usual)
 
 
 def read_episode_query(given: Mapping[str, str]) -> EpisodeQuery:
@@ -125,19 +152,6 @@ def read_episode_query(given: Mapping[str, str]) -> EpisodeQuery:
         offset=number_of(given, "offset", 0, 0, FARTHEST),
         size=number_of(given, "size", SIZE, 1, MOST),
     )
-
-
-class Query(Protocol):
-    """What an address can ask for."""
-
-    def parameters(self) -> Iterable[tuple[str, str]]:
-        """The parameters that differ from their defaults."""
-        ...
-
-
-def address_of(query: Query) -> str:
-    """The query as the part of an address from `?` on, without defaults; `?` when there is nothing else."""
-    return "?" + urlencode(list(query.parameters()), errors="replace")
 
 
 def shown_part(offset: int, count: int, total: int) -> str:
@@ -162,22 +176,6 @@ class QueryResult:
     """How many of all measured entities may have a limit that is unknown; ``Show.NEAR`` cannot find them."""
     rows: Sequence[EntityUsage]
     """Those of them that are shown."""
-
-    @property
-    def before(self) -> str | None:
-        """The address of the part before this one; None on the first."""
-        if self.query.offset == 0:
-            return None
-        return self._at(max(0, self.query.offset - self.query.size))
-
-    @property
-    def following(self) -> str | None:
-        """The address of the next part; None on the last."""
-        end = self.query.offset + self.query.size
-        return self._at(end) if end < self.total else None
-
-    def _at(self, offset: int) -> str:
-        return address_of(replace(self.query, offset=offset))
 
 
 def find_entities(snapshot: Snapshot, trails: Trails, query: EntityQuery, owners: Owners) -> QueryResult:

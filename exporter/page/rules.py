@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
@@ -22,7 +22,7 @@ from ..snapshot import Snapshot, Usages
 from .columns import TableCell, entity_cell, used_cell, worded
 from .owners import readable
 from .page import TYPES
-from .query import FARTHEST, MOST, SIZE, address_of, number_of, one_of, shown_part
+from .query import FARTHEST, MOST, SIZE, PartQuery, number_of, one_of, shown_part
 from .render import PageFrame, entity_address, name, render
 
 _NAMED: Final = 3
@@ -49,26 +49,21 @@ _TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in Qu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleQuery:
+class RuleQuery(PartQuery):
     """Which rules are wanted, and which part of them."""
 
     show: RuleShow = RuleShow.ALL
     quota_type: QuotaType | None = None
     text: str = ""
     """Only rules with a user, client-id or address that contains it, ignoring case."""
-    offset: int = 0
-    size: int = SIZE
 
-    def parameters(self) -> Iterator[tuple[str, str]]:
-        """The parameters that differ from their defaults."""
-        given = (
+    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
+        """Filter, quota type and text."""
+        return (
             ("show", self.show.value, RuleShow.ALL.value),
             ("type", self.quota_type.label if self.quota_type else "", ""),
             ("q", self.text, ""),
-            ("offset", str(self.offset), "0"),
-            ("size", str(self.size), str(SIZE)),
         )
-        yield from ((key, value) for key, value, usual in given if value != usual)
 
 
 def read_rule_query(given: Mapping[str, str]) -> RuleQuery:
@@ -126,9 +121,6 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
     shown: dict[str, object] = {}
     if result is not None:
         query = result.query
-        end = query.offset + query.size
-        before = address_of(replace(query, offset=max(0, query.offset - query.size)))
-        following = address_of(replace(query, offset=end))
         caption = "The configured quotas are unknown."
         if result.snapshot.limits is not None:
             caption = shown_part(query.offset, len(result.rules), result.total) or "No rule matches."
@@ -144,9 +136,9 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
             "shows": _SHOW_OPTIONS,
             "caption": caption,
             "rules": list(map(_row, result.rules)),
-            "before": before if query.offset else None,
-            "following": following if end < result.total else None,
-            "json": f"api/v1/rules{address_of(query)}",
+            "before": query.before,
+            "following": query.following(result.total),
+            "json": f"api/v1/rules{query.address}",
         }
     return render("rules.html", frame, here="rules", result=result, problem=problem, **shown)
 

@@ -9,7 +9,6 @@ from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.query import (
     EntityQuery,
-    address_of,
     find_entities,
     read_query,
 )
@@ -34,12 +33,12 @@ def test_nothing_said() -> None:
     """The fullest of the limited, and what is unknown means nothing."""
     assert read_query({}) == EntityQuery()
     assert read_query({"utm": "x", "sort": "", "offset": "", "q": ""}) == EntityQuery()
-    assert address_of(EntityQuery()) == "?"
+    assert EntityQuery().address == "?"
 
 
 def test_everything_said() -> None:
     """An address says the same again."""
-    address = address_of(EVERYTHING)
+    address = EVERYTHING.address
     assert address == (
         "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&owner=pay+%26+co&offset=100&size=25"
     )
@@ -109,4 +108,4 @@ def test_parts(offset: int, size: int, before: str | None, following: str | None
     view = find_entities(shown, Trails(), read_query(given), Owners())
     assert view.total == 30
     assert len(view.rows) == min(size, 30 - offset)
-    assert (view.before, view.following) == (before, following)
+    assert (view.query.before, view.query.following(view.total)) == (before, following)
