@@ -125,7 +125,7 @@ def stream(
     """
     options.check_extra()
     from quotascope.exporter.config import seconds_of
-    from quotascope.metrics.catalog.shadow import STREAM_FAMILIES
+    from quotascope.metrics.catalog.shadow_stream import STREAM_FAMILIES
     from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
     from quotascope.pipeline.runs.shadow import ShadowCounters, ShadowStream, series_of, shadow_topic

@@ -1,10 +1,8 @@
-"""What brokers would do under quotas that are not set: shadows, which nothing enforces, now and as `quotascope shadow stream` counts it."""
+"""What brokers would do under quotas that are not set: shadows, which nothing enforces."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from .family import TYPED_USAGE_LABELS, counter, gauge
+from .family import TYPED_USAGE_LABELS, gauge
 
 SHADOW_LABELS = ("shadow", *TYPED_USAGE_LABELS)
 """``shadow`` is the name of a candidate; the entity is the one that its rules make."""
@@ -40,53 +38,3 @@ SHADOW_UNEVALUATED_ENTITIES = gauge(
     "entities",
     "computed",
 )
-
-SHADOW_THROTTLED_REQUESTS = counter(
-    "kafka_quota_shadow_throttled_requests_total",
-    "Requests of this quota entity that this shadow would have throttled; absent before the first.",
-    SHADOW_LABELS,
-    "requests",
-    "request log",
-)
-
-SHADOW_THROTTLE_SECONDS = counter(
-    "kafka_quota_shadow_throttle_seconds_total",
-    "Throttle time that this shadow would have imposed on this quota entity; absent before the first.",
-    SHADOW_LABELS,
-    "seconds",
-    "request log",
-)
-
-SHADOW_REFUSED_MUTATIONS = counter(
-    "kafka_quota_shadow_refused_mutations_total",
-    "Controller mutations of this quota entity that this shadow would have refused with error 89 (THROTTLING_QUOTA_EXCEEDED); absent before the first.",
-    ("shadow", "broker", "user", "client_id"),
-    "mutations",
-    "request log",
-)
-
-SHADOW_LATE_REQUESTS = counter(
-    "quotascope_shadow_late_requests_total",
-    "Requests whose line came later than --hold after newer ones of their broker: they are charged when they come.",
-    (),
-    "requests",
-    "computed",
-)
-
-SHADOW_DECIDED = gauge(
-    "quotascope_shadow_decided_timestamp_seconds",
-    "Unix time until which the stream has decided the requests; absent before the first.",
-    (),
-    "seconds",
-    "computed",
-)
-
-
-STREAM_FAMILIES: Final = (
-    SHADOW_THROTTLED_REQUESTS,
-    SHADOW_THROTTLE_SECONDS,
-    SHADOW_REFUSED_MUTATIONS,
-    SHADOW_LATE_REQUESTS,
-    SHADOW_DECIDED,
-)
-"""What the driver of the stream shows."""

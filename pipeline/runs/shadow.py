@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotascope.metrics import QuotaType
-from quotascope.metrics.catalog import shadow as catalog
+from quotascope.metrics.catalog import shadow_stream as catalog
 from quotascope.metrics.catalog.family import OVERFLOW, Family
 from quotascope.quotas.candidates import Candidate
 

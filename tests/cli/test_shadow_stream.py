@@ -15,8 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cli.conftest import Run
 from tests.integration.web import ask
 
+from quotascope.metrics.catalog import families
 from quotascope.metrics.catalog.family import OVERFLOW
-from quotascope.metrics.catalog.shadow import STREAM_FAMILIES
+from quotascope.metrics.catalog.shadow_stream import STREAM_FAMILIES
 from quotascope.pipeline.ingest import IngestReport
 from quotascope.pipeline.replay.continued import Part
 from quotascope.pipeline.runs import shadow as runs
@@ -77,6 +78,11 @@ def test_counters() -> None:
     declared = {family.name: set(family.labels) for family in STREAM_FAMILIES}
     for metric in collected(counters):
         assert all(set(sample.labels) == declared[sample.name] for sample in metric.samples)
+
+
+def test_the_exporter_does_not_declare_what_only_the_stream_shows() -> None:
+    """Its families are documented as those of `serve`."""
+    assert not {*STREAM_FAMILIES} & {*families()}
 
 
 def test_pushed() -> None:
