@@ -82,6 +82,7 @@ def history_on_spark(spark: "SparkSession", folder: str) -> None:
     assert history.update(Table.open(f"{folder}/requests"), run) > 0
     for table in (history.detail, history.seconds, history.topics, history.episodes):
         table.compact(run=run)
+        table.clean(0)
 
 
 def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:
