@@ -45,11 +45,13 @@ def _on_spark(options: Options, folder: Path, written: Written) -> Outcome:
     little = write_logs(folder / "little", LITTLE, Crowd(entities=100), parts=2)
     few = [str(each) for each in little.files]
     sides: list[Side] = []
+    first: places.Place | None = None
     with ExitStack() as opened:
         for number, checkout in enumerate(options.checkouts):
             place = opened.enter_context(places.spark(folder / f"spark-{number}", checkout, options.memory))
             tables = str(folder / f"spark-tables-{number}")
             place.call(work.ingest_on_spark, few, tables, little.lines)
+            first = first or place
             if not options.beside:
                 sides.append(place.side(READ, lines, peers.read_text, files))
             sides += [
@@ -62,6 +64,8 @@ def _on_spark(options: Options, folder: Path, written: Written) -> Outcome:
             for base, side in pairwise(sides):
                 side.beside(base.name)
         in_turns("ingest on Spark", sides, options.rounds)
+        if first is not None:  # a round that goes backwards ends without a history
+            first.call(work.history_on_spark, str(folder / "spark-tables-0"))
     facts = _facts(written, folder / "spark-tables-0")
     return Outcome(title="ingest on Spark", sides=sides, facts=facts)
 

@@ -25,7 +25,7 @@ LEAST: Final = 100.0
 MOST: Final = 100_000.0
 """Bytes/s of the candidates: from what most of the entities pass to what only the busiest does."""
 BYTES_FOR_A_PERCENT: Final = 100_000.0
-HISTORY: Final = ("history", "seconds")
+HISTORY: Final = ("history", "seconds", "topics", "episodes")
 """Folders of the tables that are made of requests."""
 _OPTIONS: Final = IngestOptions(broker_pattern="/broker-([0-9]+)/")
 
@@ -80,8 +80,9 @@ def history_on_spark(spark: "SparkSession", folder: str) -> None:
         shutil.rmtree(Path(folder) / name, ignore_errors=True)
     history, run = History.create(folder), SparkRun(spark)
     assert history.update(Table.open(f"{folder}/requests"), run) > 0
-    for table in (history.detail, history.seconds):
+    for table in (history.detail, history.seconds, history.topics, history.episodes):
         table.compact(run=run)
+        table.clean(0)
 
 
 def replay_on_spark(spark: "SparkSession", folder: str, number: int) -> None:

@@ -17,7 +17,7 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
 from ..table.layout import Column, numbers_of
-from .schema import HISTORY, ROLLUP, UNKNOWN_MS
+from .schema import HISTORY, PLACE, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (
     ApiKey.LEADER_AND_ISR,
@@ -81,19 +81,8 @@ COLUMNS: Final = (
     "position",
 )
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
-ROLLUP_COLUMNS: Final = (
-    *_NAMES,
-    "timestamp",
-    "completed",
-    "produce_bytes",
-    "fetch_bytes",
-    "thread_time_ms",
-    "network_time_ms",
-    "mutations_charged",
-    "mutation_timestamp",
-    "refused",
-    "throttle_ms",
-)
+_NOT_SUMMED: Final = (*PLACE, "connection", "api_key", "api_version", "mutations")
+ROLLUP_COLUMNS: Final = tuple(name for name in HISTORY.names if name not in _NOT_SUMMED)
 """What a sum needs of HISTORY."""
 
 _NO_TIME: Final[Column] = pa.scalar(None, pa.float64())

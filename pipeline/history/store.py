@@ -6,7 +6,6 @@ follow the table of requests, the others follow `history`: what is appended ther
 """
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Self
@@ -40,19 +39,13 @@ class History:
     """Fragments of throttle episodes (`EPISODES`); as above."""
 
     @classmethod
-    def create(
-        cls,
-        folder: str,
-        buckets: int = BUCKETS,
-        options: Mapping[str, str] | None = None,
-    ) -> Self:
+    def create(cls, folder: str, buckets: int = BUCKETS) -> Self:
         """
         Make the tables of a history, or open those that are there.
 
         Args:
             folder: a path or URI; each table is a folder in it.
             buckets: into how many parts users are spread; cannot be changed later.
-            options: as in `Table.create`.
 
         Raises:
             TableError: they cannot be made, or are of another release.
@@ -61,22 +54,22 @@ class History:
         layout = partial(TableLayout, bucket_of="user", buckets=buckets)
         detail, sums = layout(day_of="timestamp"), layout(day_of="start")
         return cls(
-            detail=Table.create(f"{folder}/history", HISTORY, detail, options),
-            seconds=Table.create(f"{folder}/seconds", ROLLUP, sums, options),
-            topics=Table.create(f"{folder}/topics", TOPICS, sums, options),
-            episodes=Table.create(f"{folder}/episodes", EPISODES, layout(day_of="began"), options),
+            detail=Table.create(f"{folder}/history", HISTORY, detail),
+            seconds=Table.create(f"{folder}/seconds", ROLLUP, sums),
+            topics=Table.create(f"{folder}/topics", TOPICS, sums),
+            episodes=Table.create(f"{folder}/episodes", EPISODES, layout(day_of="began")),
         )
 
     @classmethod
-    def open(cls, folder: str, options: Mapping[str, str] | None = None) -> Self:
+    def open(cls, folder: str) -> Self:
         """Open the tables of a history. Raises `NoTable` when there is none."""
-        seconds = Table.open(f"{folder}/seconds", options, ROLLUP)
+        seconds = Table.open(f"{folder}/seconds", schema=ROLLUP)
         began = replace(seconds.layout, day_of="began")
         return cls(
-            detail=Table.open(f"{folder}/history", options, HISTORY),
+            detail=Table.open(f"{folder}/history", schema=HISTORY),
             seconds=seconds,
-            topics=Table(Storage(f"{folder}/topics", options or {}), TOPICS, seconds.layout),
-            episodes=Table(Storage(f"{folder}/episodes", options or {}), EPISODES, began),
+            topics=Table(Storage(f"{folder}/topics"), TOPICS, seconds.layout),
+            episodes=Table(Storage(f"{folder}/episodes"), EPISODES, began),
         )
 
     def update(self, requests: Table, run: Run = run_here) -> int:
@@ -91,22 +84,12 @@ class History:
             TableError: see `follow`; what was taken over before that stays, and the next update continues from there.
 
         """
-        new, _ = follow(
-            requests,
-            [
-                Follower(self.detail, history_of, COLUMNS),
-                Follower(self.topics, topics.topics_of, topics.COLUMNS),
-            ],
-            run,
-        )
-        follow(
-            self.detail,
-            [
-                Follower(self.seconds, rollup, ROLLUP_COLUMNS),
-                Follower(self.episodes, episodes.fragments_of, episodes.COLUMNS),
-            ],
-            run,
-        )
+        charges = Follower(self.detail, history_of, COLUMNS)
+        traffic = Follower(self.topics, topics.topics_of, topics.COLUMNS)
+        sums = Follower(self.seconds, rollup, ROLLUP_COLUMNS)
+        fragments = Follower(self.episodes, episodes.fragments_of, episodes.COLUMNS)
+        new, _ = follow(requests, [charges, traffic], run)
+        follow(self.detail, [sums, fragments], run)
         return new
 
 
@@ -130,7 +113,7 @@ class TableState:
     """UTC day of its newest rows."""
 
 
-def tables_of(folder: str, options: Mapping[str, str] | None = None) -> dict[str, Table]:
+def tables_of(folder: str) -> dict[str, Table]:
     """
     Return the tables that a folder has, by name.
 
@@ -142,7 +125,7 @@ def tables_of(folder: str, options: Mapping[str, str] | None = None) -> dict[str
     found: dict[str, Table] = {}
     for name in NAMES:
         try:
-            found[name] = Table.open(f"{folder.rstrip('/')}/{name}", options)
+            found[name] = Table.open(f"{folder.rstrip('/')}/{name}")
         except NoTable:
             continue
     if not found:

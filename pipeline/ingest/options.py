@@ -95,12 +95,12 @@ class IngestTables(NamedTuple):
     quarantine: Table
 
     @classmethod
-    def create(cls, folder: str, options: Mapping[str, str] | None = None) -> Self:
-        """Make them, or open those that are there; raises `TableError`. `options` are credentials, as of `Table`."""
+    def create(cls, folder: str) -> Self:
+        """Make them, or open those that are there; raises `TableError`."""
         at = folder.rstrip("/")
         return cls(
-            Table.create(f"{at}/requests", REQUESTS, REQUESTS_LAYOUT, options),
-            Table.create(f"{at}/quarantine", QUARANTINE, TableLayout(), options),
+            Table.create(f"{at}/requests", REQUESTS, REQUESTS_LAYOUT),
+            Table.create(f"{at}/quarantine", QUARANTINE, TableLayout()),
         )
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-ANSWER: Final = "answer binary"
+_ANSWER: Final = "answer binary"
 _RAISED: Final = "quotascope error: "
 """In front of an error of ours, as JSON, in the text of what a worker raises: Spark brings home nothing else of an exception."""
 _SECRET: Final = re.compile(r"(?i)(password\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s;,]+)")
@@ -109,8 +109,20 @@ def answers_of(frame: "DataFrame", work: Callable[[Iterator[pa.RecordBatch]], An
     def answered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"answer": [pickle.dumps(work(batches))]})
 
-    rows = collected(map_in_arrow(frame, answered, ANSWER))
-    return [pickle.loads(row.answer) for row in rows]  # noqa: S301 - of our own workers
+    return _unpickled(map_in_arrow(frame, answered, _ANSWER))
+
+
+def answers_by(frame: "DataFrame", key: str, work: Callable[[pa.Table], Answer]) -> list[Answer]:
+    """What the work answers to all rows that have a value of one column, as `apply_in_arrow` gives them; raises what that and `collected` raise."""
+
+    def answered(rows: pa.Table) -> pa.Table:
+        return pa.table({"answer": [pickle.dumps(work(rows))]})
+
+    return _unpickled(apply_in_arrow(frame, key, answered, _ANSWER))
+
+
+def _unpickled(frame: "DataFrame") -> list[Any]:
+    return [pickle.loads(row.answer) for row in collected(frame)]  # noqa: S301 - of our own workers
 
 
 def error_of(text: str) -> PipelineError:

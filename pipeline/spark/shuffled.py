@@ -5,10 +5,10 @@ Else `runs` takes a history bucket by bucket: each worker reads the files of its
 CPU time.
 """
 
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,13 +33,7 @@ from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
 from ..table.layout import Column
 from ..table.storage import names_of
-from .arrow import (
-    ANSWER,
-    apply_in_arrow,
-    collected,
-    ddl,
-    map_in_arrow,
-)
+from .arrow import answers_by, apply_in_arrow, collected, ddl, map_in_arrow
 from .run import SparkRun, shown
 
 if TYPE_CHECKING:
@@ -119,13 +113,11 @@ def needs_of_clients(
     work = partial(_needs, policy, windows)
     with shown(run.spark, "search for the limits of client-ids", progress):
         grouped = grouped_by(rows_of(history, run.spark), "client_id")
-        rows = collected(apply_in_arrow(grouped, GROUP, work, ANSWER))
-    return [need for row in rows for need in pickle.loads(row.answer)]  # noqa: S301 - of our own workers
+        return list(chain.from_iterable(answers_by(grouped, GROUP, work)))
 
 
-def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> pa.Table:
-    found = list(needs(rows, policy, windows))
-    return pa.table({"answer": [pickle.dumps(found)]})
+def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> list[Need]:
+    return list(needs(rows, policy, windows))
 
 
 def waits_divided(
@@ -153,8 +145,7 @@ def waits_divided(
     with shown(spark, "division of waits", progress):
         tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
         rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES))
-        answers = collected(apply_in_arrow(rows, GROUP, partial(_divided, plan), ANSWER))
-    return [pickle.loads(row.answer) for row in answers]  # noqa: S301 - of our own workers
+        return answers_by(rows, GROUP, partial(_divided, plan))
 
 
 def _pieces(
@@ -179,15 +170,14 @@ def _pieces(
                 yield from pa.table({GROUP: key, **columns}, _PIECES).to_batches()
 
 
-def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
+def _divided(plan: Plan, rows: pa.Table) -> Sums:
     columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
     found = replace(plan.head, **columns, rows=np.arange(len(rows)))
     piece, pool = divmod(rows[GROUP][0].as_py(), len(plan.head.listeners))
     begin = piece * plan.piece_us
     ordered = found.only(np.argsort(found.dequeued, kind="stable"))
     with compiled_at_once():
-        sums = sums_of(ordered, plan, pool, begin, begin + plan.piece_us)
-    return pa.table({"answer": [pickle.dumps(sums)]})
+        return sums_of(ordered, plan, pool, begin, begin + plan.piece_us)
 
 
 def replay_frame(
