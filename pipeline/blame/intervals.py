@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from quotascope.metrics.protocol import ApiKey
 
+from ..history.topics import ID
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import array, dense
 from ..table import File, Table
@@ -43,8 +44,6 @@ OF_TOPICS: Final = ("traffic", "topic_ids")
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
 _NUMBERS: Final = ("enqueued", "dequeued", "released", "groups", "places", "rows")
-_ID: Final = "id:"
-"""No topic's name has a colon."""
 _LONGEST_MS: Final = 86_400_000.0
 """A duration above a day is taken for a damaged one, and unknown."""
 _OF_CONTROLLERS: Final = (
@@ -238,7 +237,7 @@ def _topics(rows: pa.Table) -> Column:
             largest = np.lexsort((-np.arange(len(sizes)), sizes, parents))
             last = np.r_[parents[largest][1:] != parents[largest][:-1], True]
             entries = entries.take(array(largest[last]))
-            ids = pc.binary_join_element_wise(_ID, entries.field("id"), "")
+            ids = pc.binary_join_element_wise(ID, entries.field("id"), "")
             topics: Column = pc.coalesce(entries.field("topic"), ids)
             names[parents[largest[last]]] = topics.to_numpy(zero_copy_only=False)
     return pa.array(names, pa.string())
@@ -251,7 +250,7 @@ def _named(rows: pa.Table) -> dict[str, str]:
     found: Column = pc.list_flatten(rows["topic_ids"].combine_chunks())
     pairs = pa.table({name: found.field(name) for name in ("id", "topic")}).drop_null()
     different = pairs.group_by(["id", "topic"]).aggregate([]).to_pylist()
-    return {f"{_ID}{each['id']}": each["topic"] for each in different}
+    return {f"{ID}{each['id']}": each["topic"] for each in different}
 
 
 def _encoded(*columns: Column) -> tuple[list[tuple[Any, ...]], Codes]:

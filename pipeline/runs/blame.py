@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, cast
@@ -51,29 +50,21 @@ def blame(
     table = Table.open(f"{folder.rstrip('/')}/requests", None, REQUESTS)
     rows = sum(file.rows for file in table.files())
     run = run_of(chosen(engine, rows, MOST_LOCAL_REQUESTS), "survey of buckets")
-    if run is run_here:
-        whole = read(table, table.files())
-        plan = _planned([Survey.of(whole)], folder, threads)
-        pools = range(len(plan.threads))
-        parts = run(partial(_of_pool, whole, plan), pools, progress)
+    buckets = list(table.buckets().values())
+    whole = read(table, table.files()) if run is run_here else None
+    found = [Survey.of(whole)] if whole is not None else chain.from_iterable(run(partial(surveys, table), buckets))
+    plan = plan_of(list(found), threads)
+    if not plan.rows:
+        raise NoQueueTimes(
+            f"no request of {folder} has a queue time; ingest the request logs with this release into another folder"
+        )
+    if whole is not None:
+        parts = run(partial(_of_pool, whole, plan), range(len(plan.threads)), progress)
     else:
         from ..spark.shuffled import waits_divided  # noqa: PLC0415 - brings Spark in
 
-        buckets = list(table.buckets().values())
-        found = chain.from_iterable(run(partial(surveys, table), buckets))
-        plan = _planned(list(found), folder, threads)
-        on_spark = cast("SparkRun", run)
-        parts = waits_divided(on_spark, table, buckets, plan, progress)
+        parts = waits_divided(cast("SparkRun", run), table, buckets, plan, progress)
     return Blame(folder=folder, plan=plan, sums=Sums.added(parts))
-
-
-def _planned(found: Sequence[Survey], folder: str, threads: int | None) -> Plan:
-    plan = plan_of(found, threads)
-    if plan.rows:
-        return plan
-    raise NoQueueTimes(
-        f"no request of {folder} has a queue time; ingest the request logs with this release into another folder"
-    )
 
 
 def _of_pool(whole: Intervals, plan: Plan, pool: int) -> Sums:
