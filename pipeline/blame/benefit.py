@@ -177,12 +177,9 @@ def benefit_of(
     """
     names = [each.name for each in candidates]
     try:
-        requests = Table.open(f"{folder}/requests")
+        requests = Table.open(f"{folder}/requests", None, REQUESTS)
     except NoTable:
         return Benefit(names=names, brokers=())
-    if "queue_time_ms" not in requests.schema.names:
-        return Benefit(names=names, brokers=())
-    requests = Table.open(f"{folder}/requests", None, REQUESTS)
     files = sorted(requests.files(), key=lambda file: file.day)
     days = [list(group) for _, group in groupby(files, lambda file: file.day)]
     known: int | Mapping[str, int] | None = threads
@@ -233,7 +230,7 @@ def _day(
             reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None
             waits = queue.waits(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]
             # What following a connection alone does to the queue is no saving.
-            as_logged = queue.waits(0 * late_ms, np.ones(len(pool), np.bool_), reacting)
+            as_logged = queue.waits(connections=reacting)
             sums[:, n] = as_logged[others].sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(

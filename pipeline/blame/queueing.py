@@ -30,6 +30,8 @@ QUIET_US: Final = 1_500
 MOST_DISPATCH: Final = 10
 _SURELY_US: Final = 2 * RESOLUTION_US
 """What waited for longer found no idle thread; two instants of the log that are the same are nearer to each other."""
+_FEWEST: Final = 100
+"""Gaps below which their mean says nothing, as each is up to a millisecond out of place."""
 _STRIDE: Final = 7_919
 """A prime: neighbors draw from different places."""
 
@@ -153,7 +155,7 @@ class LoggedQueue:
     The mean time from a request's end to the next one's begin on its thread, of requests that waited too long to have found an idle one, us.
 
     As the threads were all busy, the i-th request taken followed on the (i - threads)-th that ended. The log's rounding of times is in both,
-    and so not in the mean. A gap of more than `_SURELY_US` is a pause, as garbage collection, and left out.
+    and so not in the mean. A gap of more than `_SURELY_US` is a pause, as garbage collection, and left out; 0 with fewer than `_FEWEST`.
     """
 
     def waits(
@@ -199,7 +201,7 @@ def _handover(taken: Ints, left: Ints, logged: Ints, threads: int) -> int:
     order = np.argsort(taken, kind="stable")[threads:]
     gaps = taken[order] - np.sort(left)[:-threads]
     usual = gaps[(logged[order] > _SURELY_US) & (np.abs(gaps) <= _SURELY_US)]
-    return max(0, round(float(usual.mean()))) if len(usual) else 0
+    return max(0, round(float(usual.mean()))) if len(usual) >= _FEWEST else 0
 
 
 def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int) -> LoggedQueue:

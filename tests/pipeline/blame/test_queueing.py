@@ -116,4 +116,8 @@ def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> 
     assert waits.tolist() == [0, 0, 0, 0]
     with kernels(way):
         burst = logged_queue(np.array([0, 10, 11, 12]), np.array([10, 10, 5, 5]), np.array([0, 0, 0, 0]), 1)
+        answered = waits_of(
+            np.zeros(2, np.int64), np.array([10, 10]), 1, None, (np.zeros(2, np.int64), np.array([0, 2])), 5
+        )
+        assert answered.tolist() == [0, 3], "answered at 10, sent at 12, while the thread is busy until 15"
         assert burst.waits(np.zeros(4, np.int64), np.ones(4, bool), np.array([0, 0, 1, 1])).tolist() == [0, 0, 9, 0]
