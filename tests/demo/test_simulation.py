@@ -106,6 +106,7 @@ def test_every_rule_decides_for_somebody(quota_type: QuotaType) -> None:
     assert set(RULES[quota_type]) <= used
 
 
+@pytest.mark.slow
 def test_well_behaved_clients_are_never_throttled() -> None:
     """Who stays below the limit is left alone for ten minutes, whatever the others do."""
     end_ms = START_MS + 600_000
@@ -128,6 +129,7 @@ def test_somebody_is_unlimited(minute: Simulation) -> None:
     assert max(rates, key=lambda key: rates[key]) == ("Fetch", "", MIRROR.client_id)
 
 
+@pytest.mark.slow
 def test_limits_hold() -> None:
     """Over two minutes the nightly job gets through what it may, although it asks for three times as much."""
     simulation = Simulation(START_MS)

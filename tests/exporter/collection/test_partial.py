@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.cardinality.examples import cardinality, page
@@ -58,6 +59,7 @@ def _count(user: str, count: float) -> Numbers:
     return {BeanColumn(bean, "throttle-count"): count}
 
 
+@pytest.mark.slow
 @given(history=histories(), again=st.integers(1, 2))
 def test_the_same_tables_again_change_nothing(history: list[Moment], again: int) -> None:
     """Whoever scrapes next sees the page that is shown without those answers."""
@@ -69,6 +71,7 @@ def test_the_same_tables_again_change_nothing(history: list[Moment], again: int)
             assert page(other.answer(moment, "12", 0)) == expected
 
 
+@pytest.mark.slow
 @given(history=histories(), early=st.lists(st.sampled_from(("", "1", "2", "12"))))
 def test_sums_are_right_whatever_was_answered_before(history: list[Moment], early: list[str]) -> None:
     """In each answer, partial or complete, the shown and the folds together have used what the users of its nodes have."""

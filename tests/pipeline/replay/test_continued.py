@@ -95,6 +95,7 @@ DAY_MS = 86_400_000
 EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPolicy]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.one_of(*[dense] * 12, requests, requests, refused, refused, long_gaps), min_size=20, max_size=60),
@@ -115,6 +116,7 @@ def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: l
     assert summed([part.results for part in parts]) == summed([whole])
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.lists(requests, min_size=2, max_size=30), st.integers(1, 29), tried)
 def test_a_clock_that_goes_back(made: list[Request], cut: int, tried_one: Candidate) -> None:
