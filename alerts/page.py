@@ -87,12 +87,12 @@ Alerting and recording rules for Prometheus 2.42 or newer, with a runbook for ea
 quotascope alerts write DIR --exporter-url https://quotascope.corp --grafana-url https://grafana.corp
 ```
 
-writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`).
+This writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both with `rule_files` (`DIR/*.yaml`).
 
 - `--prometheus-rule FILE` writes the rules for the Prometheus operator; add the labels by which it selects rules.
 - `--alertmanager FILE` writes example routes and inhibition rules for Alertmanager, `--runbooks DIR` the runbooks in Markdown.
-- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, with the login and TLS of the [page](page.md); `--runbook-url URL` to another place, in which `{alert}` stands for the
-  name of the alert. Without these options, alerts have no links.
+- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
+  either, alerts have no links.
 - `--grafana-url URL` adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker.
 
 ## Configuration
@@ -102,13 +102,13 @@ quotascope alerts config > alerts.yaml
 quotascope alerts write DIR --config alerts.yaml
 ```
 
-[The file](alerts.yaml) explains each key: thresholds with the reason for their values, severities, times, labels, owners and objectives. Delete what you do not change.
+[The file](alerts.yaml) explains each key: thresholds, severities, times, labels, owners and objectives. Delete what you do not change.
 `quotascope dashboards write --config alerts.yaml` takes colors from it. Runbooks that the exporter serves name the defaults.
 
 **Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
-**Objectives** promise a client a share of 30 days without throttles. `KafkaQuotaBudgetBurns` alerts fire when the rest, its budget, is spent too fast on its worst
-broker.
+**Objectives** promise a client a share of 30 days without throttles. The rest is its budget; `KafkaQuotaBudgetBurns` alerts fire when it is spent too
+fast on the client's worst broker.
 
 **Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with [`_config`](../alerts/generated/mixin). Owners and objectives are read from
 `--config` instead.
@@ -118,8 +118,8 @@ broker.
 - **Severity**: critical: many clients suffer now, or one with an objective; warning: a task for the day; info: good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
   ([the cost](benchmarks.md#rules-and-dashboards-in-prometheus)).
-- **Baselines**: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays the same while its alert fires, for a week at most.
-- **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus. It may be missing.
+- **Baselines**: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays while its alert fires, for a week at most.
+- **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus.
 - **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
   (`alert_relabel_configs`).
 - **Overflow** ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count only for alerts on a cluster

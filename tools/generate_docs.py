@@ -6,6 +6,7 @@ Writes what is generated: pages in ``docs/``, ``alerts/generated/`` and ``dashbo
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from pathlib import Path
 
@@ -27,15 +28,15 @@ _HEAD = """\
 
 All metrics of `quotascope serve`.
 
-- Names that end with `_total` are counters, which start at 0 with the broker or exporter; all others are gauges. In OpenMetrics, names that end with `_info` are of the type info.
-- Request time is in **threads**: 1 is one thread that is busy all the time, Kafka's 100 percent.
+- Names that end in `_total` are counters, which start at 0 with the broker or exporter; all others are gauges.
+- Request time is in **threads**: 1 is one busy thread, Kafka's 100 percent.
 - Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
 - Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
 - A value that a broker does not report is absent ([by agent](dialects.md)); there are no NaN values and no timestamps. `process_*` needs `/proc`.
-- *entity* is `user` and `client_id`: decoded names, empty if the quota does not have that dimension.
-- `broker` is the node ID of a broker or controller. Client limits have no `broker`, because they apply on each broker separately.
+- *entity* is `user` and `client_id`: decoded names, empty where the quota has no such dimension.
+- `broker` is the node ID of a broker or controller. Limits of clients have no `broker`: they apply on each one separately. Limits and utilization are absent when unlimited.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
-- *rule* is `rule` (as people read it, such as `2 alice / <default>`), `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
+- *rule* is `rule` (such as `2 alice / <default>`), `level`, `rule_user` and `rule_client_id`; a default is `<default>`. Levels, strongest first: `user_client`, `user_default_client`, `user`,
   `default_user_client`, `default_user_default_client`, `default_user`, `client`, `default_client`.
 - `direction` is `leader`, `follower` or `alter_log_dirs` for replication, `copy` or `fetch` for remote storage.
 - *tags* are the tags of a [custom quota callback](jmx-exporter.md#custom-quota-callbacks), one label each. Every series has the label `cluster` if it is configured.
@@ -46,6 +47,10 @@ _SHORT = {
     "*rule*": "`rule`, `level`, `rule_user`, `rule_client_id`",
 }
 """Labels that many families have in common, in one word."""
+_LABELED = re.compile(
+    r" (of|by) this (quota entity|quota rule|listener|IP address)(?! \()| on (this|each) broker| under the tags of a custom quota callback|; absent when unlimited"
+)
+"""What the page says once: in front of a line by its labels, at its top, or by the name of a family."""
 _OWN = ("computed", "embedded engine")
 """Sources that are not Kafka's."""
 _TITLES = {
@@ -95,8 +100,9 @@ def _line(family: Family) -> str:
     for short, meant in _SHORT.items():
         labels = labels.replace(meant, short)
     labels += ", *tags*" if family.open_labels else ""
+    meaning = _LABELED.sub("", family.help)
     source = f" [{family.source}]" if family.name.startswith("kafka_") and family.source not in _OWN else ""
-    return f"- `{family.name}`{labels and f' ({labels})'}: {_escaped(family.help + source)}"
+    return f"- `{family.name}`{labels and f' ({labels})'}: {_escaped(meaning + source)}"
 
 
 def _escaped(text: str) -> str:
