@@ -34,12 +34,7 @@ from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.otlp.encoding import Encoder, unix_ns
 from quotascope.exporter.otlp.push import Starts
-from quotascope.exporter.snapshot import (
-    LimitsHealth,
-    Snapshot,
-    SourceHealth,
-    SourceRead,
-)
+from quotascope.exporter.snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
 from quotascope.exporter.sources.source import LayoutTracker
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
@@ -55,10 +50,7 @@ ATTRIBUTES = (
     ("ControllerMutation", "tokens"),
 )
 CONFIG = CardinalityConfig(
-    max_entities=2_000,
-    exclude_client_ids=("console-.*",),
-    detail_above=0.5,
-    idle_after_seconds=60.0,
+    max_entities=2_000, exclude_client_ids=("console-.*",), detail_above=0.5, idle_after_seconds=60.0
 )
 
 

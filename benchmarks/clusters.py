@@ -6,16 +6,7 @@ import numpy as np
 
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
-from quotascope.exporter.snapshot import (
-    Columns,
-    Entity,
-    Floats,
-    Layout,
-    NodeUsage,
-    Snapshot,
-    SourceHealth,
-    SourceRead,
-)
+from quotascope.exporter.snapshot import Columns, Entity, Floats, Layout, NodeUsage, Snapshot, SourceHealth, SourceRead
 from quotascope.exporter.snapshot.layout import order
 from quotascope.exporter.sources.source import LayoutTracker as TableColumns
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType

@@ -21,10 +21,7 @@ class Kafka:
     def __init__(self, libs: Path) -> None:
         self._classes = tempfile.TemporaryDirectory(prefix="quotascope-bench-")
         path = f"{libs}/*"
-        subprocess.run(
-            ["javac", "-proc:none", "-d", self._classes.name, "-cp", path, str(SOURCE)],
-            check=True,
-        )
+        subprocess.run(["javac", "-proc:none", "-d", self._classes.name, "-cp", path, str(SOURCE)], check=True)
         options = ["-XX:+UseSerialGC", "-Xmx1g", "-Dlog4j2.level=OFF"]
         self._process = subprocess.Popen(
             ["java", *options, "-cp", f"{self._classes.name}:{path}", "EngineBench"],
@@ -45,10 +42,7 @@ class Kafka:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.communicate(timeout=30)
         self._classes.cleanup()

@@ -25,11 +25,7 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import (
-    MetricExportResult,
-    MetricsData,
-    PeriodicExportingMetricReader,
-)
+from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData, PeriodicExportingMetricReader
 from opentelemetry.sdk.metrics.view import View as SdkView
 from rich.console import Console
 from rich.progress import track
@@ -73,10 +69,7 @@ class Counting(OTLPMetricExporter):
     points = 0
 
     def export(
-        self,
-        metrics_data: MetricsData,
-        timeout_millis: float | None = 10_000,
-        **kwargs: object,
+        self, metrics_data: MetricsData, timeout_millis: float | None = 10_000, **kwargs: object
     ) -> MetricExportResult:
         """Count and send."""
         self.points = sum(

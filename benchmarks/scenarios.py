@@ -169,32 +169,17 @@ SCENARIOS = (
     Scenario(name="rate", make=_one(bucket=False, check=False), goal=1.2),
     Scenario(name="rate, checked", make=_one(bucket=False, check=True), goal=1.2),
     Scenario(
-        name="rate, checked, fractions",
-        make=lambda: recording(_sensor(bucket=False), check=True, value=0.1),
-        goal=1.2,
+        name="rate, checked, fractions", make=lambda: recording(_sensor(bucket=False), check=True, value=0.1), goal=1.2
     ),
     Scenario(name="rate + bucket", make=_one(bucket=True, check=False), goal=1.2),
     Scenario(name="rate + bucket, checked", make=_one(bucket=True, check=True), goal=1.2),
     Scenario(name="rate, violated", make=violating, goal=1.2),
-    Scenario(
-        name="rate, violated, returned",
-        kafka="rate, violated",
-        make=breaching,
-        goal=1.2,
-    ),
+    Scenario(name="rate, violated, returned", kafka="rate, violated", make=breaching, goal=1.2),
     Scenario(name="two threads, one sensor", make=lambda: threads([_sensor(bucket=True)])),
-    Scenario(
-        name="two threads, two sensors",
-        make=lambda: threads([_sensor(bucket=True), _sensor(bucket=True)]),
-    ),
+    Scenario(name="two threads, two sensors", make=lambda: threads([_sensor(bucket=True), _sensor(bucket=True)])),
     Scenario(name="2,000 entities", make=lambda: entities(check=False), goal=1.2),
     Scenario(name="2,000 entities, checked", make=lambda: entities(check=True), goal=1.2),
-    Scenario(
-        name="2,000 entities, batch",
-        kafka="2,000 entities",
-        make=lambda: batches(check=False),
-        goal=0.5,
-    ),
+    Scenario(name="2,000 entities, batch", kafka="2,000 entities", make=lambda: batches(check=False), goal=0.5),
     Scenario(
         name="2,000 entities, batch, checked",
         kafka="2,000 entities, checked",

@@ -48,10 +48,7 @@ Sample = tuple[float, float]
 
 
 def watched(
-    spark: SparkSession,
-    sources: dict[str, dict[str, str]],
-    ends: dict[str, int],
-    folder: str,
+    spark: SparkSession, sources: dict[str, dict[str, str]], ends: dict[str, int], folder: str
 ) -> dict[str, Any]:
     """In the driver: what the listener shows each second, and when each query that `ends` has read that many rows."""
     with attach(spark, http_enabled=False, summary_file=f"{folder}/summary.json") as listener:

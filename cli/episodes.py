@@ -87,11 +87,7 @@ def episodes(
 
 
 async def _of_exporter(
-    target: HttpTarget,
-    user: str | None,
-    client_id: str | None,
-    begin: float | None,
-    end: float | None,
+    target: HttpTarget, user: str | None, client_id: str | None, begin: float | None, end: float | None
 ) -> dict[str, Any]:
     """The episodes of an exporter in the form of those of a history (`find_episodes`)."""
     from quotascope.exporter.api.client import read_episodes

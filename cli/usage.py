@@ -45,11 +45,7 @@ def usage(
 ) -> None:
     """Show who used how much of which quota over a period, from a usage history, and for which topics."""
     check_extra()
-    from quotascope.pipeline.report.usage_page import (
-        find_usage,
-        usage_json,
-        usage_page,
-    )
+    from quotascope.pipeline.report.usage_page import find_usage, usage_json, usage_page
 
     outputs.check(html)
     zone = zone_of(time_zone)
@@ -70,12 +66,7 @@ def _table(found: Usage, top: int, *, by_topic: bool) -> RenderableType:
 
     from quotascope.metrics import QuotaType, spelled
     from quotascope.pages.words import percent
-    from quotascope.pipeline.report.usage_page import (
-        HEADS,
-        NOTHING,
-        clients_of,
-        topics_of,
-    )
+    from quotascope.pipeline.report.usage_page import HEADS, NOTHING, clients_of, topics_of
     from quotascope.pipeline.report.words import spaced
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))

@@ -13,13 +13,7 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import NEAR
 from quotascope.exporter.diagnosis.trails import used_part
-from quotascope.exporter.diagnosis.units import (
-    entity_name,
-    throttle_name,
-    type_name,
-    usage_of_limit,
-    used_name,
-)
+from quotascope.exporter.diagnosis.units import entity_name, throttle_name, type_name, usage_of_limit, used_name
 from quotascope.exporter.snapshot import EntityUsage
 
 WIDEST: Final = 150

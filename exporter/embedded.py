@@ -5,14 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 
-from quotascope.metrics import (
-    Clock,
-    KafkaMetric,
-    MetricName,
-    QuotaManagers,
-    Registry,
-    parse_object_name,
-)
+from quotascope.metrics import Clock, KafkaMetric, MetricName, QuotaManagers, Registry, parse_object_name
 
 from .limits import Limits, NodeSettings
 from .mapping import SERVER, Bean, BeanColumn, BeanLayout, BeanTable, wanted
@@ -104,11 +97,7 @@ class EmbeddedLimits:
     """
 
     def __init__(
-        self,
-        quotas: QuotaManagers,
-        node_id: str,
-        clock: Clock,
-        request_capacity_threads: float | None = None,
+        self, quotas: QuotaManagers, node_id: str, clock: Clock, request_capacity_threads: float | None = None
     ) -> None:
         self._quotas = quotas
         self._node_id = node_id

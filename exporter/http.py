@@ -58,11 +58,7 @@ class Handlers:
         self._clock = clock
 
     def configure(
-        self,
-        config: CollectionConfig,
-        cluster: str | None,
-        owners: Owners,
-        grafana_url: str | None = None,
+        self, config: CollectionConfig, cluster: str | None, owners: Owners, grafana_url: str | None = None
     ) -> None:
         """Use another timeout, name of the cluster, owners and Grafana from the next request on."""
         self._config = config
@@ -72,11 +68,7 @@ class Handlers:
         self.pages.configure(config, self._frame(grafana_url), owners)
 
     def _frame(self, grafana_url: str | None) -> PageFrame:
-        return PageFrame(
-            cluster=self._cluster,
-            runbooks=bool(self._runbooks.texts),
-            grafana_url=grafana_url,
-        )
+        return PageFrame(cluster=self._cluster, runbooks=bool(self._runbooks.texts), grafana_url=grafana_url)
 
     def app(self) -> web.Application:
         """The application with all routes."""

@@ -44,9 +44,7 @@ def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
     renderer: Processor = structlog.processors.JSONRenderer()
     if log_format is LogFormat.LOGFMT:
         renderer = structlog.processors.LogfmtRenderer(
-            key_order=["timestamp", "level", "msg"],
-            drop_missing=True,
-            bool_as_flag=False,
+            key_order=["timestamp", "level", "msg"], drop_missing=True, bool_as_flag=False
         )
     return [
         level,
@@ -107,12 +105,7 @@ class RateLimitedLog:
 
     """
 
-    def __init__(
-        self,
-        event: str,
-        level: str = "warning",
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, event: str, level: str = "warning", clock: Callable[[], float] = time.monotonic) -> None:
         self._event = event
         self._level = level
         self._clock = clock

@@ -201,28 +201,16 @@ class UsageAttribute:
 
 USAGE: Final = {
     QuotaType.PRODUCE: UsageAttribute(
-        "byte-rate",
-        1.0,
-        catalog.PRODUCE_BYTES_PER_SECOND,
-        catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND,
+        "byte-rate", 1.0, catalog.PRODUCE_BYTES_PER_SECOND, catalog.CALLBACK_PRODUCE_BYTES_PER_SECOND
     ),
     QuotaType.FETCH: UsageAttribute(
-        "byte-rate",
-        1.0,
-        catalog.FETCH_BYTES_PER_SECOND,
-        catalog.CALLBACK_FETCH_BYTES_PER_SECOND,
+        "byte-rate", 1.0, catalog.FETCH_BYTES_PER_SECOND, catalog.CALLBACK_FETCH_BYTES_PER_SECOND
     ),
     QuotaType.REQUEST: UsageAttribute(
-        "request-time",
-        PERCENT,
-        catalog.REQUEST_THREADS,
-        catalog.CALLBACK_REQUEST_THREADS,
+        "request-time", PERCENT, catalog.REQUEST_THREADS, catalog.CALLBACK_REQUEST_THREADS
     ),
     QuotaType.CONTROLLER_MUTATION: UsageAttribute(
-        "mutation-rate",
-        1.0,
-        catalog.CONTROLLER_MUTATIONS_PER_SECOND,
-        catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND,
+        "mutation-rate", 1.0, catalog.CONTROLLER_MUTATIONS_PER_SECOND, catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND
     ),
 }
 PERCENTILES: Final = {
@@ -290,11 +278,7 @@ def in_base_unit(quota_type: QuotaType, bound: float) -> float:
 def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
     """An attribute of beans of this type, in the family and unit of its meaning."""
     return Attribute(
-        type=kind,
-        name=name,
-        meaning=meaning,
-        family=_FAMILIES.get(meaning),
-        divisor=DIVISORS.get(meaning, 1.0),
+        type=kind, name=name, meaning=meaning, family=_FAMILIES.get(meaning), divisor=DIVISORS.get(meaning, 1.0)
     )
 
 
@@ -335,13 +319,7 @@ def _client_quotas() -> Iterator[Attribute]:
 
 
 def _of_node(
-    beans: str,
-    name: str,
-    meaning: Meaning,
-    *free: str,
-    part: str = "",
-    required: bool = True,
-    optional: bool = False,
+    beans: str, name: str, meaning: Meaning, *free: str, part: str = "", required: bool = True, optional: bool = False
 ) -> Attribute:
     """An attribute of ``beans`` that are about a node, such as ``kafka.server:type=Request``, with the key properties ``free`` besides."""
     domain, _, properties = beans.partition(":")
@@ -385,10 +363,7 @@ _LOAD: Final = (
         optional=True,
     ),
     _of_node(
-        "kafka.network:type=RequestChannel,name=RequestQueueSize",
-        "Value",
-        Meaning.REQUEST_QUEUE_SIZE,
-        optional=True,
+        "kafka.network:type=RequestChannel,name=RequestQueueSize", "Value", Meaning.REQUEST_QUEUE_SIZE, optional=True
     ),
     _of_node(f"{_EVENTS},name=AvgIdleRatio", "Value", Meaning.CONTROLLER_IDLE, optional=True),
     *(

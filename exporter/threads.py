@@ -45,10 +45,7 @@ class BlockingCalls:
     """
 
     def __init__(
-        self,
-        name: str,
-        error: type[ExporterError] = ExporterError,
-        busy: str = "the last attempt has not ended yet",
+        self, name: str, error: type[ExporterError] = ExporterError, busy: str = "the last attempt has not ended yet"
     ) -> None:
         self._name = name
         self._error, self._message = error, busy

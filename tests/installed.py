@@ -35,10 +35,7 @@ class Installed:
     """A folder with links to what these requirements bring, and to these rooms of ours (all unless named)."""
 
     def __init__(
-        self,
-        folder: Path,
-        requirements: Iterable[str] = ("quotascope",),
-        rooms: Iterable[str] = ("*",),
+        self, folder: Path, requirements: Iterable[str] = ("quotascope",), rooms: Iterable[str] = ("*",)
     ) -> None:
         self._folder = folder
         for package in closure(requirements) - {"quotascope"}:

@@ -38,9 +38,7 @@ HOSTILE = (
 """Names that were seen, or would break something if they were."""
 
 texts = st.one_of(
-    st.sampled_from(HOSTILE),
-    st.text(max_size=20),
-    st.text(alphabet='ab"\\*?\n\r,=:%+ ~._-\t', max_size=12),
+    st.sampled_from(HOSTILE), st.text(max_size=20), st.text(alphabet='ab"\\*?\n\r,=:%+ ~._-\t', max_size=12)
 )
 """Hostile text without halves of surrogate pairs."""
 

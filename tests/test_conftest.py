@@ -12,9 +12,7 @@ from hypothesis import core, settings
 GIVE = "import tempfile; print(tempfile.gettempdir(), end='')"
 
 
-def test_what_is_left_lies_in_the_folder_of_the_run(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_what_is_left_lies_in_the_folder_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Of this process and of those that it starts, Spark's included; pytest removes it after a run without failures."""
     base = tmp_path_factory.getbasetemp()
     child = subprocess.run([sys.executable, "-c", GIVE], check=True, capture_output=True, text=True).stdout

@@ -44,13 +44,10 @@ def test_what_is_missing_says_what_to_run(needed: Callable[[], object], words: s
     [
         (kafka.main, "provision: `mvn` is missing: install Maven and a JDK 17 or newer\n"),
         (lambda: spark.main([CONNECTOR]), f"pyspark=={CONNECTOR}"),
-    ],
+    ]
 )  # fmt: skip
 def test_a_command_that_fails_has_a_reason(
-    main: Callable[[], int],
-    reason: str,
-    cache: Path,
-    capsys: pytest.CaptureFixture[str],
+    main: Callable[[], int], reason: str, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On standard error, without a traceback, and nothing is left half done."""
     assert main() == 1
@@ -60,9 +57,7 @@ def test_a_command_that_fails_has_a_reason(
     assert [*cache.iterdir()] == []
 
 
-def test_what_was_fetched_is_not_fetched_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_was_fetched_is_not_fetched_again(capsys: pytest.CaptureFixture[str]) -> None:
     """The second run needs no program and no network, and prints the folders."""
     (folder(CONNECTOR) / "pyspark" / "bin").mkdir(parents=True)
     kafka.folder().mkdir()

@@ -40,13 +40,7 @@ def run(
     *command: str | Path, code: int = 0, environ: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a program; ``code`` is how it has to end."""
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **(environ or {})},
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **(environ or {})})
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

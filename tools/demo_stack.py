@@ -70,11 +70,7 @@ async def scrapes(
     limits = LimitsRefresh(EmbeddedLimits(simulation.quotas, "1", lambda: now_ms, 11.0), 5.0)
     source = EmbeddedSource("demo", simulation.registry, "1", lambda: now_ms, simulation.broker.beans)
     collection = Collection(
-        [source],
-        limits,
-        0.0,
-        clock=lambda: now_ms / 1_000,
-        own=lambda: OwnHealth(sampling=Sampling()),
+        [source], limits, 0.0, clock=lambda: now_ms / 1_000, own=lambda: OwnHealth(sampling=Sampling())
     )
     renderer = Renderer(CLUSTER)
     for past_ms in range(0, seconds * 1_000 + 1, STEP_MS):
@@ -142,12 +138,7 @@ def fill(folder: Path, lines: Iterable[str]) -> None:
     text = folder / "history.txt"
     text.write_text("".join(lines))
     command = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
-    done = subprocess.run(
-        [*command, str(text), str(folder / "data")],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = subprocess.run([*command, str(text), str(folder / "data")], check=False, capture_output=True, text=True)
     if done.returncode:
         raise CannotStart(f"promtool cannot write the history: {done.stderr.strip()}")
     text.unlink()

@@ -130,7 +130,7 @@ def _copies(count: int) -> list[Path]:
     subprocess.run(
         [*_pytest(first), "--collect-only", "--quiet"],
         cwd=first, check=True, stdout=subprocess.DEVNULL,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"},
+        env={key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     )  # fmt: skip
     others = [BUILD / str(number) for number in range(1, count)]
     for other in others:
@@ -151,7 +151,7 @@ def _copy(target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
+        cwd=ROOT, check=True, capture_output=True, text=True
     )  # fmt: skip
     for name in filter(None, listed.stdout.split("\0")):
         source, copy = ROOT / name, target / name
@@ -177,7 +177,7 @@ def _recorded(copy: Path) -> Path:
     rooms = [f"--cov={room}" for room in FLOORS]
     ran = subprocess.run(
         [*_pytest(copy), *rooms, "--cov-context=test", "--cov-report="],
-        cwd=copy, check=False, env={**os.environ, "COVERAGE_FILE": str(data)},
+        cwd=copy, check=False, env={**os.environ, "COVERAGE_FILE": str(data)}
     )  # fmt: skip
     if ran.returncode:
         raise SystemExit("quotascope: the unit tests fail without any mutant")
@@ -226,8 +226,7 @@ def _reached(data: Path) -> _Reached:
         for number, path in store.execute("select id, path from file"):
             of_file = lines.setdefault(_in_checkout(path), {})
             for context, line in store.execute(
-                "select context_id, tono from arc where file_id = ? and tono > 0",
-                (number,),
+                "select context_id, tono from arc where file_id = ? and tono > 0", (number,)
             ):
                 of_file.setdefault(line, set()).add(tests[context])
     return _Reached(lines)
@@ -409,15 +408,7 @@ def _report(verdicts: Iterable[Verdict], goal: float) -> int:
         if each.outcome not in NOTICED:
             console.rule(f"{each.outcome}: {each.path}:{each.line} {each.operator}")
             console.print(each.diff, markup=False, highlight=False)
-    table = Table(
-        "room",
-        "mutants",
-        "caught",
-        "survived",
-        "unreached",
-        "caught %",
-        title="Mutants",
-    )
+    table = Table("room", "mutants", "caught", "survived", "unreached", "caught %", title="Mutants")
     for room in [*FLOORS, "all"]:
         own = Counter(v.outcome for v in verdicts if room in (v.room, "all"))
         if own:

@@ -52,11 +52,7 @@ def command(program: str, *arguments: str) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """0 when every check passed, else 1."""
     parser = argparse.ArgumentParser(prog="make quick", description=__doc__)
-    parser.add_argument(
-        "rooms",
-        nargs="*",
-        help="folders instead of what has changed: exporter, metrics, …",
-    )
+    parser.add_argument("rooms", nargs="*", help="folders instead of what has changed: exporter, metrics, …")
     parser.add_argument("--base", default="HEAD", help="revision to compare with (default: %(default)s)")
     options = parser.parse_args(arguments)
     for room in options.rooms:

@@ -22,13 +22,7 @@ from tests.spark.process import SparkProcess, spark_process
 from tests.spark.provision import provision
 from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.settling import MARK, mark
-from tests.spark.table import (
-    ALONE,
-    CLUSTER_ROWS,
-    LOCAL_ROWS,
-    THROTTLED_CASES,
-    Case,
-)
+from tests.spark.table import ALONE, CLUSTER_ROWS, LOCAL_ROWS, THROTTLED_CASES, Case
 from tests.spark.versions import NEWEST, ROOT, VERSIONS, folder
 
 Work = Callable[[SparkProcess, Path], None]

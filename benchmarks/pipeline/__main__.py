@@ -44,10 +44,7 @@ def main() -> int:
             for outcome in CASES[case](options):
                 load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
                 console.print(table(f"{outcome.title}; {load}", outcome.sides))
-                console.print(
-                    *(f"{name}: {value:,.4g}" for name, value in outcome.facts.items()),
-                    sep="\n",
-                )
+                console.print(*(f"{name}: {value:,.4g}" for name, value in outcome.facts.items()), sep="\n")
                 if given.json:
                     _add(given.json, outcome)
     except NoRoom as error:

@@ -39,10 +39,7 @@ def main(commits: int) -> None:
         costs = [_timed(partial(_add, table, number)) for number in range(commits)]
         _told("deltalake commit", costs)
         _told("  the last tenth", costs[-commits // 10 :])
-        _told(
-            "deltalake open",
-            [_timed(lambda: Table.open(table.storage.uri).files()) for _ in range(OPENINGS)],
-        )
+        _told("deltalake open", [_timed(lambda: Table.open(table.storage.uri).files()) for _ in range(OPENINGS)])
 
 
 def _add(table: Table, number: int) -> None:

@@ -11,14 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 from benchmarks.pipeline.crowd import Crowd, Floats, Integers
-from benchmarks.pipeline.request_lines import (
-    Call,
-    create_topic,
-    delete_topic,
-    fetch,
-    heartbeat,
-    produce,
-)
+from benchmarks.pipeline.request_lines import Call, create_topic, delete_topic, fetch, heartbeat, produce
 
 START_MS: Final = 1_767_571_200_000
 """Monday, 5 January 2026, midnight UTC."""
@@ -65,13 +58,7 @@ class _Tally:
 
 
 def write_logs(
-    folder: Path,
-    requests: int,
-    crowd: Crowd,
-    *,
-    parts: int = 16,
-    compressed: bool = False,
-    seed: int = 7,
+    folder: Path, requests: int, crowd: Crowd, *, parts: int = 16, compressed: bool = False, seed: int = 7
 ) -> Written:
     """
     Write so many requests as `folder/broker-<id>/request.log.<part>`, gzipped or not; some are logged in two lines.
@@ -87,11 +74,7 @@ def write_logs(
         random = np.random.default_rng([seed, part])
         _write_part(path, _pieces(crowd, broker, first, count, random), tally, compressed)
     return Written(
-        lines=tally.lines,
-        size=tally.size,
-        forwarded=tally.forwarded,
-        broken=tally.broken,
-        files=tuple(tally.files),
+        lines=tally.lines, size=tally.size, forwarded=tally.forwarded, broken=tally.broken, files=tuple(tally.files)
     )
 
 

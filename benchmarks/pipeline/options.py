@@ -76,12 +76,7 @@ def parse(description: str, cases: tuple[str, ...]) -> tuple[Options, argparse.N
     """Read the command line."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(
-        "--only",
-        nargs="+",
-        choices=cases,
-        default=cases,
-        metavar="CASE",
-        help=f"of {', '.join(cases)}",
+        "--only", nargs="+", choices=cases, default=cases, metavar="CASE", help=f"of {', '.join(cases)}"
     )
     parser.add_argument(
         "--scale",
@@ -89,12 +84,7 @@ def parse(description: str, cases: tuple[str, ...]) -> tuple[Options, argparse.N
         default=1.0,
         help="share of the full sizes: 5 M lines, 20 M rows, 1 M to 100 M rows (default 1)",
     )
-    parser.add_argument(
-        "--rounds",
-        type=int,
-        default=3,
-        help="times that each side works, in turns (default 3)",
-    )
+    parser.add_argument("--rounds", type=int, default=3, help="times that each side works, in turns (default 3)")
     parser.add_argument("--memory", default="4g", help="heap of Spark's JVM (default 4g)")
     parser.add_argument(
         "--beside",
@@ -102,11 +92,7 @@ def parse(description: str, cases: tuple[str, ...]) -> tuple[Options, argparse.N
         metavar="FOLDER",
         help="another checkout with its .venv, which does the same in turns; ratios are of CPU time, to its, instead of times to those of other programs",
     )
-    parser.add_argument(
-        "--json",
-        type=Path,
-        help="file to write the results to; what it holds of other cases stays",
-    )
+    parser.add_argument("--json", type=Path, help="file to write the results to; what it holds of other cases stays")
     given = parser.parse_args()
     options = Options(scale=given.scale, rounds=given.rounds, memory=given.memory, beside=given.beside)
     return options, given

@@ -8,15 +8,7 @@ from benchmarks.pipeline import peers, places, work
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.options import BEFORE, ENTITIES, Checkout, Options
 from benchmarks.pipeline.runs import Outcome, Side, in_turns
-from benchmarks.pipeline.sides import (
-    ALONE,
-    FRAME,
-    MANY,
-    NOTEBOOK,
-    ON_SPARK,
-    SHUFFLE,
-    candidates,
-)
+from benchmarks.pipeline.sides import ALONE, FRAME, MANY, NOTEBOOK, ON_SPARK, SHUFFLE, candidates
 from benchmarks.pipeline.space import room_for
 from benchmarks.pipeline.stored import paths
 
@@ -71,12 +63,7 @@ def replay(options: Options) -> Iterator[Outcome]:
 
 
 def _replays(
-    name: str,
-    place: places.Place,
-    job: Callable[..., object],
-    history: str,
-    rows: int,
-    checkout: Checkout,
+    name: str, place: places.Place, job: Callable[..., object], history: str, rows: int, checkout: Checkout
 ) -> list[Side]:
     """One candidate, and many."""
     return [place.side(checkout.named(candidates(name, number)), rows, job, history, number) for number in (1, MANY)]

@@ -118,15 +118,7 @@ def _forwarded(call: Call, key: int, name: bytes, body: bytes) -> bytes:
     return controllers + _line(call, key, 4, name, body)
 
 
-def _line(
-    call: Call,
-    key: int,
-    version: int,
-    name: bytes,
-    body: bytes,
-    *,
-    forwarded: bool = False,
-) -> bytes:
+def _line(call: Call, key: int, version: int, name: bytes, body: bytes, *, forwarded: bool = False) -> bytes:
     mark = b"true" if forwarded else b"false"
     head = (
         *(call.second, call.millisecond, mark, key, version),

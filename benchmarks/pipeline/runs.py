@@ -60,13 +60,7 @@ class Side:
             self.work()
             seconds = time.perf_counter() - start
         self.runs.append(
-            Run(
-                seconds=seconds,
-                cpu=used.cpu,
-                jvm=used.peak("java"),
-                python=used.peak("python"),
-                workers=used.together,
-            )
+            Run(seconds=seconds, cpu=used.cpu, jvm=used.peak("java"), python=used.peak("python"), workers=used.together)
         )
 
     def median(self, figure: Callable[[Run], float]) -> float:

@@ -53,11 +53,7 @@ def evaluations(stage: Stage, rounds: int) -> list[Cost]:
             _must_be_well(group)
         time.sleep(1)
     return [
-        Cost(
-            name=group.name,
-            seconds=tuple(seen[group.name].values())[1:],
-            interval=_interval(group),
-        )
+        Cost(name=group.name, seconds=tuple(seen[group.name].values())[1:], interval=_interval(group))
         for group in _groups()
     ]
 
@@ -93,11 +89,7 @@ def _interval(group: RuleGroup) -> float:
 def queries(stage: Stage, end: float, *, recorded: bool) -> list[Cost]:
     """Time every query of every dashboard over the hour before a moment, the slowest first."""
     grafana = Grafana(
-        f"http://{stage.prometheus.address}",
-        end=end,
-        minutes=60,
-        variables=CHOSEN,
-        scrape_seconds=STEP_SECONDS,
+        f"http://{stage.prometheus.address}", end=end, minutes=60, variables=CHOSEN, scrape_seconds=STEP_SECONDS
     )
     models = grafana_dashboards(Scope(recorded=recorded)).values()
     costs = [asked(each, grafana, stage) for model in models for each in questions(model)]
@@ -122,13 +114,7 @@ def repeated(name: str, ask: Callable[[], int], stage: Stage, interval: float = 
         series = ask()
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(stage.told("process_cpu_seconds_total") - worked)
-    return Cost(
-        name=name,
-        seconds=tuple(seconds),
-        cpu_seconds=tuple(cpu_seconds),
-        series=series,
-        interval=interval,
-    )
+    return Cost(name=name, seconds=tuple(seconds), cpu_seconds=tuple(cpu_seconds), series=series, interval=interval)
 
 
 def measured(options: argparse.Namespace) -> Iterator[tuple[str, list[Cost]]]:

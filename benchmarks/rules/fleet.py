@@ -63,13 +63,7 @@ class Fleet:
             shown=Columns.of(self._usage(each) for each in self._entities),
             nodes=tuple(self._node(each, taken_at) for each in self.brokers),
             sources=tuple(
-                SourceHealth(
-                    name=f"broker-{each}",
-                    dialect="jolokia",
-                    up=True,
-                    duration_seconds=0.1,
-                    readings=5_000,
-                )
+                SourceHealth(name=f"broker-{each}", dialect="jolokia", up=True, duration_seconds=0.1, readings=5_000)
                 for each in self.brokers
             ),
             limits=Limits(read_at=taken_at, active_controller="1"),

@@ -140,10 +140,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--picture", type=Path, help="file to draw the run into")
     parser.add_argument("--judge", action="store_true", help="judge the records of an earlier run")
     parser.add_argument(
-        "--plant",
-        choices=list(Planted),
-        default=Planted.NOTHING,
-        help="a defect that the run has to find",
+        "--plant", choices=list(Planted), default=Planted.NOTHING, help="a defect that the run has to find"
     )
     return parser.parse_args()
 

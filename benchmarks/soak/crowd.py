@@ -58,11 +58,7 @@ class Crowd:
     def _client(self, number: int) -> Client:
         of_all = number % 2 == 0
         name = f"{'all' if of_all else self._node}-{number:07d}"
-        return Client(
-            number=number,
-            user=f"team {number % USERS}",
-            client_id=_dressed(name, number),
-        )
+        return Client(number=number, user=f"team {number % USERS}", client_id=_dressed(name, number))
 
 
 def _dressed(name: str, number: int) -> str:

@@ -131,9 +131,7 @@ class Exporter:
         self._read = 0
         self.unexpected: list[str] = []
         self.child = Child(
-            [*command, "serve", "--config", str(self.config)],
-            self._log,
-            _environment(folder / "installed"),
+            [*command, "serve", "--config", str(self.config)], self._log, _environment(folder / "installed")
         )
         self.url = ""
 

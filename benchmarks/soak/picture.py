@@ -62,8 +62,4 @@ def _times(axes: Axes, scrapes: Sequence[Scrape], events: Sequence[Event]) -> No
         if event.what.startswith("Kafka is killed"):
             axes.axvline(event.at / _MINUTE, color=_ORANGE, lw=0.8, alpha=0.6)
     axes.set_ylabel("seconds of a scrape")
-    axes.set_title(
-        "slow where a node hangs; Kafka is killed at the orange lines",
-        loc="left",
-        fontsize=10,
-    )
+    axes.set_title("slow where a node hangs; Kafka is killed at the orange lines", loc="left", fontsize=10)

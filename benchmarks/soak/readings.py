@@ -53,10 +53,4 @@ def checked(readings: list[Reading], second: float) -> list[Reading]:
 
 
 def _reading(kind: str, client: Client, usage: float, throttle_ms: float) -> Reading:
-    return Reading(
-        kind=kind,
-        user=client.user,
-        client_id=client.client_id,
-        usage=usage,
-        throttle_ms=throttle_ms,
-    )
+    return Reading(kind=kind, user=client.user, client_id=client.client_id, usage=usage, throttle_ms=throttle_ms)

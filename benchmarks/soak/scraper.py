@@ -77,12 +77,7 @@ class Scraper:
         return await asyncio.to_thread(self._judged, told, body, self.clock())
 
     def _told(self, began: float, start: float, lost: str = "") -> Scrape:
-        return Scrape(
-            at=began,
-            scraper=self.manner.name,
-            seconds=time.perf_counter() - start,
-            lost=lost,
-        )
+        return Scrape(at=began, scraper=self.manner.name, seconds=time.perf_counter() - start, lost=lost)
 
     def _judged(self, told: Scrape, body: bytes, at: float) -> Scrape:
         """The same with what the page tells wrongly."""

@@ -11,13 +11,7 @@ from typing import Final
 
 from benchmarks.soak.agents import AgentPlan, Plan
 from benchmarks.soak.answers import Dialect
-from benchmarks.soak.exporter import (
-    Exporter,
-    Planted,
-    configuration,
-    install,
-    serving,
-)
+from benchmarks.soak.exporter import Exporter, Planted, configuration, install, serving
 from benchmarks.soak.page import Expected
 from benchmarks.soak.process import cpu_seconds
 from benchmarks.soak.quotas import LASTING
@@ -47,23 +41,12 @@ def make_plan(per_second: float) -> Plan:
         for at, dialect in enumerate(DIALECTS, 1)
     ]
     found = [_found(number, free_port()) for number in range(len(DIALECTS) + 1, len(DIALECTS) + FOUND + 1)]
-    return Plan(
-        began=time.time(),
-        per_second=per_second,
-        agents=[*listed, *found],
-        receiver_port=free_port(),
-    )
+    return Plan(began=time.time(), per_second=per_second, agents=[*listed, *found], receiver_port=free_port())
 
 
 def _found(number: int, port: int) -> AgentPlan:
     """One that is a new node after each restart, and called by its address."""
-    return AgentPlan(
-        name=f"127.0.0.1:{port}",
-        number=number,
-        port=port,
-        dialect=Dialect.JOLOKIA,
-        renewed=True,
-    )
+    return AgentPlan(name=f"127.0.0.1:{port}", number=number, port=port, dialect=Dialect.JOLOKIA, renewed=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +101,7 @@ class Stage:
         """The configuration of the exporter as it is to be now."""
         (broker,) = self.kafka.brokers
         settings = configuration(
-            self.sources.listed,
-            self.targets,
-            self.kafka.admin,
-            broker.agents.jolokia2_port,
-            self.plan.receiver_port,
+            self.sources.listed, self.targets, self.kafka.admin, broker.agents.jolokia2_port, self.plan.receiver_port
         )
         settings["cardinality"]["max_entities"] = self.max_entities
         return settings

@@ -14,15 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from yarl import URL
 
 from quotascope.clients.security import Tls
-from quotascope.metrics import (
-    DEFAULT,
-    NO_RULE,
-    Level,
-    QuotaEntity,
-    QuotaRules,
-    QuotaType,
-    Resolution,
-)
+from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaRules, QuotaType, Resolution
 from quotascope.metrics.entities import Name
 
 from ..config import secret
@@ -133,10 +125,7 @@ def snapshot_url(text: str) -> str:
 
 
 def exporter_target(
-    url: str,
-    login: ExporterLogin | None = None,
-    tls: Tls | None = None,
-    timeout_seconds: float | None = None,
+    url: str, login: ExporterLogin | None = None, tls: Tls | None = None, timeout_seconds: float | None = None
 ) -> HttpTarget:
     """Where and how to ask. Raises ``ConfigError``, and ``InvalidConnection`` for files of TLS that cannot be used."""
     return HttpTarget(
@@ -167,9 +156,7 @@ async def read_exporter(target: HttpTarget, limits: Limits | None = None) -> Obs
         await fetch.close()
 
 
-async def read_recent(
-    target: HttpTarget,
-) -> dict[tuple[str, str, str, str], list[float | None]]:
+async def read_recent(target: HttpTarget) -> dict[tuple[str, str, str, str], list[float | None]]:
     """
     What an exporter remembers of the utilization of its fullest entities in steps of ``STEP_SECONDS``, the latest last.
 

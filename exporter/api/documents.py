@@ -34,14 +34,7 @@ from ..mapping import in_base_unit
 from ..page.entity import EntityResult
 from ..page.query import EntityQuery, EpisodeQuery, PartQuery, QueryResult
 from ..page.rules import RulesResult
-from ..snapshot import (
-    EntityUsage,
-    Floats,
-    Shadow,
-    Snapshot,
-    SourceHealth,
-    place_of,
-)
+from ..snapshot import EntityUsage, Floats, Shadow, Snapshot, SourceHealth, place_of
 
 MOST_CHARACTERS: Final = 32 << 20
 """Of one list in an answer: about 80,000 entities with ordinary names."""
@@ -380,7 +373,7 @@ def shadow_document(shadow: Shadow) -> ShadowDocument:
             ShadowUnknown(quota_type=kind.label, broker=broker, reason=str(reason), entities=count)
             for (kind, broker, reason), count in shadow.unevaluated.items()
         ],
-        entities=list(_bounded(map(entity_document, shadow.entities))),
+        entities=list(_bounded(map(entity_document, shadow.entities)))
     )  # fmt: skip
 
 
@@ -475,12 +468,7 @@ def episodes_document(snapshot: Snapshot, known: Episodes, query: EpisodeQuery) 
         since=snapshot.taken_at if known.since is None else known.since,
         gaps=[[begin, end] for begin, end in known.gaps],
         episodes=[
-            ListedEpisode(
-                **_fields(entity),
-                began_at=each.began_at,
-                seen_at=each.seen_at,
-                ongoing=each.ongoing,
-            )
+            ListedEpisode(**_fields(entity), began_at=each.began_at, seen_at=each.seen_at, ongoing=each.ongoing)
             for entity, each in zip(entities, wanted, strict=False)
         ],
     )

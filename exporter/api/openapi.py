@@ -84,8 +84,7 @@ def openapi() -> dict[str, Any]:
     """The document."""
     kinds = [ErrorDocument, *(kind for kind, _ in ANSWERS.values())]
     references, definitions = TypeAdapter.json_schemas(
-        [(kind, _MODE, TypeAdapter[Any](kind)) for kind in kinds],
-        ref_template="#/components/schemas/{model}",
+        [(kind, _MODE, TypeAdapter[Any](kind)) for kind in kinds], ref_template="#/components/schemas/{model}"
     )
 
     def answer(kind: type, description: str) -> dict[str, Any]:

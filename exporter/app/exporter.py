@@ -48,11 +48,7 @@ class Exporter:
     """
 
     def __init__(
-        self,
-        parts: Parts,
-        *,
-        runbooks: Mapping[str, str] | None = None,
-        reloader: Reloader | None = None,
+        self, parts: Parts, *, runbooks: Mapping[str, str] | None = None, reloader: Reloader | None = None
     ) -> None:
         config, collection = parts.config, parts.config.collection
         self.parts = parts
@@ -165,10 +161,7 @@ class Exporter:
         config, collection = self.parts.config, self.parts.config.collection
         self._cardinality.configure(config.cardinality, maxima=_sampled(config))
         self.collection.configure(
-            collection.max_age_seconds,
-            collection.timeout_seconds,
-            collection.sample_window_seconds,
-            self._shadows(),
+            collection.max_age_seconds, collection.timeout_seconds, collection.sample_window_seconds, self._shadows()
         )
         owners = Owners(config.owners, config.default_owner)
         self._handlers.configure(collection, config.cluster, owners, config.grafana_url)

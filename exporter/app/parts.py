@@ -41,11 +41,7 @@ class Parts:
 
 
 def build_parts(
-    now: Loaded,
-    before: Parts | None = None,
-    *,
-    open_admin: OpenAdmin,
-    environ: Mapping[str, str],
+    now: Loaded, before: Parts | None = None, *, open_admin: OpenAdmin, environ: Mapping[str, str]
 ) -> Parts:
     """
     The parts of a configuration; one with the settings that it has in ``before`` is the same object.

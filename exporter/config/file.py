@@ -82,11 +82,7 @@ class _YamlReader:
     def document(self, data: dict[str, object]) -> ConfigDocument:
         """The data with everything that was noted."""
         return ConfigDocument(
-            data=data,
-            lines=self._lines,
-            raw=self._raw,
-            problems=tuple(self._problems),
-            broken=frozenset(self._broken),
+            data=data, lines=self._lines, raw=self._raw, problems=tuple(self._problems), broken=frozenset(self._broken)
         )
 
     def value(self, node: yaml.Node, place: Place) -> object:

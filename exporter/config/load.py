@@ -42,11 +42,7 @@ _STRUCTURE: Final = {
 }
 
 
-def load_config(
-    path: Path | None,
-    environ: Mapping[str, str],
-    flags: Iterable[Override] = (),
-) -> Config:
+def load_config(path: Path | None, environ: Mapping[str, str], flags: Iterable[Override] = ()) -> Config:
     """
     The configuration by precedence: flags, environment, file, defaults.
 
@@ -58,10 +54,7 @@ def load_config(
 
 
 def build_config(
-    document: ConfigDocument,
-    subject: str,
-    environ: Mapping[str, str],
-    flags: Iterable[Override] = (),
+    document: ConfigDocument, subject: str, environ: Mapping[str, str], flags: Iterable[Override] = ()
 ) -> Config:
     """As ``load_config``, from a document. Raises ``ConfigError``, which calls it ``subject``."""
     overrides, unknown = environment_overrides(environ)
@@ -89,11 +82,7 @@ def filled(
     try:
         section = model.model_validate(data, context=dict(context or {}))
     except ValidationError as error:
-        origins = _Origins(
-            document=document,
-            overrides={each.place: each.origin for each in overrides},
-            root=model,
-        )
+        origins = _Origins(document=document, overrides={each.place: each.origin for each in overrides}, root=model)
         for details in error.errors(include_url=False):
             if details["loc"] not in document.broken:
                 line, where = origins.of(details["loc"])
@@ -138,9 +127,7 @@ def variable(place: tuple[str, ...]) -> str:
     return PREFIX + "__".join(place).upper()
 
 
-def environment_overrides(
-    environ: Mapping[str, str],
-) -> tuple[list[Override], list[str]]:
+def environment_overrides(environ: Mapping[str, str]) -> tuple[list[Override], list[str]]:
     """The values that the environment gives, and what is wrong with its names."""
     names = {variable(place): place for place in value_places()}
     overrides = [

@@ -11,24 +11,11 @@ import re
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    FilePath,
-    SecretStr,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, model_validator
 
 from ..patterns import matcher
 from .section import Seconds, Section, at_most_one, comma_separated
-from .sources import (
-    DiscoveryConfig,
-    HeaderName,
-    HttpUrl,
-    KafkaConfig,
-    SourceConfig,
-)
+from .sources import DiscoveryConfig, HeaderName, HttpUrl, KafkaConfig, SourceConfig
 
 DEFAULT_PORT = 9749
 """The port of `quotascope serve`."""
@@ -289,9 +276,7 @@ class OtlpConfig(Section):
         examples=["http://collector:4318"],
     )
     protocol: OtlpProtocol | None = Field(
-        default=None,
-        description="http/protobuf (default) or grpc.",
-        examples=[OtlpProtocol.HTTP],
+        default=None, description="http/protobuf (default) or grpc.", examples=[OtlpProtocol.HTTP]
     )
     headers: Annotated[dict[HeaderName, SecretStr], BeforeValidator(_pairs)] = Field(
         default_factory=dict,
@@ -305,17 +290,13 @@ class OtlpConfig(Section):
     )
     tls: OtlpTlsConfig | None = Field(default=None, description="For https URLs.")
     compression: OtlpCompression | None = Field(
-        default=None,
-        description="gzip (default) or none.",
-        examples=[OtlpCompression.GZIP],
+        default=None, description="gzip (default) or none.", examples=[OtlpCompression.GZIP]
     )
     interval_seconds: Seconds | None = Field(
         default=None, description="Time from one push to the next.", examples=[60.0]
     )
     timeout_seconds: Seconds | None = Field(
-        default=None,
-        description="Longest time for one request, further attempts included.",
-        examples=[10.0],
+        default=None, description="Longest time for one request, further attempts included.", examples=[10.0]
     )
     max_request_bytes: int = Field(
         default=3_000_000,
@@ -350,8 +331,7 @@ class LogConfig(Section):
     """Log lines on standard error."""
 
     format: LogFormat = Field(
-        default=LogFormat.AUTO,
-        description="logfmt, json, human, or auto: human on a terminal and logfmt elsewhere.",
+        default=LogFormat.AUTO, description="logfmt, json, human, or auto: human on a terminal and logfmt elsewhere."
     )
     level: LogLevel = Field(default=LogLevel.INFO, description="debug, info, warning or error.")
 
@@ -374,14 +354,10 @@ class Config(Section):
         description="Finds brokers and controllers, which are read beside those listed under `sources`.",
     )
     kafka: KafkaConfig | None = Field(
-        default=None,
-        description="The Admin API. Without it there is usage, but no limit, rule or utilization.",
+        default=None, description="The Admin API. Without it there is usage, but no limit, rule or utilization."
     )
     server: ServerConfig = Field(default=ServerConfig(), description="Where quotascope listens.")
-    collection: CollectionConfig = Field(
-        default=CollectionConfig(),
-        description="How scrapes read the brokers.",
-    )
+    collection: CollectionConfig = Field(default=CollectionConfig(), description="How scrapes read the brokers.")
     cardinality: CardinalityConfig = Field(
         default=CardinalityConfig(),
         description="Bounds the number of series. Entities that are not shown are counted in quotascope_entities and quotascope_series_dropped.",

@@ -88,19 +88,12 @@ class TlsConfig(Section):
         examples=["/etc/quotascope/client.key"],
     )
     key_password: SecretStr | None = Field(
-        default=None,
-        description="Password of the private key.",
-        examples=["${KEY_PASSWORD}"],
+        default=None, description="Password of the private key.", examples=["${KEY_PASSWORD}"]
     )
     key_password_file: FilePath | None = Field(
-        default=None,
-        description="The same, read from a file.",
-        examples=["/run/secrets/key-password"],
+        default=None, description="The same, read from a file.", examples=["/run/secrets/key-password"]
     )
-    verify: bool = Field(
-        default=True,
-        description="Whether the other side's certificate and host name must be valid.",
-    )
+    verify: bool = Field(default=True, description="Whether the other side's certificate and host name must be valid.")
 
     @model_validator(mode="after")
     def _consistent(self) -> TlsConfig:

@@ -9,25 +9,11 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    FilePath,
-    SecretStr,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, FilePath, SecretStr, model_validator
 
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 
-from .section import (
-    Seconds,
-    Section,
-    TlsConfig,
-    comma_separated,
-    exactly_one,
-    matching,
-)
+from .section import Seconds, Section, TlsConfig, comma_separated, exactly_one, matching
 
 
 class Dialect(StrEnum):
@@ -74,14 +60,10 @@ class BasicAuthConfig(Section):
 
     username: UserName = Field(description="User name.", examples=["monitor"])
     password: SecretStr | None = Field(
-        default=None,
-        description="Password; either this or password_file.",
-        examples=["${AGENT_PASSWORD}"],
+        default=None, description="Password; either this or password_file.", examples=["${AGENT_PASSWORD}"]
     )
     password_file: FilePath | None = Field(
-        default=None,
-        description="The same, read from a file.",
-        examples=["/run/secrets/agent-password"],
+        default=None, description="The same, read from a file.", examples=["/run/secrets/agent-password"]
     )
 
     @model_validator(mode="after")
@@ -226,20 +208,13 @@ class SaslConfig(Section):
         description="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM (extra msk) or GSSAPI (Kerberos, extra kerberos).",
     )
     username: str | None = Field(
-        default=None,
-        min_length=1,
-        description="PLAIN, SCRAM: user name.",
-        examples=["quotascope"],
+        default=None, min_length=1, description="PLAIN, SCRAM: user name.", examples=["quotascope"]
     )
     password: SecretStr | None = Field(
-        default=None,
-        description="Password; either this or password_file.",
-        examples=["${KAFKA_PASSWORD}"],
+        default=None, description="Password; either this or password_file.", examples=["${KAFKA_PASSWORD}"]
     )
     password_file: FilePath | None = Field(
-        default=None,
-        description="The same, read from a file.",
-        examples=["/run/secrets/kafka-password"],
+        default=None, description="The same, read from a file.", examples=["/run/secrets/kafka-password"]
     )
     token_url: Annotated[str, AfterValidator(_token_url)] | None = Field(
         default=None,
@@ -253,19 +228,13 @@ class SaslConfig(Section):
         examples=["quotascope"],
     )
     client_secret: SecretStr | None = Field(
-        default=None,
-        description="Its secret; either this or client_secret_file.",
-        examples=["${CLIENT_SECRET}"],
+        default=None, description="Its secret; either this or client_secret_file.", examples=["${CLIENT_SECRET}"]
     )
     client_secret_file: FilePath | None = Field(
-        default=None,
-        description="The same, read from a file.",
-        examples=["/run/secrets/client-secret"],
+        default=None, description="The same, read from a file.", examples=["/run/secrets/client-secret"]
     )
     scope: str | None = Field(
-        default=None,
-        description="Scope to ask for, if the issuer wants one.",
-        examples=["kafka"],
+        default=None, description="Scope to ask for, if the issuer wants one.", examples=["kafka"]
     )
     token_ca_file: FilePath | None = Field(
         default=None,
@@ -334,8 +303,7 @@ class KafkaConfig(Section):
         examples=[["broker-1:9092", "broker-2:9092"]],
     )
     security_protocol: SecurityProtocol = Field(
-        default=SecurityProtocol.PLAINTEXT,
-        description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+        default=SecurityProtocol.PLAINTEXT, description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
     )
     sasl: SaslConfig | None = Field(default=None, description="For the SASL protocols.")
     tls: TlsConfig | None = Field(default=None, description="For the SSL protocols.")
@@ -393,8 +361,7 @@ TargetTemplate = Annotated[str, _template({"target", "host"}, "target", "host", 
 Controller = Annotated[
     str,
     matching(
-        r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?",
-        problem="expected NODE_ID@HOST, such as 100@controller-1",
+        r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", problem="expected NODE_ID@HOST, such as 100@controller-1"
     ),
 ]
 
@@ -443,9 +410,7 @@ class FileDiscoveryConfig(Section):
         examples=[{"job": "kafka"}],
     )
     node_id_label: str = Field(
-        default="node_id",
-        min_length=1,
-        description="The label that holds Kafka's node.id, where there is one.",
+        default="node_id", min_length=1, description="The label that holds Kafka's node.id, where there is one."
     )
     refresh_interval_seconds: Seconds = Field(default=5.0, description="How often the files are checked.")
 

@@ -269,6 +269,6 @@ class Catalog(Enum):
             check=self.check or check,
             subject=str(subject),
             text=self.text.format_map(given),
-            advice=self.advice.format_map(given),
+            advice=self.advice.format_map(given)
         )
 # fmt: on

@@ -39,9 +39,7 @@ _TlsServer: TypeAlias = tuple[str, int, TlsConfig | None]
 
 
 async def certificates(
-    config: Config,
-    found: Iterable[SourceConfig],
-    clock: Callable[[], float] = time.time,
+    config: Config, found: Iterable[SourceConfig], clock: Callable[[], float] = time.time
 ) -> list[Finding]:
     """The certificates of all TLS servers that the configuration or discovery names, and of all files that hold some."""
     servers = list(dict.fromkeys(_servers(config, found)))

@@ -15,12 +15,7 @@ from quotascope.clients.errors import (
     PermissionMissing,
     TlsFailed,
 )
-from quotascope.clients.quota_admin import (
-    BrokerSettings,
-    ClusterDescription,
-    ConfiguredQuota,
-    QuotaAdmin,
-)
+from quotascope.clients.quota_admin import BrokerSettings, ClusterDescription, ConfiguredQuota, QuotaAdmin
 
 from ..config import CollectionConfig
 from ..limits import Limits
@@ -143,9 +138,7 @@ def permissions(answers: ClusterAnswers) -> Iterator[Finding]:
 
 
 def windows(
-    answers: ClusterAnswers,
-    collection: CollectionConfig,
-    scraped_every_seconds: float | None,
+    answers: ClusterAnswers, collection: CollectionConfig, scraped_every_seconds: float | None
 ) -> Iterator[Finding]:
     """
     Whether reads come often enough for the windows in which brokers measure.

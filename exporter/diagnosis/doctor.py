@@ -67,9 +67,7 @@ async def examine(checks: Mapping[str, Look], seconds: float, progress: Progress
 
 
 def checks_of(
-    evidence: Evidence,
-    environ: Mapping[str, str],
-    scraped_every_seconds: float | None = None,
+    evidence: Evidence, environ: Mapping[str, str], scraped_every_seconds: float | None = None
 ) -> dict[str, Look]:
     """
     All checks of a configuration by name, in the order in which they are shown.
@@ -86,9 +84,7 @@ def checks_of(
         answers = await evidence.cluster()
         return [Catalog.NO_ADMIN_API.found()] if not answers else reachability(answers)
 
-    async def of_cluster(
-        view: Callable[[ClusterAnswers], Iterable[Finding]],
-    ) -> Iterable[Finding]:
+    async def of_cluster(view: Callable[[ClusterAnswers], Iterable[Finding]]) -> Iterable[Finding]:
         answers = await evidence.answers()
         return () if answers is None else view(answers)
 
@@ -143,10 +139,7 @@ class Evidence:
     """
 
     def __init__(
-        self,
-        config: Config,
-        open_admin: Callable[[KafkaConfig], QuotaAdmin],
-        clock: Callable[[], float] = time.time,
+        self, config: Config, open_admin: Callable[[KafkaConfig], QuotaAdmin], clock: Callable[[], float] = time.time
     ) -> None:
         self.config = config
         self._open_admin = open_admin
@@ -219,10 +212,7 @@ class Evidence:
         now = self._clock()
         answers = await self.answers()
         limits = answers.limits(now) if answers else None
-        health = LimitsHealth(
-            configured=self.config.kafka is not None,
-            read_at=None if limits is None else now,
-        )
+        health = LimitsHealth(configured=self.config.kafka is not None, read_at=None if limits is None else now)
         self.reads = roster.once_each(reads.so_far())
         joined = Join().snapshot(self.reads, limits, health, now)
         capped = Cardinality(self.config.cardinality).apply(joined)

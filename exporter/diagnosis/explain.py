@@ -6,13 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from quotascope.metrics import (
-    Level,
-    QuotaEntity,
-    QuotaRules,
-    QuotaType,
-    Resolution,
-)
+from quotascope.metrics import Level, QuotaEntity, QuotaRules, QuotaType, Resolution
 from quotascope.quotas import unnamed
 
 from ..limits import Limits
@@ -68,10 +62,7 @@ class Explanation:
 
 
 def explain(
-    limits: Limits,
-    user: str | None,
-    client_id: str | None,
-    nodes: Iterable[NodeUsage] = (),
+    limits: Limits, user: str | None, client_id: str | None, nodes: Iterable[NodeUsage] = ()
 ) -> list[Explanation]:
     """
     The explanation for each quota type. Needs no traffic: it follows from the configured quotas alone.
@@ -102,12 +93,7 @@ def explain(
             Explanation(
                 quota_type=kind,
                 levels=tuple(
-                    LevelRule(
-                        level=level,
-                        entity=entity,
-                        bound=bound,
-                        applies=sent != "" or entity.client_id is None,
-                    )
+                    LevelRule(level=level, entity=entity, bound=bound, applies=sent != "" or entity.client_id is None)
                     for level, entity, bound in rules.candidates(name, sent)
                 ),
                 decision=decision,

@@ -21,10 +21,7 @@ _UNITS = {
 
 
 def as_json(
-    user: str | None,
-    client_id: str | None,
-    explanations: Iterable[Explanation],
-    callbacks: Mapping[str, str],
+    user: str | None, client_id: str | None, explanations: Iterable[Explanation], callbacks: Mapping[str, str]
 ) -> dict[str, object]:
     """
     An explanation for programs; ``limit`` is in the units of the metrics, ``configured`` in Kafka's.

@@ -237,9 +237,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
             yield Catalog.STORAGE_THROTTLED.found(node.broker, factor=node.throttle_factor)
         if node.load.idle is not None and node.load.idle < HARDLY_IDLE:
             yield Catalog.NODE_SATURATED.found(
-                node.broker,
-                idle=node.load.idle,
-                clients=_most_request_time(snapshot, node.broker),
+                node.broker, idle=node.load.idle, clients=_most_request_time(snapshot, node.broker)
             )
         if node.utilization_disagreements:
             yield Catalog.UTILIZATION_DIFFERS.found(node.broker, count=node.utilization_disagreements)

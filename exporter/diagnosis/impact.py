@@ -119,12 +119,7 @@ def ip_impacts(old: QuotaSet, new: QuotaSet, nodes: Sequence[NodeUsage]) -> list
             rates[ip] += [] if usage.rate is None else [usage.rate]
     before, after = IpLimits(connection_rules(old)), IpLimits(connection_rules(new))
     found = [
-        IpImpact(
-            ip=ip,
-            usage=max(rates[ip], default=None),
-            before=_ip_limit(before, ip),
-            after=_ip_limit(after, ip),
-        )
+        IpImpact(ip=ip, usage=max(rates[ip], default=None), before=_ip_limit(before, ip), after=_ip_limit(after, ip))
         for ip in sorted(rates)
         if _ip_limit(before, ip) != _ip_limit(after, ip)
     ]

@@ -135,11 +135,7 @@ def urgency(columns: Columns) -> Floats:
     """The place of each entity in the order of urgency as a number, the most urgent the greatest."""
     used, throttle = columns.used, columns.throttle_time
     unlimited = np.isnan(columns.layout.limits) & ~columns.layout.limits_unknown
-    rank = np.select(
-        [throttle > 0, used >= NEAR, unlimited, np.isnan(used)],
-        [4.0, 3.0, 0.0, 2.0],
-        1.0,
-    )
+    rank = np.select([throttle > 0, used >= NEAR, unlimited, np.isnan(used)], [4.0, 3.0, 0.0, 2.0], 1.0)
     within = np.nan_to_num(np.where(throttle > 0, throttle, used), nan=0.0)
     # below 1, so that no number leads from one rank to the next
     numbers: Floats = rank + np.clip(within / (1 + np.abs(within)), 0.0, 1 - 1e-9)
@@ -179,9 +175,7 @@ def _by_name(usage: EntityUsage) -> tuple[str, str, int, tuple[int, str]]:
     return entity.user, entity.client_id, _type(usage), _node(usage)
 
 
-def _by_number(
-    number: Callable[[EntityUsage], float | None],
-) -> Callable[[EntityUsage], tuple[int, bool, float]]:
+def _by_number(number: Callable[[EntityUsage], float | None]) -> Callable[[EntityUsage], tuple[int, bool, float]]:
     """One type after the other, for each has its own unit; the greatest number first, what has none last."""
 
     def key(usage: EntityUsage) -> tuple[int, bool, float]:

@@ -13,15 +13,7 @@ import numpy as np
 
 from quotascope.metrics import QuotaType, Resolution, spelled
 
-from ..snapshot import (
-    TYPES,
-    Entity,
-    EntityUsage,
-    LimitState,
-    Snapshot,
-    ThrottleCause,
-    Usages,
-)
+from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, ThrottleCause, Usages
 from ..untrusted import shown
 
 UNKNOWN_NUMBER: Final = "?"

@@ -144,9 +144,7 @@ class Discovery:
         """Let the roster follow what the finders found. Raises as that does."""
         targets = [target for finder in self._finders if finder.name in known for target in known[finder.name].targets]
         await self._roster.follow(
-            merged(self._fixed, targets, self._common),
-            renew=renew,
-            confirmed=confirmed(self._fixed, targets),
+            merged(self._fixed, targets, self._common), renew=renew, confirmed=confirmed(self._fixed, targets)
         )
 
     def _succeeded(self, name: str, found: FoundNodes) -> None:
@@ -166,12 +164,7 @@ class Discovery:
     def _failed(self, finder: Finder, error: str) -> None:
         health = self._health[finder.name]
         if health.error is None:
-            log.warning(
-                "discovery fails",
-                discovery=finder.name,
-                error=error,
-                last_ones_kept=health.targets,
-            )
+            log.warning("discovery fails", discovery=finder.name, error=error, last_ones_kept=health.targets)
         self._health[finder.name] = replace(health, error=error, errors_total=health.errors_total + 1)
 
     def _settle(self) -> None:

@@ -112,11 +112,7 @@ class Roster:
         await self._dismiss(gone)
 
     async def follow(
-        self,
-        configs: Iterable[SourceConfig],
-        *,
-        renew: bool = False,
-        confirmed: Mapping[str, str] | None = None,
+        self, configs: Iterable[SourceConfig], *, renew: bool = False, confirmed: Mapping[str, str] | None = None
     ) -> None:
         """
         Have these beside the fixed ones, and no others; with ``renew`` all of them are made again.
@@ -182,12 +178,7 @@ class Roster:
             before = self._in_use.get(node_id)
             self._in_use[node_id] = name
             if before not in {None, name}:  # the numbers may have changed with it
-                log.warning(
-                    "node is read through another source",
-                    node=node_id,
-                    source=name,
-                    before=before,
-                )
+                log.warning("node is read through another source", node=node_id, source=name, before=before)
         for node_id, name in [*self._in_use.items()]:
             known = self._candidates.get(name)
             if known is None or known.node_id != node_id:

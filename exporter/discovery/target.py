@@ -124,11 +124,7 @@ def _is_host(text: str) -> bool:
     return bool(_HOST.fullmatch(text))
 
 
-def merged(
-    fixed: Iterable[SourceConfig],
-    found: Iterable[NodeTarget],
-    common: FoundSourceConfig,
-) -> list[SourceConfig]:
+def merged(fixed: Iterable[SourceConfig], found: Iterable[NodeTarget], common: FoundSourceConfig) -> list[SourceConfig]:
     """
     The sources for the found targets, each address once and none that is configured.
 

@@ -9,41 +9,11 @@ from math import inf
 from typing import Final
 
 from quotascope.clients.answers import CONNECTION_RATE
-from quotascope.clients.errors import (
-    AuthenticationFailed,
-    ClientError,
-    PermissionMissing,
-)
-from quotascope.clients.login import (
-    ClientCredentials,
-    MskIam,
-    TokenCommand,
-    TokenFile,
-    Tokens,
-    TokenSource,
-)
-from quotascope.clients.quota_admin import (
-    BrokerSettings,
-    ConfiguredQuota,
-    Entity,
-    QuotaAdmin,
-)
-from quotascope.clients.security import (
-    Connection,
-    Kerberos,
-    Sasl,
-    SaslMechanism,
-    Secret,
-    Tls,
-)
-from quotascope.metrics import (
-    DEFAULT,
-    QuotaEntity,
-    QuotaRules,
-    QuotaType,
-    ReplicationQuotaType,
-    RLMQuotaType,
-)
+from quotascope.clients.errors import AuthenticationFailed, ClientError, PermissionMissing
+from quotascope.clients.login import ClientCredentials, MskIam, TokenCommand, TokenFile, Tokens, TokenSource
+from quotascope.clients.quota_admin import BrokerSettings, ConfiguredQuota, Entity, QuotaAdmin
+from quotascope.clients.security import Connection, Kerberos, Sasl, SaslMechanism, Secret, Tls
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType, ReplicationQuotaType, RLMQuotaType
 from quotascope.metrics.entities import Name
 
 from ..config import KafkaConfig, SaslConfig, secret, tls_of

@@ -54,12 +54,7 @@ class LimitsRefresh:
         self.health = LimitsHealth()
         self.read_from(source, timeout_seconds, interval_seconds)
 
-    def read_from(
-        self,
-        source: LimitsSource | None,
-        timeout_seconds: float,
-        interval_seconds: float,
-    ) -> None:
+    def read_from(self, source: LimitsSource | None, timeout_seconds: float, interval_seconds: float) -> None:
         """
         Take another source, timeout or interval, from the next read or pause on.
 

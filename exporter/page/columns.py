@@ -140,10 +140,7 @@ OWNER: Final = TableColumn(header="Owner", kind="name", cell=lambda row: worded(
 """Only where owners are configured."""
 COLUMNS: Final = (
     TableColumn(
-        header="User and client-id",
-        order=Order.NAME,
-        kind="name",
-        cell=lambda row: entity_cell(row.usage.entity),
+        header="User and client-id", order=Order.NAME, kind="name", cell=lambda row: entity_cell(row.usage.entity)
     ),
     OWNER,
     TableColumn(header="Quota", order=Order.TYPE, cell=lambda row: worded(type_name(row.usage.entity.quota_type))),
@@ -156,10 +153,7 @@ COLUMNS: Final = (
     ),
     TableColumn(header="Usage", order=Order.USAGE, kind="number", cell=lambda row: worded(usage_name(row.usage))),
     TableColumn(
-        header="Limit",
-        order=Order.LIMIT,
-        kind="number",
-        cell=lambda row: worded(limit_name(row.usage.entity)),
+        header="Limit", order=Order.LIMIT, kind="number", cell=lambda row: worded(limit_name(row.usage.entity))
     ),
     TableColumn(header="Last 5 minutes", cell=_recent),
     TableColumn(
@@ -179,11 +173,7 @@ OF_ENTITY: Final = tuple(each for each in COLUMNS if each.header not in {OWNER.h
 
 
 def _bars(
-    values: Iterable[float | None],
-    color: Callable[[float], str],
-    width: int,
-    height: int,
-    top: float,
+    values: Iterable[float | None], color: Callable[[float], str], width: int, height: int, top: float
 ) -> Iterator[tuple[str, int, str, str]]:
     """The bar of each value that is known: its color, its left, its upper end and its height; that of ``top`` has the whole ``height``."""
     for place, value in enumerate(values):

@@ -13,12 +13,7 @@ from quotascope.metrics import QuotaType
 from quotascope.pages import words
 
 from ..diagnosis.episodes import Episode, Episodes
-from ..diagnosis.explain import (
-    Explanation,
-    explain,
-    overruling,
-    user_of,
-)
+from ..diagnosis.explain import Explanation, explain, overruling, user_of
 from ..diagnosis.explained import asked_client, asked_user, level_text, sentence
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import Trails
@@ -62,11 +57,7 @@ def asked_entity(given: Mapping[str, str]) -> tuple[str | None, str | None]:
 
 
 def find_entity(
-    snapshot: Snapshot,
-    trails: Trails,
-    episodes: Episodes,
-    user: str | None,
-    client_id: str | None,
+    snapshot: Snapshot, trails: Trails, episodes: Episodes, user: str | None, client_id: str | None
 ) -> EntityResult:
     """Explain a user (or its principal, ``User:alice``) and client-id, and find what is measured of it."""
     limits = snapshot.limits

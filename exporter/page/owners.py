@@ -65,10 +65,7 @@ class Owners:
 
         columns = usages.columns
         entities = columns.layout.entities[usages.rows]
-        return Usages(
-            columns,
-            usages.rows[np.fromiter(map(wanted, entities), np.bool_, len(entities))],
-        )
+        return Usages(columns, usages.rows[np.fromiter(map(wanted, entities), np.bool_, len(entities))])
 
 
 def _wanted(name: str | None, pattern: str | None) -> Matches:

@@ -74,11 +74,7 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "rows": [
                 [
                     column.cell(
-                        TableRow(
-                            usage=each,
-                            recent=result.trails.of(each),
-                            owner=result.owners.of(each.entity),
-                        )
+                        TableRow(usage=each, recent=result.trails.of(each), owner=result.owners.of(each.entity))
                     )
                     for column in columns
                 ]

@@ -13,11 +13,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 from ..diagnosis.rule_usage import Hit, IpUsage, RuleUsage, rule_usage
 from ..diagnosis.selection import NEAR, Selection, in_order
-from ..diagnosis.units import (
-    UNKNOWN,
-    amount,
-    type_name,
-)
+from ..diagnosis.units import UNKNOWN, amount, type_name
 from ..snapshot import Snapshot, Usages
 from .columns import TableCell, entity_cell, used_cell, worded
 from .owners import readable
@@ -94,10 +90,7 @@ def find_rules(snapshot: Snapshot, query: RuleQuery) -> RulesResult:
     found = [rule for rule in rules if _matches(rule, query)]
     found.sort(key=lambda rule: (not rule.throttled, -(rule.fullest or 0.0), _unused(rule), rule.hits is not None))
     return RulesResult(
-        snapshot=snapshot,
-        query=query,
-        total=len(found),
-        rules=found[query.offset : query.offset + query.size],
+        snapshot=snapshot, query=query, total=len(found), rules=found[query.offset : query.offset + query.size]
     )
 
 
@@ -162,8 +155,7 @@ def _row(rule: RuleUsage) -> dict[str, object]:
         "limit": amount(kind, rule.value),
         "count": worded(state, "none" if count == 0 else ""),
         "throttled": TableCell(
-            text=nothing if throttled is None or not count else str(throttled),
-            color="over" if throttled else "",
+            text=nothing if throttled is None or not count else str(throttled), color="over" if throttled else ""
         ),
         "used": used_cell(rule.fullest, without=nothing),
         "hits": list(map(_hit, islice(hits, _NAMED))),

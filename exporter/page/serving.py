@@ -104,11 +104,7 @@ class Pages:
         except InvalidQuery as error:
             problem = str(error)
         return await self._page(
-            lambda shown: entity_list_page(
-                None if shown is None else self.found(shown, query),
-                self._frame,
-                problem,
-            ),
+            lambda shown: entity_list_page(None if shown is None else self.found(shown, query), self._frame, problem),
             problem,
         )
 
@@ -116,10 +112,7 @@ class Pages:
         """One user and client-id."""
         user, client_id = asked_entity(request.query)
         return await self._page(
-            lambda shown: entity_page(
-                None if shown is None else self.explained(shown, user, client_id),
-                self._frame,
-            )
+            lambda shown: entity_page(None if shown is None else self.explained(shown, user, client_id), self._frame)
         )
 
     async def rules(self, request: web.Request) -> web.Response:
@@ -130,12 +123,7 @@ class Pages:
         except InvalidQuery as error:
             problem = str(error)
         return await self._page(
-            lambda shown: rules_page(
-                None if shown is None else find_rules(shown, query),
-                self._frame,
-                problem,
-            ),
-            problem,
+            lambda shown: rules_page(None if shown is None else find_rules(shown, query), self._frame, problem), problem
         )
 
     async def _page(self, made: Callable[[Snapshot | None], str], problem: str = "") -> web.Response:

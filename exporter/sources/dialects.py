@@ -83,8 +83,7 @@ def _places(attributes: Iterable[Attribute]) -> dict[str, _Place]:
 
 
 _ACTIVE_CONTROLLER: Final = BeanColumn(
-    Bean.of("kafka.controller", {"type": "KafkaController", "name": "ActiveControllerCount"}),
-    "Value",
+    Bean.of("kafka.controller", {"type": "KafkaController", "name": "ActiveControllerCount"}), "Value"
 )
 _ACTIVE: Final = "kafka_controller_kafkacontroller_activecontrollercount"
 

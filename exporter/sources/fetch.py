@@ -13,13 +13,7 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from ..errors import (
-    SourceDenied,
-    SourceError,
-    SourceUnreachable,
-    SourceUnreadable,
-    os_reason,
-)
+from ..errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable, os_reason
 from ..untrusted import shown
 
 MEBIBYTE: Final = 1 << 20

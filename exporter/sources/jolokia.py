@@ -23,16 +23,7 @@ from yarl import URL
 from quotascope.metrics import MalformedName, parse_object_name
 
 from ..errors import SourceDenied, SourceNotRead, SourceUnreadable
-from ..mapping import (
-    ATTRIBUTES,
-    SERVER,
-    Attribute,
-    Bean,
-    BeanColumn,
-    BeanLayout,
-    BeanTable,
-    wanted,
-)
+from ..mapping import ATTRIBUTES, SERVER, Attribute, Bean, BeanColumn, BeanLayout, BeanTable, wanted
 from ..threads import answer_thread, pool_of_answer
 from ..untrusted import shown
 from .fetch import HttpFetch, HttpTarget
@@ -282,8 +273,7 @@ class JolokiaSource:
     async def _asked_for(self, requests: Sequence[ReadRequest]) -> tuple[BeanLayout, array[float]]:
         answer = await self._fetch.read(self._url, bulk_request(requests))
         return await self._decoding.run(
-            lambda: self._tracker.place(*numbers_in(answer, requests)),
-            pool_of_answer(len(answer)),
+            lambda: self._tracker.place(*numbers_in(answer, requests)), pool_of_answer(len(answer))
         )
 
     async def close(self) -> None:

@@ -62,13 +62,7 @@ class PrometheusTextSource:
             node_id = self._node_id.of(page.layout)
         except SourceUnreadable as error:
             raise SourceUnreadable(page.mistake or str(error)) from None
-        return BeanTable(
-            node_id=node_id,
-            layout=page.layout,
-            values=page.values,
-            remark=page.remark,
-            hint=page.hint,
-        )
+        return BeanTable(node_id=node_id, layout=page.layout, values=page.values, remark=page.remark, hint=page.hint)
 
     async def close(self) -> None:
         """Release connections."""

@@ -154,11 +154,7 @@ class LayoutTracker(Generic[Key]):
         numbers.pop()  # where those that are not used went
         return self._layout, numbers
 
-    def _replace(
-        self,
-        left: Iterable[Key],
-        came: Mapping[Key, Sequence[BeanColumn | None]],
-    ) -> None:
+    def _replace(self, left: Iterable[Key], came: Mapping[Key, Sequence[BeanColumn | None]]) -> None:
         """Forget keys and take others in: their columns fill the gaps first, then the last ones do."""
         columns: list[BeanColumn | None] = list(self._layout.columns)
         gaps = {at for key in left for at in self._places.pop(key)} - {_NOWHERE}

@@ -115,10 +115,7 @@ class AccessPolicy:
         if self._any_host or host in self._hosts or _address(host) is not None:
             return None
         self._other_host.add(address=request.remote, host=host)
-        return refusal(
-            421,
-            "this host name is not served; server.allowed_hosts lists those that are",
-        )
+        return refusal(421, "this host name is not served; server.allowed_hosts lists those that are")
 
     async def _not_logged_in(self, request: web.Request) -> web.Response | None:
         """Refuse a request without a valid user and password, if there are users."""
@@ -206,9 +203,7 @@ def credentials(header: str) -> tuple[str, bytes] | None:
         return None
 
 
-def _address(
-    host: str,
-) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(host)
     except ValueError:

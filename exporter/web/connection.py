@@ -188,12 +188,7 @@ class HttpConnection(web.RequestHandler):
         secured: asyncio.Transport | None = None
         try:
             secured = await self._loop.start_tls(
-                wire,
-                self,
-                context,
-                server_side=True,
-                ssl_handshake_timeout=seconds,
-                ssl_shutdown_timeout=seconds,
+                wire, self, context, server_side=True, ssl_handshake_timeout=seconds, ssl_shutdown_timeout=seconds
             )
         except OSError as error:  # such as ssl.SSLError, and a client that is gone
             self._pool.failed_handshakes.add(reason=os_reason(error) or type(error).__name__)
@@ -252,10 +247,7 @@ class HttpConnection(web.RequestHandler):
             self._held.callback(release)
 
     async def finish_response(
-        self,
-        request: BaseRequest,
-        resp: web.StreamResponse,
-        start_time: float | None,
+        self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send an answer."""
         try:
@@ -290,11 +282,7 @@ class HttpConnection(web.RequestHandler):
         super().connection_lost(exc)
 
     def handle_error(
-        self,
-        request: BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
+        self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answer what is not HTTP: without repeating it, and without a traceback, with which clients could fill the log. Defects have one."""
         del message

@@ -46,13 +46,7 @@ class Passwords:
         self._right: dict[str, bytes] = {}
         self._turns = _Turns(pick)
 
-    async def accept(
-        self,
-        users: Mapping[str, SecretStr],
-        user: str,
-        password: bytes,
-        address: str,
-    ) -> bool:
+    async def accept(self, users: Mapping[str, SecretStr], user: str, password: bytes, address: str) -> bool:
         """
         Whether this is the password of this user. Raises ``TooManyLogins``.
 

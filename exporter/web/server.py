@@ -13,12 +13,7 @@ from ..config import ServerConfig
 from ..errors import CannotListen, os_reason
 from ..logs import RateLimitedLog
 from .access import AccessPolicy
-from .connection import (
-    ConnectionPool,
-    HttpConnection,
-    ServerLimits,
-    connections_within,
-)
+from .connection import ConnectionPool, HttpConnection, ServerLimits, connections_within
 from .settings import settings_of
 
 log = structlog.get_logger()
@@ -38,16 +33,12 @@ class HttpServer:
     def __init__(self, config: ServerConfig, limits: ServerLimits | None = None) -> None:
         self._config = config
         self._limits = limits or ServerLimits(
-            connections=connections_within(config.max_connections),
-            requests=config.max_requests,
+            connections=connections_within(config.max_connections), requests=config.max_requests
         )
         self._settings = settings_of(config)
         self._pool = ConnectionPool(self._limits.connections)
         self._access = AccessPolicy(
-            self._settings,
-            self._limits.requests,
-            [host for host, _ in config.endpoints],
-            config.allowed_hosts,
+            self._settings, self._limits.requests, [host for host, _ in config.endpoints], config.allowed_hosts
         )
         self._runner: web.AppRunner | None = None
         self._listeners: list[asyncio.Server] = []

@@ -12,15 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    SecretStr,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from ..config.section import Seconds, Section, at_most_one, matching
 from ..config.sources import UserName
@@ -164,10 +156,7 @@ class HttpServerConfig(Section):
         Annotated[str, _one_of(_HEADERS)],
         Annotated[
             str,
-            matching(
-                "[ -~]*",
-                problem="holds a line end, or a character that no header may have",
-            ),
+            matching("[ -~]*", problem="holds a line end, or a character that no header may have"),
         ],
     ] = Field(default_factory=dict)
     """They replace the exporter's headers of the same name; an empty value keeps the exporter's."""

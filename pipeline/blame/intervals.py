@@ -185,7 +185,7 @@ def intervals(rows: pa.Table) -> Intervals:
         listeners=listeners,
         controllers=frozenset(listeners[place] for place in np.unique(places[of_controllers]).tolist()),
         topics=_named(rows),
-        unknown=np.bincount(places[~known], minlength=len(listeners)),
+        unknown=np.bincount(places[~known], minlength=len(listeners))
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ class Survey:
             begin_us=int(requests.enqueued.min(initial=1 << 62)),
             end_us=int(requests.released.max(initial=0)),
             longest_us=int((first - requests.enqueued).max(initial=0)),
-            busy=summed({"place": requests.places[rows], "second": seconds}, {"held": held}),
+            busy=summed({"place": requests.places[rows], "second": seconds}, {"held": held})
         )  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
     zeros = np.zeros(len(taken), np.int64)
     loads = summed(
         {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
-        {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]},
+        {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]}
     )  # fmt: skip
     matrix = added(parts.drop_columns(["slot"]), ("victim", "culprit"))
     return Sums(

@@ -184,12 +184,7 @@ def rollup(history: pa.Table) -> pa.Table:
     return pa.concat_tables(sums)
 
 
-def _charged(
-    clients: dict[str, Column],
-    times: Column,
-    amounts: Column,
-    decisions: dict[str, Column],
-) -> pa.Table:
+def _charged(clients: dict[str, Column], times: Column, amounts: Column, decisions: dict[str, Column]) -> pa.Table:
     """Return the seconds and amounts of the requests that charge something; without a decision they count no request, and more than nothing."""
     starts = times.to_numpy() // SECOND_MS * SECOND_MS
     columns: dict[str, Column] = {

@@ -21,12 +21,7 @@ ORDER: Final = ("user", "client_id", "broker", "timestamp", *PLACE)
 
 
 def _column(
-    name: str,
-    kind: pa.DataType,
-    about: str,
-    *,
-    null: bool = False,
-    formerly: str | None = None,
+    name: str, kind: pa.DataType, about: str, *, null: bool = False, formerly: str | None = None
 ) -> "pa.Field[Any]":
     metadata = {"description": about} | ({FORMERLY: formerly} if formerly else {})
     return pa.field(name, kind, nullable=null, metadata=metadata)

@@ -71,11 +71,7 @@ class Ingest:
 
     """
 
-    def __init__(
-        self,
-        tables: IngestTables,
-        snapshot: Mapping[str, int] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, tables: IngestTables, snapshot: Mapping[str, int] = MappingProxyType({})) -> None:
         self.tables = tables
         self._topics = KnownTopics(tables.requests, MutationLedger(snapshot))
         self._requests = Seen(tables.requests, "timestamp")

@@ -35,10 +35,7 @@ COMPRESSED_BLOCK: Final = 64 << 10
 
 
 def ingest(
-    paths: Sequence[str],
-    into: str,
-    options: IngestOptions | None = None,
-    progress: Progress = lambda _done, _all: None,
+    paths: Sequence[str], into: str, options: IngestOptions | None = None, progress: Progress = lambda _done, _all: None
 ) -> IngestReport:
     """
     Read request logs into the tables of a folder; lines that are there already add nothing.
@@ -67,10 +64,7 @@ def ingest(
 
 
 def _chunks(
-    files: Sequence[str],
-    options: IngestOptions,
-    progress: Progress,
-    broken: dict[str, str],
+    files: Sequence[str], options: IngestOptions, progress: Progress, broken: dict[str, str]
 ) -> Iterator[Parsed]:
     """Parse the lines of files, a chunk at a time; of a file that breaks off the lines before that, and why in `broken`."""
     sizes = [size_of(file) for file in files]
@@ -109,7 +103,7 @@ def _joined(held: Sequence[Parsed], again: int) -> Parsed:
         requests=pa.concat_tables([REQUESTS.empty_table(), *(each.requests for each in held)]),
         quarantine=pa.concat_tables([QUARANTINE.empty_table(), *(each.quarantine for each in held)]),
         levels=pa.chunked_array([each.levels for each in held], pa.int32()),
-        again=again,
+        again=again
     )  # fmt: skip
 
 

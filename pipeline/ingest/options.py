@@ -18,11 +18,7 @@ from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import Table, TableLayout
 
 BUCKETS: Final = 16
-REQUESTS_LAYOUT: Final = TableLayout(
-    bucket_of="user",
-    buckets=BUCKETS,
-    day_of="timestamp",
-)
+REQUESTS_LAYOUT: Final = TableLayout(bucket_of="user", buckets=BUCKETS, day_of="timestamp")
 """As usage history lies, so that history needs no shuffle."""
 
 

@@ -16,15 +16,7 @@ import pyarrow.compute as pc
 
 from quotascope.metrics import spelled
 from quotascope.metrics.protocol import ApiKey
-from quotascope.pages.charts import (
-    Curve,
-    Lane,
-    Span,
-    clock,
-    grid_map,
-    line_chart,
-    timeline_chart,
-)
+from quotascope.pages.charts import Curve, Lane, Span, clock, grid_map, line_chart, timeline_chart
 from quotascope.pages.markup import element, framed, table
 from quotascope.pages.style import SERIES
 from quotascope.pages.words import counted, moment, percent, seconds, shown

@@ -134,11 +134,7 @@ def find_usage(
 
 
 def _added(
-    table: Table,
-    where: Mapping[str, str],
-    span: tuple[int, int] | None,
-    key: Sequence[str],
-    sums: Sequence[str],
+    table: Table, where: Mapping[str, str], span: tuple[int, int] | None, key: Sequence[str], sums: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Sums by key of the rows with these values and a `start` in a span, in the memory of a row group."""
     begin, end = span or (0, 1 << 62)

@@ -27,11 +27,7 @@ class NoQueueTimes(PipelineError):
 
 
 def blame(
-    folder: str,
-    *,
-    threads: int | None = None,
-    engine: Engine = Engine.AUTO,
-    progress: Progress | None = None,
+    folder: str, *, threads: int | None = None, engine: Engine = Engine.AUTO, progress: Progress | None = None
 ) -> Blame:
     """
     Divide the waits of all requests of a history.

@@ -76,10 +76,7 @@ READ_BYTES: Final = 8 << 20
 
 
 def ingest(
-    spark: "SparkSession",
-    paths: Sequence[str],
-    into: str,
-    options: IngestOptions | None = None,
+    spark: "SparkSession", paths: Sequence[str], into: str, options: IngestOptions | None = None
 ) -> IngestReport:
     """
     Read request logs into the tables of a folder; lines that are there already add nothing. One commit for each table.
@@ -107,10 +104,7 @@ def ingest(
 
 
 def stream(
-    lines: "DataFrame",
-    checkpoint: str,
-    add: Callable[["DataFrame", Batch], None],
-    every: str | None = None,
+    lines: "DataFrame", checkpoint: str, add: Callable[["DataFrame", Batch], None], every: str | None = None
 ) -> None:
     """
     Give lines to `add` as they come, until the query ends or an exception, such as a keyboard interrupt, stops it.
@@ -198,10 +192,7 @@ def lines_of_topic(spark: "SparkSession", source: Mapping[str, str]) -> "DataFra
 def lines_of_messages(messages: "DataFrame") -> "DataFrame":
     """Rows of Kafka's source as `LINES`: topic and partition for a file, the offset for the line's number."""
     return messages.selectExpr(
-        "value AS line",
-        "concat(topic, '-', partition) AS file",
-        "CAST(NULL AS BIGINT) AS start",
-        "offset AS number",
+        "value AS line", "concat(topic, '-', partition) AS file", "CAST(NULL AS BIGINT) AS start", "offset AS number"
     )
 
 

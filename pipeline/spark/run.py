@@ -66,10 +66,7 @@ class SparkRun:
     """What Spark's UI calls the items: `quotascope: replay of buckets 1 to 16`, of which task 0 does the first."""
 
     def __call__(
-        self,
-        work: Callable[[Item], Answer],
-        items: Sequence[Item],
-        progress: Progress | None = None,
+        self, work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
     ) -> Iterable[Answer]:
         """
         Return the answers in the order of the items.
@@ -166,9 +163,7 @@ def tasks_of(context: "SparkContext", tag: str) -> tuple[int, int]:
 
 
 def _worked(
-    work: Callable[[Item], Answer],
-    items: Sequence[Item],
-    batches: Iterator[pa.RecordBatch],
+    work: Callable[[Item], Answer], items: Sequence[Item], batches: Iterator[pa.RecordBatch]
 ) -> list[tuple[int, Answer]]:
     numbers = [number for batch in batches for number in batch["id"].to_numpy().tolist()]
     return [(number, work(items[number])) for number in numbers]

@@ -90,11 +90,7 @@ def replay_shared(
 
 
 def needs_of_clients(
-    run: SparkRun,
-    history: Table,
-    policy: Policy,
-    windows: ClusterWindows,
-    progress: Progress | None = None,
+    run: SparkRun, history: Table, policy: Policy, windows: ClusterWindows, progress: Progress | None = None
 ) -> list[Need]:
     """
     What each client-id needs, with all of its users. A worker holds a group of client-ids in memory (`grouped_by`).
@@ -121,11 +117,7 @@ def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> list[Need
 
 
 def waits_divided(
-    run: SparkRun,
-    requests: Table,
-    parts: Sequence[Sequence[File]],
-    plan: Plan,
-    progress: Progress | None = None,
+    run: SparkRun, requests: Table, parts: Sequence[Sequence[File]], plan: Plan, progress: Progress | None = None
 ) -> list[Sums]:
     """
     Divide the waits of all requests, a pool of handler threads and a piece of time after the other (`Plan.piece_us`).
@@ -149,10 +141,7 @@ def waits_divided(
 
 
 def _pieces(
-    requests: Table,
-    parts: Sequence[Sequence[File]],
-    plan: Plan,
-    batches: Iterator[pa.RecordBatch],
+    requests: Table, parts: Sequence[Sequence[File]], plan: Plan, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The requests of some parts, each in its own piece and in those in which waits may end that it was held meanwhile of."""
     of_listeners = plan.pools[1].astype(np.int64)
@@ -288,9 +277,7 @@ def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
 
 
 def _read(
-    history: Table,
-    buckets: Sequence[Sequence[File]],
-    batches: Iterator[pa.RecordBatch],
+    history: Table, buckets: Sequence[Sequence[File]], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for bucket in batch.column("id").to_numpy().tolist():

@@ -19,14 +19,7 @@ from deltalake import CommitProperties, DeltaTable, Field
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, Transaction
 
-from ..errors import (
-    ChangedRows,
-    LostCommit,
-    NoTable,
-    NotWritten,
-    TableError,
-    UnreadableTable,
-)
+from ..errors import ChangedRows, LostCommit, NoTable, NotWritten, TableError, UnreadableTable
 from .layout import File, TableLayout
 from .storage import Storage, is_elsewhere, is_unreachable, plain, unreachable
 
@@ -241,10 +234,7 @@ def removed(storage: Storage, file: File, *, rows_stay: bool) -> RemoveAction:
 
 
 def commit(
-    storage: Storage,
-    log: DeltaTable,
-    actions: Sequence[AddAction | RemoveAction],
-    counts: Mapping[str, int],
+    storage: Storage, log: DeltaTable, actions: Sequence[AddAction | RemoveAction], counts: Mapping[str, int]
 ) -> None:
     """
     Commit what adds and removes files, and what the log counts by name.

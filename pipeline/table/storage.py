@@ -61,10 +61,7 @@ _CAUSES: Final = (
         "renew the credentials, in the environment or the options, and run this again",
     ),
     (
-        re.compile(
-            r"permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted",
-            re.IGNORECASE,
-        ),
+        re.compile(r"permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted", re.IGNORECASE),
         "let this user, or these credentials, read it, and run this again",
     ),
     (
@@ -106,11 +103,7 @@ class Storage:
         return fs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
 
     def write(
-        self,
-        layout: TableLayout,
-        partition: tuple[int, int],
-        schema: pa.Schema,
-        batches: Iterable[pa.RecordBatch],
+        self, layout: TableLayout, partition: tuple[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     ) -> File:
         """
         Write rows of a day and a bucket into a new file that no commit lists yet, in the memory of a row group.

@@ -29,18 +29,13 @@ class Run(Protocol):
     """Does the same with each of some items; `quotascope.pipeline.spark.run` gives one that asks Spark's workers."""
 
     def __call__(
-        self,
-        work: Callable[[Item], Answer],
-        items: Sequence[Item],
-        progress: Progress | None = None,
+        self, work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
     ) -> Iterable[Answer]:
         """Return the answers in the order of the items; both are sent between processes. Progress is in items."""
 
 
 def run_here(
-    work: Callable[[Item], Answer],
-    items: Sequence[Item],
-    progress: Progress | None = None,
+    work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
 ) -> Iterable[Answer]:
     """Do it in this process, one after the other."""
     for done, item in enumerate(items, start=1):
@@ -109,11 +104,7 @@ class Table:
 
     @classmethod
     def create(
-        cls,
-        path: str,
-        schema: pa.Schema,
-        layout: TableLayout,
-        options: Mapping[str, str] | None = None,
+        cls, path: str, schema: pa.Schema, layout: TableLayout, options: Mapping[str, str] | None = None
     ) -> Self:
         """
         Make a table, or open the one that is there: it keeps its layout, and gets the columns that it lacks.
@@ -137,12 +128,7 @@ class Table:
         return cls(storage, schema, log.layout_of(made))
 
     @classmethod
-    def open(
-        cls,
-        path: str,
-        options: Mapping[str, str] | None = None,
-        schema: pa.Schema | None = None,
-    ) -> Self:
+    def open(cls, path: str, options: Mapping[str, str] | None = None, schema: pa.Schema | None = None) -> Self:
         """
         Open a table.
 
@@ -230,12 +216,7 @@ class Table:
         for file in files:
             yield from self.storage.batches(file, wanted)
 
-    def read(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        files: Iterable[File] | None = None,
-    ) -> pa.Table:
+    def read(self, columns: Sequence[str] | None = None, *, files: Iterable[File] | None = None) -> pa.Table:
         """Return all rows, or those of some files, in memory and in no particular order. Raises what `batches` raises."""
         chosen = self.files() if files is None else files
         return pa.Table.from_batches(self.batches(chosen, columns), self._of(columns))
@@ -403,10 +384,7 @@ class Table:
         """
         try:
             paths = self._current().vacuum(
-                retention_hours=older_than_hours,
-                dry_run=False,
-                enforce_retention_duration=False,
-                full=True,
+                retention_hours=older_than_hours, dry_run=False, enforce_retention_duration=False, full=True
             )
         except (OSError, DeltaError) as error:
             raise unreachable(self.storage, "its folder", error) from error

@@ -23,11 +23,7 @@ ALERTS: Final[dict[str, Alert]] = {alert.name: alert for alert in alerts(Site())
 GENERATED: Final = Path(__file__).parents[2] / "alerts" / "generated"
 GRAFANA: Final = "https://grafana.example.com"
 RUNBOOKS: Final = "https://runbooks.example.com/quotascope"
-SITE: Final = Site(
-    grafana_url=GRAFANA,
-    runbook_url=f"{RUNBOOKS}/{{alert}}.md",
-    objectives=EVERYTHING.objectives,
-)
+SITE: Final = Site(grafana_url=GRAFANA, runbook_url=f"{RUNBOOKS}/{{alert}}.md", objectives=EVERYTHING.objectives)
 """With links, whose templates the cases compare."""
 Labels = dict[str, str]
 _LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')

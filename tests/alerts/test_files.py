@@ -13,13 +13,7 @@ from tests.alerts.promtool import ALERTS, GENERATED
 from tests.alerts.specification import SPECIFIED
 
 from quotascope.alerts import CannotWrite, InvalidSite, Site
-from quotascope.alerts.files import (
-    Extras,
-    alertmanager_file,
-    operator_file,
-    rule_files,
-    write,
-)
+from quotascope.alerts.files import Extras, alertmanager_file, operator_file, rule_files, write
 from quotascope.alerts.mixin import mixin_file
 from quotascope.alerts.runbook import runbooks
 from quotascope.dashboards.files import grafana_dashboards

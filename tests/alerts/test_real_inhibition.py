@@ -39,11 +39,7 @@ class Alertmanager:
     def fire(self, *alerts: Labels) -> None:
         """Send alerts as Prometheus does, with the severity and the scope that each is specified to have."""
         body = [{"labels": _complete(labels)} for labels in alerts]
-        answer = web.ask(
-            f"{self.url}/api/v2/alerts",
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
-        )
+        answer = web.ask(f"{self.url}/api/v2/alerts", json.dumps(body).encode(), {"Content-Type": "application/json"})
         assert answer.status == 200, answer.text
 
     def kept_back(self, *alerts: Labels) -> list[bool]:

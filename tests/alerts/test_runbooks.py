@@ -80,10 +80,7 @@ def test_a_site_has_its_own_numbers() -> None:
     """In the runbooks that are written; the default beside them, and nothing else is changed. An alert that is off needs none."""
     settings = AlertSettings(severity=AlertSeverity.INFO, wait="1h")
     off = AlertSettings(severity=AlertSeverity.INFO, wait="1m", enabled=False)
-    site = Site(
-        thresholds={STORM: 70.0},
-        alerts={"KafkaQuotaThrottleStorm": settings, "KafkaQuotaRuleChanged": off},
-    )
+    site = Site(thresholds={STORM: 70.0}, alerts={"KafkaQuotaThrottleStorm": settings, "KafkaQuotaRuleChanged": off})
     theirs = dict(runbooks(site))
     name = "KafkaQuotaThrottleStorm"
     assert "`STORM` (70 entities, default 50 entities)" in theirs[name]

@@ -10,15 +10,7 @@ import pytest
 import yaml
 from tests.alerts.expressions import nodes, parsed
 from tests.alerts.labels import EVERYTHING
-from tests.alerts.specification import (
-    EACH_MINUTE,
-    SLOW,
-    SPECIFIED,
-    THRESHOLDS,
-    WINDOWS,
-    WINDOWS_OF_RECORDS,
-    Specified,
-)
+from tests.alerts.specification import EACH_MINUTE, SLOW, SPECIFIED, THRESHOLDS, WINDOWS, WINDOWS_OF_RECORDS, Specified
 
 from quotascope.alerts import thresholds
 from quotascope.alerts.files import rule_files

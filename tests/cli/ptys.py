@@ -32,12 +32,7 @@ class Terminal:
         self.before = termios.tcgetattr(theirs)
         self._theirs = theirs
         self.program = subprocess.Popen(
-            command,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=ENVIRONMENT,
-            start_new_session=True,
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT, start_new_session=True
         )
         self.said = ""
         """All that was shown."""

@@ -89,10 +89,7 @@ def parsed(groups: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_the_defaults_are_the_rules_that_are_written(
-    render: Render,
-    written: Callable[[object], dict[str, Any]],
-    tmp_path: Path,
-    config: dict[str, Any],
+    render: Render, written: Callable[[object], dict[str, Any]], tmp_path: Path, config: dict[str, Any]
 ) -> None:
     """To the character where the label of clusters is no very short one, with owners and objectives from the file."""
     expected = written(config)
@@ -138,20 +135,11 @@ HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
             id="alert",
         ),
         pytest.param({"alerts": {"KafkaQuotaRuleChanged": {"enabled": False}}}, id="off"),
-        pytest.param(
-            {"alerts": {"KafkaQuotaReplicationThrottleLeftOn": {"enabled": False}}},
-            id="group off",
-        ),
+        pytest.param({"alerts": {"KafkaQuotaReplicationThrottleLeftOn": {"enabled": False}}}, id="group off"),
         pytest.param({"alerts": {STORM: {"enabled": False}}}, id="no storm"),
         pytest.param({"alerts": {"KafkaQuotaManyNearLimit": {"enabled": False}}}, id="not many"),
-        pytest.param(
-            {"alerts": {STORM: {"for": "90s"}, MUTATION: {"for": "1h30m"}}},
-            id="seconds",
-        ),
-        pytest.param(
-            {"alerts": {STORM: {"for": "1d1h"}, MUTATION: {"for": "1w500ms"}}},
-            id="hours",
-        ),
+        pytest.param({"alerts": {STORM: {"for": "90s"}, MUTATION: {"for": "1h30m"}}}, id="seconds"),
+        pytest.param({"alerts": {STORM: {"for": "1d1h"}, MUTATION: {"for": "1w500ms"}}}, id="hours"),
         pytest.param({"alerts": {MUTATION: {"for": "179s"}}}, id="no window"),
         pytest.param({"alerts": {"KafkaQuotaManyNearLimit": {"for": "3m"}}}, id="near limits"),
         pytest.param({"labels": {"owner": "a", "empty": ""}}, id="empty label"),
@@ -223,10 +211,7 @@ def test_characters_that_mark_places_are_refused(run: Run, tmp_path: Path) -> No
 def test_a_lost_plus_is_found(render: Render) -> None:
     """In jsonnet it replaces all thresholds."""
     with pytest.raises(RuntimeError, match=r"thresholds.BURN is missing: write \+:"):
-        render(
-            None,
-            shown="(m + { _config+:: { thresholds: { THROTTLED: 1 } } }).prometheusRules",
-        )
+        render(None, shown="(m + { _config+:: { thresholds: { THROTTLED: 1 } } }).prometheusRules")
 
 
 @pytest.mark.parametrize(

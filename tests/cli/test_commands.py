@@ -145,9 +145,7 @@ def test_topic_in_words(numbers: tuple[int | None, int | None], text: str, *, cr
     assert _summary("t", Ensured(topic=found, created=created)) == text
 
 
-def test_files_that_were_not_read_are_named_up_to_ten(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_files_that_were_not_read_are_named_up_to_ten(capsys: pytest.CaptureFixture[str]) -> None:
     """More are counted; names of strangers stay on one line."""
     for count in (1, 10, 11):
         report = IngestReport(read=1, kept=1)
@@ -175,9 +173,7 @@ def test_throttles_of_a_topics_creation(capsys: pytest.CaptureFixture[str]) -> N
     assert err.endswith("were repeated: 0\n")
 
 
-def test_broken_files_are_told_apart_from_the_counts(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_broken_files_are_told_apart_from_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
     """On standard error, each in one line whatever its name is."""
     report = IngestReport(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"})
     print_report(report)
@@ -262,7 +258,7 @@ def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float])
         ("producer_byte_rate", "--floor takes KEY=LIMIT, not 'producer_byte_rate'"),
         ("byte_rate=1", "'byte_rate' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate; did you mean 'producer_byte_rate'?"),
         ("x" * 99, f"'{'x' * 60}' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate"),
-    ],
+    ]
 )  # fmt: skip
 def test_a_floor_that_is_none_is_refused(text: str, told: str) -> None:
     """With what was given, as far as it can be read at a glance."""

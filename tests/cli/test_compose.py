@@ -33,9 +33,7 @@ async def test_single_look_waits_for_a_source_as_long_as_it_may(
     assert waited == [waits]
 
 
-async def test_the_first_of_many_looks_waits_for_the_limits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_first_of_many_looks_waits_for_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first screen without limits would look like a cluster that has none."""
     limits = ScriptedLimits()
     limits.answers.clear()

@@ -19,12 +19,7 @@ from quotascope.exporter.diagnosis import Finding, FindingSeverity
 def test_no_name_can_forge_a_line(text: str) -> None:
     """Markup, line ends and control characters are shown, not obeyed; as JSON they are kept."""
     found = Finding(
-        code="x",
-        check="agents",
-        subject=text,
-        severity=FindingSeverity.WARNING,
-        text=text,
-        advice=f"a{text}",
+        code="x", check="agents", subject=text, severity=FindingSeverity.WARNING, text=text, advice=f"a{text}"
     )
     shown = rendered(as_table([found]), 1_000_000)
     assert len(shown.splitlines()) == len(("header", "text", "advice", "", "summary"))

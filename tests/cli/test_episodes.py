@@ -180,11 +180,7 @@ def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
     ],
 )
 def test_mistakes(
-    arguments: Sequence[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run: Run,
+    arguments: Sequence[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     """Each is one message, and an exit code that is not 0."""
     monkeypatch.chdir(tmp_path)

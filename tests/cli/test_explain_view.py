@@ -61,7 +61,7 @@ PAIRS = QuotaEntity("alice", DEFAULT)
         ("", (QuotaEntity(None, DEFAULT),), "unlimited; counted for all users with no client-id together"),
         (None, (QuotaEntity(None, "x"),), "unlimited; each client-id counted for all users together"),
         ("x", (QuotaEntity(None, "x"),), "7 client-id x decides, 1 B/s; without it: unlimited; counted for all users with client-id x together"),
-    ],
+    ]
 )  # fmt: skip
 def test_what_decides_in_a_sentence(client_id: str | None, rules: tuple[QuotaEntity, ...], sentence: str) -> None:
     """Any client-id, a client that sends none, and one that a quota names are three things."""
@@ -94,10 +94,7 @@ def test_programs_are_told_the_same() -> None:
     assert names == [None, "<default>", "", None, "<default>", "", None, "<default>"]
 
 
-UNDER_PLUGIN = Limits(
-    nodes={"1": NodeSettings(quota_callback_class="io.strimzi.kafka.quotas.A")},
-    read_at=0.0,
-)
+UNDER_PLUGIN = Limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.kafka.quotas.A")}, read_at=0.0)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +103,7 @@ UNDER_PLUGIN = Limits(
         ({"1": 200.0}, "200 % of a thread on each node, for all", {"1": 2.0}),
         ({"1": 200.0, "2": inf}, "200 % of a thread on node 1, unlimited on node 2, for all", {"1": 2.0, "2": None}),
         ({}, "unknown; a custom quota callback decides on every node", {}),
-    ],
+    ]
 )  # fmt: skip
 def test_the_limit_of_strimzis_plugin_has_its_rule(
     by_node: dict[str, float], sentence: str, shared: dict[str, float | None]

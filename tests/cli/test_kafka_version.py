@@ -28,13 +28,7 @@ candidates:
 
 def quotascope(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as it ended."""
-    return subprocess.run(
-        [BIN / "quotascope", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return subprocess.run([BIN / "quotascope", *arguments], cwd=folder, capture_output=True, text=True, check=False)
 
 
 def log_of(version: str, edit: str = "") -> str:

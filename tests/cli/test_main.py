@@ -77,11 +77,7 @@ def test_defect_is_one_message_too(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_reader_that_goes_away_is_no_error_message() -> None:
     """``quotascope config example | true`` ends quietly."""
-    with subprocess.Popen(
-        [QUOTASCOPE, "config", "example"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    with subprocess.Popen([QUOTASCOPE, "config", "example"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
@@ -99,11 +95,7 @@ def test_help_is_quick() -> None:
         "print(sorted({'aiohttp', 'kafka', 'pydantic', 'prometheus_client', 'quotascope.metrics', 'structlog'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "COLUMNS": "80"},
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
     )
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -138,11 +130,6 @@ def test_every_command_reaches_kafka_in_the_same_way(run: Run, command: str, mon
 )
 def test_configuration_from_standard_input(text: bytes, code: int, told: str) -> None:
     """A pipe can be checked as well as a file, and messages say where the text came from."""
-    done = subprocess.run(
-        [QUOTASCOPE, "config", "check", "-"],
-        input=text,
-        capture_output=True,
-        check=False,
-    )
+    done = subprocess.run([QUOTASCOPE, "config", "check", "-"], input=text, capture_output=True, check=False)
     assert done.returncode == code
     assert told in (done.stdout + done.stderr).decode()

@@ -72,14 +72,11 @@ def test_candidate_of_twice_as_much_frees_the_client(tried: tuple[Path, str]) ->
 
 
 @pytest.mark.slow
-def test_recommended_limits_hit_nobody_longer_than_wanted(
-    tried: tuple[Path, str],
-) -> None:
+def test_recommended_limits_hit_nobody_longer_than_wanted(tried: tuple[Path, str]) -> None:
     """They were looked for without the configured quotas, so that nothing else decides."""
     told = json.loads(
         bash(
-            "quotascope recommend usage --short-log --share 1 --windows 11x1 --controller-windows 11x1 --json",
-            tried[0],
+            "quotascope recommend usage --short-log --share 1 --windows 11x1 --controller-windows 11x1 --json", tried[0]
         )
     )
     assert {each["user"] for each in told["recommended"]} == {"ANONYMOUS", "alice", "bob", "carol", "svc:team a"}

@@ -20,9 +20,7 @@ def libraries() -> set[str]:
     return {re.split(r"[^\w-]", each)[0] for each in needed}
 
 
-def test_each_library_of_the_extra_is_looked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_library_of_the_extra_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none of them is installed, the message names them all."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(MissingExtra) as raised:

@@ -190,7 +190,7 @@ def test_recommend_writes_files(usage: str, tmp_path: Path, printed: Callable[..
         ([], ["the history covers 1 min, with requests in 1 hour: less than a day", "--short-log"]),
         (["--short-log", "--html", "missing/page.html"], ["No such file or directory"]),
     ],
-    ids=["short log", "no folder"],
+    ids=["short log", "no folder"]
 )  # fmt: skip
 def test_recommend_fails(options: list[str], messages: list[str], usage: str, run: Run) -> None:
     """With one line that says what to do, and exit code 1; nothing is printed."""

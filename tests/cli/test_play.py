@@ -113,8 +113,7 @@ async def test_farewell() -> None:
     """The end is one line with what happened."""
     text = farewell(await demo_after(10), 10.2)
     assert re.fullmatch(
-        r"The demo ended after 10 s\. Requests throttled: [1-9]\d*; partitions refused: [1-9]\d*\.",
-        text,
+        r"The demo ended after 10 s\. Requests throttled: [1-9]\d*; partitions refused: [1-9]\d*\.", text
     )
 
 

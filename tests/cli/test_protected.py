@@ -29,9 +29,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 async def exporter(tmp_path: Path, certificates: Certificates) -> AsyncIterator[Exporter]:
     """One that asks for both."""
     section = tls_section(
-        certificates,
-        client_ca_file=str(certificates.ca),
-        client_auth_type="RequireAndVerifyClientCert",
+        certificates, client_ca_file=str(certificates.ca), client_auth_type="RequireAndVerifyClientCert"
     )
     file = web_file(tmp_path, **section, basic_auth_users={"me": HASH})
     server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
@@ -75,14 +73,10 @@ def access(certificates: Certificates) -> list[str | Path]:
         (["quotas", "list"], ["user alice"]),
         (["quotas", "export"], ['user: "alice"\n    producer_byte_rate: 1000', "request_percentage: 50", "ip: <default>\n    connection_creation_rate: 7"]),
     ],
-    ids=" ".join,
+    ids=" ".join
 )  # fmt: skip
 async def test_with_everything_that_it_wants(
-    exporter: Exporter,
-    certificates: Certificates,
-    tmp_path: Path,
-    command: list[str],
-    expected: list[str],
+    exporter: Exporter, certificates: Certificates, tmp_path: Path, command: list[str], expected: list[str]
 ) -> None:
     """Every command that takes --exporter reads it with the same options; the password in a file, or in the environment."""
     file = tmp_path / "password"
@@ -105,18 +99,11 @@ async def test_with_everything_that_it_wants(
     ],
 )
 async def test_a_refusal_names_the_options(
-    exporter: Exporter,
-    certificates: Certificates,
-    user: list[str],
-    password: str,
-    expected: str,
+    exporter: Exporter, certificates: Certificates, user: list[str], password: str, expected: str
 ) -> None:
     """One sentence, with the options that help, and without the password."""
     code, output, errors = await run(
-        *("top", "--exporter", exporter.url),
-        *access(certificates),
-        *user,
-        QUOTASCOPE_EXPORTER_PASSWORD=password,
+        *("top", "--exporter", exporter.url), *access(certificates), *user, QUOTASCOPE_EXPORTER_PASSWORD=password
     )
     assert (code, output) == (1, "")
     assert expected in errors

@@ -80,10 +80,7 @@ def serving(file: Path) -> Iterator[Service]:
     """The exporter with this file, whose log format a flag overrides."""
     options = ("--address", "127.0.0.1", "--port", "0", "--log-format", "logfmt")
     with subprocess.Popen(
-        [QUOTASCOPE, "serve", "--config", file, *options],
-        env={**os.environ},
-        stderr=subprocess.PIPE,
-        text=True,
+        [QUOTASCOPE, "serve", "--config", file, *options], env={**os.environ}, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             found = re.search(r"url=(\S+)", line_with("listening", process))

@@ -154,10 +154,7 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
     wrong = {"Authorization": f"Basic {base64.b64encode(canaries.new().encode()).decode()}"}
     said: list[str] = []
     with subprocess.Popen(
-        [QUOTASCOPE, "serve", "--config", config],
-        env={**os.environ, **environ},
-        stderr=subprocess.PIPE,
-        text=True,
+        [QUOTASCOPE, "serve", "--config", config], env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stderr is not None

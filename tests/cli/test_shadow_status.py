@@ -31,7 +31,7 @@ BUSY = Shadow(
     entities=(usage(user="alice", limit=10.0, usage=20.0, throttle_time_seconds=11.0), usage(user=HOSTILE, limit=10.0, usage=1.0)),
     evaluated={(PRODUCE, "1"): 1, (PRODUCE, "2"): 1},
     throttled={(PRODUCE, "1"): 1, (PRODUCE, "2"): 0},
-    unevaluated={(FETCH, "1", UnevaluatedReason.FINER): 3},
+    unevaluated={(FETCH, "1", UnevaluatedReason.FINER): 3}
 )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_entities_stand_beside_what_is_enforced(shown: Run, monkeypatch: pytest.
         ({QuotaEntity(None, "app"): 1.0}, "would overrule limits that are set"),
         ({QuotaEntity(None, DEFAULT): 1.0}, "would overrule limits that are set"),
         ({QuotaEntity(DEFAULT, DEFAULT): 1.0, QuotaEntity("alice"): 1.0}, "would overrule limits that are set"),
-    ],
+    ]
 )  # fmt: skip
 def test_it_says_how_to_measure_without_a_limit(shown: Run, rules: dict[QuotaEntity, float], advice: str) -> None:
     """Not where such a rule would leave clients of levels 6 to 8 unlimited, or where it is there already."""

@@ -68,13 +68,7 @@ def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
     """Sources, findings, nodes and entities come from outside; markup in them is only text."""
     hostile = f"[/][bold]{name}"
     shown = snapshot(usage_of(hostile, hostile), sources=(health(hostile, dialect=hostile),))
-    finding = Finding(
-        code="x",
-        check="agents",
-        severity=FindingSeverity.ERROR,
-        text=hostile,
-        advice=hostile,
-    )
+    finding = Finding(code="x", check="agents", severity=FindingSeverity.ERROR, text=hostile, advice=hostile)
     text = rendered(view(shown, [finding], 10), 5_000)
     assert all(line.isprintable() for line in text.split("\n"))
     assert text.count("[/][bold]") >= 5

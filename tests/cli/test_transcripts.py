@@ -62,19 +62,13 @@ class Cluster(ScriptedAdmin):
         super().__init__()
         self._servers = tuple(connection.bootstrap_servers)
         self.quotas = tuple(
-            ConfiguredQuota(
-                entity=dict(_named(entity.user, entity.client_id)),
-                key=kind.quota_key,
-                value=bound,
-            )
+            ConfiguredQuota(entity=dict(_named(entity.user, entity.client_id)), key=kind.quota_key, value=bound)
             for kind, rules in SPLIT_RULES.items()
             for entity, bound in rules.items()
         )
         if connection.bootstrap_servers == ("guarded:9092",):
             self.errors["quotas"] = PermissionMissing(
-                request="DescribeClientQuotas",
-                operation="DescribeConfigs",
-                username="me",
+                request="DescribeClientQuotas", operation="DescribeConfigs", username="me"
             )
         if connection.bootstrap_servers == ("empty:9092",):
             self.quotas = ()

@@ -56,13 +56,7 @@ def test_narrow_terminals_show_less(width: int, columns: set[str]) -> None:
 
 def test_row_at_100_columns() -> None:
     """The usual terminal shows entity, usage, limit, utilization, rule and throttle in one line."""
-    row = usage_of(
-        "etl",
-        "spark",
-        usage=1_200.0,
-        throttle_time_seconds=0.25,
-        throttled_seconds_total=12.0,
-    )
+    row = usage_of("etl", "spark", usage=1_200.0, throttle_time_seconds=0.25, throttled_seconds_total=12.0)
     text = lines(rendered(table([row], 100), 100))[2]
     expected = "etl / spark produce 1.20 / 1.00 kB/s ███ 120% 1 etl / spark 0.25 s 12.0 s"
     assert text.split() == expected.split()

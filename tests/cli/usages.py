@@ -30,12 +30,7 @@ def usage_of(  # noqa: PLR0913 - every test names the two that it is about
         rule = QuotaEntity(user, client_id)
         resolution = Resolution(level=rule.level, entity=rule, bound=limit)
     entity = Entity(
-        broker="1",
-        quota_type=QuotaType.PRODUCE,
-        user=user,
-        client_id=client_id,
-        resolution=resolution,
-        limit=limit,
+        broker="1", quota_type=QuotaType.PRODUCE, user=user, client_id=client_id, resolution=resolution, limit=limit
     )
     return EntityUsage(
         entity=entity,

@@ -76,9 +76,7 @@ def test_limits_of_a_broker_are_its_own_or_the_cluster_s() -> None:
 
 
 @pytest.mark.parametrize("listeners", [None, "", ",", "://127.0.0.1:9092"])
-def test_a_broker_that_names_no_listener_has_no_keys_of_any(
-    listeners: str | None,
-) -> None:
+def test_a_broker_that_names_no_listener_has_no_keys_of_any(listeners: str | None) -> None:
     """Then nothing more is asked."""
     assert answers.listener_rate_keys({"listeners": listeners}) == []
 
@@ -178,7 +176,7 @@ def test_voters_are_told_with_their_addresses_by_new_clusters_only() -> None:
 
 @pytest.mark.parametrize(
     ("level", "release"),
-    [(33, KafkaRelease(4, 4)), (31, KafkaRelease(4, 3)), (30, KafkaRelease(4, 3)), (29, KafkaRelease(4, 2)), (99, KafkaRelease(4, 4)), (3, None)],
+    [(33, KafkaRelease(4, 4)), (31, KafkaRelease(4, 3)), (30, KafkaRelease(4, 3)), (29, KafkaRelease(4, 2)), (99, KafkaRelease(4, 4)), (3, None)]
 )  # fmt: skip
 def test_the_newest_metadata_version_names_the_release(level: int, release: KafkaRelease | None) -> None:
     """What a broker supports, not what the cluster has finalized; a level of a later release counts as the newest known."""

@@ -38,13 +38,7 @@ def test_the_examples_run(kafka: Cluster, tmp_path: Path) -> None:
     with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
         shape = {"num_partitions": 1, "replication_factor": 1}
         admin.create_topics({"orders": shape}, wait_for_metadata=True)
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert len(blocks) == 8
     for client_id, side in (("billing", "write"), ("reports", "read")):

@@ -189,9 +189,7 @@ def test_a_connection_that_is_lost_twice_is_given_up(libraries: list[Library]) -
     assert admin.describe_cluster().nodes
 
 
-def test_a_defect_of_the_library_is_no_reason_to_stay_with_it(
-    libraries: list[Library],
-) -> None:
+def test_a_defect_of_the_library_is_no_reason_to_stay_with_it(libraries: list[Library]) -> None:
     """After an exception that the library does not promise, the next call starts afresh."""
     broken = Library([RuntimeError("event loop is closed")])
     libraries.append(broken)
@@ -243,9 +241,7 @@ def test_a_closed_client_connects_no_more() -> None:
         admin.describe_quotas()
 
 
-def test_silence_is_a_timeout_and_leaves_nothing_running(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_silence_is_a_timeout_and_leaves_nothing_running(caplog: pytest.LogCaptureFixture) -> None:
     """A server that accepts and never answers is told as such; no thread is left, and nothing is logged or told."""
     caplog.set_level(logging.DEBUG)
     before = set(threading.enumerate())
@@ -253,14 +249,10 @@ def test_silence_is_a_timeout_and_leaves_nothing_running(
     sasl = Sasl(mechanism=SaslMechanism.PLAIN, username="alice", password=Secret("hunter2"))
     with server(silent) as address:
         settings = Connection(
-            bootstrap_servers=(address,),
-            protocol=SecurityProtocol.SASL_PLAINTEXT,
-            sasl=sasl,
-            timeout_seconds=0.3,
+            bootstrap_servers=(address,), protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl, timeout_seconds=0.3
         )
         with pytest.raises(
-            AdminTimeout,
-            match=r"connecting to Kafka at 127\.0\.0\.1:\d+: no answer within 0\.3 s",
+            AdminTimeout, match=r"connecting to Kafka at 127\.0\.0\.1:\d+: no answer within 0\.3 s"
         ) as caught:
             connect(settings)
 

@@ -29,14 +29,7 @@ from quotascope.clients import (
     Tls,
     open_quota_admin,
 )
-from quotascope.clients.login import (
-    ClientCredentials,
-    MskIam,
-    Token,
-    TokenCommand,
-    TokenFile,
-    Tokens,
-)
+from quotascope.clients.login import ClientCredentials, MskIam, Token, TokenCommand, TokenFile, Tokens
 
 LONG = "x" * 100_000
 
@@ -93,7 +86,7 @@ def test_an_issuer_gives_a_token(running: Issuer, credentials: ClientCredentials
         (200, {}, json.dumps({"access_token": LONG}).encode(), "no access_token"),
         (200, {}, b'{"access_token": "hunter2", "expires_in": "-5"}', None),
         (200, {}, b'{"access_token": "hunter2", "expires_in": 1e999}', None),
-    ],
+    ]
 )  # fmt: skip
 def test_other_answers_of_an_issuer(
     running: Issuer,
@@ -244,7 +237,7 @@ def test_whatever_is_in_a_token(tmp_path_factory: pytest.TempPathFactory, conten
         ("import subprocess; subprocess.run(['sleep', '600'])", "has not ended within 1 s"),
         ("while True: print('x' * 10**5)", "has not ended within 1 s"),
         ("import os; os.close(1); os.close(2)\nimport time; time.sleep(600)", "has not ended within 1 s"),
-    ],
+    ]
 )  # fmt: skip
 def test_a_command_prints_a_token(code: str, words: str | None) -> None:
     """Or does not: it is bounded in time and output, and its arguments, which may be secret, are not shown."""
@@ -323,14 +316,10 @@ def test_what_aws_lacks_is_named(aws: pytest.MonkeyPatch) -> None:
     [
         (SaslMechanism.GSSAPI, "gssapi", {"kerberos": Kerberos()}, "quotascope[kerberos]"),
         (SaslMechanism.AWS_MSK_IAM, "aws_msk_iam_sasl_signer", {"tokens": Tokens(MskIam())}, "quotascope[msk]"),
-    ],
+    ]
 )  # fmt: skip
 def test_a_missing_library_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-    mechanism: SaslMechanism,
-    module: str,
-    login: dict[str, Any],
-    words: str,
+    monkeypatch: pytest.MonkeyPatch, mechanism: SaslMechanism, module: str, login: dict[str, Any], words: str
 ) -> None:
     """Before anything connects, with what to install."""
     monkeypatch.setitem(sys.modules, module, None)

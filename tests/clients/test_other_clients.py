@@ -53,10 +53,5 @@ def test_the_rules_join_each_level_of_quotas(tmp_path: Path) -> None:
     }  # fmt: skip
     tests = tmp_path / "tests.yaml"
     tests.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [case]}))
-    done = subprocess.run(
-        ["promtool", "test", "rules", str(tests)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(["promtool", "test", "rules", str(tests)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

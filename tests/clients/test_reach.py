@@ -28,12 +28,7 @@ from .servers import Behavior, answering, closed_port, server, silent
 def unsecured(*servers: str, tls: bool = False, seconds: float = 5.0) -> Connection:
     """Settings without SASL."""
     protocol = SecurityProtocol.SSL if tls else SecurityProtocol.PLAINTEXT
-    return Connection(
-        bootstrap_servers=servers,
-        protocol=protocol,
-        timeout_seconds=seconds,
-        tls=Tls(verify=False),
-    )
+    return Connection(bootstrap_servers=servers, protocol=protocol, timeout_seconds=seconds, tls=Tls(verify=False))
 
 
 def test_one_server_that_listens_is_enough() -> None:
@@ -137,10 +132,7 @@ def connection(address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_
     """Settings of alice."""
     sasl = Sasl(mechanism=mechanism, username="alice", password=Secret("hunter2"))
     return Connection(
-        bootstrap_servers=(address,),
-        protocol=SecurityProtocol.SASL_PLAINTEXT,
-        sasl=sasl,
-        timeout_seconds=2,
+        bootstrap_servers=(address,), protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl, timeout_seconds=2
     )
 
 
@@ -150,7 +142,7 @@ def connection(address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_
         (handshake_answer(33, "PLAIN", "OAUTHBEARER"), "the listener offers OAUTHBEARER, PLAIN"),
         (handshake_answer(33), "the listener offers no mechanism"),
         (handshake_answer(34), "the listener does not use SASL"),
-    ],
+    ]
 )  # fmt: skip
 def test_the_broker_tells_why_it_refused(answer: bytes, reason: str) -> None:
     """A handshake without credentials tells a wrong mechanism from a wrong password."""
@@ -236,9 +228,7 @@ def test_another_protocol_is_suspected_without_sasl() -> None:
     assert "does not talk PLAINTEXT on this port" in str(error)
 
 
-def test_nothing_of_the_library_reaches_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_nothing_of_the_library_reaches_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """Its logger and all below it are silent, whatever the level of the root."""
     caplog.set_level(logging.DEBUG)
     LibraryLog("noisy").install()

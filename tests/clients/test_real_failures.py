@@ -48,10 +48,7 @@ def wrong_password(connection: Connection) -> Connection:
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL])
 def test_a_wrong_password_is_told_and_never_shown(
-    kafka: Cluster,
-    protocol: SecurityProtocol,
-    mechanism: str,
-    caplog: pytest.LogCaptureFixture,
+    kafka: Cluster, protocol: SecurityProtocol, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The message names user and mechanism in the broker's words; neither it, nor its traceback, nor the log holds the password."""
     caplog.set_level(logging.DEBUG)
@@ -69,11 +66,7 @@ def test_a_wrong_password_is_told_and_never_shown(
 def test_sasl_where_there_is_none_is_told(kafka: Cluster) -> None:
     """A plaintext listener answers a SASL client with an error of its own."""
     sasl = Sasl(username="alice", password=Secret(PASSWORD))
-    connection = Connection(
-        bootstrap_servers=(kafka.admin,),
-        protocol=SecurityProtocol.SASL_PLAINTEXT,
-        sasl=sasl,
-    )
+    connection = Connection(bootstrap_servers=(kafka.admin,), protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
     assert str(failure(connection)).endswith("the listener does not use SASL")
 
 
@@ -99,13 +92,7 @@ def test_a_plain_client_at_another_listener_is_told(kafka: Cluster, listener: st
     ids=["no TLS", "unknown authority", "no certificate", "untrusted certificate"],
 )
 def test_failures_of_tls_are_explained(
-    kafka: Cluster,
-    tmp_path: Path,
-    listener: str,
-    words: str,
-    *,
-    authority: bool,
-    certificate: bool,
+    kafka: Cluster, tmp_path: Path, listener: str, words: str, *, authority: bool, certificate: bool
 ) -> None:
     """Each by what the listener does, which is a closed connection for most of them."""
     other = make_certificates(tmp_path)

@@ -24,14 +24,7 @@ from quotascope.clients import (
     Tls,
     open_quota_admin,
 )
-from quotascope.clients.login import (
-    ClientCredentials,
-    MskIam,
-    TokenCommand,
-    TokenFile,
-    Tokens,
-    TokenSource,
-)
+from quotascope.clients.login import ClientCredentials, MskIam, TokenCommand, TokenFile, Tokens, TokenSource
 
 pytestmark = pytest.mark.real
 
@@ -39,9 +32,7 @@ BOTH = pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, Sec
 
 
 def connection(
-    kafka: LoginKafka,
-    login: TokenSource | Kerberos,
-    protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT,
+    kafka: LoginKafka, login: TokenSource | Kerberos, protocol: SecurityProtocol = SecurityProtocol.SASL_PLAINTEXT
 ) -> Connection:
     """To the listener that takes every login."""
     if isinstance(login, Kerberos):
@@ -95,10 +86,7 @@ def token_file(login_kafka: LoginKafka, tmp_path: Path) -> Path:
 @BOTH
 @pytest.mark.usefixtures("tickets")
 def test_the_rights_are_those_of_the_token_or_ticket(
-    login_kafka: LoginKafka,
-    token_file: Path,
-    protocol: SecurityProtocol,
-    caplog: pytest.LogCaptureFixture,
+    login_kafka: LoginKafka, token_file: Path, protocol: SecurityProtocol, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Only `User:quotascope` may read quotas here: each login is that user, on each listener, and leaves no token in the log."""
     caplog.set_level(logging.DEBUG)

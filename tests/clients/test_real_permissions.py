@@ -9,13 +9,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.tools import run_tool
 
-from quotascope.clients import (
-    PermissionMissing,
-    QuotaAdmin,
-    QuotaChange,
-    SecurityProtocol,
-    open_quota_admin,
-)
+from quotascope.clients import PermissionMissing, QuotaAdmin, QuotaChange, SecurityProtocol, open_quota_admin
 
 pytestmark = pytest.mark.real
 

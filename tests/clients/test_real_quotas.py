@@ -6,12 +6,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 
-from quotascope.clients import (
-    ConfiguredQuota,
-    SaslMechanism,
-    SecurityProtocol,
-    open_quota_admin,
-)
+from quotascope.clients import ConfiguredQuota, SaslMechanism, SecurityProtocol, open_quota_admin
 from quotascope.metrics import KafkaRelease
 
 pytestmark = pytest.mark.real
@@ -28,11 +23,7 @@ def test_reads_everything_by_every_protocol_and_mechanism(
     quotas.set(({"user": "svc:team a", "client-id": None}, {"producer_byte_rate": 1024.0}))
     with closing(open_quota_admin(kafka.connection(protocol, "svc:team a", mechanism))) as admin:
         assert admin.describe_quotas() == (
-            ConfiguredQuota(
-                entity={"user": "svc:team a", "client-id": None},
-                key="producer_byte_rate",
-                value=1024.0,
-            ),
+            ConfiguredQuota(entity={"user": "svc:team a", "client-id": None}, key="producer_byte_rate", value=1024.0),
         )
         assert [node.node_id for node in admin.describe_cluster().nodes] == [1]
         assert admin.describe_settings(1).num_io_threads == 8

@@ -9,11 +9,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
 LOOPBACK = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
@@ -44,10 +40,7 @@ class _Authority:
         return _pem(certificate), key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     def _sign(
-        self,
-        name: str,
-        key: ec.EllipticCurvePublicKey,
-        extensions: Sequence[tuple[x509.ExtensionType, bool]],
+        self, name: str, key: ec.EllipticCurvePublicKey, extensions: Sequence[tuple[x509.ExtensionType, bool]]
     ) -> x509.Certificate:
         now = dt.datetime.now(dt.UTC)
         day = dt.timedelta(days=1)
@@ -61,10 +54,7 @@ class _Authority:
             .not_valid_before(now - day)
             .not_valid_after(now + day)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer),
-                critical=False,
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer), critical=False)
         )
         for extension, critical in extensions:
             builder = builder.add_extension(extension, critical=critical)

@@ -6,14 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quotascope.clients import (
-    Connection,
-    Sasl,
-    SaslMechanism,
-    Secret,
-    SecurityProtocol,
-    Tls,
-)
+from quotascope.clients import Connection, Sasl, SaslMechanism, Secret, SecurityProtocol, Tls
 
 from .agents import Agents
 from .certificates import make_certificates
@@ -59,24 +52,13 @@ class Cluster:
     `nodes` holds every node by its id; `brokers` and `controllers` are lists of the same nodes.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        folder: Path,
-        *,
-        authorizer: bool = False,
-        plugin: Plugin | None = None,
-    ) -> None:
+    def __init__(self, layout: Layout, folder: Path, *, authorizer: bool = False, plugin: Plugin | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._plugin = plugin or Plugin()
         self.certificates = make_certificates(folder)
         brokers, controllers = layout.value
         plans = [
-            Plan(
-                node_id=node_id,
-                broker=node_id in brokers,
-                controller=node_id in controllers,
-            )
+            Plan(node_id=node_id, broker=node_id in brokers, controller=node_id in controllers)
             for node_id in sorted({*brokers, *controllers})
         ]
         self.nodes = {
@@ -96,10 +78,7 @@ class Cluster:
         config = {**config, **plugin.settings}
         agents = Agents(self.certificates)
         program = Program(
-            classes=plugin.classes,
-            newest=plugin.newest,
-            logs_requests=plugin.logs_requests,
-            jvm=plugin.jvm,
+            classes=plugin.classes, newest=plugin.newest, logs_requests=plugin.logs_requests, jvm=plugin.jvm
         )
         return Node(plan.node_id, home, config, agents, program)
 
@@ -111,9 +90,7 @@ class Cluster:
     ) -> Connection:
         """The settings with which our own Admin client reaches this cluster; `user` is for the SASL protocols."""
         tls = Tls(
-            ca_file=self.certificates.ca,
-            cert_file=self.certificates.client,
-            key_file=self.certificates.client_key,
+            ca_file=self.certificates.ca, cert_file=self.certificates.client, key_file=self.certificates.client_key
         )
         sasl = Sasl(mechanism=mechanism, username=user, password=Secret(USERS[user]))
         servers = {
@@ -148,11 +125,7 @@ class Cluster:
 
 @contextmanager
 def running(
-    layout: Layout,
-    folder: Path,
-    *,
-    authorizer: bool = False,
-    plugin: Plugin | None = None,
+    layout: Layout, folder: Path, *, authorizer: bool = False, plugin: Plugin | None = None
 ) -> Iterator[Cluster]:
     """A cluster for the length of a `with` block; its files and logs are kept in `folder`."""
     cluster = Cluster(layout, folder, authorizer=authorizer, plugin=plugin)

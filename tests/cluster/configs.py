@@ -42,26 +42,15 @@ class Configs:
         """End the connection."""
         self._admin.close()
 
-    def _alter(
-        self,
-        kind: int,
-        name: str,
-        configs: Mapping[str, str | None],
-        node_id: int | None,
-    ) -> None:
+    def _alter(self, kind: int, name: str, configs: Mapping[str, str | None], node_id: int | None) -> None:
         resource = IncrementalAlterConfigsRequest.AlterConfigsResource
         config = resource.AlterableConfig
         changes = [
-            config(
-                name=key,
-                config_operation=_DELETE if value is None else _SET,
-                value=value,
-            )
+            config(name=key, config_operation=_DELETE if value is None else _SET, value=value)
             for key, value in configs.items()
         ]
         request = IncrementalAlterConfigsRequest(
-            resources=[resource(resource_type=kind, resource_name=name, configs=changes)],
-            validate_only=False,
+            resources=[resource(resource_type=kind, resource_name=name, configs=changes)], validate_only=False
         )
         (answer,) = private_send(self._admin, request, node_id)["responses"]
         assert answer["error_code"] == 0, answer

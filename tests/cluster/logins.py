@@ -146,11 +146,7 @@ def realm(folder: Path) -> Iterator[Realm]:
     folder.mkdir()
     port = free_port()
     address = f"127.0.0.1:{port}"
-    made = Realm(
-        config=folder / "krb5.conf",
-        keytab=folder / "client.keytab",
-        broker_keytab=folder / "broker.keytab",
-    )
+    made = Realm(config=folder / "krb5.conf", keytab=folder / "client.keytab", broker_keytab=folder / "broker.keytab")
     made.config.write_text(
         f"[libdefaults]\ndefault_realm = {REALM}\ndns_lookup_kdc = false\ndns_canonicalize_hostname = false\n"
         f"rdns = false\nudp_preference_limit = 1\n[realms]\n{REALM} = {{\nkdc = {address}\n}}\n"

@@ -53,12 +53,7 @@ class Node:
     """
 
     def __init__(
-        self,
-        node_id: int,
-        folder: Path,
-        properties: Mapping[str, str],
-        agents: Agents,
-        program: Program | None = None,
+        self, node_id: int, folder: Path, properties: Mapping[str, str], agents: Agents, program: Program | None = None
     ) -> None:
         self.node_id = node_id
         self.agents = agents

@@ -37,12 +37,7 @@ class Plan:
 
 
 def properties(
-    plan: Plan,
-    voters: Sequence[Plan],
-    data: Path,
-    certificates: Certificates,
-    *,
-    authorizer: bool,
+    plan: Plan, voters: Sequence[Plan], data: Path, certificates: Certificates, *, authorizer: bool
 ) -> dict[str, str]:
     """Everything a node is told."""
     quorum = ",".join(f"{voter.node_id}@{voter.address('CONTROLLER')}" for voter in voters)

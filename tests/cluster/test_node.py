@@ -49,9 +49,7 @@ def test_a_node_dies_with_the_run_that_started_it(tmp_path: Path) -> None:
     assert ended.exists()
 
 
-def test_a_killed_controller_is_replaced_and_comes_back(
-    failover_kafka: Cluster,
-) -> None:
+def test_a_killed_controller_is_replaced_and_comes_back(failover_kafka: Cluster) -> None:
     """Another controller takes over from the active one, and the killed one starts again with its data and ports."""
     admin = open_quota_admin(failover_kafka.connection())
     first = admin.describe_quorum_leader()

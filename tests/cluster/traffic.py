@@ -78,13 +78,7 @@ class Traffic:
         return name
 
     def produce(
-        self,
-        user: str,
-        client_id: str,
-        topic: str,
-        seconds: float,
-        size: int = 1000,
-        pause: float = 0,
+        self, user: str, client_id: str, topic: str, seconds: float, size: int = 1000, pause: float = 0
     ) -> Load:
         """Produce records of `size` bytes as fast as the broker takes them, or with a pause of seconds after each."""
         throttles: list[int] = []
@@ -176,13 +170,7 @@ class Traffic:
         return Load(count, throttles)
 
     def mutate(
-        self,
-        user: str,
-        client_id: str,
-        partitions: int,
-        *,
-        strict: bool = True,
-        validate_only: bool = False,
+        self, user: str, client_id: str, partitions: int, *, strict: bool = True, validate_only: bool = False
     ) -> Mutation:
         """
         Create one topic of so many partitions on a new connection; strict requests may be refused with error 89.
@@ -263,17 +251,10 @@ def _name() -> str:
 
 def _creation(partitions: int, *, strict: bool, validate_only: bool) -> CreateTopicsRequest:
     topic = CreateTopicsRequest.CreatableTopic(
-        name=_name(),
-        num_partitions=partitions,
-        replication_factor=1,
-        assignments=[],
-        configs=[],
+        name=_name(), num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
     )
     return CreateTopicsRequest(
-        topics=[topic],
-        timeout_ms=10_000,
-        validate_only=validate_only,
-        max_version=None if strict else _PERMISSIVE,
+        topics=[topic], timeout_ms=10_000, validate_only=validate_only, max_version=None if strict else _PERMISSIVE
     )
 
 

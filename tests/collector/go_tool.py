@@ -29,14 +29,7 @@ def go() -> str:
 
 def run(command: Sequence[str], folder: Path) -> str:
     """What a command writes, run in a folder. Raises `NotFetched`."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         output = (done.stdout + done.stderr)[-2000:]
         raise NotFetched(f"`{' '.join(command)}` failed:\n{output}")

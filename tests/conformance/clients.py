@@ -17,15 +17,7 @@ from quotascope.clients.throttling import (
     first_waiting_version,
     throttle_time_sensor,
 )
-from quotascope.metrics import (
-    KafkaRelease,
-    MetricName,
-    Registry,
-    desanitize,
-    mbean_name,
-    sanitize,
-    telemetry_name,
-)
+from quotascope.metrics import KafkaRelease, MetricName, Registry, desanitize, mbean_name, sanitize, telemetry_name
 from quotascope.metrics.protocol import ApiKey
 
 
@@ -93,11 +85,7 @@ class ShouldClientThrottleRunner(Runner):
         first = first_waiting_version(member(ApiKey, step.text("api")), self._release)
         if "expect" in step:
             expected = step.raw("expect")
-            expectations.same(
-                first,
-                None if expected is None else step.integer("expect"),
-                "first version",
-            )
+            expectations.same(first, None if expected is None else step.integer("expect"), "first version")
 
 
 CODES = {

@@ -1,14 +1,7 @@
 """Vectors about quotas: managers, controllers, reapers, replication, tiered storage, connections, and what a KRaft controller stores."""
 
 from tests.conformance import expectations, settings
-from tests.conformance.fields import (
-    Fields,
-    Malformed,
-    Runner,
-    Unmet,
-    as_integer,
-    as_text,
-)
+from tests.conformance.fields import Fields, Malformed, Runner, Unmet, as_integer, as_text
 
 from quotascope.metrics import (
     DEFAULT,
@@ -74,9 +67,7 @@ class QuotaManagerRunner(Runner):
         self._registry = Registry()
         self._callbacks = Callbacks()
         windows = ManagerConfig(
-            samples=config.integer("samples", 11),
-            window_seconds=config.integer("window_s", 1),
-            release=release,
+            samples=config.integer("samples", 11), window_seconds=config.integer("window_s", 1), release=release
         )
         name = config.text("type")
         if name not in [quota_type.value for quota_type in QuotaType]:
@@ -269,10 +260,7 @@ class ReaperRunner(Runner):
         self._reaper = ThrottledChannelReaper(Registry(), QuotaType.PRODUCE, self._origin_ms)
         for throttle_ms in config.several("throttle_ms", as_integer):
             self._reaper.throttle(
-                throttle_ms,
-                self._callbacks,
-                now_ms=self._origin_ms,
-                now_ns=self._origin_ms * NANOS_PER_MS,
+                throttle_ms, self._callbacks, now_ms=self._origin_ms, now_ns=self._origin_ms * NANOS_PER_MS
             )
 
     def op_started(self, step: Fields) -> None:
@@ -314,25 +302,18 @@ class RequestCombinationRunner(Runner):
         match step.text("api"):
             case "Produce":
                 decision = combine_produce(
-                    step.integer("bandwidth_ms"),
-                    step.integer("request_ms"),
-                    acks=step.integer("acks", -1),
+                    step.integer("bandwidth_ms"), step.integer("request_ms"), acks=step.integer("acks", -1)
                 )
             case "Fetch" | "ShareFetch":
                 decision = combine_fetch(step.integer("bandwidth_ms"), step.integer("request_ms"))
             case _:
-                decision = combine_request(
-                    step.integer("request_ms"),
-                    forwarded=step.flag("forwarded", default=False),
-                )
+                decision = combine_request(step.integer("request_ms"), forwarded=step.flag("forwarded", default=False))
         _expect(step, decision)
 
     def op_combine_controller(self, step: Fields) -> None:
         """Decide on the node that ran a mutation."""
         decision = combine_controller(
-            step.integer("controller_ms"),
-            step.integer("request_ms"),
-            forwarded=step.flag("forwarded", default=False),
+            step.integer("controller_ms"), step.integer("request_ms"), forwarded=step.flag("forwarded", default=False)
         )
         _expect(step, decision)
 

@@ -198,10 +198,7 @@ class RegistryRunner(Runner):
         sensor = self._sensor(step.text("sensor"))
         name, now_ms = self._name(step), self.now_ms(step)
         statistic = settings.statistic(step)
-        _refusable(
-            step,
-            lambda: expectations.flag(step, sensor.add(name, statistic, now_ms=now_ms)),
-        )
+        _refusable(step, lambda: expectations.flag(step, sensor.add(name, statistic, now_ms=now_ms)))
 
     def op_record(self, step: Fields) -> None:
         """Record."""
@@ -293,12 +290,7 @@ class TokenThrottleRunner(Runner):
 
 
 def _violated(
-    stat: Stat,
-    *,
-    observed: float,
-    bound: float,
-    samples: int = 2,
-    time_window_ms: int = 30_000,
+    stat: Stat, *, observed: float, bound: float, samples: int = 2, time_window_ms: int = 30_000
 ) -> QuotaViolation:
     config = MetricConfig(samples, time_window_ms, quota=Quota(float(bound)))
     metric = Registry().add_metric(MetricName("violated", ""), stat, config)

@@ -26,8 +26,7 @@ def _vector(*steps: object, kind: str = "stat", **config: object) -> Vector:
 def _measured(value: object, expect: object, **more: object) -> Vector:
     """A vector about one recorded value that is read back."""
     return _vector(
-        {"op": "record", "at_ms": 0, "value": value},
-        {"op": "measure", "at_ms": 0, "expect": expect, **more},
+        {"op": "record", "at_ms": 0, "value": value}, {"op": "measure", "at_ms": 0, "expect": expect, **more}
     )
 
 
@@ -195,10 +194,7 @@ def _another(expected: object, key: str) -> object:
 
 def _command(path: Path) -> tuple[int, list[str], str]:
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "conformance.py", path],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, ROOT / "tools" / "conformance.py", path], capture_output=True, text=True, check=False
     )
     return done.returncode, done.stdout.splitlines(), done.stderr
 

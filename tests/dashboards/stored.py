@@ -86,13 +86,7 @@ def recorded(prometheus: Prometheus) -> Iterator[str]:
     """What our recording rules have made of the data, as OpenMetrics; rules about recorded series see what is there by now."""
     start, step = NOW - HISTORY_SECONDS, SCRAPE_SECONDS
     for record in records(Site(default_owner="platform")):
-        found = prometheus.get(
-            "query_range",
-            query=record.expr,
-            start=f"{start}",
-            end=f"{NOW}",
-            step=f"{step}",
-        )
+        found = prometheus.get("query_range", query=record.expr, start=f"{start}", end=f"{NOW}", step=f"{step}")
         for series in found["result"]:
             labels = ",".join(f'{name}="{value}"' for name, value in series["metric"].items() if name != "__name__")
             for at, value in series["values"]:

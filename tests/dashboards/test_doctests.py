@@ -10,11 +10,7 @@ import pytest
 from quotascope.dashboards import expressions, links, scope, steps, variables
 
 
-@pytest.mark.parametrize(
-    "module",
-    [expressions, links, scope, steps, variables],
-    ids=lambda module: module.__name__,
-)
+@pytest.mark.parametrize("module", [expressions, links, scope, steps, variables], ids=lambda module: module.__name__)
 def test_examples(module: ModuleType) -> None:
     """Each shows what it renders."""
     failed, tried = doctest.testmod(module)

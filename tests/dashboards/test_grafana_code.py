@@ -73,12 +73,7 @@ def asked(dashboards: dict[str, Json]) -> list[Json]:
 
 
 @pytest.fixture(scope="module")
-def answer(
-    asked: list[Json],
-    node: str,
-    grafana_code: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Json:
+def answer(asked: list[Json], node: str, grafana_code: Path, tmp_path_factory: pytest.TempPathFactory) -> Json:
     """What Grafana's code says."""
     folder = tmp_path_factory.mktemp("grafana")
     shutil.copy(SOURCES / "inspect.cjs", folder)

@@ -33,10 +33,7 @@ def compiled(project: Path, node: str) -> str:
     """What the compiler complains about."""
     tsc = project / "node_modules" / "typescript" / "bin" / "tsc"
     done = subprocess.run(
-        [node, tsc, "--project", project, "--preserveSymlinks"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [node, tsc, "--project", project, "--preserveSymlinks"], capture_output=True, text=True, check=False
     )
     assert bool(done.stdout) is bool(done.returncode), done.stderr
     return done.stdout

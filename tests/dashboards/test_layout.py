@@ -188,9 +188,7 @@ def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, dict[str, Any]
     yield from found
 
 
-def _rows(
-    dashboard: dict[str, Any],
-) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def _rows(dashboard: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Rows with their panels, whether they are folded or not."""
     row: dict[str, Any] = {}
     panels: list[dict[str, Any]] = []

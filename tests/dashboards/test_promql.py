@@ -9,12 +9,7 @@ import pytest
 from tests.dashboards.promql import expressions, names_and_labels, parsed, walk
 
 from quotascope.alerts import recorded
-from quotascope.alerts.recorded import (
-    ENTITY_OWNER,
-    LONGEST_GAP,
-    TREND_WINDOW,
-    WAITS_WINDOW,
-)
+from quotascope.alerts.recorded import ENTITY_OWNER, LONGEST_GAP, TREND_WINDOW, WAITS_WINDOW
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.metrics.catalog import FamilyType, families, job_families

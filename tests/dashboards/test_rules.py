@@ -80,10 +80,7 @@ def test_variables_ask_only_for_our_own_series(dashboards: Dashboards) -> None:
 
 def _families_of(variable: dict[str, Any]) -> list[str]:
     """The families whose label is asked for, each selected by its whole name."""
-    found = re.fullmatch(
-        r'label_values\((?:([\w:]+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)',
-        variable["query"],
-    )
+    found = re.fullmatch(r'label_values\((?:([\w:]+)(?:\{.*\})?|\{__name__=~"([\w|]+)".*\}), \w+\)', variable["query"])
     assert found is not None
     return [found[1]] if found[1] else found[2].split("|")
 
@@ -228,9 +225,7 @@ RED_CELLS = {
 }
 
 
-def test_cells_are_red_where_an_alert_begins_and_have_no_color_without_a_number(
-    dashboards: Dashboards,
-) -> None:
+def test_cells_are_red_where_an_alert_begins_and_have_no_color_without_a_number(dashboards: Dashboards) -> None:
     """Grafana gives a cell without a number the lowest color: nothing is throttled there."""
     found = set()
     for panel in _panels(dashboards):
@@ -304,9 +299,7 @@ def test_links_lead_to_our_dashboards_and_runbooks(dashboards: Dashboards) -> No
         assert all(each.endswith(":percentencode}") for each in values)
 
 
-def test_rows_link_to_variables_that_their_dashboard_has(
-    dashboards: Dashboards,
-) -> None:
+def test_rows_link_to_variables_that_their_dashboard_has(dashboards: Dashboards) -> None:
     """A variable that is not there would be dropped, and everything shown."""
     for url in (each for one in dashboards.values() for each in _urls(one)):
         if url.startswith("/d/"):

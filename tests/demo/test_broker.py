@@ -59,11 +59,7 @@ def test_within_the_quota() -> None:
     ids=["produce", "fetch", "old client"],
 )
 def test_one_request(
-    quota_type: QuotaType,
-    request_: Produce | Fetch | CreateTopics,
-    throttle_ms: int,
-    metric: str,
-    value: float,
+    quota_type: QuotaType, request_: Produce | Fetch | CreateTopics, throttle_ms: int, metric: str, value: float
 ) -> None:
     """The throttle of its answer, and a metric afterwards."""
     bound = 1.0 if quota_type is QuotaType.CONTROLLER_MUTATION else 1_000.0

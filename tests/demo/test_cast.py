@@ -112,8 +112,7 @@ def test_jitter_takes_all_of_its_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("elapsed_ms", "next_ms"),
-    [(50, 150), (949, 1_049), (950, 5_050), (1_049, 5_050), (5_050, 5_150)],
+    ("elapsed_ms", "next_ms"), [(50, 150), (949, 1_049), (950, 5_050), (1_049, 5_050), (5_050, 5_150)]
 )
 def test_nothing_is_due_in_a_pause(elapsed_ms: int, next_ms: int) -> None:
     """What would fall into a pause waits for the next burst; bursts are counted from the first request."""

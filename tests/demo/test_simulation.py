@@ -9,17 +9,7 @@ from itertools import count
 import pytest
 
 from quotascope.demo import CAST, RULES, Simulation, run
-from quotascope.demo.cast import (
-    CONNECT,
-    MIRROR,
-    NIGHTLY,
-    ORDERS,
-    CreateTopics,
-    Fetch,
-    Response,
-    Rhythm,
-    Role,
-)
+from quotascope.demo.cast import CONNECT, MIRROR, NIGHTLY, ORDERS, CreateTopics, Fetch, Response, Rhythm, Role
 from quotascope.demo.simulation import DemoClient, pause_ms
 from quotascope.metrics import Level, QuotaType
 
@@ -227,13 +217,7 @@ def test_asks_again_for_what_was_not_done() -> None:
 
 def test_same_name_same_randomness() -> None:
     """Two runs of one client are alike."""
-    role = Role(
-        user="a",
-        client_id="b",
-        request=ROLE.request,
-        thread_ms=1.0,
-        rhythm=Rhythm(every_ms=100, jitter=0.5),
-    )
+    role = Role(user="a", client_id="b", request=ROLE.request, thread_ms=1.0, rhythm=Rhythm(every_ms=100, jitter=0.5))
     first, second = DemoClient(role, START_MS), DemoClient(role, START_MS)
     for one in (first, second):
         for _ in range(5):

@@ -21,10 +21,7 @@ Manifest = dict[str, Any]
 def built(layer: str) -> tuple[Manifest, ...]:
     """All manifests of a layer."""
     done = subprocess.run(
-        [tools() / "kustomize", "build", KUBERNETES / layer],
-        capture_output=True,
-        text=True,
-        check=True,
+        [tools() / "kustomize", "build", KUBERNETES / layer], capture_output=True, text=True, check=True
     )
     return tuple(yaml.safe_load_all(done.stdout))
 

@@ -65,10 +65,7 @@ def test_prometheus_accepts_its_configuration(tmp_path: Path) -> None:
         if "/rules/" in target:
             shutil.copyfile(FOLDER / source, tmp_path / "rules" / Path(source).name)
     checked = subprocess.run(
-        ["promtool", "check", "config", tmp_path / "prometheus.yml"],
-        capture_output=True,
-        text=True,
-        check=False,
+        ["promtool", "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
     assert "2 rule files found" in checked.stdout

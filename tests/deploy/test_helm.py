@@ -74,10 +74,7 @@ def test_linter_finds_nothing(words: tuple[str, ...]) -> None:
     assert "WARNING" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["Deployment", "NetworkPolicy", "Service", "ServiceAccount", "ServiceMonitor"],
-)
+@pytest.mark.parametrize("kind", ["Deployment", "NetworkPolicy", "Service", "ServiceAccount", "ServiceMonitor"])
 def test_chart_is_what_kustomize_builds(kind: str) -> None:
     """But for names and labels that tell releases apart, and the rollout by an annotation."""
     assert common(one(kind)) == common(only(kind, "prometheus-operator"))

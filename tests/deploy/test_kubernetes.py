@@ -11,16 +11,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from tests.deploy.commands import ROOT, options_of_serve
-from tests.deploy.manifests import (
-    LAYERS,
-    Manifest,
-    built,
-    config_file,
-    container,
-    definition,
-    only,
-    texts,
-)
+from tests.deploy.manifests import LAYERS, Manifest, built, config_file, container, definition, only, texts
 from tests.integration import web
 
 from quotascope.exporter.config import Config, load_config

@@ -14,16 +14,7 @@ from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject
 from tests.differential.figures import NodeTwin
 from tests.differential.operation import Operation
-from tests.differential.shapes import (
-    EPOCH_MS,
-    LONG_MAX,
-    TINY,
-    Settings,
-    Temper,
-    amount,
-    step_ms,
-    temper,
-)
+from tests.differential.shapes import EPOCH_MS, LONG_MAX, TINY, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, flag
 
 from quotascope.metrics import (

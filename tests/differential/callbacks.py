@@ -13,14 +13,7 @@ from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject
 from tests.differential.figures import NodeTwin
 from tests.differential.operation import Operation
-from tests.differential.shapes import (
-    EPOCH_MS,
-    Settings,
-    Temper,
-    amount,
-    step_ms,
-    temper,
-)
+from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, Word, bits
 
 from quotascope.metrics import (
@@ -112,10 +105,7 @@ class CallbackTwin(NodeTwin):
         self._callback = Lengths()
         # Ours count more than Kafka's unless told not to.
         config = ManagerConfig(
-            samples=shape.samples,
-            window_seconds=shape.window_s,
-            extra_counters=False,
-            release=release,
+            samples=shape.samples, window_seconds=shape.window_s, extra_counters=False, release=release
         )
         produce = ClientQuotaManager(self._registry, QuotaType.PRODUCE, EPOCH_MS, config, self._callback)
         mutation = ControllerMutationQuotaManager(self._registry, EPOCH_MS, config, self._callback)
@@ -129,13 +119,7 @@ class CallbackTwin(NodeTwin):
         """Change a bound behind the managers' backs."""
         self._callback.limits[f"{quota_type}/{group}"] = bound
 
-    def update(
-        self,
-        quota_type: Word,
-        user: str | None,
-        client_id: str | None,
-        bound: float | None,
-    ) -> str:
+    def update(self, quota_type: Word, user: str | None, client_id: str | None, bound: float | None) -> str:
         """Set or remove a quota; answer the level flags."""
         manager = self._managers[quota_type]
         manager.update_quota(QuotaEntity(_name(user), _name(client_id)), bound)
@@ -217,11 +201,4 @@ def _who(choice: Choice, shape: Shape) -> tuple[Argument, Argument]:
     return choice.of(shape.users), choice.of(shape.clients)
 
 
-SUBJECT = Subject(
-    name="callbacks",
-    share=0.05,
-    shape=shape,
-    opening=opening,
-    twin=CallbackTwin,
-    operation=operation,
-)
+SUBJECT = Subject(name="callbacks", share=0.05, shape=shape, opening=opening, twin=CallbackTwin, operation=operation)

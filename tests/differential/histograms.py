@@ -13,15 +13,7 @@ from tests.differential import statistics
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject
 from tests.differential.operation import Operation
-from tests.differential.shapes import (
-    EPOCH_MS,
-    Settings,
-    Temper,
-    amount,
-    settings,
-    step_ms,
-    temper,
-)
+from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.wire import Word, bits, tokens
 
 from quotascope.metrics import (
@@ -153,15 +145,7 @@ def _centers(choice: Choice, bins: int, low: float, high: float) -> tuple[float,
 
 def opening(shape: Shape) -> str:
     """The line that creates Kafka's side."""
-    arguments = tokens(
-        EPOCH_MS,
-        Word(shape.kind),
-        shape.bins,
-        shape.low,
-        shape.high,
-        shape.settings,
-        shape.of,
-    )
+    arguments = tokens(EPOCH_MS, Word(shape.kind), shape.bins, shape.low, shape.high, shape.settings, shape.of)
     return " ".join(("new histogram", *arguments))
 
 

@@ -54,11 +54,7 @@ class ManagerTwin:
     """The four managers of a node, with two clocks and the quotas of requests that are under way."""
 
     def __init__(
-        self,
-        origin_ms: int,
-        client: tuple[int, int],
-        controller: tuple[int, int],
-        release: KafkaRelease,
+        self, origin_ms: int, client: tuple[int, int], controller: tuple[int, int], release: KafkaRelease
     ) -> None:
         self._now_ms = origin_ms
         self._monotonic_ms = 0

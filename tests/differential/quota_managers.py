@@ -14,17 +14,7 @@ from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject
 from tests.differential.manager_twin import ManagerTwin
 from tests.differential.operation import Operation
-from tests.differential.shapes import (
-    EPOCH_MS,
-    HUGE,
-    LONG_MAX,
-    TINY,
-    Settings,
-    Temper,
-    amount,
-    step_ms,
-    temper,
-)
+from tests.differential.shapes import EPOCH_MS, HUGE, LONG_MAX, TINY, Settings, Temper, amount, step_ms, temper
 from tests.differential.wire import Argument, Word
 
 from quotascope.metrics import QuotaType

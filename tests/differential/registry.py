@@ -14,15 +14,7 @@ from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject
 from tests.differential.operation import Operation
 from tests.differential.registry_twin import NEVER, Chosen, Metric, RegistryTwin
-from tests.differential.shapes import (
-    EPOCH_MS,
-    Settings,
-    Temper,
-    amount,
-    settings,
-    step_ms,
-    temper,
-)
+from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.wire import Word, tokens
 
 from quotascope.metrics import RecordingLevel

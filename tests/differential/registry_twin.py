@@ -110,14 +110,7 @@ class RegistryTwin:
         """Move the clock."""
         self._now_ms += ms
 
-    def sensor(
-        self,
-        name: str,
-        level: str,
-        inactive_seconds: int,
-        chosen: Chosen,
-        parents: tuple[str, ...],
-    ) -> str:
+    def sensor(self, name: str, level: str, inactive_seconds: int, chosen: Chosen, parents: tuple[str, ...]) -> str:
         """Get or create a sensor; a parent that was never created is left out."""
         known = self._registry.get_sensor(name) is not None
         try:
@@ -140,14 +133,7 @@ class RegistryTwin:
         return flag(sensor.add(name, kind.make(), chosen.config(), self._now_ms))
 
     @_on_sensor
-    def add_meter(
-        self,
-        sensor: Sensor,
-        rate: Metric,
-        total: Metric,
-        kind: MeterKind,
-        chosen: Chosen,
-    ) -> str:
+    def add_meter(self, sensor: Sensor, rate: Metric, total: Metric, kind: MeterKind, chosen: Chosen) -> str:
         """Add a meter."""
         meter = kind.make(self._metric(rate), self._metric(total))
         return flag(sensor.add_compound(meter, chosen.config(), self._now_ms))

@@ -42,13 +42,7 @@ def settings(choice: Choice) -> Settings:
     window_ms = choice.of((1000, 30_000, 1000, 1, 10, choice.integer(1, 100_000), 90 * DAY_MS))
     event_window = choice.of((LONG_MAX,) * 6 + (0, 1, 2, 5))
     upper = choice.of((True, True, True, False))
-    return Settings(
-        samples=samples,
-        window_ms=window_ms,
-        event_window=event_window,
-        bound=bound(choice),
-        upper=upper,
-    )
+    return Settings(samples=samples, window_ms=window_ms, event_window=event_window, bound=bound(choice), upper=upper)
 
 
 def bound(choice: Choice) -> float | None:

@@ -12,15 +12,7 @@ from tests.differential import statistics
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject
 from tests.differential.operation import Operation
-from tests.differential.shapes import (
-    EPOCH_MS,
-    Settings,
-    Temper,
-    amount,
-    settings,
-    step_ms,
-    temper,
-)
+from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.statistics import Kind, MeterKind
 from tests.differential.wire import bits, tokens
 

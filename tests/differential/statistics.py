@@ -7,16 +7,7 @@ from tests.differential.choice import Choice
 from tests.differential.shapes import Settings
 from tests.differential.wire import Argument, Word
 
-from quotascope.metrics import (
-    Meter,
-    MetricConfig,
-    MetricName,
-    Quota,
-    Rate,
-    Stat,
-    TimeUnit,
-    TokenBucket,
-)
+from quotascope.metrics import Meter, MetricConfig, MetricName, Quota, Rate, Stat, TimeUnit, TokenBucket
 
 SAMPLED = ("WindowedSum", "WindowedCount", "Avg", "Max", "Min")
 METERED = ("WindowedSum", "WindowedCount")

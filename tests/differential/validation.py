@@ -73,9 +73,7 @@ class ValidationTwin:
         return quote(host_address(text))
 
 
-def _pairs(
-    words: tuple[str | float | None, ...],
-) -> list[tuple[str | float | None, str | float | None]]:
+def _pairs(words: tuple[str | float | None, ...]) -> list[tuple[str | float | None, str | float | None]]:
     return list(zip(words[::2], words[1::2], strict=True))
 
 

@@ -84,10 +84,7 @@ def pair_throttled() -> Snapshot:
 @pytest.fixture
 def pair_removed() -> Snapshot:
     """The same 14 s later, without any of the limits: nothing moves or connects any more."""
-    return joined(
-        [f"pair/removed.{node}.jolokia2.json" for node in "12"],
-        limits({}, "12", active_controller="1"),
-    )
+    return joined([f"pair/removed.{node}.jolokia2.json" for node in "12"], limits({}, "12", active_controller="1"))
 
 
 @pytest.fixture

@@ -13,15 +13,7 @@ from quotascope.exporter.config.load import Loaded
 from quotascope.exporter.errors import SourceError, SourceUnreachable
 from quotascope.exporter.limits import Limits, LimitsSource, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
-from quotascope.exporter.snapshot import (
-    Columns,
-    Entity,
-    EntityUsage,
-    LimitsHealth,
-    NodeUsage,
-    Snapshot,
-    SourceHealth,
-)
+from quotascope.exporter.snapshot import Columns, Entity, EntityUsage, LimitsHealth, NodeUsage, Snapshot, SourceHealth
 from quotascope.exporter.sources.source import Source
 from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
 
@@ -31,10 +23,7 @@ NOW = 1_795_251_780.0
 
 
 def exporter_of(
-    config: Config,
-    sources: Sequence[Source],
-    source_of_limits: LimitsSource | None = None,
-    **more: Any,
+    config: Config, sources: Sequence[Source], source_of_limits: LimitsSource | None = None, **more: Any
 ) -> Exporter:
     """An exporter of these, whatever the configuration names."""
     parts = Parts(loaded=Loaded(config=config), sources=tuple(sources), limits=source_of_limits)

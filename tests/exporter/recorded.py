@@ -8,12 +8,7 @@ from pathlib import Path
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanTable
-from quotascope.exporter.snapshot import (
-    LimitsHealth,
-    Snapshot,
-    SourceHealth,
-    SourceRead,
-)
+from quotascope.exporter.snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
 from quotascope.exporter.sources import jolokia
 from quotascope.exporter.sources.jolokia import BY_TYPE, REQUESTS
 from quotascope.exporter.sources.prometheus_text import TextReader
@@ -155,10 +150,7 @@ def read(bean_table: BeanTable, name: str = "") -> SourceRead:
 
 
 def joined(
-    names: Sequence[str],
-    configured: Limits | None,
-    join: Join | None = None,
-    taken_at: float = TAKEN_AT,
+    names: Sequence[str], configured: Limits | None, join: Join | None = None, taken_at: float = TAKEN_AT
 ) -> Snapshot:
     """The snapshot of these captures, taken together."""
     health = LimitsHealth(read_at=None if configured is None else configured.read_at)

@@ -13,14 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.examples import exporter_of
 from tests.exporter.recorded import CAPTURES
-from tests.exporter.sources.http.hostile import (
-    LONG,
-    LYING,
-    MALFORMED,
-    SLOW,
-    Hostile,
-    body,
-)
+from tests.exporter.sources.http.hostile import LONG, LYING, MALFORMED, SLOW, Hostile, body
 from tests.exporter.sources.http.misbehaving import serving, with_status
 
 from quotascope.exporter.config import Config
@@ -127,7 +120,7 @@ async def test_a_redirect_leads_nowhere() -> None:
         hostile = {
             status: Hostile(
                 with_status(f"{status} Look there", f"Location: {target}"),
-                "redirects to http://127.0.0.1|redirects to /metrics",
+                "redirects to http://127.0.0.1|redirects to /metrics"
             )
             for status, target in (("301", url), ("302", "/metrics"), ("307", url), ("308", url))
         }  # fmt: skip

@@ -215,9 +215,7 @@ async def test_who_gives_up_takes_nothing_from_the_others() -> None:
         await first
 
 
-async def test_a_failure_is_told_to_all_and_not_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_failure_is_told_to_all_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next scrape tries again."""
     held = Held()
     held.go.set()

@@ -126,9 +126,7 @@ def test_no_exception_moves_the_cursor() -> None:
     assert len(stream.getvalue()) < 12_000
 
 
-def test_people_read_the_time_of_their_clock_and_programs_that_of_utc(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_people_read_the_time_of_their_clock_and_programs_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person compares it with a watch, a collector with other machines."""
     monkeypatch.setenv("TZ", "XYZ-05:30")  # half past five hours east of Greenwich
     time.tzset()
@@ -166,9 +164,7 @@ def test_stream_that_fails_ends_nothing(level: str) -> None:
     getattr(structlog.get_logger(), level)("nobody reads this")
 
 
-def test_record_that_cannot_be_formatted_ends_nothing(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_record_that_cannot_be_formatted_ends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """A wrong format string of a library is told on standard error, not raised."""
     configure_logs(LogConfig(format=LogFormat.LOGFMT), io.StringIO())
     logging.getLogger("lib").error("%d", "x")

@@ -96,7 +96,7 @@ def column(domain: str, attribute: str, **properties: str) -> BeanColumn:
         column("kafka.server", "byte-rate"),
         column("kafka.network", "Count", type="RequestMetrics", name="ErrorsPerSec", request="Fetch", error="NONE"),
         column("kafka.network", "Count", type="RequestMetrics", name="ThrottleTimeMs"),
-    ],
+    ]
 )  # fmt: skip
 def test_what_only_looks_similar_means_nothing(useless: BeanColumn) -> None:
     """Beans with further key properties are something else."""
@@ -133,12 +133,7 @@ def test_a_broker_may_report_utilization_itself() -> None:
 def test_every_quota_type_has_its_usage_and_throttle() -> None:
     """All four types, by Kafka's names."""
     for quota_type in QuotaType:
-        usage = column(
-            "kafka.server",
-            USAGE[quota_type].attribute,
-            type=quota_type.group,
-            client_id="c",
-        )
+        usage = column("kafka.server", USAGE[quota_type].attribute, type=quota_type.group, client_id="c")
         assert attribute_of(usage) is not None
         throttle = column("kafka.server", "throttle-time", type=quota_type.group)
         found = attribute_of(throttle)

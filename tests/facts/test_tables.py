@@ -3,11 +3,7 @@
 import pytest
 from tests.facts.kafka import RELEASES, facts, key_of
 
-from quotascope.clients.throttling import (
-    client_waits,
-    first_waiting_version,
-    has_throttle_time,
-)
+from quotascope.clients.throttling import client_waits, first_waiting_version, has_throttle_time
 from quotascope.clients.throttling.mutation import RetryOptions
 from quotascope.exporter.limits import NodeSettings
 from quotascope.metrics import (

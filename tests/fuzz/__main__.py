@@ -26,12 +26,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--seed", type=int, default=0, help="repeats the same run")
-    parser.add_argument(
-        "--kept",
-        type=Path,
-        default=ROOT / ".fuzz",
-        help="where inputs are kept that reached new code",
-    )
+    parser.add_argument("--kept", type=Path, default=ROOT / ".fuzz", help="where inputs are kept that reached new code")
     options = parser.parse_args()
     unknown = set(options.targets) - set(NAMES)
     if unknown:
@@ -48,11 +43,7 @@ def _fuzzed(name: str, options: argparse.Namespace) -> int:
         _say(f"{name}: {outcome.executions:,} inputs in {seconds:.0f} s")
 
     outcome = Run(
-        target=fuzzed,
-        kept=options.kept / name,
-        findings=fuzzed.corpus,
-        seconds=options.seconds,
-        seed=options.seed,
+        target=fuzzed, kept=options.kept / name, findings=fuzzed.corpus, seconds=options.seconds, seed=options.seed
     ).outcome(progress)
     progress(outcome)
     if outcome.found:

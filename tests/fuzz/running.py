@@ -59,12 +59,7 @@ class Run:
         """Run it to its end."""
         outcome = Outcome()
         with subprocess.Popen(
-            self._command(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            cwd=ROOT,
+            self._command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=ROOT
         ) as process:
             assert process.stdout is not None
             reader = Thread(target=_follow, args=(process.stdout, outcome))

@@ -19,13 +19,7 @@ def quiet(_outcome: Outcome) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_found_in_a_short_run(name: str, tmp_path: Path) -> None:
     """The same inputs each time: whatever is found here was broken by a change."""
-    run = Run(
-        target=target(name),
-        kept=tmp_path,
-        findings=tmp_path / "found",
-        executions=EXECUTIONS,
-        seed=1,
-    )
+    run = Run(target=target(name), kept=tmp_path, findings=tmp_path / "found", executions=EXECUTIONS, seed=1)
     outcome = run.outcome(quiet)
     assert not outcome.found, "\n".join(outcome.lines)
     assert outcome.executions >= EXECUTIONS

@@ -14,12 +14,7 @@ class Child:
     Where `setpriv` is at hand it ends with the tests even when these are killed.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        log: Path,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
         self.log = log
         self.name = Path(command[0]).name
         with log.open("wb") as output:

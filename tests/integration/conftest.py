@@ -47,9 +47,7 @@ def _all_there(exporter: Exporter) -> None:
         )
         if expected.quota_type == "controller_mutation":  # not measured under KRaft
             found = page.get(
-                "kafka_quota_controller_mutations_per_second",
-                user=expected.user,
-                client_id=expected.client_id,
+                "kafka_quota_controller_mutations_per_second", user=expected.user, client_id=expected.client_id
             )
         assert found is not None, f"{expected} is not there"
         assert found > 0 or not expected.throttled, f"{expected} is not throttled"

@@ -50,7 +50,7 @@ def preloaded(command: Path, environ: Mapping[str, str]) -> Iterator[None]:
         command.chmod(0o755)
         server = subprocess.Popen(
             [sys.executable, __file__, str(listening.fileno())],
-            env=environ, pass_fds=[listening.fileno()], start_new_session=True,
+            env=environ, pass_fds=[listening.fileno()], start_new_session=True
         )  # fmt: skip
     try:
         yield

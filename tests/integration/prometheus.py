@@ -33,13 +33,7 @@ class Prometheus:
 
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        config: Mapping[str, Any],
-        *flags: str,
-        port: int | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], *flags: str, port: int | None = None) -> None:
         program = shutil.which("prometheus")
         if program is None:
             raise PrometheusMissing("no `prometheus`: run `make services`")
@@ -121,9 +115,7 @@ def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
 
 
 def _config(
-    targets: Mapping[str, str],
-    apart: Container[str],
-    access: Mapping[str, Mapping[str, Any]],
+    targets: Mapping[str, str], apart: Container[str], access: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     return {
         "global": {"scrape_interval": "2s", "scrape_timeout": "2s"},

@@ -33,10 +33,7 @@ class _Handler(Handler):
     def do_GET(self) -> None:  # noqa: N802 - the library's name
         """Ask the target, and answer what it answers."""
         headers = {name: self.headers[name] for name in ("Accept-Encoding",)}
-        answer = web.ask(
-            self.server.target + self.path,
-            headers={**headers, "Accept": "text/plain;version=0.0.4"},
-        )
+        answer = web.ask(self.server.target + self.path, headers={**headers, "Accept": "text/plain;version=0.0.4"})
         self.server.asked, self.server.answered = self.headers, answer.headers
         passed = {name: answer.headers[name] for name in _PASSED if name in answer.headers}
         self.answer(answer.status, answer.body, **passed)

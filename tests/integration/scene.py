@@ -85,20 +85,8 @@ EXPECTED: Final = (
         throttled=False,
     ),
     Expected(quota_type="fetch", user="carol", level="user", rule=("carol", ""), limit=90_000),
-    Expected(
-        quota_type="fetch",
-        user=TEAM,
-        level="default_user",
-        rule=(DEFAULT, ""),
-        limit=100_000,
-    ),
-    Expected(
-        quota_type="request",
-        client_id="scene-spam",
-        level="client",
-        rule=("", "scene-spam"),
-        limit=0.005,
-    ),
+    Expected(quota_type="fetch", user=TEAM, level="default_user", rule=(DEFAULT, ""), limit=100_000),
+    Expected(quota_type="request", client_id="scene-spam", level="client", rule=("", "scene-spam"), limit=0.005),
     Expected(
         quota_type="request",
         client_id="scene-quiet",

@@ -42,9 +42,7 @@ def tenant_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module", params=["jolokia", "own_rules"])
 def exporter(
-    tenant_kafka: Cluster,
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
+    tenant_kafka: Cluster, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Exporter]:
     """An exporter of it, by Jolokia or by the page of our own rules."""
     settings = settings_for(tenant_kafka.brokers, tenant_kafka.admin)

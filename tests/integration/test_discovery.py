@@ -10,13 +10,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import Node
 from tests.integration.eventually import eventually, some
-from tests.integration.exporter import (
-    Exporter,
-    run,
-    serving,
-    settings_for,
-    write_config,
-)
+from tests.integration.exporter import Exporter, run, serving, settings_for, write_config
 from tests.integration.gate import Gate
 from tests.servers import served
 

@@ -174,7 +174,7 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                 " /etc/": f" {folder}/etc/",
                 " /var/": f" {folder}/var/",
                 "hdfs:///": f"{folder}/hdfs/",
-            },
+            }
         )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def test_an_example_works_as_it_is_printed(place: Place, quotas: Quotas, tmp_pat
         return
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
-        cwd=here, env=place.environ, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+        cwd=here, env=place.environ, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL
     )  # fmt: skip
     allowed = _CODES.get(EXAMPLES[example].removeprefix("quotascope "), {0})
     assert done.returncode in allowed, f"{script}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
@@ -246,7 +246,7 @@ def _runs_until_stopped(script: str, here: Path, environ: Mapping[str, str]) -> 
     """It shows that it works, and ends with a signal."""
     with subprocess.Popen(
         ["bash", "-c", f"exec {script}"],
-        cwd=here, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+        cwd=here, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
     ) as process:  # fmt: skip
         stop = threading.Timer(30, process.kill)
         stop.start()

@@ -58,11 +58,7 @@ def full(cluster: Cluster, node: Node) -> Iterator[None]:
 def _connection(cluster: Cluster, *servers: str) -> Connection:
     """The SASL listeners' settings; that of the brokers themselves stays free of limits."""
     connection = cluster.connection(SecurityProtocol.SASL_PLAINTEXT)
-    return replace(
-        connection,
-        bootstrap_servers=servers or connection.bootstrap_servers,
-        timeout_seconds=10,
-    )
+    return replace(connection, bootstrap_servers=servers or connection.bootstrap_servers, timeout_seconds=10)
 
 
 def _known(cluster: Cluster) -> dict[int, str]:

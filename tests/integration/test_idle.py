@@ -26,11 +26,7 @@ def sampling(kafka: Cluster, tmp_path: Path) -> Iterator[Exporter]:
 
 
 def test_throttle_lingers_while_nobody_is_muted(
-    kafka: Cluster,
-    quotas: Quotas,
-    traffic: Traffic,
-    exporter: Exporter,
-    sampling: Exporter,
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter, sampling: Exporter
 ) -> None:
     """
     The average of the last throttles stays after the load, exactly as the broker gives it, with no usage beside it.

@@ -51,9 +51,7 @@ def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """An exporter of the same broker that wants TLS, a client certificate and a password."""
     folder = tmp_path_factory.mktemp("guarded")
     section = tls_section(
-        kafka.certificates,
-        client_ca_file=str(kafka.certificates.ca),
-        client_auth_type="RequireAndVerifyClientCert",
+        kafka.certificates, client_ca_file=str(kafka.certificates.ca), client_auth_type="RequireAndVerifyClientCert"
     )
     file = web_file(folder, **section, basic_auth_users={"prometheus": HASH})
     server = {"address": "127.0.0.1", "port": 0, "web_config_file": str(file)}
@@ -67,11 +65,7 @@ def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session")
 def prometheus(
-    exporter: Exporter,
-    relay: Relay,
-    guarded: Exporter,
-    kafka: Cluster,
-    tmp_path_factory: pytest.TempPathFactory,
+    exporter: Exporter, relay: Relay, guarded: Exporter, kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
     """A Prometheus that scrapes the exporter itself, once more through the relay, and one that is protected."""
     targets = {

@@ -11,14 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
-from tests.cluster.throttled import (
-    LOWER,
-    Limits,
-    Recording,
-    record,
-    record_beyond_a_month,
-    record_work,
-)
+from tests.cluster.throttled import LOWER, Limits, Recording, record, record_beyond_a_month, record_work
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter, serving, settings_for
 from tools.replay_check import Check, check, log_of, rules_of_text

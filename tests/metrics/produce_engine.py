@@ -1,14 +1,6 @@
 """A Produce manager with its registry, for tests."""
 
-from quotascope.metrics import (
-    DEFAULT,
-    ClientQuotaManager,
-    ManagerConfig,
-    Principal,
-    QuotaEntity,
-    QuotaType,
-    Registry,
-)
+from quotascope.metrics import DEFAULT, ClientQuotaManager, ManagerConfig, Principal, QuotaEntity, QuotaType, Registry
 
 EPOCH_MS = 1_600_000_000_000
 ALICE, BOB = Principal("alice"), Principal("bob")

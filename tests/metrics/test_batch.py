@@ -94,11 +94,7 @@ def test_records_as_one_by_one(trace: list[Record], bound: float, *, check: bool
     ours, twins = sensors(bound, related=related), sensors(bound, related=related)
     whose, values, times_ms = columns(trace)
     batch = record_many(
-        ours,
-        np.array(whose, np.int64),
-        np.array(values, np.float64),
-        np.array(times_ms, np.int64),
-        check_quotas=check,
+        ours, np.array(whose, np.int64), np.array(values, np.float64), np.array(times_ms, np.int64), check_quotas=check
     )
     expected = []
     for number, (entity, value, now_ms) in enumerate(zip(whose, values, times_ms, strict=True)):

@@ -63,10 +63,7 @@ def test_a_bound_of_zero_admits_once() -> None:
     assert rate.record(1, EPOCH_MS) == LONG_MAX
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 100)), max_size=40),
-    st.integers(1, 12),
-)
+@given(st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 100)), max_size=40), st.integers(1, 12))
 @pytest.mark.parametrize("bound", [1.0, 10.0])
 def test_books_all_that_it_admits(bound: float, requests: list[tuple[int, int]], samples: int) -> None:
     """Nothing is lost in spreading, and nothing is taken back."""

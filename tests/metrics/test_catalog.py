@@ -8,13 +8,7 @@ import pytest
 from tests.exporter.otlp.messages import translated
 
 from quotascope.metrics import catalog
-from quotascope.metrics.catalog import (
-    Family,
-    FamilyType,
-    client_families,
-    families,
-    job_families,
-)
+from quotascope.metrics.catalog import Family, FamilyType, client_families, families, job_families
 from quotascope.metrics.catalog.otel_names import UCUM, otel_name, ucum
 
 FAMILIES = [*families(), *client_families(), *job_families()]

@@ -206,17 +206,11 @@ class TestChangingQuotas:
 USERS, CLIENTS = ["u", "CN=v", "w"], ["c", "d", ""]
 entities = st.tuples(st.sampled_from([*USERS, DEFAULT, None]), st.sampled_from(["c", "d", DEFAULT, None])).filter(any)
 changes = st.tuples(st.just("set"), entities, st.none() | st.sampled_from([10.0, 20.0, 30.0]))
-looks = st.tuples(
-    st.just("look"),
-    st.tuples(st.sampled_from(USERS), st.sampled_from(CLIENTS)),
-    st.none(),
-)
+looks = st.tuples(st.just("look"), st.tuples(st.sampled_from(USERS), st.sampled_from(CLIENTS)), st.none())
 
 
 @given(st.lists(changes | looks, max_size=30))
-def test_every_metric_has_the_bound_of_its_tags(
-    steps: list[tuple[str, tuple[object, object], float | None]],
-) -> None:
+def test_every_metric_has_the_bound_of_its_tags(steps: list[tuple[str, tuple[object, object], float | None]]) -> None:
     """However rules and sensors came about, no metric is left with an outdated bound."""
     engine = Engine()
     manager = engine.manager

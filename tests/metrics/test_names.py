@@ -153,7 +153,7 @@ def test_refuses_bad_quotes(text: str) -> None:
         ("Produce", {"user": "", "client-id": ""}, "kafka.server:type=Produce"),
         ("Request", {}, "kafka.server:type=Request"),
         ("Produce", {"": "x", "client-id": "a:b*"}, 'kafka.server:type=Produce,client-id="a:b\\*"'),
-    ],
+    ]
 )  # fmt: skip
 def test_mbean_names(group: str, tags: dict[str, str], name: str) -> None:
     """Tags keep their order, and empty ones are left out."""

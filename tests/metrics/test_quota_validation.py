@@ -71,7 +71,7 @@ def test_stores_limits_of_addresses(ip: str | None) -> None:
         ({"ip": ""}, "the name of 'ip' is empty"),
         ({"ip": "1.2.3.4", "user": "u"}, "an ip cannot be combined with a user or client-id"),
         ({"ip": "a\nb"}, "'a\\nb' is no address that can be resolved"),
-    ],
+    ]
 )  # fmt: skip
 def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> None:
     """With one problem each, under error 42 and no key; a value that is right for any entity adds none."""

@@ -163,9 +163,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert all(each >= -1 for each in parse_throttled_replicas(text, 1))
 
 
-def make(
-    quota_type: ReplicationQuotaType = ReplicationQuotaType.LEADER,
-) -> ReplicationQuotaManager:
+def make(quota_type: ReplicationQuotaType = ReplicationQuotaType.LEADER) -> ReplicationQuotaManager:
     """Return a manager over ten windows."""
     return ReplicationQuotaManager(Registry(), quota_type, WindowConfig(samples=10))
 
@@ -264,9 +262,7 @@ def test_refuses_a_rate_that_is_no_long(quotas: ReplicationQuotas, text: str) ->
         quotas.apply_broker_configs({LEADER_RATE: text}, {})
 
 
-def test_a_refusal_quotes_60_characters_of_a_long_text(
-    quotas: ReplicationQuotas,
-) -> None:
+def test_a_refusal_quotes_60_characters_of_a_long_text(quotas: ReplicationQuotas) -> None:
     """Enough to find it, and no more."""
     with pytest.raises(InvalidConfig) as caught:
         quotas.apply_broker_configs({LEADER_RATE: "x" * 10_000}, {})

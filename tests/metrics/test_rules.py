@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.metrics import (
-    DEFAULT,
-    NO_RULE,
-    InvalidConfig,
-    Level,
-    QuotaEntity,
-    QuotaRules,
-    QuotaType,
-    RuleTable,
-)
+from quotascope.metrics import DEFAULT, NO_RULE, InvalidConfig, Level, QuotaEntity, QuotaRules, QuotaType, RuleTable
 from quotascope.metrics.entities import Name
 
 USERS: list[Name | None] = ["a", "b", DEFAULT, None]
@@ -134,9 +125,7 @@ def test_whoever_is_measured_is_live(rules: dict[QuotaEntity, float], request: t
 
 
 @given(st.lists(st.tuples(st.sampled_from(ENTITIES), st.none() | st.floats(1, 9)), max_size=40))
-def test_a_removed_rule_leaves_no_trace(
-    steps: list[tuple[QuotaEntity, float | None]],
-) -> None:
+def test_a_removed_rule_leaves_no_trace(steps: list[tuple[QuotaEntity, float | None]]) -> None:
     """Any history of changes ends like rules that were set at once (KAFKA-19282)."""
     rules, plain = QuotaRules(), dict[QuotaEntity, float]()
     for entity, bound in steps:
@@ -161,7 +150,7 @@ def test_a_removed_rule_leaves_no_trace(
         ([QuotaEntity("other"), QuotaEntity(DEFAULT, DEFAULT)], 6, ("u", "c")),
         ([QuotaEntity("o", "o"), QuotaEntity(None, "o")], 5, ("", "c")),
         ([QuotaEntity("u"), QuotaEntity("u", "o"), QuotaEntity(None, "c")], 7, ("u", "")),
-    ],
+    ]
 )  # fmt: skip
 def test_flags(rules: list[QuotaEntity], flags: int, tags: tuple[str, str]) -> None:
     """With one shape of rules the shape decides the tags, with several the match does."""
@@ -279,7 +268,7 @@ def test_hostile_names_stay_on_one_line() -> None:
         (QuotaType.FETCH, "Fetch", "fetch", "consumer_byte_rate"),
         (QuotaType.REQUEST, "Request", "request", "request_percentage"),
         (QuotaType.CONTROLLER_MUTATION, "ControllerMutation", "controller_mutation", "controller_mutation_rate"),
-    ],
+    ]
 )  # fmt: skip
 def test_names_of_a_type(quota_type: QuotaType, group: str, label: str, key: str) -> None:
     """Each type is known by a metric group, a label and a configuration key."""

@@ -57,11 +57,7 @@ class TestRecord:
 
     def test_uses_the_config_of_the_moment(self, registry: Registry, sensor: Sensor) -> None:
         """A metric's new config applies to recording, too."""
-        sensor.add(
-            named("count"),
-            WindowedCount(),
-            MetricConfig(samples=1, time_window_ms=1_000_000),
-        )
+        sensor.add(named("count"), WindowedCount(), MetricConfig(samples=1, time_window_ms=1_000_000))
         metric = registry.metric(named("count"))
         assert metric is not None
         metric.config = MetricConfig(samples=3, event_window=1)

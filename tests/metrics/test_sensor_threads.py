@@ -6,16 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.metrics.threads import (
-    EACH,
-    NAME,
-    TEN_TOKENS,
-    THREADS,
-    Interrupting,
-    only_metric,
-    together,
-    yielding,
-)
+from tests.metrics.threads import EACH, NAME, TEN_TOKENS, THREADS, Interrupting, only_metric, together, yielding
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (

@@ -34,7 +34,7 @@ from quotascope.metrics import (
         ("metrics", "metrics", "metrics.metrics"),
         ("grouP_&", "Name-1.$", "group_&.name.1.$"),
         ("", "", "."),
-    ],
+    ]
 )  # fmt: skip
 def test_names(group: str, name: str, expected: str) -> None:
     """Lower case with dots, behind a prefix."""

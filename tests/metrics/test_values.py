@@ -39,17 +39,7 @@ from quotascope.metrics import (
     to_i32,
 )
 from quotascope.metrics.locks import Lock
-from quotascope.metrics.numbers import (
-    INT_MIN,
-    LONG_MIN,
-    is_whole,
-    jdiv,
-    jmax,
-    jmin,
-    to_f32,
-    trunc_i32,
-    trunc_i64,
-)
+from quotascope.metrics.numbers import INT_MIN, LONG_MIN, is_whole, jdiv, jmax, jmin, to_f32, trunc_i32, trunc_i64
 
 
 def test_kafkas_defaults() -> None:
@@ -318,7 +308,7 @@ def test_survives_pickling(error: MetricsError) -> None:
         (NAME, "MetricName('byte-rate', 'Produce', {'user': 'a\\nb'})"),
         (Registry().sensor("s\n", 0), "Sensor('s\\n')"),
         (KafkaMetric(Lock(), NAME, CumulativeSum(), MetricConfig()), f"KafkaMetric({NAME!r})"),
-    ],
+    ]
 )  # fmt: skip
 def test_reprs_are_one_line(value: object, text: str) -> None:
     """A reader of a log sees what it is, and a hostile name cannot break the line."""

@@ -6,14 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from quotascope.metrics import (
-    KafkaMetric,
-    MetricConfig,
-    MetricName,
-    Quota,
-    Sensor,
-    ThrottleCallback,
-)
+from quotascope.metrics import KafkaMetric, MetricConfig, MetricName, Quota, Sensor, ThrottleCallback
 
 THREADS = 8
 EACH = 200

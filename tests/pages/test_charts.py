@@ -89,7 +89,7 @@ def test_a_week_without_anything_is_faint() -> None:
 def _bars(*values: float) -> Element:
     return bar_chart(
         [ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=number) for number, value in enumerate(values)],
-        "A",
+        "A"
     )  # fmt: skip
 
 
@@ -204,7 +204,7 @@ def test_moments_are_those_of_clocks(length: int, step: int) -> None:
     [
         (0.001, 0.001), (0.5, 0.1), (60, 10), (7_322, 1_800), (40_000, 7_200), (90_000, 21_600), (500_000, 86_400),
         (1e12, 1.25e11),
-    ],
+    ]
 )  # fmt: skip
 def test_durations_are_round_and_few(length: float, step: float) -> None:
     """From 0 to the length, in at most eight steps."""

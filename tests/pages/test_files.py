@@ -113,12 +113,7 @@ def test_read_only_files_are_left_alone(tmp_path: Path, monkeypatch: pytest.Monk
 def run(*arguments: str, limit: Callable[[], None] | None = None, stdout: int = -1) -> subprocess.CompletedProcess[str]:
     """A command of ours."""
     return subprocess.run(
-        [QUOTASCOPE, *arguments],
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        preexec_fn=limit,
+        [QUOTASCOPE, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=limit
     )
 
 

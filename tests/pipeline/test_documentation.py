@@ -52,10 +52,7 @@ def test_commands_are_understood(page: str) -> None:
 
 @pytest.mark.parametrize("library", ["duckdb", "polars"])
 def test_tables_in_other_libraries(
-    library: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The code of the page says which users were throttled most."""
     page = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")

@@ -15,10 +15,7 @@ HOUR = 3_600_000
 ZONES = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns"]
 
 
-@given(
-    times=st.lists(st.integers(0, 4_000_000_000_000), max_size=20),
-    zone=st.sampled_from(ZONES),
-)
+@given(times=st.lists(st.integers(0, 4_000_000_000_000), max_size=20), zone=st.sampled_from(ZONES))
 def test_hours_are_those_of_the_calendar(times: list[int], zone: str) -> None:
     """Summer time and zones that are not whole hours off included."""
     expected = [

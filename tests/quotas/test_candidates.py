@@ -6,12 +6,7 @@ import pytest
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, WindowConfig
 from quotascope.quotas import InvalidQuotas, QuotaSet
-from quotascope.quotas.candidates import (
-    BadWindows,
-    MutationPolicy,
-    read_candidates,
-    windows_of_text,
-)
+from quotascope.quotas.candidates import BadWindows, MutationPolicy, read_candidates, windows_of_text
 
 ALICE = QuotaEntity("alice")
 BOB = QuotaEntity("bob")
@@ -163,7 +158,7 @@ grid:
         ("grid: [{user: a, key: k, from: 1, to: 2, steps: 1}]", "line 1: `steps` must be a whole number from 2 to 1000"),
         ("grid: [{user: a, key: k, from: 1, to: 2, steps: 3, scale: x}]", "line 1: `scale` must be log or linear"),
         ("candidates: [", "line 1: not valid YAML: expected the node content, but found '<stream end>'"),
-    ],
+    ]
 )  # fmt: skip
 def test_problem(tmp_path: Path, text: str, problem: str) -> None:
     """Each mistake has a sentence of its own."""

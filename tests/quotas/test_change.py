@@ -9,12 +9,7 @@ from hypothesis import given
 from tests.exporter.limits.test_admin import ScriptedAdmin
 from tests.quotas.names import quota_sets
 
-from quotascope.clients import (
-    AdminRequestFailed,
-    ConfiguredQuota,
-    PermissionMissing,
-    QuotaChange,
-)
+from quotascope.clients import AdminRequestFailed, ConfiguredQuota, PermissionMissing, QuotaChange
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.quotas import (
     InvalidQuotas,

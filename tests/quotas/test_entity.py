@@ -12,15 +12,7 @@ from tests.quotas.names import entities, quota_sets
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.metrics.entities import Name
-from quotascope.quotas import (
-    IpEntity,
-    QuotasError,
-    QuotaSet,
-    from_admin,
-    number,
-    number_text,
-    to_admin,
-)
+from quotascope.quotas import IpEntity, QuotasError, QuotaSet, from_admin, number, number_text, to_admin
 
 
 @given(quota_sets)
@@ -78,9 +70,7 @@ def _read(rule: str) -> QuotaEntity:
 @example(QuotaEntity("a / b"))
 @example(QuotaEntity("\ud800", '\\"'))
 @example(QuotaEntity(None, ""))
-def test_a_rule_is_one_printable_line_that_can_be_read_back(
-    entity: QuotaEntity,
-) -> None:
+def test_a_rule_is_one_printable_line_that_can_be_read_back(entity: QuotaEntity) -> None:
     """So no two rules are spelled alike, whatever clients call themselves."""
     assert entity.rule.isprintable()
     assert _read(entity.rule) == entity
@@ -122,10 +112,7 @@ def test_a_value_is_read_back_exactly(value: float) -> None:
     assert number(number_text(value)) == value
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "nan", "inf", ".5", "0100", "1:30", "0x10", "1__0", "1e", "٣", "1 0", "1\n"],
-)
+@pytest.mark.parametrize("text", ["", "nan", "inf", ".5", "0100", "1:30", "0x10", "1__0", "1e", "٣", "1 0", "1\n"])
 def test_what_is_no_plain_number_is_none(text: str) -> None:
     """YAML and Python would make something else of most of them."""
     assert number(text) is None

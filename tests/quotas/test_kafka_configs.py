@@ -19,12 +19,7 @@ def test_bash_reads_back_every_word(words: list[str]) -> None:
     assert BASH is not None
     line = " ".join(map(bash_quoted, words))
     assert line.isprintable()
-    told = subprocess.run(
-        [BASH, "-c", f"printf '%s\\0' {line}"],
-        capture_output=True,
-        check=True,
-        env={"LC_ALL": "C"},
-    )
+    told = subprocess.run([BASH, "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, env={"LC_ALL": "C"})
     assert told.stdout.decode().split("\0")[:-1] == words
 
 

@@ -10,16 +10,7 @@ from hypothesis import given
 from tests.quotas.names import names, quota_sets
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.quotas import (
-    InvalidQuotas,
-    IpEntity,
-    QuotaSet,
-    load,
-    quotas_in,
-    quotas_yaml,
-    read_quotas,
-    rules_of,
-)
+from quotascope.quotas import InvalidQuotas, IpEntity, QuotaSet, load, quotas_in, quotas_yaml, read_quotas, rules_of
 from quotascope.quotas.quota_file import quoted
 
 ALL_SHAPES = """
@@ -162,9 +153,7 @@ def test_what_is_written_is_read_back(quotas: QuotaSet) -> None:
 
 
 @given(names)
-def test_a_quoted_name_is_one_printable_line_and_the_same_for_every_reader(
-    name: str,
-) -> None:
+def test_a_quoted_name_is_one_printable_line_and_the_same_for_every_reader(name: str) -> None:
     """Nothing of it can break the file, the terminal or the meaning of YAML 1.1."""
     assert quoted(name).isprintable()
     assert yaml.safe_load(f"user: {quoted(name)} # x") == {"user": name}

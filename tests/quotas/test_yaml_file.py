@@ -9,17 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from quotascope.quotas import (
-    STDIN,
-    InvalidQuotas,
-    Located,
-    StrictLoader,
-    load,
-    load_file,
-    named,
-    refusing,
-    text_of,
-)
+from quotascope.quotas import STDIN, InvalidQuotas, Located, StrictLoader, load, load_file, named, refusing, text_of
 
 
 class _Refused(Exception):

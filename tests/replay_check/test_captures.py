@@ -20,7 +20,7 @@ BYTES = (QuotaType.PRODUCE, QuotaType.FETCH)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("kinds", "error"),
-    [(BYTES, 0.02), ((QuotaType.CONTROLLER_MUTATION,), 0.02), ((QuotaType.REQUEST,), 0.10)],
+    [(BYTES, 0.02), ((QuotaType.CONTROLLER_MUTATION,), 0.02), ((QuotaType.REQUEST,), 0.10)]
 )  # fmt: skip
 def test_totals_are_predicted(name: str, kinds: tuple[QuotaType, ...], error: float) -> None:
     """Request time within 10 %, though the log leaves out what network threads did; all others within 2 %."""

@@ -26,11 +26,7 @@ BOTH = frozenset({QuotaType.PRODUCE, QuotaType.REQUEST})
     ],
 )
 def test_a_throttle_is_put_down_to_the_quota_that_can_have_caused_it(
-    throttle_ms: int,
-    bytes_ms: int,
-    request_ms: int,
-    limited: set[QuotaType],
-    kind: object,
+    throttle_ms: int, bytes_ms: int, request_ms: int, limited: set[QuotaType], kind: object
 ) -> None:
     """Only quotas that are set, none beyond its longest, and of two the nearer."""
     prediction = Prediction(bytes_of=QuotaType.PRODUCE, bytes_ms=bytes_ms, request_ms=request_ms)

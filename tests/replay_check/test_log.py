@@ -8,14 +8,7 @@ import pytest
 from tests.pipeline.log_lines import line
 from tools.replay_check import log_of, read_log, read_rules, rules_of_text
 from tools.replay_check.broker import charges_of
-from tools.replay_check.fetches import (
-    Appended,
-    Available,
-    FetchSizes,
-    Sessions,
-    Wanted,
-    decided,
-)
+from tools.replay_check.fetches import Appended, Available, FetchSizes, Sessions, Wanted, decided
 from tools.replay_check.log import EmptyLog, RequestLog
 from tools.replay_check.rules import changes_in, timed
 

@@ -2,12 +2,7 @@
 
 import pytest
 from tests.replay_check.requests import T0, request
-from tools.replay_check.unlogged import (
-    PlausibleTime,
-    UnloggedTime,
-    shown,
-    shown_at_most,
-)
+from tools.replay_check.unlogged import PlausibleTime, UnloggedTime, shown, shown_at_most
 
 from quotascope.metrics import MetricConfig, Quota
 

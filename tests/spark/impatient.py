@@ -12,11 +12,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from tests.spark.server import Server
 
-from quotascope.clients.accounting import (
-    ThrottleAccount,
-    confluent_kafka_config,
-    kafka_python_config,
-)
+from quotascope.clients.accounting import ThrottleAccount, confluent_kafka_config, kafka_python_config
 from quotascope.spark_listener.task import throttle_scope
 
 LIMIT = {"producer_byte_rate": 1_000.0}

@@ -16,16 +16,7 @@ def jars(folder: Path, name: str = "Refused") -> str:
     spark = Path(pyspark.__file__).parent / "jars" / "*"
     classes, jar = folder / f"{name}-classes", folder / f"{name}.jar"
     path = f"{clients}:{spark}"
-    _run(
-        "javac",
-        "--release",
-        "11",
-        "-cp",
-        path,
-        "-d",
-        str(classes),
-        str(SOURCES / f"{name}.java"),
-    )
+    _run("javac", "--release", "11", "-cp", path, "-d", str(classes), str(SOURCES / f"{name}.java"))
     _run("jar", "cf", str(jar), "-C", str(classes), ".")
     return f"{clients},{jar}"
 

@@ -50,12 +50,7 @@ class SparkProcess:
         """The driver's Python process; its JVM is a child of it."""
         return self.popen.pid
 
-    def call(
-        self,
-        job: Job[Arguments, Answer],
-        *arguments: Arguments.args,
-        **keywords: Arguments.kwargs,
-    ) -> Answer:
+    def call(self, job: Job[Arguments, Answer], *arguments: Arguments.args, **keywords: Arguments.kwargs) -> Answer:
         """
         Let the driver call a function of an importable module, with its session first; both ways as JSON.
 
@@ -133,11 +128,7 @@ def _finish(process: SparkProcess) -> None:
 
 
 def run_with(
-    version: str,
-    job: Job[Arguments, Answer],
-    folder: Path,
-    *arguments: Arguments.args,
-    **keywords: Arguments.kwargs,
+    version: str, job: Job[Arguments, Answer], folder: Path, *arguments: Arguments.args, **keywords: Arguments.kwargs
 ) -> Answer:
     """What one job answers under one version, on local[2]."""
     with spark_process(folder, version=version) as process:

@@ -158,9 +158,7 @@ def test_what_spark_drops_is_lost(spark: SparkSession, listened: Callable[..., L
 
 
 def test_jvm_that_cannot_queue_calls_back(
-    spark: SparkSession,
-    listened: Callable[..., Listener],
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, listened: Callable[..., Listener], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the JVM cannot load is found when attaching, reported, and replaced by callbacks that work."""
     monkeypatch.setattr(pull, "_QUEUE", "io.quotascope.spark.NoSuchClass")
@@ -176,9 +174,7 @@ def test_jvm_that_cannot_queue_calls_back(
 
 
 def test_driver_without_a_way_to_its_bus_listens_to_queries(
-    spark: SparkSession,
-    listened: Callable[..., Listener],
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, listened: Callable[..., Listener], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on platforms that forbid py4j: streaming queries still tell of themselves."""
 

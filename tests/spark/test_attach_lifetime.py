@@ -90,13 +90,7 @@ def test_job_is_run_without_a_change(tmp_path: Path) -> None:
     """The runner gives it its arguments and its name; the properties do the rest, also without pinned threads."""
     script = tmp_path / "job.py"
     script.write_text(JOB)
-    with _submit(
-        tmp_path,
-        str(Path(run.__file__)),
-        str(script),
-        "a b",
-        PYSPARK_PIN_THREAD="false",
-    ) as submitted:
+    with _submit(tmp_path, str(Path(run.__file__)), str(script), "a b", PYSPARK_PIN_THREAD="false") as submitted:
         output, errors = submitted.communicate(timeout=200)
     assert submitted.returncode == 0, errors
     assert "arguments ['a b'] __main__" in output

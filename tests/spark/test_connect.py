@@ -26,8 +26,7 @@ pytestmark = pytest.mark.real
 
 Facts = dict[str, Any]
 SHOWN = re.compile(
-    r"^metrics_server_driver_plugin_io_quotascope_spark_ThrottlePlugin_(\w+)_Count\S* (\d+)$",
-    re.MULTILINE,
+    r"^metrics_server_driver_plugin_io_quotascope_spark_ThrottlePlugin_(\w+)_Count\S* (\d+)$", re.MULTILINE
 )
 FAILED = watching.ATTEMPTS
 NOTED = 1

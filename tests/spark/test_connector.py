@@ -119,11 +119,7 @@ def test_batch_that_reads(kafka: Cluster, quotas: Quotas, driver: SparkProcess, 
 
 
 def test_stream_that_reads(
-    kafka: Cluster,
-    quotas: Quotas,
-    driver: SparkProcess,
-    full_topic: str,
-    tmp_path: Path,
+    kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str, tmp_path: Path
 ) -> None:
     """The reporter counts all that the broker told the consumer, under its user and its query."""
     options = limited(kafka, quotas, "carol") | COUNTED
@@ -134,12 +130,7 @@ def test_stream_that_reads(
 
 
 def test_stream_that_writes(
-    kafka: Cluster,
-    quotas: Quotas,
-    traffic: Traffic,
-    driver: SparkProcess,
-    full_topic: str,
-    tmp_path: Path,
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess, full_topic: str, tmp_path: Path
 ) -> None:
     """The reporter counts all that the broker told the producer, under its user and the client id that its quota is for."""
     options = limited(kafka, quotas, "svc:team a") | COUNTED
@@ -188,23 +179,10 @@ def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pyt
     assert abs(median(errors)) <= window, predicted
 
 
-def test_real_time_mode(
-    kafka: Cluster,
-    quotas: Quotas,
-    driver: SparkProcess,
-    full_topic: str,
-    tmp_path: Path,
-) -> None:
+def test_real_time_mode(kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str, tmp_path: Path) -> None:
     """A batch of minutes shows its throttle times while it runs, and the killed task has not more in the end."""
     options = limited(kafka, quotas, "carol") | COUNTED
-    found = driver.call(
-        jobs.real_time,
-        options,
-        full_topic,
-        str(tmp_path),
-        batch="5 minutes",
-        ends=False,
-    )
+    found = driver.call(jobs.real_time, options, full_topic, str(tmp_path), batch="5 minutes", ends=False)
     assert found["trigger"] == 300
     assert 0 < found["running"] <= found["shown"] <= found["truth"]
 

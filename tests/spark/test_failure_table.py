@@ -10,16 +10,7 @@ from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.spark import impatient, losses, two_hosts
 from tests.spark.process import SparkProcess, spark_process
-from tests.spark.table import (
-    ALONE,
-    CLUSTER_ROWS,
-    LOCAL_ROWS,
-    THROTTLED_CASES,
-    Row,
-    ThrottledCase,
-    counted,
-    watched,
-)
+from tests.spark.table import ALONE, CLUSTER_ROWS, LOCAL_ROWS, THROTTLED_CASES, Row, ThrottledCase, counted, watched
 
 pytestmark = pytest.mark.real
 
@@ -36,20 +27,13 @@ def test_cause_is_found(row: Row, spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("case", THROTTLED_CASES, ids=lambda case: case.__name__)
 def test_cause_of_a_client_that_gives_up_while_it_is_throttled(
-    case: ThrottledCase,
-    spark: SparkSession,
-    kafka: Cluster,
-    quotas: Quotas,
-    traffic: Traffic,
+    case: ThrottledCase, spark: SparkSession, kafka: Cluster, quotas: Quotas, traffic: Traffic
 ) -> None:
     """A real quota mutes it for longer than its patience; who writes the same without a limit has enough of it."""
     name = f"impatient-{uuid.uuid4().hex[:12]}"
     quotas.set(({"user": "alice", "client-id": name}, impatient.LIMIT))
     topic = traffic.topic()
-    row = Row(
-        case=lambda session: case(session, kafka.sasl, name, topic),
-        failures={"kafka_timeout_throttled": 1},
-    )
+    row = Row(case=lambda session: case(session, kafka.sasl, name, topic), failures={"kafka_timeout_throttled": 1})
     assert counted(spark, row.case) == row.counts()
 
 

@@ -20,12 +20,7 @@ from tests.integration.eventually import eventually
 from tests.spark.server import Server
 from tests.spark.telling import Told, Watched
 
-from quotascope.clients.accounting import (
-    Side,
-    ThrottleAccount,
-    confluent_kafka_config,
-    kafka_python_config,
-)
+from quotascope.clients.accounting import Side, ThrottleAccount, confluent_kafka_config, kafka_python_config
 from quotascope.spark_listener import attach
 from quotascope.spark_listener.task import throttle_scope
 
@@ -174,12 +169,7 @@ def run(spark: SparkSession, address: str, side: Side, topic: str, tolds: list[T
 
 @pytest.mark.parametrize(("side", "request_name"), [("write", "Produce"), ("read", "FetchConsumer")])
 def test_the_sums_are_what_brokers_told(
-    watched: Watched,
-    kafka: Cluster,
-    traffic: Traffic,
-    tolds: list[Told],
-    side: Side,
-    request_name: str,
+    watched: Watched, kafka: Cluster, traffic: Traffic, tolds: list[Told], side: Side, request_name: str
 ) -> None:
     """For each library to the millisecond, with attempts that fail; the broker says the same, but for fetches that nobody waited for."""
     topic = traffic.topic(records=RECORDS if side == "read" else 0)

@@ -62,15 +62,6 @@ def _cluster(jvm: Any, folder: Path) -> str:
     masters[0] = url
     for number, host in enumerate(HOSTS):
         deploy.worker.Worker.startRpcEnvAndEndpoint(
-            host,
-            0,
-            0,
-            CORES,
-            MEMORY,
-            masters,
-            str(folder / "work"),
-            jvm.scala.Option.apply(number),
-            conf,
-            none,
+            host, 0, 0, CORES, MEMORY, masters, str(folder / "work"), jvm.scala.Option.apply(number), conf, none
         )
     return url

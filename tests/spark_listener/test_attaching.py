@@ -102,8 +102,7 @@ def test_trigger_of_a_query(trigger: str, seconds: float | None) -> None:
     query = SimpleNamespace(id=lambda: java("id-1"), trigger=lambda: java(trigger))
     state = SimpleNamespace(activeStreamingQueries=lambda: {"any": query})
     session = SimpleNamespace(
-        sparkContext=SimpleNamespace(_jsc=object()),
-        _jsparkSession=SimpleNamespace(sharedState=lambda: state),
+        sparkContext=SimpleNamespace(_jsc=object()), _jsparkSession=SimpleNamespace(sharedState=lambda: state)
     )
     assert Driver(session).trigger_seconds("id-1") == seconds
     assert Driver(session).trigger_seconds("id-2") is None

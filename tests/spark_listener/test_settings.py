@@ -4,13 +4,7 @@ from typing import Any
 import pytest
 
 from quotascope.spark_listener import settings
-from quotascope.spark_listener.settings import (
-    KEYS,
-    PREFIX,
-    ListenerSettings,
-    documentation,
-    resolve,
-)
+from quotascope.spark_listener.settings import KEYS, PREFIX, ListenerSettings, documentation, resolve
 
 
 def _resolved(**properties: str) -> ListenerSettings:
@@ -64,7 +58,7 @@ def test_documentation_has_every_setting() -> None:
         ({f"{PREFIX}http.port": "9" * 5_000}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '{'9' * 39}…'"),
         ({f"{PREFIX}http.port": "-1"}, {}, f"{PREFIX}http.port: expected a whole number from 0 to 65535, got '-1'"),
         ({f"{PREFIX}fileSd.path": "/sd/drivers.txt"}, {}, f"{PREFIX}fileSd.path: the name must end in .json, or Prometheus does not read the file"),
-    ],
+    ]
 )  # fmt: skip
 def test_what_cannot_be_used_is_reported(properties: dict[str, str], options: dict[str, Any], problem: str) -> None:
     """By the name of the property, with the nearest right one, and defaults are used: no job is refused for it."""
@@ -89,7 +83,7 @@ def test_what_cannot_be_used_is_reported(properties: dict[str, str], options: di
         (settings.one_of("a", "b"), "c", "expected a, b, got 'c'"),
         (settings.text, "  ", "expected a text, got nothing"),
         (settings.flag, "x" * 10_000, f"expected true or false, got '{'x' * 39}…'"),
-    ],
+    ]
 )  # fmt: skip
 def test_values_are_checked(parse: settings.Parse, value: str, result: str | float) -> None:
     """Bounds are included; a message says what was expected, and does not repeat long texts."""
@@ -135,9 +129,6 @@ def test_nothing_is_pushed_to_another_place(name: str, text: str) -> None:
 
 def test_a_secret_is_in_no_representation() -> None:
     """Neither headers nor a key in the URL."""
-    found = _resolved(
-        otlp__endpoint="http://collector:4318/x?key=geheim",
-        otlp__secretHeaders="key=geheim",
-    )
+    found = _resolved(otlp__endpoint="http://collector:4318/x?key=geheim", otlp__secretHeaders="key=geheim")
     assert found.otlp_endpoint == "http://collector:4318/x?key=geheim"
     assert "geheim" not in repr(found)

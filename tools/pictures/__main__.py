@@ -19,13 +19,7 @@ from typing import Final
 from tests.cluster.cluster import Layout, running
 from tests.dashboards.drawn import View, drawing
 from tests.dashboards.provision import page
-from tests.dashboards.stored import (
-    DEMO_SCRAPE_SECONDS,
-    DEMO_SECONDS,
-    DEMO_START,
-    demo,
-    started,
-)
+from tests.dashboards.stored import DEMO_SCRAPE_SECONDS, DEMO_SECONDS, DEMO_START, demo, started
 from tests.integration.exporter import serving, settings_for
 from tests.integration.spark.night import APP, night
 from tools.demo_stack import fill

@@ -9,13 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.metrics import (
-    InvalidConfig,
-    KafkaRelease,
-    MalformedName,
-    ManagerConfig,
-    QuotaConfig,
-)
+from quotascope.metrics import InvalidConfig, KafkaRelease, MalformedName, ManagerConfig, QuotaConfig
 from quotascope.pipeline.errors import PipelineError
 from quotascope.quotas import QuotasError
 
@@ -56,7 +50,7 @@ def compare(
     as_logged: Annotated[bool, typer.Option("--as-logged", help="Infer nothing of what the log leaves out.")] = False,
     kafka_version: Annotated[str | None, typer.Option(callback=_release, metavar="VERSION", help="The broker's release, such as 4.3; else what the log reports, else the newest.")] = None,
     samples: Annotated[int, typer.Option(help="The broker's quota.window.num and controller.quota.window.num.")] = 11,
-    window_seconds: Annotated[int, typer.Option(help="Its quota.window.size.seconds and controller.quota.window.size.seconds.")] = 1,
+    window_seconds: Annotated[int, typer.Option(help="Its quota.window.size.seconds and controller.quota.window.size.seconds.")] = 1
 ) -> None:  # fmt: skip
     """Replay a request log under the quotas that were in force, and compare the throttles with those that the broker reported."""
     try:

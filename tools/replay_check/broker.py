@@ -115,11 +115,7 @@ class ReplayedBroker:
     def mutate(self, request: Request, charges: Iterable[int], now_ms: int) -> None:
         """Charge partitions that came to the mutation quota, topic by topic; the answer's throttle is remembered for the client's line."""
         quota = self._managers.controller_mutation.quota_for(
-            request.principal,
-            request.client_id,
-            MutationApi[ApiKey(request.api_key).name],
-            request.api_version,
-            now_ms,
+            request.principal, request.client_id, MutationApi[ApiKey(request.api_key).name], request.api_version, now_ms
         )
         for charge in charges:
             with suppress(ThrottlingQuotaExceeded):
@@ -146,12 +142,7 @@ class ReplayedBroker:
             if request.throttle_ms > 0 and fetched is not None:
                 # it went out empty, and gives back what it was charged
                 self._managers.fetch.unrecord(*client, fetched, request.decided_ms)
-        return Prediction(
-            bytes_of=bytes_of,
-            bytes_ms=bytes_ms,
-            request_ms=request_ms,
-            mutation_ms=mutation_ms,
-        )
+        return Prediction(bytes_of=bytes_of, bytes_ms=bytes_ms, request_ms=request_ms, mutation_ms=mutation_ms)
 
     def charge_time(self, request: Request, percent: float, now_ms: int) -> None:
         """Charge thread time without a throttle; a negative time is given back."""
@@ -194,10 +185,7 @@ class ReplayedBroker:
 
 
 def attributed(
-    request: Request,
-    prediction: Prediction,
-    limited: Collection[QuotaType],
-    longest_request_ms: int,
+    request: Request, prediction: Prediction, limited: Collection[QuotaType], longest_request_ms: int
 ) -> QuotaType:
     """
     The quota behind `request.throttle_ms`.

@@ -122,13 +122,7 @@ class Check:
         )
 
 
-def check(
-    log: RequestLog,
-    rules: RulesInForce,
-    *,
-    infer: bool = True,
-    release: KafkaRelease | None = None,
-) -> Check:
+def check(log: RequestLog, rules: RulesInForce, *, infer: bool = True, release: KafkaRelease | None = None) -> Check:
     """
     Replay a log.
 
@@ -149,12 +143,7 @@ def check(
 
 
 def _pass(
-    plan: Plan,
-    kafka: Followed,
-    earlier_ms: Mapping[int, int],
-    time: UnloggedTime,
-    *,
-    infer: bool = True,
+    plan: Plan, kafka: Followed, earlier_ms: Mapping[int, int], time: UnloggedTime, *, infer: bool = True
 ) -> Check:
     replay = Replay(plan, earlier_ms, time, infer=infer)
     comparisons = list(replay.comparisons())

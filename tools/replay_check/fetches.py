@@ -18,11 +18,7 @@ from typing import Final, NamedTuple
 
 from quotascope.metrics.protocol import ApiKey
 from quotascope.pipeline.request_log.line import ALL_REPLICAS
-from quotascope.pipeline.request_log.messages import (
-    Fetched,
-    FetchedTopic,
-    FetchResponse,
-)
+from quotascope.pipeline.request_log.messages import Fetched, FetchedTopic, FetchResponse
 from quotascope.pipeline.request_log.sizes import fetch_bytes
 
 from .log import Line, Request, RequestLog, Topic

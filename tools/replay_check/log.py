@@ -15,13 +15,7 @@ from quotascope.metrics.protocol import ApiKey
 from quotascope.pipeline.errors import PipelineError
 from quotascope.pipeline.history.charges import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
 from quotascope.pipeline.releases import last_named
-from quotascope.pipeline.request_log.messages import (
-    FetchResponse,
-    LogLine,
-    Message,
-    Produced,
-    ProduceRequest,
-)
+from quotascope.pipeline.request_log.messages import FetchResponse, LogLine, Message, Produced, ProduceRequest
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
 NS_PER_MS: Final = 1e6

@@ -99,14 +99,7 @@ class Replay:
 
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        earlier_ms: Mapping[int, int],
-        time: UnloggedTime,
-        *,
-        infer: bool,
-    ) -> None:
+    def __init__(self, plan: Plan, earlier_ms: Mapping[int, int], time: UnloggedTime, *, infer: bool) -> None:
         self._plan = plan
         self._events = plan.events(earlier_ms)
         self._time = time

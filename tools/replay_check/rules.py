@@ -9,14 +9,7 @@ from typing import TypeAlias
 
 from quotascope.metrics import KafkaRelease, QuotaConfig, QuotaEntity, QuotaType
 from quotascope.metrics.protocol import ApiKey
-from quotascope.quotas import (
-    QuotasError,
-    QuotaSet,
-    from_admin,
-    load,
-    quotas_in,
-    read_quotas,
-)
+from quotascope.quotas import QuotasError, QuotaSet, from_admin, load, quotas_in, read_quotas
 
 from .log import Line, RequestLog
 

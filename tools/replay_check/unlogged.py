@@ -197,14 +197,7 @@ class UnloggedTime:
         plausible = self.sensor(name).plausible
         plausible.handled(config, request.decided_ms, request.thread_ns / NS_PER_MS)
 
-    def answered(
-        self,
-        name: str,
-        request: Request,
-        config: MetricConfig,
-        held: float,
-        seen: Shown,
-    ) -> float:
+    def answered(self, name: str, request: Request, config: MetricConfig, held: float, seen: Shown) -> float:
         """Percent by which to put a sensor right that holds so much after an answer has shown what the broker's holds."""
         sensor = self.sensor(name)
         least, most = sensor.plausible.bounds(config, request.decided_ms)

@@ -7,24 +7,14 @@ from tests.exporter.examples import health, snapshot
 from quotascope.cli.top.choices import Choices, TopOrder, TopType
 from quotascope.cli.top.screen import chosen, screen, sparkline
 from quotascope.exporter.diagnosis.trails import Trails
-from quotascope.exporter.snapshot import (
-    Columns,
-    EntityUsage,
-    NodeUsage,
-    Snapshot,
-    ThrottleCause,
-)
+from quotascope.exporter.snapshot import Columns, EntityUsage, NodeUsage, Snapshot, ThrottleCause
 from quotascope.metrics import QuotaType
 
 MANY = [usage_of(f"user-{number:02}", "app", usage=1000.0 - number) for number in range(50)]
 
 
 def shown(
-    *entities: EntityUsage,
-    choices: Choices | None = None,
-    width: int = 130,
-    height: int = 20,
-    problem: str = "",
+    *entities: EntityUsage, choices: Choices | None = None, width: int = 130, height: int = 20, problem: str = ""
 ) -> list[str]:
     """The lines of the screen."""
     seen: Snapshot = snapshot(

@@ -39,9 +39,7 @@ def test_a_signal_gives_the_terminal_back(agent: Serve) -> None:
 
 
 @pytest.mark.slow
-def test_a_source_that_goes_away_is_told_and_the_last_numbers_stay(
-    agent: Serve,
-) -> None:
+def test_a_source_that_goes_away_is_told_and_the_last_numbers_stay(agent: Serve) -> None:
     """In place of the keys, which go on working."""
     broker = agent("split/throttled.1.jolokia2.json")
     with terminal(QUOTASCOPE, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s") as shown:
@@ -72,11 +70,7 @@ def test_without_a_terminal_there_is_one_plain_table(agent: Serve) -> None:
 def test_an_exporter_that_cannot_be_asked_is_an_error(url: str) -> None:
     """One line and exit code 1."""
     done = subprocess.run(
-        [QUOTASCOPE, "top", "--exporter", url],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
+        [QUOTASCOPE, "top", "--exporter", url], capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("quotascope: ")

@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.clients.accounting import (
-    OVERFLOW,
-    ClientTotals,
-    Side,
-    ThrottleAccount,
-)
+from quotascope.clients.accounting import OVERFLOW, ClientTotals, Side, ThrottleAccount
 from quotascope.clients.accounting.account import RecentLongest
 
 STEPS = st.lists(st.tuples(st.integers(0, 1_000), st.floats(0, 200)), max_size=30)

@@ -78,9 +78,7 @@ def test_the_default_client_id_is_the_librarys() -> None:
 
 
 @pytest.mark.parametrize("make", [confluent_kafka.Producer, AdminClient])
-def test_the_library_takes_the_configuration(
-    make: Callable[[dict[str, Any]], object],
-) -> None:
+def test_the_library_takes_the_configuration(make: Callable[[dict[str, Any]], object]) -> None:
     """It refuses what it does not know."""
     config = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     make(confluent_kafka_config(config, ThrottleAccount(), side="write"))

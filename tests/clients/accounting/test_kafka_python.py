@@ -8,12 +8,7 @@ import pytest
 from kafka.metrics import MetricConfig, Metrics
 from kafka.net.metrics import KafkaConnectionMetrics
 
-from quotascope.clients.accounting import (
-    Side,
-    ThrottleAccount,
-    kafka_python_config,
-    watch,
-)
+from quotascope.clients.accounting import Side, ThrottleAccount, kafka_python_config, watch
 
 CLASSES: Mapping[Side, Any] = {
     "read": kafka.KafkaConsumer,

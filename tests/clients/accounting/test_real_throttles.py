@@ -213,12 +213,7 @@ def test_confluent_kafka_is_counted_exactly(
 
 @SIDES
 def test_kafka_python_is_counted_exactly(
-    kafka: Cluster,
-    quotas: Quotas,
-    traffic: Traffic,
-    client_id: str,
-    told: Told,
-    side: Side,
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, client_id: str, told: Told, side: Side
 ) -> None:
     """Each response counts once, and the sum is the broker's but for a last response that was not waited for."""
     account = ThrottleAccount()

@@ -13,13 +13,7 @@ from kafka.protocol.admin import (
     DeleteTopicsResponse,
 )
 
-from quotascope.clients import (
-    AdminRequestFailed,
-    AdminTimeout,
-    AdminUnreachable,
-    ClientError,
-    MutationThrottled,
-)
+from quotascope.clients import AdminRequestFailed, AdminTimeout, AdminUnreachable, ClientError, MutationThrottled
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.throttled_admin.counted import counted
 from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin
@@ -215,7 +209,7 @@ def test_a_topic_without_an_answer_has_an_entry() -> None:
         (LATE, errors.KafkaTimeoutError),
         (AdminRequestFailed("CREATE_TOPICS", 36, "exists"), errors.TopicAlreadyExistsError),
         (AdminRequestFailed("CREATE_TOPICS", None, "missing"), errors.UnknownError),
-    ],
+    ]
 )  # fmt: skip
 def test_errors_are_the_librarys(error: ClientError, raised: type[Exception]) -> None:
     """Programs catch what they caught before, of the first topic that failed."""

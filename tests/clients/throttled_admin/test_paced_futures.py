@@ -7,11 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from quotascope.clients import MutationThrottled
 from quotascope.clients.accounting import ThrottleAccount
-from quotascope.clients.throttled_admin.paced_futures import (
-    Futures,
-    PacedFutures,
-    QuotaExceeded,
-)
+from quotascope.clients.throttled_admin.paced_futures import Futures, PacedFutures, QuotaExceeded
 from quotascope.clients.throttling import RetryOptions
 from quotascope.metrics.protocol import ApiKey
 
@@ -65,10 +61,7 @@ def test_only_what_was_refused_is_asked_for_again() -> None:
     assert library.account.totals()[0].quota_retries == 1
 
 
-@pytest.mark.parametrize(
-    "code",
-    [KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.FENCED_INSTANCE_ID, REFUSED + 1],
-)
+@pytest.mark.parametrize("code", [KafkaError.TOPIC_ALREADY_EXISTS, KafkaError.FENCED_INSTANCE_ID, REFUSED + 1])
 def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
     """Codes below and above 89 alike: that future is done before the refused ones are asked for again."""
     futures: dict[str, Future[object]] = {}
@@ -89,10 +82,7 @@ def test_what_is_no_refusal_does_not_wait_for_the_others(code: int) -> None:
     assert done == [True]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [RetryOptions(retry_on_quota_violation=False), RetryOptions(timeout_ms=1)],
-)
+@pytest.mark.parametrize("options", [RetryOptions(retry_on_quota_violation=False), RetryOptions(timeout_ms=1)])
 def test_a_refusal_is_the_librarys_error_and_ours(options: RetryOptions) -> None:
     """Programs find the code where they look for it, and the throttle time."""
     library = Library({"a": REFUSED}, throttle_ms=5_000)

@@ -107,7 +107,7 @@ def test_somebody_else_was_quicker() -> None:
         (errors.NodeNotReadyError("gone"), AdminUnreachable, "broker-1:9092"),
         (errors.KafkaTimeoutError("late"), AdminTimeout, "within 10 s"),
         (errors.UnsupportedVersionError("no"), AdminRequestFailed, "error 35"),
-    ],
+    ]
 )  # fmt: skip
 def test_errors_say_what_to_do(answer: Any, error: type[ClientError], said: str) -> None:
     """Those of an answer, and those of the connection."""

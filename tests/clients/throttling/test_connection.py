@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.clients.throttling import (
-    ClientConnection,
-    ClientKind,
-    least_loaded,
-    throttle_time_sensor,
-)
+from quotascope.clients.throttling import ClientConnection, ClientKind, least_loaded, throttle_time_sensor
 from quotascope.metrics import LONG_MAX, KafkaRelease, Registry, mbean_name
 from quotascope.metrics.protocol import ApiKey
 

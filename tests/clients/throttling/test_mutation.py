@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.clients.throttling.options import Options
 
-from quotascope.clients import (
-    AdminRequestFailed,
-    AdminTimeout,
-    AdminUnreachable,
-    ClientError,
-    MutationThrottled,
-)
+from quotascope.clients import AdminRequestFailed, AdminTimeout, AdminUnreachable, ClientError, MutationThrottled
 from quotascope.clients.throttling import ApiError, MutationCall, RetryOptions
 from quotascope.clients.throttling.mutation import kafka_spread
 
@@ -184,10 +178,7 @@ def test_a_message_from_the_broker_stays_one_line() -> None:
     assert str(refusal) == "CREATE_TOPICS failed (error 89): too much (wait 5 ms)"
 
 
-@pytest.mark.parametrize(
-    ("spread", "waits"),
-    [(0.8, [80, 160, 320, 640, 800]), (1.2, [120, 240, 480, 960, 1_000])],
-)
+@pytest.mark.parametrize(("spread", "waits"), [(0.8, [80, 160, 320, 640, 800]), (1.2, [120, 240, 480, 960, 1_000])])
 def test_a_backoff_is_spread(spread: float, waits: list[int]) -> None:
     """As Kafka's `ExponentialBackoff` does it: a fifth up or down, and never over the longest."""
     creation = MutationCall("CREATE_TOPICS", ["a"], NOW_MS, RetryOptions(spread=lambda: spread))

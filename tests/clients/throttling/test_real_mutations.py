@@ -63,11 +63,7 @@ class Admin:
         """Send one CreateTopics."""
         wanted = [
             CreateTopicsRequest.CreatableTopic(
-                name=topic,
-                num_partitions=PARTITIONS,
-                replication_factor=1,
-                assignments=[],
-                configs=[],
+                name=topic, num_partitions=PARTITIONS, replication_factor=1, assignments=[], configs=[]
             )
             for topic in topics
         ]

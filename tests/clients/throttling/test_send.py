@@ -4,12 +4,7 @@ from typing import Unpack
 import pytest
 from tests.clients.throttling.options import Options
 
-from quotascope.clients import (
-    AdminRequestFailed,
-    ClientError,
-    MutationThrottled,
-    TlsFailed,
-)
+from quotascope.clients import AdminRequestFailed, ClientError, MutationThrottled, TlsFailed
 from quotascope.clients.throttling import ApiError, MutationAnswer, RetryOptions, mutate
 from quotascope.metrics.protocol import ApiKey
 
@@ -65,9 +60,7 @@ class Broker:
 def test_waits_as_told_before_it_tries_again() -> None:
     """Each request goes out when the throttle before it is over, for what was refused, with the time that is left."""
     broker = Broker(
-        (1_000, {"a": None, "b": REFUSED, "c": REFUSED}),
-        (250, {"b": None, "c": REFUSED}),
-        (0, {"c": None}),
+        (1_000, {"a": None, "b": REFUSED, "c": REFUSED}), (250, {"b": None, "c": REFUSED}), (0, {"c": None})
     )
     assert broker.create("a", "b", "c") == {"a": None, "b": None, "c": None}
     assert broker.asked == [
@@ -99,10 +92,7 @@ def test_ends_when_the_timeout_is_over() -> None:
     assert len(broker.asked) == 1
 
 
-@pytest.mark.parametrize(
-    "error",
-    [TlsFailed(["b:1"], "no trust"), AdminRequestFailed("CreateTopics", 31, "no")],
-)
+@pytest.mark.parametrize("error", [TlsFailed(["b:1"], "no trust"), AdminRequestFailed("CreateTopics", 31, "no")])
 def test_an_error_that_stays_is_the_result(error: ClientError) -> None:
     """No second try makes a certificate trusted or a user permitted."""
     assert Broker(error).create("a", "b") == {"a": error, "b": error}

@@ -1,10 +1,6 @@
 import pytest
 
-from quotascope.clients.throttling import (
-    client_waits,
-    first_waiting_version,
-    has_throttle_time,
-)
+from quotascope.clients.throttling import client_waits, first_waiting_version, has_throttle_time
 from quotascope.metrics import KafkaRelease
 from quotascope.metrics.protocol import ApiKey
 

@@ -15,25 +15,12 @@ from tests.exporter.sources.http.misbehaving import answering, serving
 from tests.strategies import texts
 
 from quotascope.exporter.api import documents
-from quotascope.exporter.api.client import (
-    ExporterLogin,
-    exporter_target,
-    observed,
-    read_exporter,
-    snapshot_url,
-)
+from quotascope.exporter.api.client import ExporterLogin, exporter_target, observed, read_exporter, snapshot_url
 from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.errors import ConfigError, SourceUnreadable
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.snapshot import (
-    LimitedRate,
-    LimitsHealth,
-    LimitState,
-    NodeLoad,
-    NodeUsage,
-    Snapshot,
-)
+from quotascope.exporter.snapshot import LimitedRate, LimitsHealth, LimitState, NodeLoad, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
 RECORDED = (
@@ -127,7 +114,7 @@ def test_a_half_of_a_surrogate_pair_hides_no_other_name() -> None:
         (snapshot(usage(usage=1.0), limits=None), LimitState.UNKNOWN),
         (snapshot(usage(usage=1.0), nodes=(NodeUsage(broker="1", quota_callback=True),)), LimitState.UNKNOWN),
     ],
-    ids=["limited", "unlimited", "no Admin API", "a callback decides"],
+    ids=["limited", "unlimited", "no Admin API", "a callback decides"]
 )  # fmt: skip
 def test_unknown_stays_unknown(shown: Snapshot, state: LimitState) -> None:
     """Also where rules are configured, but a callback decides."""
@@ -147,8 +134,7 @@ def test_zero_and_unknown_throttle_times_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("callback", "limit", "state"),
-    [(None, 9.0, LimitState.LIMITED), ("org.acme.Q", None, LimitState.UNKNOWN)],
+    ("callback", "limit", "state"), [(None, 9.0, LimitState.LIMITED), ("org.acme.Q", None, LimitState.UNKNOWN)]
 )
 def test_better_known_limits_replace_those_of_the_exporter(
     callback: str | None, limit: float | None, state: LimitState

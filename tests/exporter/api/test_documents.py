@@ -27,12 +27,7 @@ from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.page.entity import find_entity
 from quotascope.exporter.page.owners import Owners
-from quotascope.exporter.page.query import (
-    EntityQuery,
-    find_entities,
-    read_episode_query,
-    read_query,
-)
+from quotascope.exporter.page.query import EntityQuery, find_entities, read_episode_query, read_query
 from quotascope.exporter.page.rules import RuleQuery, find_rules, read_rule_query
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
@@ -94,11 +89,7 @@ def test_an_entity() -> None:
     ],
 )
 def test_a_missing_limit_is_unlimited_or_unknown(
-    of: Limits | None,
-    limit: float | None,
-    used: float | None,
-    state: str,
-    numbers: tuple[float | None, ...],
+    of: Limits | None, limit: float | None, used: float | None, state: str, numbers: tuple[float | None, ...]
 ) -> None:
     """A program need not guess; and how many are unknown stands above all, whatever is asked for."""
     shown = snapshot(usage(of=of, limit=limit, usage=used))

@@ -11,13 +11,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 from tests.exporter.discovery.test_discovery import ScriptedFinder, target
-from tests.exporter.examples import (
-    ScriptedLimits,
-    ScriptedSource,
-    exporter_of,
-    limits,
-    rates,
-)
+from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of, limits, rates
 from tests.exporter.otlp.test_push import ScriptedSender
 
 from quotascope.exporter import background
@@ -138,9 +132,7 @@ async def test_start_log_says_why_there_is_nothing_to_show() -> None:
     assert "ready" in events
 
 
-async def test_first_collection_that_fails_leaves_it_not_ready(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_first_collection_that_fails_leaves_it_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """A defect is logged; the process lives and says that it is not ready."""
 
     def fail(*_: object) -> Snapshot:
@@ -390,9 +382,7 @@ async def test_what_cannot_be_made_changes_nothing() -> None:
         assert [each.closed for each in world.limits.values()] == [1, 0]
 
 
-async def test_what_cannot_be_closed_is_not_used_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_cannot_be_closed_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that raise when they are closed: the new ones are in use all the same, and a way back makes no mix."""
     world = Switching(collection={"max_age_seconds": 0})
 
@@ -426,9 +416,7 @@ async def test_what_cannot_be_closed_is_not_used_again(
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_limits_are_read_again_after_a_defect(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_limits_are_read_again_after_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refresh that dies is told, lets the first collection through, and begins again."""
     monkeypatch.setattr(background, "AGAIN_SECONDS", 0.0)
     monkeypatch.setattr(LimitsRefresh, "_succeeded", broken_once())

@@ -61,7 +61,7 @@ ALL = {"sources", "finders", "limits", "push", "found"}
         ({"otlp": {"endpoint": "http://d:4318"}}, {"push"}),
         ({"otlp": None}, {"push"}),
         ({"cluster": "prod"}, {"push"}),
-    ],
+    ]
 )  # fmt: skip
 def test_only_what_changed_is_made_anew(changes: dict[str, Any], new: set[str]) -> None:
     """Connections, and what was learned on them, outlive a change of something else."""

@@ -35,10 +35,7 @@ class World:
         self.go_on.set()
         self.now = NOW
         self.reloader = Reloader(
-            self.read,
-            partial(build_parts, open_admin=_no_admin, environ={}),
-            self.told.append,
-            clock=lambda: self.now,
+            self.read, partial(build_parts, open_admin=_no_admin, environ={}), self.told.append, clock=lambda: self.now
         )
 
     def read(self) -> Config:
@@ -182,12 +179,7 @@ def config(**given: Any) -> Config:
 
 def test_fields_are_named_and_values_are_not() -> None:
     """A list counts as one field, and so does a section that comes or goes."""
-    old = config(
-        cluster="a",
-        sources=[{"url": "http://a:1"}],
-        collection={"max_age_seconds": 1},
-        otlp={},
-    )
+    old = config(cluster="a", sources=[{"url": "http://a:1"}], collection={"max_age_seconds": 1}, otlp={})
     new = config(
         cluster="b",
         sources=[{"url": "http://b:1"}],

@@ -76,14 +76,7 @@ class Plain:
             self.sift(pool, names, up, at, outcome)
         return outcome
 
-    def sift(
-        self,
-        pool: Pool,
-        names: dict[Name, Rows],
-        up: set[str],
-        at: float,
-        outcome: Outcome,
-    ) -> None:
+    def sift(self, pool: Pool, names: dict[Name, Rows], up: set[str], at: float, outcome: Outcome) -> None:
         """One pool of identities."""
         reasons = {name: self.reason(pool, name, rows, at) for name, rows in names.items()}
         candidates = {name: names[name] for name in names if not reasons[name]}

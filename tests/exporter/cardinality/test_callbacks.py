@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from tests.exporter.cardinality.examples import cardinality, page, taken
 from tests.exporter.exposition.oracle import lines
 
-from quotascope.exporter.snapshot import (
-    Callbacks,
-    Columns,
-    Entity,
-    EntityUsage,
-    NodeUsage,
-    Snapshot,
-)
+from quotascope.exporter.snapshot import Callbacks, Columns, Entity, EntityUsage, NodeUsage, Snapshot
 from quotascope.metrics import QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
@@ -29,20 +22,13 @@ def callbacks(*usages: EntityUsage, after: float = 0.0) -> Snapshot:
     """A snapshot of these so many seconds after the first one."""
     nodes = tuple(NodeUsage(broker=broker) for broker in ("1", "2"))
     joined = taken((), after)
-    return replace(
-        joined,
-        nodes=nodes,
-        shown=Columns.of(usages),
-        callbacks=Callbacks(labels=LABELS),
-    )
+    return replace(joined, nodes=nodes, shown=Columns.of(usages), callbacks=Callbacks(labels=LABELS))
 
 
 def tagged(tenant: str, amount: float | None, throttle: float = 0.0, broker: str = "1") -> EntityUsage:
     """What a tenant produced."""
     return EntityUsage(
-        entity=entity(broker, QuotaType.PRODUCE, (tenant, "gold")),
-        usage=amount,
-        throttle_time_seconds=throttle,
+        entity=entity(broker, QuotaType.PRODUCE, (tenant, "gold")), usage=amount, throttle_time_seconds=throttle
     )
 
 
@@ -69,12 +55,7 @@ def crowds(draw: st.DrawFn) -> list[EntityUsage]:
 
 def test_what_is_beyond_the_cap_is_one_entity() -> None:
     """The largest stay; every tag of the fold says so, its throttle is the longest, and all of it is counted."""
-    joined = callbacks(
-        tagged("a", 9.0),
-        tagged("b", 1.0, 0.5),
-        tagged("c", 2.0, 0.25),
-        tagged("d", 8.0),
-    )
+    joined = callbacks(tagged("a", 9.0), tagged("b", 1.0, 0.5), tagged("c", 2.0, 0.25), tagged("d", 8.0))
     shown = cardinality(max_entities=2).apply(joined)
     assert lines(shown, "kafka_quota_callback") == [
         'kafka_quota_callback_produce_bytes_per_second{broker="1",tenant="__overflow__",tier="__overflow__"} 17.0',

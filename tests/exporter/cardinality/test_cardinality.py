@@ -5,13 +5,7 @@ from math import inf
 
 import pytest
 from numpy import flatnonzero
-from tests.exporter.cardinality.examples import (
-    cardinality,
-    fold,
-    page,
-    taken,
-    users,
-)
+from tests.exporter.cardinality.examples import cardinality, fold, page, taken, users
 from tests.exporter.examples import NOW, limits, usage
 
 from quotascope.exporter.config import CardinalityConfig
@@ -94,10 +88,7 @@ def test_a_layout_lasts_while_the_same_rows_are_shown() -> None:
     assert [moved.layout.entities[row].user for row in flatnonzero(rows >= 0)] == [OVERFLOW]
 
 
-@pytest.mark.parametrize(
-    ("amounts", "total"),
-    [((1e308, 1e308), inf), ((inf, 1.0), inf), ((inf, -inf), None)],
-)
+@pytest.mark.parametrize(("amounts", "total"), [((1e308, 1e308), inf), ((inf, 1.0), inf), ((inf, -inf), None)])
 def test_numbers_that_cannot_be_added_up(amounts: tuple[float, ...], total: float | None) -> None:
     """What an agent says is no reason to fail, however large."""
     crowd = [usage(user=str(at), usage=each) for at, each in enumerate(amounts)]

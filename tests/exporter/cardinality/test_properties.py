@@ -13,14 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.cardinality.examples import (
-    Labels,
-    cardinality,
-    folds,
-    page,
-    taken,
-    with_maxima,
-)
+from tests.exporter.cardinality.examples import Labels, cardinality, folds, page, taken, with_maxima
 from tests.exporter.cardinality.plain import Plain
 from tests.exporter.examples import usage
 from tests.strategies import texts
@@ -170,7 +163,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
                 EntityUsage(
                     entity=replace(entity, tags=tags),
                     usage=draw(st.none() | whole),
-                    throttle_time_seconds=draw(few),
+                    throttle_time_seconds=draw(few)
                 )
             )  # fmt: skip
         there = [each for each in crowd if draw(st.integers(0, 9))]

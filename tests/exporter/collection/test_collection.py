@@ -16,13 +16,7 @@ from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.errors import SourceUnreachable
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.snapshot import (
-    DiscoveryHealth,
-    OwnHealth,
-    PushHealth,
-    ReloadHealth,
-    Snapshot,
-)
+from quotascope.exporter.snapshot import DiscoveryHealth, OwnHealth, PushHealth, ReloadHealth, Snapshot
 from quotascope.metrics.catalog import OVERFLOW
 
 LONG = 60.0
@@ -36,15 +30,7 @@ async def make() -> AsyncIterator[Make]:
     made: list[Collection] = []
 
     def collection(*sources: ScriptedSource, max_age: float = LONG, patience: float = LONG) -> Collection:
-        made.append(
-            Collection(
-                sources,
-                LimitsRefresh(),
-                max_age,
-                clock=lambda: NOW,
-                patience_seconds=patience,
-            )
-        )
+        made.append(Collection(sources, LimitsRefresh(), max_age, clock=lambda: NOW, patience_seconds=patience))
         return made[-1]
 
     yield collection
@@ -128,9 +114,7 @@ async def test_scrapes_at_the_same_time_share_one_collection(make: Make) -> None
     assert all(each is shown[0] for each in shown)
 
 
-async def test_scrape_that_goes_away_does_not_end_the_collection_for_others(
-    make: Make,
-) -> None:
+async def test_scrape_that_goes_away_does_not_end_the_collection_for_others(make: Make) -> None:
     """A client that hangs up takes nothing from those that stay."""
     source = ScriptedSource()
     source.answers.clear()
@@ -298,9 +282,7 @@ async def test_impatient_scrapes_are_no_news_of_a_source(make: Make) -> None:
     ]
 
 
-async def test_source_that_hangs_is_down_however_impatient_scrapes_are(
-    make: Make,
-) -> None:
+async def test_source_that_hangs_is_down_however_impatient_scrapes_are(make: Make) -> None:
     """It is told once what it was waited for is over, although no collection lasts that long."""
     hung = ScriptedSource("hung")
     hung.answers.clear()

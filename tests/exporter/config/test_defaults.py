@@ -190,10 +190,7 @@ def test_a_configuration_does_not_change() -> None:
         config.server.port = 1
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("250ms", 0.25), ("5s", 5), ("2m", 120), ("1h", 3600), ("1.5m", 90)],
-)
+@pytest.mark.parametrize(("text", "seconds"), [("250ms", 0.25), ("5s", 5), ("2m", 120), ("1h", 3600), ("1.5m", 90)])
 def test_units_of_time(text: str, seconds: float) -> None:
     """As in Prometheus' own files."""
     assert loaded("kafka.timeout_seconds", text).kafka is not None

@@ -4,11 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quotascope.exporter.config.file import (
-    ConfigDocument,
-    parse_document,
-    read_document,
-)
+from quotascope.exporter.config.file import ConfigDocument, parse_document, read_document
 from quotascope.exporter.errors import ConfigError
 
 

@@ -257,7 +257,7 @@ def owners(keys: str) -> str:
             (f"kafka: {{bootstrap_servers: ['{server}']}}", f"kafka.bootstrap_servers[0] {EXPECTED}")
             for server in ("", "a", ":9092", "a:", "a:0", "a:65536", "a:-1", "a:1.5", "a:x", "a:1:", "9092")
         ),
-    ],
+    ]
 )  # fmt: skip
 def test_contradictions_are_told(text: str, expected: str) -> None:
     """What cannot work together is found before anything is connected."""

@@ -22,13 +22,7 @@ from quotascope.clients.errors import (
 from quotascope.clients.quota_admin import ClusterDescription, Node
 from quotascope.exporter.config import CollectionConfig
 from quotascope.exporter.diagnosis import Finding
-from quotascope.exporter.diagnosis.cluster import (
-    ClusterAnswers,
-    ask,
-    permissions,
-    reachability,
-    windows,
-)
+from quotascope.exporter.diagnosis.cluster import ClusterAnswers, ask, permissions, reachability, windows
 
 NODE = Node(node_id=1, host="a", port=1)
 

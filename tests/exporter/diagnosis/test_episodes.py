@@ -58,7 +58,7 @@ def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
         ([SLOW, ZERO, *[UNREAD] * 8, SLOW], [(0, 0, 0.5, False), (10, 10, 0.5, True)]),
         ([SLOW, *[UNREAD] * 60], [(0, 0, 0.5, True)]),
         ([SLOW, *[UNREAD] * 61], [(0, 0, 0.5, False)]),
-    ],
+    ]
 )  # fmt: skip
 def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     throttles: list[float], expected: list[tuple[float, float, float, bool]]

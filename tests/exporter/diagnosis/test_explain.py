@@ -5,23 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.examples import limits
 
-from quotascope.exporter.diagnosis.explain import (
-    Explanation,
-    explain,
-    overruling,
-    user_of,
-)
+from quotascope.exporter.diagnosis.explain import Explanation, explain, overruling, user_of
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.snapshot import LimitState
-from quotascope.metrics import (
-    DEFAULT,
-    NO_RULE,
-    Level,
-    QuotaEntity,
-    QuotaRules,
-    QuotaType,
-    Resolution,
-)
+from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaRules, QuotaType, Resolution
 
 EIGHT = {
     QuotaEntity("u", "c"): 1.0,
@@ -96,10 +83,7 @@ def test_each_quota_type_is_decided_alone() -> None:
     }
 
 
-@given(
-    entities=st.sets(st.sampled_from(list(EIGHT))),
-    client_id=st.sampled_from(["c", "", "x"]),
-)
+@given(entities=st.sets(st.sampled_from(list(EIGHT))), client_id=st.sampled_from(["c", "", "x"]))
 def test_explaining_changes_nothing(entities: set[QuotaEntity], client_id: str) -> None:
     """The rules are those of everybody: looking at what would be does not remove one."""
     rules = QuotaRules({entity: EIGHT[entity] for entity in entities})

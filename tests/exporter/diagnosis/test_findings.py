@@ -122,7 +122,7 @@ LATE = health("b2", late=True, read_at=NOW - 7)
         ({"folds": Folds(max_entities=10), "callbacks": CROWDED_CALLBACK}, "callback_entities_folded 12 of fetch. The 10 that"),
         (reloaded(error="q.yaml: line 3"), "reload_failed the previous one stays in force: q.yaml: line 3"),
         (reloaded(needs_restart=("server.port",)), "restart_needed only after a restart: server.port."),
-    ],
+    ]
 )  # fmt: skip
 def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected: str) -> None:
     """Only those, with the evidence in the text."""
@@ -141,7 +141,7 @@ def test_problems_of_a_snapshot_with_an_entity(changes: dict[str, Any], expected
         ({"sources": (health(), replace(QUIET, up=False))}, "source_unreadable\nno_traffic"),
         ({"limits": NO_RULES, "nodes": (TAGGED,)}, "no_traffic under a quota.\ncallback_decides"),
         ({"left_out": (usage(), usage(user="b")), "folds": Folds(excluded=1, idle=1)}, "entities_left_out All 2 quota entities are left out of the metrics: 1 by name, 1 as idle."),
-    ],
+    ]
 )  # fmt: skip
 def test_why_no_entity_is_shown(changes: dict[str, Any], expected: str) -> None:
     """Each reason for an empty page is another finding."""
@@ -154,11 +154,7 @@ def test_entities_of_a_callback_are_traffic() -> None:
     check(diagnose(snapshot(tagged, nodes=(TAGGED,))), "callback_decides")
 
 
-def test_recorded_nodes(
-    combined_without_quotas: Snapshot,
-    split_removed: Snapshot,
-    split_throttled: Snapshot,
-) -> None:
+def test_recorded_nodes(combined_without_quotas: Snapshot, split_removed: Snapshot, split_throttled: Snapshot) -> None:
     """What real nodes lead to: no rule yet, all rules removed, all well."""
     assert codes(diagnose(combined_without_quotas)) == ["no_quota"]
     assert codes(diagnose(split_removed)) == ["no_quota"]
@@ -201,7 +197,7 @@ def agent(name: str | BeanTable | None, **given: Any) -> list[SourceRead]:
         (agent("dialects/confluent.txt", dialect="confluent"), NO_RULES, "source_read\ndialect_gaps no controller mutation quotas, delay queues"),
         (agent("dialects/confluent.txt", dialect="confluent"), limits(rules=MUTATIONS), "source_read\ndialect_gaps_matter though 1 controller mutation quotas"),
         (agent("dialects/kafka_2_0_0.txt", dialect="kafka_2_0_0"), limits(rules=MUTATIONS), "source_read\ndialect_gaps no delay queues"),
-    ],
+    ]
 )  # fmt: skip
 def test_what_an_agent_leaves_out(reads: list[SourceRead], known: Limits | None, expected: str) -> None:
     """By its recorded answer and its dialect; a gap matters when a quota is configured that the dialect cannot show."""
@@ -227,7 +223,7 @@ OWN_RULES = "rules_decide"
         (snapshot(usage(), limits=replace(CUSTOM, rules={}, connection_limits={})), "callback_decides"),
         (snapshot(limits=OVERRULED), f"no_traffic\n{OWN_RULES}\nlimits_overruled 1 of 2 limits have no effect on clients that send a client-id: producer_byte_rate of 6 user <default>, overruled by 5 <default> / <default>."),
         (snapshot(sources=(health(up=False),)), ""),
-    ],
+    ]
 )  # fmt: skip
 def test_whether_quotas_are_used(shown: Snapshot, expected: str) -> None:
     """What is in order counts entities and limits; limits without effect are named."""
@@ -245,7 +241,7 @@ def test_whether_quotas_are_used(shown: Snapshot, expected: str) -> None:
         ({"": 9e7, "bob": 1e6, "carol": 1e6}, []),
         ({"": 1e6, "proxy": 9e7, "bob": 1e6}, []),
         ({"a\nb": 9e7, "bob": 1e6, "carol": 1e6}, ["User a b has 98% of the measured traffic of 3 users: a proxy, or clients that do not log in."]),
-    ],
+    ]
 )  # fmt: skip
 def test_a_user_with_most_of_the_traffic_is_named(traffic: dict[str, float], expected: list[str]) -> None:
     """Where there is much traffic, and three users or more have some; half of it is fetched, and request time is no traffic."""

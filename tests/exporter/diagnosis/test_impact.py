@@ -9,20 +9,8 @@ from hypothesis import strategies as st
 from tests.exporter.examples import usage
 
 from quotascope.exporter.diagnosis import units
-from quotascope.exporter.diagnosis.impact import (
-    Impact,
-    IpImpact,
-    connection_rules,
-    impacts,
-    ip_impacts,
-    reaching,
-)
-from quotascope.exporter.snapshot import (
-    ConnectionUsage,
-    EntityUsage,
-    LimitedRate,
-    NodeUsage,
-)
+from quotascope.exporter.diagnosis.impact import Impact, IpImpact, connection_rules, impacts, ip_impacts, reaching
+from quotascope.exporter.snapshot import ConnectionUsage, EntityUsage, LimitedRate, NodeUsage
 from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaType
 from quotascope.quotas import UNREACHED, IpEntity, QuotaSet, difference, measure_only
 
@@ -35,9 +23,7 @@ def produce(rules: Mapping[QuotaEntity, float]) -> QuotaSet:
     return QuotaSet({entity: {PRODUCE: value} for entity, value in rules.items()})
 
 
-def names(
-    found: list[Impact],
-) -> list[tuple[str, str, float | None, float | None, bool]]:
+def names(found: list[Impact]) -> list[tuple[str, str, float | None, float | None, bool]]:
     """Who, the old and the new limit, and whether it is measured from scratch."""
     return [
         (

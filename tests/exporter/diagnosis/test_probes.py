@@ -15,26 +15,14 @@ from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
 from tests.exporter.examples import NOW
 
-from quotascope.exporter.config import (
-    OtlpConfig,
-    OtlpProtocol,
-    ServerConfig,
-    SourceConfig,
-)
+from quotascope.exporter.config import OtlpConfig, OtlpProtocol, ServerConfig, SourceConfig
 from quotascope.exporter.diagnosis import Finding
-from quotascope.exporter.diagnosis.probes import (
-    clock_compared,
-    clocks,
-    listening,
-    receiver,
-)
+from quotascope.exporter.diagnosis.probes import clock_compared, clocks, listening, receiver
 from quotascope.exporter.errors import ConfigError
 
 
 @asynccontextmanager
-async def answering(
-    answer: Callable[[web.Request], Awaitable[web.Response]],
-) -> AsyncIterator[BaseTestServer]:
+async def answering(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[BaseTestServer]:
     """A server that answers every request so."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)

@@ -3,12 +3,7 @@ from __future__ import annotations
 from tests.exporter.examples import limits, snapshot, usage
 
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage, rule_usage
-from quotascope.exporter.snapshot import (
-    ConnectionUsage,
-    EntityUsage,
-    LimitedRate,
-    NodeUsage,
-)
+from quotascope.exporter.snapshot import ConnectionUsage, EntityUsage, LimitedRate, NodeUsage
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 from quotascope.quotas import Entity, IpEntity
 

@@ -4,13 +4,7 @@ import pytest
 from tests.exporter.examples import limits, usage
 
 from quotascope.cli.usage_table import style_of
-from quotascope.exporter.diagnosis.selection import (
-    Order,
-    Selection,
-    Show,
-    in_order,
-    matching,
-)
+from quotascope.exporter.diagnosis.selection import Order, Selection, Show, in_order, matching
 from quotascope.exporter.page.columns import color_of
 from quotascope.exporter.snapshot import Columns, EntityUsage
 from quotascope.metrics import QuotaType
@@ -20,14 +14,7 @@ SLOW = usage(user="bob", usage=500.0, limit=1000.0, throttle_time_seconds=3.0)
 IDLE = usage(user="Alice", broker="10", usage=1.0, limit=2000.0)
 FREE = usage(user="dave", broker="9", usage=7.0, of=limits(rules={}))
 UNKNOWN = usage(user="fay", usage=7.0)
-BROKE = usage(
-    QuotaType.CONTROLLER_MUTATION,
-    "erin",
-    usage=0.5,
-    limit=1.0,
-    tokens=-1.0,
-    burst_tokens=10.0,
-)
+BROKE = usage(QuotaType.CONTROLLER_MUTATION, "erin", usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0)
 ALL = (IDLE, FREE, FULL, SLOW, BROKE)
 
 

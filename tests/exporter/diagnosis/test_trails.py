@@ -69,13 +69,7 @@ def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
 
 def test_an_empty_bucket_counts_as_much_as_a_full_rate() -> None:
     """Mutations are refused by their bucket."""
-    broke = usage(
-        QuotaType.CONTROLLER_MUTATION,
-        usage=0.5,
-        limit=1.0,
-        tokens=-1.0,
-        burst_tokens=10.0,
-    )
+    broke = usage(QuotaType.CONTROLLER_MUTATION, usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0)
     assert used_part(broke) == 1.1
     assert used_part(usage(usage=5.0)) is None
 
@@ -117,17 +111,14 @@ class Plain:
         st.tuples(
             st.integers(0, 3),
             st.dictionaries(
-                st.tuples(st.sampled_from("abcde"), st.sampled_from("12")),
-                st.sampled_from([0.0, 0.25, 0.5, 1.5]),
+                st.tuples(st.sampled_from("abcde"), st.sampled_from("12")), st.sampled_from([0.0, 0.25, 0.5, 1.5])
             ),
         ),
         max_size=12,
     )
 )
 @settings(max_examples=examples(100))
-def test_trails_are_those_of_a_plain_model(
-    snapshots: list[tuple[int, dict[tuple[str, str], float]]],
-) -> None:
+def test_trails_are_those_of_a_plain_model(snapshots: list[tuple[int, dict[tuple[str, str], float]]]) -> None:
     """Whoever comes, leaves, comes again, and however long nothing is seen."""
     trails, plain, step = Trails(steps=4, step_seconds=10.0), Plain(), 0
     for later, seen in snapshots:

@@ -119,10 +119,7 @@ async def test_first_collection_waits_for_the_first_look() -> None:
     finder.answers.clear()
     roster, discovery = following([finder])
     collection = Collection(
-        roster,
-        LimitsRefresh(),
-        max_age_seconds=0,
-        own=lambda: OwnHealth(discoveries=(*discovery.health.values(),)),
+        roster, LimitsRefresh(), max_age_seconds=0, own=lambda: OwnHealth(discoveries=(*discovery.health.values(),))
     )
     look = asyncio.create_task(discovery.refresh())
     first = asyncio.create_task(collection.snapshot(60))

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from quotascope.exporter.config import FileDiscoveryConfig
-from quotascope.exporter.discovery.files import (
-    MAX_BYTES,
-    MAX_TARGETS,
-    FileFinder,
-    parse,
-)
+from quotascope.exporter.discovery.files import MAX_BYTES, MAX_TARGETS, FileFinder, parse
 
 
 def finder(folder: Path, **match: str) -> FileFinder:

@@ -16,9 +16,7 @@ def finder(admin: ScriptedAdmin, *listed: str, clock: list[float] | None = None)
     """Asks a scripted cluster; ``clock`` holds the time."""
     times = clock or [0.0]
     config = KafkaDiscoveryConfig(
-        url="http://{host}:1/{node_id}",
-        controller_url="http://{host}:2/{node_id}",
-        controllers=listed,
+        url="http://{host}:1/{node_id}", controller_url="http://{host}:2/{node_id}", controllers=listed
     )
     return KafkaFinder(config, admin, lambda: times[0])
 

@@ -11,13 +11,7 @@ from tests.exporter.examples import ScriptedSource, table
 from tests.exporter.limits.test_admin import ScriptedAdmin
 
 from quotascope.clients.quota_admin import Node
-from quotascope.exporter.config import (
-    AUTO,
-    Config,
-    FoundSourceConfig,
-    KafkaDiscoveryConfig,
-    SourceConfig,
-)
+from quotascope.exporter.config import AUTO, Config, FoundSourceConfig, KafkaDiscoveryConfig, SourceConfig
 from quotascope.exporter.discovery import ports
 from quotascope.exporter.discovery.kafka import KafkaFinder
 from quotascope.exporter.discovery.ports import PortSearch

@@ -3,12 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quotascope.exporter.config import SourceConfig
-from quotascope.exporter.discovery.target import (
-    NodeTarget,
-    address,
-    confirmed,
-    target_of,
-)
+from quotascope.exporter.discovery.target import NodeTarget, address, confirmed, target_of
 
 TEMPLATE = "https://{host}:8778/jolokia"
 

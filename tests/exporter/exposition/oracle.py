@@ -8,9 +8,7 @@ from math import isfinite
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
-from prometheus_client.openmetrics.exposition import (
-    generate_latest as generate_openmetrics,
-)
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
@@ -55,12 +53,7 @@ def samples(shown: Snapshot, now: float, cluster: str | None = None) -> set[Samp
     return {(name, labels, value) for (name, labels), value in series_of(shown, now, cluster).items()}
 
 
-def page(
-    shown: Snapshot,
-    now: float,
-    text_format: TextFormat = TEXT,
-    cluster: str | None = None,
-) -> bytes:
+def page(shown: Snapshot, now: float, text_format: TextFormat = TEXT, cluster: str | None = None) -> bytes:
     """The same as prometheus_client writes it: families as the catalog lists them, series in the order in which they are read here."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(series_of(shown, now, cluster)))
@@ -290,12 +283,7 @@ _NAMES = {
 
 
 def _named(
-    here: dict[str, str],
-    label: str,
-    rates: object,
-    rate: str,
-    limit: str,
-    throttle: str | None = None,
+    here: dict[str, str], label: str, rates: object, rate: str, limit: str, throttle: str | None = None
 ) -> Iterator[Row]:
     assert isinstance(rates, dict)
     for name, each in sorted(rates.items()):

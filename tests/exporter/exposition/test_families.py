@@ -7,9 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from prometheus_client.openmetrics.parser import (
-    text_string_to_metric_families as parse_openmetrics,
-)
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.exporter.exposition.oracle import on_page, page, samples
 
@@ -109,7 +107,7 @@ EVERYTHING: Final = snapshot(
     sampling=Sampling(samples=71, missed=8),
     push=PushHealth(
         exports_total={"success": 91, "failure": 12},
-        points_total={"accepted": 13_000, "lost": 14},
+        points_total={"accepted": 13_000, "lost": 14}
     ),
     reload=ReloadHealth(succeeded_at=NOW - 15, error="broken"),
     restarts={"limits": 2, "trails": 0},
@@ -126,7 +124,7 @@ EVERYTHING: Final = snapshot(
     peaks=Peaks(
         utilization=np.arange(1.0, len(ENTITIES) + 1),
         burst_used=np.arange(201.0, len(ENTITIES) + 201),
-        delay_queue_size={("10", FETCH): 27.0},
+        delay_queue_size={("10", FETCH): 27.0}
     ),
     shadows=(
         Shadow(
@@ -134,13 +132,13 @@ EVERYTHING: Final = snapshot(
             entities=(usage(FETCH, "alice", limit=8.0, usage=12.0, throttle_time_seconds=5.5), usage(REQUEST, "bob", limit=8.0, usage=2.0)),
             evaluated={(FETCH, "1"): 301, (REQUEST, "1"): 302},
             throttled={(FETCH, "1"): 303, (REQUEST, "1"): 0},
-            unevaluated={(PRODUCE, "1", "finer"): 304},
+            unevaluated={(PRODUCE, "1", "finer"): 304}
         ),
         Shadow(name="other", throttled={(FETCH, "1"): 305}),
     ),
     nodes=(NODE, NodeUsage(broker="9", exempt_request_threads=0.2, stale_entities={REQUEST: 100})),
     limits=CONFIGURED,
-    limits_health=LimitsHealth(read_at=NOW - 24, errors_total=25, changes_total={"consumer_byte_rate": 26}),
+    limits_health=LimitsHealth(read_at=NOW - 24, errors_total=25, changes_total={"consumer_byte_rate": 26})
 )  # fmt: skip
 
 

@@ -20,13 +20,7 @@ from tests.exporter.exposition.oracle import on_page, page, samples
 from tests.exporter.recorded import TAKEN_AT
 from tests.strategies import HOSTILE, examples, texts
 
-from quotascope.exporter.exposition import (
-    OPENMETRICS,
-    TEXT,
-    Renderer,
-    TextFormat,
-    lines,
-)
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat, lines
 from quotascope.exporter.exposition.rows import encodable
 from quotascope.exporter.snapshot import (
     CAUSES,
@@ -174,10 +168,7 @@ def broken(shown: Snapshot) -> Snapshot:
 
 @pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
-@given(
-    seed=st.integers(0, 1 << 64),
-    cluster=st.sampled_from((None, "prod", 'a"\\\n')) | texts,
-)
+@given(seed=st.integers(0, 1 << 64), cluster=st.sampled_from((None, "prod", 'a"\\\n')) | texts)
 def test_bytes_are_those_of_the_client_library(seed: int, cluster: str | None) -> None:
     """Whatever was shown, skipped or failed before, both formats are equal to what prometheus_client writes of the snapshot's own series."""
     renderer, history = Renderer(cluster), History(seed)
@@ -212,10 +203,7 @@ def test_recorded_nodes_one_after_the_other(
 def many(step: int, count: int = 300) -> list[EntityUsage]:
     """Entities of which a few are others with each step, and the others the same objects."""
     return [
-        EntityUsage(
-            entity=one_of_many(f"user-{at}-{step if at % 50 == 0 else 0}"),
-            usage=at * step / 7,
-        )
+        EntityUsage(entity=one_of_many(f"user-{at}-{step if at % 50 == 0 else 0}"), usage=at * step / 7)
         for at in range(count)
     ]
 

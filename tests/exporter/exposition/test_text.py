@@ -7,21 +7,11 @@ from importlib.util import find_spec, module_from_spec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client.openmetrics.parser import (
-    text_string_to_metric_families as parse_openmetrics,
-)
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from tests.exporter.examples import NOW, snapshot, usage
 
-from quotascope.exporter.exposition import (
-    OPENMETRICS,
-    TEXT,
-    Renderer,
-    TextFormat,
-    accepts_gzip,
-    choose_format,
-    gzipped,
-)
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat, accepts_gzip, choose_format, gzipped
 
 PROMETHEUS_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
 PROMETHEUS_3 = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"

@@ -233,14 +233,7 @@ class Model:
             "controller_event_queue_seconds": _sum(sums, "", *events) if told else None,
         }
 
-    def _find_causes(
-        self,
-        usages: Sequence[EntityUsage],
-        limits: Limits | None,
-        at: float,
-        *,
-        known: bool,
-    ) -> None:
+    def _find_causes(self, usages: Sequence[EntityUsage], limits: Limits | None, at: float, *, known: bool) -> None:
         for usage in usages:
             entity = usage.entity
             pair = entity.user, entity.client_id
@@ -307,9 +300,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
             resolution=None
             if limits is None
             else Resolution(
-                level=rule.level if rule else Level.NONE,
-                entity=rule,
-                bound=limits.rules[kind][rule] if rule else None,
+                level=rule.level if rule else Level.NONE, entity=rule, bound=limits.rules[kind][rule] if rule else None
             ),
             limit=limit,
             burst_tokens=burst,
@@ -348,10 +339,10 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
                 EntityUsage(
                     entity=Entity(
                         broker=seen.node_id, quota_type=kind,
-                        user="", client_id="", tags=values,
+                        user="", client_id="", tags=values
                     ),
-                    throttle_known=False,
-                ),
+                    throttle_known=False
+                )
             )  # fmt: skip
             if USED[kind] in numbers:
                 unit = 100.0 if kind is REQUEST else 1.0

@@ -66,13 +66,7 @@ OTHERS = [
     *bean("Fetch", "queue-size"),
     *bean("Request", "exempt-request-time"),
     *bean("ControllerMutation", "tokens", "mutation-rate", client_id="admin"),
-    *bean(
-        "ControllerMutation",
-        "throttle-time-total",
-        "throttle-count",
-        "rejection-count",
-        user="bob",
-    ),
+    *bean("ControllerMutation", "throttle-time-total", "throttle-count", "rejection-count", user="bob"),
     *(
         column
         for name in ("line\nbreak\r", 'quo"te', "<b>{}</b>", "é😀\u2028", "x" * 10_000)
@@ -193,8 +187,7 @@ class History:
         layout, entities = snapshot.shown.layout, snapshot.shown.layout.entities
         assert not entities.flags.writeable
         assert layout.limits.tolist() == pytest.approx(
-            [nan if each.limit is None else each.limit for each in entities],
-            nan_ok=True,
+            [nan if each.limit is None else each.limit for each in entities], nan_ok=True
         )
         assert [layout.nodes[at] for at in layout.node_numbers] == [each.broker for each in entities]
         before = {unlimited(each): each.serial for each in self._last}
@@ -272,10 +265,9 @@ steps = st.builds(
         (
             *[st.just([])] * 12,
             st.lists(edits_of(CALLBACKS), max_size=2),
-            st.tuples(
-                st.sampled_from(NODES),
-                st.lists(values, min_size=len(FOLDED), max_size=len(FOLDED)),
-            ).map(lambda given: [(given[0], column, value) for column, value in zip(FOLDED, given[1], strict=False)]),
+            st.tuples(st.sampled_from(NODES), st.lists(values, min_size=len(FOLDED), max_size=len(FOLDED))).map(
+                lambda given: [(given[0], column, value) for column, value in zip(FOLDED, given[1], strict=False)]
+            ),
         )
     ).flatmap(lambda which: which),
     rules=st.sampled_from((*[None] * 40, *range(len(RULES)))),
@@ -287,9 +279,7 @@ steps = st.builds(
 @pytest.mark.slow
 @settings(max_examples=examples(60), phases=(Phase.explicit, Phase.generate))
 @given(
-    rules=st.sampled_from(RULES),
-    start=st.lists(edits, max_size=12),
-    history=st.lists(steps, min_size=8, max_size=12),
+    rules=st.sampled_from(RULES), start=st.lists(edits, max_size=12), history=st.lists(steps, min_size=8, max_size=12)
 )
 def test_snapshots_are_those_of_the_model(rules: Limits | None, start: list[Edit], history: list[Step]) -> None:
     """Whatever came before, each snapshot is what its tables, its rules and the last minute make of it."""

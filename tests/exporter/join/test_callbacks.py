@@ -33,18 +33,17 @@ def tagged(kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: s
 def test_tags_become_labels_and_units_are_ours() -> None:
     """Every bean has all labels; a tag that it does not have is empty."""
     snapshot = World(limits(RULES)).collect_one(
-        tagged(PRODUCE, 500.0, 1_500.0, quota_type="PRODUCE", group="a,b"),
-        tagged(REQUEST, 250.0, tenant="t"),
+        tagged(PRODUCE, 500.0, 1_500.0, quota_type="PRODUCE", group="a,b"), tagged(REQUEST, 250.0, tenant="t")
     )
     assert snapshot.callbacks.labels == ("group", "tag_quota_type", "tenant")
     first, second = snapshot.shown.tagged
     assert first == EntityUsage(
         entity=Entity(
             broker="1", quota_type=PRODUCE, user="", client_id="",
-            tags=("a,b", "PRODUCE", ""),
+            tags=("a,b", "PRODUCE", "")
         ),
         usage=500.0,
-        throttle_time_seconds=1.5,
+        throttle_time_seconds=1.5
     )  # fmt: skip
     assert second.entity.tags == ("", "", "t")
     assert second.usage == 2.5

@@ -92,7 +92,7 @@ PAIR = entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0)
         # before the limits are read debt is the only evidence: a bucket below zero is under some limit
         (None, {}, [LONG], UNKNOWN),
         (None, {}, [LONG, bucket(-1.0)], MUTATED),
-    ],
+    ]
 )  # fmt: skip
 def test_cause_of_a_throttle(rules: Rules | None, settings: Any, parts: list[Numbers], expected: ThrottleCause) -> None:
     """By what one collection shows of the entity, its buckets and who leads."""

@@ -25,14 +25,7 @@ def test_a_bucket_that_just_lost_its_limit_has_no_tokens(tokens: float) -> None:
 @pytest.mark.parametrize("limit", [None, 0.0])
 def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
     """Unlimited is not zero percent, and a limit of nothing is none of Kafka's."""
-    entity_ = Entity(
-        broker="1",
-        quota_type=MUTATION,
-        user="a",
-        client_id="",
-        limit=limit,
-        burst_tokens=limit,
-    )
+    entity_ = Entity(broker="1", quota_type=MUTATION, user="a", client_id="", limit=limit, burst_tokens=limit)
     usage = EntityUsage(entity=entity_, usage=1.0, tokens=1.0)
     assert (usage.utilization, usage.burst_used) == (None, None)
 

@@ -10,14 +10,7 @@ from tests.strategies import texts
 
 from quotascope.exporter.join import placing
 from quotascope.exporter.join.placing import ColumnMeaning, decoded, interpreted
-from quotascope.exporter.mapping import (
-    Attribute,
-    Bean,
-    BeanColumn,
-    BeanLayout,
-    BeanTable,
-    Meaning,
-)
+from quotascope.exporter.mapping import Attribute, Bean, BeanColumn, BeanLayout, BeanTable, Meaning
 from quotascope.exporter.sources.jolokia import columns_of
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, mbean_name, sanitize
 
@@ -57,9 +50,7 @@ def test_a_tag_that_kafka_would_not_write_stays_as_it_is() -> None:
     assert decoded("svc%3Ateam%20a") == "svc:team a"
 
 
-def test_what_two_layouts_share_is_interpreted_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_two_layouts_share_is_interpreted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """When a client comes, the other thousands are not looked at again, wherever their columns are now."""
     columns = [BeanColumn(Bean.of("kafka.server", {"type": "Fetch", "user": user}), "byte-rate") for user in "abc"]
     seen: list[BeanColumn] = []
@@ -71,11 +62,7 @@ def test_what_two_layouts_share_is_interpreted_once(
     monkeypatch.setattr(placing, "interpreted", look)
     kept = placing.Placing()
     for now in (columns[:2], [columns[2], columns[1], columns[0]], columns[:1]):
-        table = BeanTable(
-            node_id="1",
-            layout=BeanLayout(tuple(now)),
-            values=array("d", range(len(now))),
-        )
+        table = BeanTable(node_id="1", layout=BeanLayout(tuple(now)), values=array("d", range(len(now))))
         placed = kept.place([table], None)
         users = [column.bean.get("user") or "" for column in now]
         found = [each.user for each in placed.layout.entities]
@@ -85,9 +72,7 @@ def test_what_two_layouts_share_is_interpreted_once(
     assert seen == columns
 
 
-def test_what_a_source_looked_up_is_not_looked_up_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_source_looked_up_is_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column brings along what it means; others are looked up when they are interpreted."""
     name = mbean_name("kafka.server", "Fetch", [("user", "a")])
     (column,) = columns_of((name, ("byte-rate",)))

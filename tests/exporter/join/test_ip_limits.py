@@ -23,9 +23,7 @@ def test_an_address_without_a_rule_is_not_measured() -> None:
 
 
 @pytest.mark.parametrize("default", [{}, {"<default>": 9.0}])
-def test_an_address_may_be_a_host_that_only_brokers_look_up(
-    default: dict[str, float],
-) -> None:
+def test_an_address_may_be_a_host_that_only_brokers_look_up(default: dict[str, float]) -> None:
     """Then its limit is not known, rather than the default; an address with its own rule is not in doubt."""
     rules = IpLimits({"db.example.org": 3.0, "10.0.0.1": 5.0, **default})
     assert rules.limit("10.0.0.2") is None

@@ -122,10 +122,5 @@ def test_a_node_of_which_nothing_is_known_has_none(configured: Limits | None) ->
 
 def test_beans_of_a_network_thread_are_no_listener() -> None:
     """They have the same type, and one more key property."""
-    thread = bean(
-        "socket-server-metrics",
-        {"connection-accept-rate": 1.0},
-        listener="SASL",
-        networkProcessor="0",
-    )
+    thread = bean("socket-server-metrics", {"connection-accept-rate": 1.0}, listener="SASL", networkProcessor="0")
     assert node(None, thread).connections.listeners == {}

@@ -108,15 +108,12 @@ PASSING = [
 @given(
     st.lists(
         st.tuples(
-            st.lists(st.sampled_from(PASSING), max_size=7, unique=True),
-            st.lists(st.integers(0, 59), max_size=3),
+            st.lists(st.sampled_from(PASSING), max_size=7, unique=True), st.lists(st.integers(0, 59), max_size=3)
         ),
         max_size=6,
     )
 )
-def test_places_after_changes_are_like_those_found_at_first(
-    steps: list[tuple[list[BeanColumn], list[int]]],
-) -> None:
+def test_places_after_changes_are_like_those_found_at_first(steps: list[tuple[list[BeanColumn], list[int]]]) -> None:
     """Whichever columns come, leave and change their places, each number is found, and entities stay the same objects."""
     placing, known = Placing(), limits(RULES)
     entities: dict[str, Entity] = {}

@@ -5,25 +5,12 @@ from dataclasses import replace
 
 import pytest
 from tests.exporter.exposition.oracle import lines
-from tests.exporter.recorded import (
-    COMBINED_RULES,
-    SPLIT_RULES,
-    TAKEN_AT,
-    joined,
-    limits,
-    read,
-    table,
-)
+from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, TAKEN_AT, joined, limits, read, table
 
 from quotascope.exporter.api.documents import entity_document
 from quotascope.exporter.join import Join
 from quotascope.exporter.mapping import BeanLayout
-from quotascope.exporter.snapshot import (
-    EntityUsage,
-    LimitsHealth,
-    Snapshot,
-    ThrottleCause,
-)
+from quotascope.exporter.snapshot import EntityUsage, LimitsHealth, Snapshot, ThrottleCause
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
@@ -54,10 +41,7 @@ def find(snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: s
     ],
 )
 def test_every_level_resolves_to_its_rule(
-    split_throttled: Snapshot,
-    entity: tuple[QuotaType, str, str],
-    rule: tuple[str | None, str | None],
-    limit: float,
+    split_throttled: Snapshot, entity: tuple[QuotaType, str, str], rule: tuple[str | None, str | None], limit: float
 ) -> None:
     """Who is limited by what, on a real broker, for all eight levels."""
     found = find(split_throttled, *entity).entity
@@ -124,9 +108,7 @@ def test_idle_after_load_averages_linger(combined_idle: Snapshot) -> None:
     assert set(combined_idle.nodes[0].delay_queue_size.values()) == {0.0}
 
 
-def test_without_quotas_there_are_no_entities(
-    combined_without_quotas: Snapshot,
-) -> None:
+def test_without_quotas_there_are_no_entities(combined_without_quotas: Snapshot) -> None:
     """A node without rules has delay queues and nothing else."""
     assert combined_without_quotas.entities == ()
     assert len(combined_without_quotas.nodes[0].delay_queue_size) == 4
@@ -142,9 +124,7 @@ def test_mutations_are_the_active_controllers(split_throttled: Snapshot) -> None
     assert (broker.active_controller, controller.active_controller) == (None, True)
 
 
-def test_error_89_is_counted_on_broker_and_controller(
-    split_throttled: Snapshot,
-) -> None:
+def test_error_89_is_counted_on_broker_and_controller(split_throttled: Snapshot) -> None:
     """One refused request, forwarded: each of the two nodes counts its response."""
     assert [node.throttling_errors for node in split_throttled.nodes] == [
         {"CreateTopics": 1.0},
@@ -165,9 +145,7 @@ def test_the_mutation_throttle_shows_on_the_broker(split_throttled: Snapshot) ->
     }
 
 
-def test_after_the_removal_of_all_rules_every_bean_is_stale(
-    split_removed: Snapshot,
-) -> None:
+def test_after_the_removal_of_all_rules_every_bean_is_stale(split_removed: Snapshot) -> None:
     """The beans stay for an hour, and say nothing any more."""
     assert split_removed.entities == ()
     assert split_removed.nodes[0].stale_entities == {
@@ -178,9 +156,7 @@ def test_after_the_removal_of_all_rules_every_bean_is_stale(
     }
 
 
-def test_without_request_quotas_a_forwarded_throttle_still_shows(
-    split_forwarded: Snapshot,
-) -> None:
+def test_without_request_quotas_a_forwarded_throttle_still_shows(split_forwarded: Snapshot) -> None:
     """Nothing is recorded in group Request then, except the throttles of mutation quotas."""
     bob = find(split_forwarded, REQUEST, "", "bob-admin")
     assert bob.throttle_time_seconds == 3.893
@@ -192,11 +168,7 @@ def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
     """Bulk was seen at its limit, which then went; its average lingers and is still its own."""
     join = Join()
     nodes = ("1", "100")
-    joined(
-        [f"split/throttled.{node}.jolokia2.json" for node in nodes],
-        limits(SPLIT_RULES, nodes),
-        join,
-    )
+    joined([f"split/throttled.{node}.jolokia2.json" for node in nodes], limits(SPLIT_RULES, nodes), join)
     after = joined(
         [f"split/forwarded.{node}.jolokia2.json" for node in nodes],
         limits({MUTATION: SPLIT_RULES[MUTATION]}, nodes),
@@ -235,9 +207,7 @@ def test_other_agents_give_the_same_entities(combined_throttled: Snapshot, agent
 
 
 @pytest.mark.parametrize("quota_type", QuotaType)
-def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(
-    quota_type: QuotaType,
-) -> None:
+def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(quota_type: QuotaType) -> None:
     """Its rules may export the rate alone: no series, cause or zero is made up, while those of other quotas stay."""
     whole = table("combined/throttled.jolokia2.json")
     kept = {

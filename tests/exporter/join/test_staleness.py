@@ -56,11 +56,9 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
         [(ALICE, used(10.0), 15, False), ({**ALICE}, used(20.0), 15, True)],
         # an hour back must not mean an hour of stale beans
         [(ALICE, used(1.0), 15, False), (ALICE, used(2.0), 15, True), (ALICE, used(2.0), -3600, False)],
-    ],
+    ]
 )  # fmt: skip
-def test_a_bean_that_no_rule_explains_is_shown_while_it_is_in_use(
-    history: list[Step],
-) -> None:
+def test_a_bean_that_no_rule_explains_is_shown_while_it_is_in_use(history: list[Step]) -> None:
     """The broker may know a rule that was not read yet: clients that use more are not hidden."""
     world, rules = World(), None
     for number, (now, beans, after, is_shown) in enumerate(history):

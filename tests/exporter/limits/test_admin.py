@@ -26,19 +26,8 @@ from quotascope.clients.quota_admin import (
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.errors import ConfigError, LimitsDenied, LimitsError
-from quotascope.exporter.limits.admin import (
-    AdminLimits,
-    connection_limits_of,
-    connection_of,
-    rules_of,
-)
-from quotascope.metrics import (
-    DEFAULT,
-    NEWEST_RELEASE,
-    KafkaRelease,
-    QuotaEntity,
-    QuotaType,
-)
+from quotascope.exporter.limits.admin import AdminLimits, connection_limits_of, connection_of, rules_of
+from quotascope.metrics import DEFAULT, NEWEST_RELEASE, KafkaRelease, QuotaEntity, QuotaType
 
 DENIED = PermissionMissing(request="DescribeQuorum", operation="DESCRIBE", username="me")
 
@@ -247,10 +236,7 @@ def test_connection_limits_by_address() -> None:
     ],
 )
 async def test_without_quotas_there_are_no_limits(
-    source: AdminLimits,
-    admin: ScriptedAdmin,
-    error: ClientError,
-    expected: type[LimitsError],
+    source: AdminLimits, admin: ScriptedAdmin, error: ClientError, expected: type[LimitsError]
 ) -> None:
     """The reason is passed on in the words of the client, permissions told apart."""
     admin.errors["quotas"] = error
@@ -337,7 +323,7 @@ def test_settings_are_passed_on(tmp_path: Path) -> None:
         ({"mechanism": "OAUTHBEARER", "token_command": ["/opt/a b", "s3cret"]}, "the token of the token command /opt/a b"),
         ({"mechanism": "AWS_MSK_IAM", "region": "eu-west-1"}, "the token of AWS IAM"),
         ({"mechanism": "GSSAPI", "service_name": "k"}, "the Kerberos ticket"),
-    ],
+    ]
 )  # fmt: skip
 def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> None:
     """Each of the sources of tokens and tickets; nothing is asked for yet, and no secret shown."""

@@ -28,13 +28,7 @@ from quotascope.metrics.catalog.otel_names import otel_name, ucum
 SCOPE = InstrumentationScope("quotascope", own_version())
 
 
-def metrics_data(
-    snapshot: Snapshot,
-    now: float,
-    resource: Resource,
-    cluster: str | None,
-    began_ns: int,
-) -> MetricsData:
+def metrics_data(snapshot: Snapshot, now: float, resource: Resource, cluster: str | None, began_ns: int) -> MetricsData:
     """
     The first push of an exporter, everything in one request; a label that is empty is left out.
 
@@ -60,19 +54,12 @@ def metrics_data(
 def _metric(family: Family, points: list[NumberDataPoint]) -> Metric:
     data: Gauge | Sum = Gauge(data_points=points)
     if family.type is FamilyType.COUNTER:
-        data = Sum(
-            data_points=points,
-            aggregation_temporality=AggregationTemporality.CUMULATIVE,
-            is_monotonic=True,
-        )
+        data = Sum(data_points=points, aggregation_temporality=AggregationTemporality.CUMULATIVE, is_monotonic=True)
     return Metric(name=otel_name(family), description=family.help, unit=ucum(family), data=data)
 
 
 def _points(
-    family: Family,
-    series: list[tuple[str, dict[str, str], float]],
-    snapshot: Snapshot,
-    began_ns: int,
+    family: Family, series: list[tuple[str, dict[str, str], float]], snapshot: Snapshot, began_ns: int
 ) -> Iterator[NumberDataPoint]:
     at_ns = unix_ns(snapshot.taken_at)
     start = began_ns if family.name.startswith("quotascope_") else at_ns

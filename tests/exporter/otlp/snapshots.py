@@ -42,9 +42,7 @@ def varied(requests: float = 7.0) -> Snapshot:
         ),
     )
     node = NodeUsage(
-        broker="1",
-        delay_queue_size={QuotaType.PRODUCE: 2.0},
-        throttling_errors={"CreateTopics": requests},
+        broker="1", delay_queue_size={QuotaType.PRODUCE: 2.0}, throttling_errors={"CreateTopics": requests}
     )
     health = PushHealth(exports_total={"success": 1}, points_total={"accepted": 5})
     return snapshot(*entities, limits=known, nodes=(node,), push=health)

@@ -7,12 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
-from opentelemetry.proto.metrics.v1.metrics_pb2 import (
-    AGGREGATION_TEMPORALITY_CUMULATIVE,
-)
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_CUMULATIVE
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.exporter.otlp.data_model import metrics_data
 from tests.exporter.otlp.messages import metrics, points, pushed, scraped
@@ -66,10 +62,7 @@ def test_it_is_what_the_sdk_encodes(make: Callable[[], Snapshot], cluster: str |
         assert message == by_the_sdk(shown, cluster)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"],
-)
+@pytest.mark.parametrize("name", ["combined_throttled", "split_throttled", "pair_throttled", "tiered_throttled"])
 def test_recorded_nodes_are_as_scraped(name: str, request: pytest.FixtureRequest) -> None:
     """Real answers of brokers give the same series both ways."""
     shown: Snapshot = request.getfixturevalue(name)
@@ -153,9 +146,7 @@ def test_no_cluster_without_a_name() -> None:
     assert "kafka.cluster.alias" not in resource_of("http://127.0.0.1:9749", None, {}).attributes
 
 
-def test_variables_and_then_the_configuration_go_before_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_variables_and_then_the_configuration_go_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """An instance can be called otherwise."""
     monkeypatch.setenv("OTEL_SERVICE_NAME", "quotas")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=a,team=kafka")

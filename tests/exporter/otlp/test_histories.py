@@ -15,16 +15,7 @@ from tests.exporter.otlp.messages import pushed, scraped
 
 from quotascope.exporter.otlp.encoding import Encoder, resource_of, unix_ns
 from quotascope.exporter.otlp.push import Starts
-from quotascope.exporter.snapshot import (
-    CAUSES,
-    Callbacks,
-    Columns,
-    Entity,
-    Floats,
-    Layout,
-    NodeUsage,
-    Snapshot,
-)
+from quotascope.exporter.snapshot import CAUSES, Callbacks, Columns, Entity, Floats, Layout, NodeUsage, Snapshot
 from quotascope.exporter.snapshot.columns import NAMES
 from quotascope.exporter.snapshot.layout import order
 from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
@@ -73,11 +64,7 @@ class History:
         gone = np.flatnonzero(fates != "stays")
         came = [self._entity() for _ in range(self._random.randint(0, 6))]
         came += [
-            replace(
-                entity,
-                resolution=self._one(RESOLUTIONS),
-                limit=self._one((None, 0.0, 3.0)),
-            )
+            replace(entity, resolution=self._one(RESOLUTIONS), limit=self._one((None, 0.0, 3.0)))
             for entity in before.entities[fates == "another rule"]
         ]
         self._labels = self._one((self._labels, ("tenant",), ("team",)))

@@ -10,13 +10,7 @@ from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, snapshot
 
 from quotascope.exporter.otlp import push as module
-from quotascope.exporter.otlp.push import (
-    FORGET_AFTER_NS,
-    OtlpPush,
-    PushCounts,
-    PushResult,
-    Starts,
-)
+from quotascope.exporter.otlp.push import FORGET_AFTER_NS, OtlpPush, PushCounts, PushResult, Starts
 from quotascope.exporter.snapshot import Snapshot
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
@@ -120,9 +114,7 @@ async def test_a_push_under_way_is_the_last_one() -> None:
     assert world.push.counts.health.exports_total["success"] == 1
 
 
-async def test_a_hanging_receiver_does_not_hold_up_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_hanging_receiver_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flush is bounded, and its thread keeps nobody from exiting."""
     monkeypatch.setattr(module, "LONGEST_FLUSH_SECONDS", 0.02)
     world = World()

@@ -52,7 +52,7 @@ def test_endpoints(protocol: OtlpProtocol, url: str, endpoint: str) -> None:
         ({f"{OTLP}ENDPOINT": "http://a", f"{OTLP}METRICS_ENDPOINT": "http://b/m"}, "http://b/m"),
         ({f"{OTLP}ENDPOINT": "c:4317", f"{OTLP}PROTOCOL": "grpc"}, "https://c:4317"),
         ({f"{OTLP}ENDPOINT": "c:4317", f"{OTLP}PROTOCOL": "grpc", f"{OTLP}INSECURE": "true"}, "http://c:4317"),
-    ],
+    ]
 )  # fmt: skip
 def test_endpoints_of_the_environment(environ: dict[str, str], endpoint: str) -> None:
     """OpenTelemetry's variables mean what its specification says."""
@@ -78,11 +78,7 @@ def test_the_configuration_goes_before_the_environment() -> None:
         compression="none",
     )
     assert target == OtlpReceiver(
-        protocol=HTTP,
-        endpoint="http://here:1/v1/metrics",
-        headers={"a": "1", "b": "3"},
-        gzip=False,
-        timeout_seconds=7,
+        protocol=HTTP, endpoint="http://here:1/v1/metrics", headers={"a": "1", "b": "3"}, gzip=False, timeout_seconds=7
     )
     assert interval_of(OtlpConfig(interval_seconds=9), environ) == 9
 
@@ -117,11 +113,7 @@ def test_headers_from_files_and_variables(tmp_path: Path) -> None:
     """Secrets come from files, from the configuration, or from URL-encoded variables; none is shown."""
     secret = tmp_path / "token"
     secret.write_text("from file\n")
-    target = resolved(
-        {f"{OTLP}HEADERS": "x=from%20variable"},
-        headers="y=from flag",
-        header_files={"z": secret},
-    )
+    target = resolved({f"{OTLP}HEADERS": "x=from%20variable"}, headers="y=from flag", header_files={"z": secret})
     assert target.headers == {"x": "from variable", "y": "from flag", "z": "from file"}
     assert "from" not in repr(target)
 

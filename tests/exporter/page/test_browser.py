@@ -252,11 +252,7 @@ def test_the_script_tells_when_it_cannot_follow(chromium: Browser, server: Serve
 @pytest.mark.parametrize("path", ["", "rules", "entity?user=alice"])
 @pytest.mark.parametrize(("scheme", "paper"), [("light", DAY), ("dark", NIGHT)])
 def test_by_day_and_by_night(
-    scheme: str,
-    paper: tuple[int, int, int],
-    path: str,
-    chromium: Browser,
-    server: Server,
+    scheme: str, paper: tuple[int, int, int], path: str, chromium: Browser, server: Server
 ) -> None:
     """The paper follows what the reader prefers, and every text stands out by 4.5 to 1."""
     chromium.prefer(scheme)

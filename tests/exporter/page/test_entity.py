@@ -106,7 +106,7 @@ def test_the_last_minutes_and_the_episodes() -> None:
     seen = [
         replace(
             snapshot(usage(of=of, limit=1000.0, usage=1000 * used, throttle_time_seconds=slow)),
-            taken_at=start + 15 * step,
+            taken_at=start + 15 * step
         )
         for step, (used, slow) in enumerate(numbers)
     ]  # fmt: skip
@@ -147,12 +147,7 @@ def test_hostile_names_are_text(long: int) -> None:
     slow = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0, throttle_time_seconds=1.0)
     measured = snapshot(slow, limits=rules, nodes=(NodeUsage(broker=bad),))
     for shown in (
-        page(
-            measured,
-            user=bad,
-            client_id=bad,
-            frame=PageFrame(cluster=bad, grafana_url="https://g"),
-        ),
+        page(measured, user=bad, client_id=bad, frame=PageFrame(cluster=bad, grafana_url="https://g")),
         page(snapshot(), user=bad, client_id=""),
         page(snapshot(limits=None), user=None, client_id=bad),
     ):

@@ -11,15 +11,7 @@ from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.page import entity_list_page
 from quotascope.exporter.page.query import find_entities, read_query
 from quotascope.exporter.page.render import PageFrame
-from quotascope.exporter.snapshot import (
-    Folds,
-    LimitsHealth,
-    NodeLoad,
-    NodeUsage,
-    Shadow,
-    Snapshot,
-    ThrottleCause,
-)
+from quotascope.exporter.snapshot import Folds, LimitsHealth, NodeLoad, NodeUsage, Shadow, Snapshot, ThrottleCause
 from quotascope.metrics import QuotaType
 
 ALONE = {"meta", "link", "input"}
@@ -131,18 +123,8 @@ def test_without_limits_known_no_entity_is_hidden() -> None:
 
 def test_what_mutations_have_left() -> None:
     """Tokens and burst; and for a delay that is not the entity's own, where it comes from."""
-    broke = usage(
-        QuotaType.CONTROLLER_MUTATION,
-        limit=1.0,
-        usage=0.5,
-        tokens=-1.0,
-        burst_tokens=10.0,
-    )
-    forwarded = usage(
-        QuotaType.REQUEST,
-        throttle_time_seconds=1.0,
-        cause=ThrottleCause.CONTROLLER_MUTATION,
-    )
+    broke = usage(QuotaType.CONTROLLER_MUTATION, limit=1.0, usage=0.5, tokens=-1.0, burst_tokens=10.0)
+    forwarded = usage(QuotaType.REQUEST, throttle_time_seconds=1.0, cause=ThrottleCause.CONTROLLER_MUTATION)
     shown = page(snapshot(broke, forwarded))
     assert "user alicecontroller mutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown" in shown.text
     assert "throttled by a controller mutation quota" in shown.text
@@ -164,14 +146,7 @@ def test_headers_sort_and_say_so() -> None:
 
 def test_form_shows_what_is_chosen() -> None:
     """It keeps the order, but begins with the first entity again."""
-    shown = page(
-        snapshot(usage(limit=1.0)),
-        q='"><b>',
-        type="fetch",
-        show="all",
-        sort="name",
-        offset="5",
-    )
+    shown = page(snapshot(usage(limit=1.0)), q='"><b>', type="fetch", show="all", sort="name", offset="5")
     assert '"><b>' in shown.values("input", "value")
     assert shown.values("option", "selected") == ["selected", "selected"]
     names = shown.values("input", "name")
@@ -293,7 +268,7 @@ def test_shadows() -> None:
         entities=(usage(user=HOSTILE, limit=10.0, usage=20.0, throttle_time_seconds=11.0),),
         evaluated={(QuotaType.PRODUCE, "1"): 8},
         throttled={(QuotaType.PRODUCE, "1"): 3},
-        unevaluated={(QuotaType.FETCH, "1", "finer"): 2},
+        unevaluated={(QuotaType.FETCH, "1", "finer"): 2}
     )  # fmt: skip
     dark = Shadow(name="dark", unevaluated={(QuotaType.PRODUCE, "1", "finer"): 5})
     shown = page(snapshot(shadows=(busy, dark)))
@@ -316,9 +291,7 @@ def test_what_is_not_shown_one_by_one() -> None:
 def test_what_is_wrong_is_told_with_what_to_do() -> None:
     """Nobody has to look into the log first."""
     wrong = snapshot(
-        sources=(health(up=False, error="refused"),),
-        limits=None,
-        limits_health=LimitsHealth(configured=False),
+        sources=(health(up=False, error="refused"),), limits=None, limits_health=LimitsHealth(configured=False)
     )
     shown = page(wrong, "prod")
     assert "quotascope: prod" in shown.text

@@ -7,11 +7,7 @@ from quotascope.exporter.diagnosis.selection import Order, Selection, Show
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.owners import Owners
-from quotascope.exporter.page.query import (
-    EntityQuery,
-    find_entities,
-    read_query,
-)
+from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
 from quotascope.metrics import QuotaType
 
 EVERYTHING = EntityQuery(

@@ -8,12 +8,7 @@ from tests.exporter.page.test_page import HOSTILE, Page
 
 from quotascope.exporter.page.render import PageFrame
 from quotascope.exporter.page.rules import find_rules, read_rule_query, rules_page
-from quotascope.exporter.snapshot import (
-    ConnectionUsage,
-    LimitedRate,
-    NodeUsage,
-    Snapshot,
-)
+from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
 
@@ -88,7 +83,7 @@ def test_hostile_names_are_text(long: int) -> None:
     bad = HOSTILE * long
     rules = limits(
         rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity(bad, bad): 1.0, QuotaEntity(bad): 1.0})},
-        connection_limits={bad: 1.0},
+        connection_limits={bad: 1.0}
     )  # fmt: skip
     full = usage(user=bad, client_id=bad, broker=bad, of=rules, limit=1.0, usage=2.0)
     shown = page(snapshot(full, limits=rules), q="<")

@@ -154,7 +154,7 @@ async def test_only_our_own_style_and_script(served: Served) -> None:
 @pytest.mark.parametrize("path", ["entity", "api/v1/explain"])
 @pytest.mark.parametrize(
     "name",
-    ["%00", "%ff%fe", "%ED%A0%80", "%3Cscript%3E", "%E2%80%AEx%0A", "a/../b", "%2e%2e%2f", "x" * 3_000, "%0A" * 1_000, "User:alice"],
+    ["%00", "%ff%fe", "%ED%A0%80", "%3Cscript%3E", "%E2%80%AEx%0A", "a/../b", "%2e%2e%2f", "x" * 3_000, "%0A" * 1_000, "User:alice"]
 )  # fmt: skip
 async def test_any_name_can_be_asked_for(served: Served, path: str, name: str) -> None:
     """As user and as client-id: an answer, never an error, and as text."""
@@ -180,9 +180,7 @@ async def test_query_that_cannot_be_read(served: Served) -> None:
         assert "user alice" in text
 
 
-async def test_the_last_minutes_are_remembered_without_anybody_looking(
-    served: Served,
-) -> None:
+async def test_the_last_minutes_are_remembered_without_anybody_looking(served: Served) -> None:
     """Whoever opens the page sees what was before."""
     following = asyncio.create_task(served.pages.follow(0.001))
     seen: list[Any] = []

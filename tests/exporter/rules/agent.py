@@ -19,11 +19,7 @@ def rules_of(text: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
 
 
 def sample(
-    text: str,
-    domain: str,
-    properties: Sequence[tuple[str, str]],
-    attribute: str,
-    value: float = 1.0,
+    text: str, domain: str, properties: Sequence[tuple[str, str]], attribute: str, value: float = 1.0
 ) -> Sample | None:
     """Name, labels and number by the first rule that matches; properties come in the order of the MBean's name, unquoted."""
     inner = ", ".join(f"{key}={quote_tag_value(told)}" for key, told in properties)

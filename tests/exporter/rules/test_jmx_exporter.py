@@ -67,9 +67,7 @@ def test_families_are_those_of_the_catalog_and_the_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule",
-    FILE["rules"],
-    ids=[f"{place}-{rule['name']}" for place, rule in enumerate(FILE["rules"])],
+    "rule", FILE["rules"], ids=[f"{place}-{rule['name']}" for place, rule in enumerate(FILE["rules"])]
 )
 def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
     """Types agree with the catalog, help is plain text, and no pattern can exhaust Java's stack or stop at a line end."""

@@ -25,14 +25,7 @@ from quotascope.exporter.snapshot import (
     Snapshot,
     ThrottleCause,
 )
-from quotascope.metrics import (
-    DEFAULT,
-    NO_RULE,
-    QuotaEntity,
-    QuotaRules,
-    QuotaType,
-    RuleTable,
-)
+from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType, RuleTable
 from quotascope.metrics.throttle_time import rate_formula_ms
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
@@ -101,7 +94,7 @@ def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str]
         nodes=(NodeUsage(broker="1"),),
         limits=Limits(
             rules={kind: rules}, nodes={"1": NodeSettings(quota_samples=5, quota_window_seconds=2.0)}, read_at=TAKEN_AT
-        ),
+        )
     )  # fmt: skip
 
 
@@ -181,7 +174,7 @@ def told(shadow: Shadow) -> Outcome:
     kind=st.sampled_from([PRODUCE, REQUEST]),
     one=tables.filter(bool),
     others=st.lists(tables, min_size=1, max_size=3),
-    steps=st.lists(st.dictionaries(st.sampled_from(REQUESTS), measured), min_size=1, max_size=3),
+    steps=st.lists(st.dictionaries(st.sampled_from(REQUESTS), measured), min_size=1, max_size=3)
 )  # fmt: skip
 def test_it_is_what_request_by_request_would_be(
     kind: QuotaType,
@@ -213,11 +206,7 @@ ALICE: Final = QuotaRules({QuotaEntity("alice"): 5.0})
 BOTH_NODES: Final = (NodeUsage(broker="1"), NodeUsage(broker="2"))
 
 
-def world(
-    *usages: EntityUsage,
-    rules: Mapping[QuotaType, RuleTable] | None = None,
-    **changes: Any,
-) -> Snapshot:
+def world(*usages: EntityUsage, rules: Mapping[QuotaType, RuleTable] | None = None, **changes: Any) -> Snapshot:
     """Two brokers, with rules for pairs unless others are given."""
     given = Limits(rules=rules or {PRODUCE: PAIRS}, read_at=TAKEN_AT)
     changes = {"nodes": BOTH_NODES, "limits": given, **changes}
@@ -254,7 +243,7 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
         pytest.param(world(rules={FETCH: PAIRS}), ALICE, (), {"1": UnevaluatedReason.UNMEASURED, "2": UnevaluatedReason.UNMEASURED}, id="nothing measured"),
         pytest.param(world(usage(PRODUCE, "alice", "a", usage=4.0)), ALICE, ("1",), {"1": UnevaluatedReason.STALE}, id="old numbers"),
         pytest.param(world(), ALICE, (), {}, id="no client"),
-    ],
+    ]
 )  # fmt: skip
 def test_what_is_unknown_has_a_reason(
     snapshot: Snapshot, shadow: RuleTable, late: tuple[str, ...], expected: dict[str, UnevaluatedReason]
@@ -279,8 +268,7 @@ def test_a_broker_that_is_not_read_any_more_is_unknown_for_an_hour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "tokens", "expected"),
-    [(10.0, 4.0, 0.0), (10.0, -25.0, 2.5), (9.0, -25.0, None), (10.0, None, None)],
+    ("bound", "tokens", "expected"), [(10.0, 4.0, 0.0), (10.0, -25.0, 2.5), (9.0, -25.0, None), (10.0, None, None)]
 )
 def test_mutations_are_known_under_a_limit_that_stays(
     bound: float, tokens: float | None, expected: float | None
@@ -299,13 +287,7 @@ def test_mutations_are_known_under_a_limit_that_stays(
 def test_a_request_throttle_of_the_controller_holds_no_client_back() -> None:
     """It comes from a mutation quota: how much request time the client wants is seen."""
     throttled = usage(
-        REQUEST,
-        "alice",
-        "a",
-        limit=0.1,
-        usage=0.02,
-        throttle_time_seconds=3.0,
-        cause=ThrottleCause.CONTROLLER_MUTATION,
+        REQUEST, "alice", "a", limit=0.1, usage=0.02, throttle_time_seconds=3.0, cause=ThrottleCause.CONTROLLER_MUTATION
     )
     rules = QuotaRules({QuotaEntity("alice"): 50.0})
     for cause, known in ((ThrottleCause.CONTROLLER_MUTATION, 1), (ThrottleCause.OWN, 0)):

@@ -30,10 +30,7 @@ def test_dialects() -> None:
     assert (text.name, text.dialect) == ("b2", "prometheus")
 
 
-@pytest.mark.parametrize(
-    "dialect",
-    sorted(set(Dialect) - {Dialect.AUTO, Dialect.JOLOKIA, Dialect.PROMETHEUS}),
-)
+@pytest.mark.parametrize("dialect", sorted(set(Dialect) - {Dialect.AUTO, Dialect.JOLOKIA, Dialect.PROMETHEUS}))
 def test_a_dialect_of_text_can_be_forced(dialect: str) -> None:
     """Each has its own name; `jmx_exporter`, of old configurations, leaves it to detection."""
     shown = "prometheus" if dialect == "jmx_exporter" else dialect

@@ -9,12 +9,7 @@ from aiohttp.test_utils import TestServer
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 
 from quotascope.exporter.config import SourceConfig
-from quotascope.exporter.errors import (
-    SourceDenied,
-    SourceError,
-    SourceUnreachable,
-    SourceUnreadable,
-)
+from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from quotascope.exporter.mapping import BeanLayout, BeanTable
 from quotascope.exporter.sources.build import build_source
 from quotascope.exporter.sources.source import DetectedSource

@@ -12,13 +12,7 @@ from tests.strategies import texts
 
 from quotascope.exporter.join.placing import interpreted
 from quotascope.exporter.mapping import LOAD_MEANINGS, Bean, BeanColumn, attribute_of
-from quotascope.exporter.sources.dialects import (
-    CONFLUENT,
-    JMX_DEFAULT,
-    KAFKA_2_0_0,
-    STRIMZI,
-    TextDialect,
-)
+from quotascope.exporter.sources.dialects import CONFLUENT, JMX_DEFAULT, KAFKA_2_0_0, STRIMZI, TextDialect
 from quotascope.exporter.sources.prometheus_text import TextReader
 from quotascope.metrics import QuotaType, quote_tag_value, sanitize
 
@@ -152,11 +146,7 @@ TRAPS = ("a, client-id=b", "x, user=y", "x, user=y, client-id=z", '", user="', "
     [(CONFLUENT, jmx), (JMX_DEFAULT, jmx), (STRIMZI, raw), (KAFKA_2_0_0, greedy)],
     ids=["confluent", "jmx_default", "strimzi", "kafka_2_0_0"],
 )
-@given(
-    quota_type=st.sampled_from(QuotaType),
-    user=users,
-    client_id=st.one_of(users, st.sampled_from(TRAPS)),
-)
+@given(quota_type=st.sampled_from(QuotaType), user=users, client_id=st.one_of(users, st.sampled_from(TRAPS)))
 def test_every_name_comes_back(
     dialect: TextDialect,
     labels: Callable[[QuotaType, str, str], Mapping[str, str]],

@@ -15,13 +15,7 @@ from yarl import URL
 
 from quotascope.exporter.errors import SourceDenied, SourceUnreadable
 from quotascope.exporter.sources.fetch import HttpTarget
-from quotascope.exporter.sources.jolokia import (
-    REQUESTS,
-    JolokiaSource,
-    bulk_request,
-    columns_of,
-    numbers_in,
-)
+from quotascope.exporter.sources.jolokia import REQUESTS, JolokiaSource, bulk_request, columns_of, numbers_in
 
 FIRST = REQUESTS[0]
 CAPTURE = "combined/throttled.jolokia1.json"
@@ -178,10 +172,7 @@ def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None
     with pytest.raises(SourceUnreadable, match="maxObjects"):
         numbers_in(answer({"status": 200, "value": value}), [FIRST])
     with pytest.raises(SourceUnreadable, match="maxObjects"):
-        numbers_in(
-            answer({"status": 200, "value": {"kafka.server:type=Produce": value}}),
-            [FIRST],
-        )
+        numbers_in(answer({"status": 200, "value": {"kafka.server:type=Produce": value}}), [FIRST])
 
 
 @pytest.mark.parametrize(
@@ -226,9 +217,7 @@ def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from(("status", "value", "kafka.server:type=Produce", "byte-rate")),
-                inner,
-                max_size=3,
+                st.sampled_from(("status", "value", "kafka.server:type=Produce", "byte-rate")), inner, max_size=3
             )
         ),
         max_leaves=12,
@@ -276,9 +265,7 @@ async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> Non
     assert ours.keys() == theirs.keys()
 
 
-async def test_both_requests_of_a_read_share_its_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_both_requests_of_a_read_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that fails late is not waited for as long again: what the first request was told is the error."""
     asked: list[int] = []
     ended: list[int] = []

@@ -64,7 +64,7 @@ _CLIENT = b'kafka_server_Produce_byte_rate{user="?"} 1'
         (read_text, b"kafka_server_Produce_byte_rate %s" % (b"# {" * (LENGTH // 3))),
         (read_text, _CLIENT + "\U0001f600\n".encode() * (LENGTH // 5)),
         (read_text, _CLIENT + b"\n" * LENGTH),
-    ],
+    ]
 )  # fmt: skip
 def test_memory_is_in_proportion_to_the_answer(read: Callable[[bytes], None], answer: bytes) -> None:
     """Whatever it holds: `max_answer_bytes` bounds both."""

@@ -11,14 +11,7 @@ from tests.exporter.recorded import CAPTURES
 
 from quotascope.exporter.errors import SourceUnreadable
 from quotascope.exporter.mapping import BeanColumn
-from quotascope.exporter.sources.dialects import (
-    CONFLUENT,
-    DIALECTS,
-    KAFKA_2_0_0,
-    STRIMZI,
-    TextDialect,
-    detected,
-)
+from quotascope.exporter.sources.dialects import CONFLUENT, DIALECTS, KAFKA_2_0_0, STRIMZI, TextDialect, detected
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource, TextReader
 
@@ -199,10 +192,7 @@ def test_a_node_before_its_first_quota_is_fine() -> None:
     assert "agent's rules" in reading.hint
 
 
-@pytest.mark.parametrize(
-    "text",
-    [b"", b"<html>Sign in</html>", b"jvm_threads_current 1\n", b"{}", b"# kafka_ 1\n"],
-)
+@pytest.mark.parametrize("text", [b"", b"<html>Sign in</html>", b"jvm_threads_current 1\n", b"{}", b"# kafka_ 1\n"])
 @pytest.mark.parametrize("forced", [None, STRIMZI])
 def test_text_without_kafka_is_unreadable(text: bytes, forced: None) -> None:
     """The wrong port or the wrong process must not pass for a quiet broker."""
@@ -244,7 +234,7 @@ def test_a_factor_makes_a_number_kafkas() -> None:
         ("kafka_2_0_0.txt", STRIMZI, "says dialect strimzi, but the answer is in kafka_2_0_0"),
         ("confluent.txt", CONFLUENT, "configure node_id for this source"),
         ("confluent.txt", None, "configure node_id for this source"),
-    ],
+    ]
 )  # fmt: skip
 async def test_a_wrong_dialect_is_the_first_thing_to_mend(name: str, forced: TextDialect | None, told: str) -> None:
     """Forced to read the wrong one, a source finds no node id either, which would lead astray."""

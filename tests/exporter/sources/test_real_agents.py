@@ -10,12 +10,7 @@ from tests.cluster.cluster import Cluster
 from tests.exporter.recorded import numbers
 
 from quotascope.clients.security import Tls
-from quotascope.exporter.errors import (
-    SourceDenied,
-    SourceError,
-    SourceUnreachable,
-    SourceUnreadable,
-)
+from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
@@ -138,7 +133,7 @@ def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
         (lambda kafka, _: plain(kafka, url=f"http://{kafka.admin}/jolokia", timeout_seconds=0.5), (SourceUnreachable, SourceUnreadable), ""),
         (lambda kafka, _: plain(kafka, max_bytes=100), SourceUnreadable, "longer than"),
     ],
-    ids=["wrong password", "no password", "unknown authority", "https to plain", "plain to https", "path", "other agent", "listener", "too long"],
+    ids=["wrong password", "no password", "unknown authority", "https to plain", "plain to https", "path", "other agent", "listener", "too long"]
 )  # fmt: skip
 async def test_what_goes_wrong_says_what_to_look_at(
     kafka: Cluster,

@@ -72,10 +72,7 @@ def or_zero(value: float | None) -> float | None:
 
 
 async def settle(
-    jolokia: Source,
-    other: Source,
-    concerns: Callable[[Bean], bool],
-    of: Callable[[Numbers], Numbers] = entities,
+    jolokia: Source, other: Source, concerns: Callable[[Bean], bool], of: Callable[[Numbers], Numbers] = entities
 ) -> None:
     """Hold each number of a source against one of Jolokia before and one after it, until each has fitted once."""
     open_questions: set[tuple[Bean, str]] | None = None

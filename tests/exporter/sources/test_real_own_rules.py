@@ -68,9 +68,7 @@ def _all_measured(kafka: Cluster, traffic: Traffic, topic: str) -> None:
 
 
 @pytest.fixture
-async def sources(
-    agents: Agents,
-) -> AsyncIterator[tuple[JolokiaSource, PrometheusTextSource]]:
+async def sources(agents: Agents) -> AsyncIterator[tuple[JolokiaSource, PrometheusTextSource]]:
     """Jolokia and the agent with our rules."""
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
     own = PrometheusTextSource("own", HttpTarget(url=agents.own_rules))
@@ -79,9 +77,7 @@ async def sources(
     await own.close()
 
 
-async def test_every_number_of_jolokia_is_there(
-    sources: tuple[JolokiaSource, PrometheusTextSource],
-) -> None:
+async def test_every_number_of_jolokia_is_there(sources: tuple[JolokiaSource, PrometheusTextSource]) -> None:
     """The same columns, whatever clients are called; each number has fitted once between two that Jolokia told."""
     jolokia, own = sources
     open_questions: set[tuple[Bean, str]] | None = None

@@ -10,11 +10,7 @@ from tests.exporter.recorded import CAPTURES
 from tests.strategies import texts
 
 from quotascope.exporter.errors import SourceUnreadable
-from quotascope.exporter.sources.prometheus_text import (
-    numbers_in,
-    page_of,
-    parse_series,
-)
+from quotascope.exporter.sources.prometheus_text import numbers_in, page_of, parse_series
 
 Sample = tuple[str, dict[str, str], float]
 WANTED = ("kafka_",)
@@ -87,10 +83,7 @@ def test_the_same_samples_as_the_official_parser(page: list[str]) -> None:
 
 
 @given(
-    st.lists(
-        st.sampled_from((*'{}",=\\ \t\r#_+-.', "\\n", "kafka_a", "b", "1", " # ", "é")),
-        max_size=14,
-    ).map("".join)
+    st.lists(st.sampled_from((*'{}",=\\ \t\r#_+-.', "\\n", "kafka_a", "b", "1", " # ", "é")), max_size=14).map("".join)
 )
 @example('{a="b" c="d"} 1')
 @example('{a="1",a="2"} 1')

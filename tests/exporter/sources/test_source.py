@@ -119,10 +119,7 @@ CROWD = [f"name-{at}" for at in range(60)]
 
 @given(
     st.lists(
-        st.tuples(
-            st.lists(st.sampled_from("abcABC12"), max_size=4),
-            st.lists(st.sampled_from(CROWD), max_size=5),
-        ),
+        st.tuples(st.lists(st.sampled_from("abcABC12"), max_size=4), st.lists(st.sampled_from(CROWD), max_size=5)),
         max_size=6,
     )
 )

@@ -112,9 +112,7 @@ async def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, 
 
 
 @asynccontextmanager
-async def connected(
-    url: str,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A plain connection."""
     host, _, port = url.rpartition("/")[2].rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))

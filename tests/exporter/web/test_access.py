@@ -16,25 +16,9 @@ import pytest
 from aiohttp import web
 from aiohttp.http_parser import DeflateBuffer
 from structlog.testing import capture_logs
-from tests.exporter.web.serving import (
-    ASK,
-    CLOSING,
-    HASH,
-    PASSWORD,
-    Held,
-    connected,
-    exchange,
-    get,
-    serving,
-    web_file,
-)
+from tests.exporter.web.serving import ASK, CLOSING, HASH, PASSWORD, Held, connected, exchange, get, serving, web_file
 
-from quotascope.exporter.web.access import (
-    DEFAULTS,
-    AccessPolicy,
-    credentials,
-    host_name,
-)
+from quotascope.exporter.web.access import DEFAULTS, AccessPolicy, credentials, host_name
 from quotascope.exporter.web.connection import HttpConnection, ServerLimits
 from quotascope.exporter.web.settings import WebSettings
 from quotascope.exporter.web.web_config import RateLimitConfig
@@ -71,11 +55,7 @@ BODIES = {
 
 @pytest.mark.parametrize(("encoding", "body"), BODIES.values(), ids=BODIES)
 async def test_no_body_is_unpacked(
-    encoding: bytes,
-    body: bytes,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    tmp_path: Path,
+    encoding: bytes, body: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     """It would happen on the event loop and before the login; one that is broken leaves no traceback either."""
     unpacked: list[int] = []
@@ -342,9 +322,7 @@ async def test_every_answer_has_the_headers(request_line: bytes, status: bytes) 
     assert "Python" not in answer.decode()
 
 
-async def test_a_page_has_its_own_policy_unless_the_file_has_one(
-    tmp_path: Path,
-) -> None:
+async def test_a_page_has_its_own_policy_unless_the_file_has_one(tmp_path: Path) -> None:
     """The operator's value takes precedence; an empty one is none."""
 
     async def own_policy(_request: web.Request) -> web.Response:

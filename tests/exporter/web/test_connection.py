@@ -12,24 +12,10 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
-from tests.exporter.web.serving import (
-    ASK,
-    CLOSING,
-    Held,
-    Served,
-    connected,
-    exchange,
-    serving,
-    tls_section,
-    web_file,
-)
+from tests.exporter.web.serving import ASK, CLOSING, Held, Served, connected, exchange, serving, tls_section, web_file
 from yarl import URL
 
-from quotascope.exporter.web.connection import (
-    ConnectionPool,
-    HttpConnection,
-    ServerLimits,
-)
+from quotascope.exporter.web.connection import ConnectionPool, HttpConnection, ServerLimits
 
 SOON = 0.2
 """Seconds until a client is cut off."""
@@ -201,9 +187,7 @@ async def test_nonsense_leaves_no_traceback_in_the_log() -> None:
     assert [line["event"] for line in lines] == ["listening"]
 
 
-async def test_a_defect_is_in_the_log_and_not_in_the_answer(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_defect_is_in_the_log_and_not_in_the_answer(caplog: pytest.LogCaptureFixture) -> None:
     """Even where nothing else catches it."""
 
     async def broken(_request: web.Request) -> web.Response:
@@ -234,9 +218,7 @@ async def test_a_client_that_leaves_before_the_answer_leaves_nothing() -> None:
 
 
 @pytest.mark.slow
-async def test_the_end_loses_no_connection_that_was_just_accepted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_end_loses_no_connection_that_was_just_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that asyncio has accepted and not yet handed over is closed, too."""
     accepted: list[socket.socket] = []
     accept = socket.socket.accept

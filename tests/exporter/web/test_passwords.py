@@ -44,12 +44,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Counted:
     return Counted(monkeypatch)
 
 
-async def accept(
-    store: Passwords,
-    user: str = "alice",
-    password: bytes = RIGHT,
-    address: str = "10.0.0.1",
-) -> bool:
+async def accept(store: Passwords, user: str = "alice", password: bytes = RIGHT, address: str = "10.0.0.1") -> bool:
     """Whether these two are let in."""
     return await store.accept(USERS, user, password, address)
 
@@ -166,9 +161,7 @@ async def test_wrong_passwords_keep_no_right_one_out(checked: Counted) -> None:
     assert await asyncio.gather(*guesses) == [False] * 32
 
 
-async def test_guesses_from_the_same_address_keep_no_right_password_out(
-    checked: Counted,
-) -> None:
+async def test_guesses_from_the_same_address_keep_no_right_password_out(checked: Counted) -> None:
     """Behind one proxy chance decides which attempt gives way, the newest or another one, and which is checked next."""
     draws = iter([0, 4, 1])
     store = Passwords(lambda _most: next(draws, 0))

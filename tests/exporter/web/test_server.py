@@ -15,17 +15,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
 from tests.exporter.examples import ScriptedSource, exporter_of
-from tests.exporter.web.serving import (
-    ASK,
-    CLOSING,
-    HASH,
-    PASSWORD,
-    connected,
-    exchange,
-    serving,
-    tls_section,
-    web_file,
-)
+from tests.exporter.web.serving import ASK, CLOSING, HASH, PASSWORD, connected, exchange, serving, tls_section, web_file
 
 from quotascope.exporter.config import Config, ServerConfig
 from quotascope.exporter.errors import CannotListen, ConfigError
@@ -52,7 +42,7 @@ async def curl(*arguments: str) -> tuple[int, str]:
     """Exit code of the real curl, and the status that it got."""
     process = await asyncio.create_subprocess_exec(
         "curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", *arguments,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE
     )  # fmt: skip
     output, _ = await process.communicate()
     return process.returncode or 0, output.decode()
@@ -61,9 +51,7 @@ async def curl(*arguments: str) -> tuple[int, str]:
 async def test_tls_certificate_and_password_by_curl(tmp_path: Path, certificates: Certificates) -> None:
     """All three locks at once, by a client that is not ours."""
     section = tls_section(
-        certificates,
-        client_ca_file=str(certificates.ca),
-        client_auth_type="RequireAndVerifyClientCert",
+        certificates, client_ca_file=str(certificates.ca), client_auth_type="RequireAndVerifyClientCert"
     )
     file = web_file(tmp_path, **section, basic_auth_users={"prometheus": HASH})
     trust = ("--cacert", str(certificates.ca))
@@ -212,7 +200,7 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
     ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     process = await asyncio.create_subprocess_exec(
         "bash", "-c", 'ulimit -n 64; exec "$@"', "-", str(Path(sys.executable).with_name("quotascope")), "serve", "--config", str(config),
-        stderr=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE
     )  # fmt: skip
     lines: list[dict[str, Any]] = []
     try:
@@ -235,9 +223,7 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("soon")
-async def test_without_a_descriptor_the_longest_waiting_makes_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_without_a_descriptor_the_longest_waiting_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else idle connections keep every scrape out for minutes; the log has the reason, and it is tried again a moment later."""
     accept, scarce = socket.socket.accept, False
 
@@ -261,9 +247,7 @@ async def test_without_a_descriptor_the_longest_waiting_makes_room(
     assert errors == ["Too many open files"]
 
 
-async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(caplog: pytest.LogCaptureFixture) -> None:
     """Only what concerns accepting is handled by the server, as long as it listens."""
     loop = asyncio.get_running_loop()
     async with serving():
@@ -285,12 +269,7 @@ async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(
     ],
 )
 def test_connections_within_the_limit_of_files(
-    soft: int,
-    hard: int,
-    wanted: int,
-    most: int,
-    raised: int | None,
-    monkeypatch: pytest.MonkeyPatch,
+    soft: int, hard: int, wanted: int, most: int, raised: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the files; the soft limit is raised as far as the hard one permits."""
     changed: list[tuple[int, int]] = []

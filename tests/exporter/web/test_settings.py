@@ -46,11 +46,7 @@ def test_what_a_new_file_names_may_come_later(tmp_path: Path, certificates: Cert
     clock = Clock()
     watched = WatchedSettings(tmp_path / "web.yaml", clock)
     first = watched.now()
-    later = tls_section(
-        certificates,
-        client_ca_file="ca.pem",
-        client_auth_type="VerifyClientCertIfGiven",
-    )
+    later = tls_section(certificates, client_ca_file="ca.pem", client_auth_type="VerifyClientCertIfGiven")
     web_file(tmp_path, **later)
     assert watched.now() is first
     (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())

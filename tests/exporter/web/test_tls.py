@@ -11,16 +11,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates, make_certificates
-from tests.exporter.web.serving import (
-    ASK,
-    Served,
-    connected,
-    exchange,
-    serving,
-    tls_section,
-    trusting,
-    web_file,
-)
+from tests.exporter.web.serving import ASK, Served, connected, exchange, serving, tls_section, trusting, web_file
 
 MUTUAL = {"client_auth_type": "RequireAndVerifyClientCert", "client_ca_file": "ca.pem"}
 IF_GIVEN = {"client_auth_type": "VerifyClientCertIfGiven", "client_ca_file": "ca.pem"}
@@ -111,14 +102,10 @@ async def test_plain_http_to_tls(tmp_path: Path, certificates: Certificates) -> 
     [
         ({}, "TLSv1.3", None),
         ({"max_version": "TLS12", "cipher_suites": ["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"]}, "TLSv1.2", "ECDHE-ECDSA-CHACHA20-POLY1305"),
-    ],
+    ]
 )  # fmt: skip
 async def test_versions_and_suites(
-    tmp_path: Path,
-    certificates: Certificates,
-    section: dict[str, Any],
-    version: str,
-    suite: str | None,
+    tmp_path: Path, certificates: Certificates, section: dict[str, Any], version: str, suite: str | None
 ) -> None:
     """What the file says is what is spoken."""
     file = web_file(tmp_path, **tls_section(certificates, **section))

@@ -101,7 +101,7 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
         (f"basic_auth_users:\n  bob: {HASH}\n  bob: {HASH}", "line 3: the key 'bob' is there already in line 2"),
         ("basic_auth_users: hunter2", "line 1: basic_auth_users: expected keys and values"),
         ("basic_auth_users: [", "not valid YAML"),
-    ],
+    ]
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) -> None:
     """With line and key, and without what may be secret."""

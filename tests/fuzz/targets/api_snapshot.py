@@ -39,5 +39,5 @@ TARGET = Target(
     words=(
         b'"quota_type": "produce"', b'"level": "user"', b'"broker": ""', b'"user": "',
         b'"limit_state": "unlimited"', b'"rule": null', b"NaN", b"1e999", b"-1", b'"\\ud800"',
-    ),
+    )
 )  # fmt: skip

@@ -9,13 +9,7 @@ from tests.exporter.recorded import CAPTURES
 from tests.fuzz.target import Target
 from tests.strategies import HOSTILE
 
-from quotascope.metrics import (
-    MalformedName,
-    mbean_name,
-    parse_object_name,
-    quote_tag_value,
-    unquote_tag_value,
-)
+from quotascope.metrics import MalformedName, mbean_name, parse_object_name, quote_tag_value, unquote_tag_value
 
 
 def _read(data: bytes) -> None:
@@ -44,5 +38,5 @@ TARGET = Target(
     seeds=_seeds,
     words=(
         b"kafka.server:", b"type=", b',client-id="', b'\\"', b"\\*", b"\\\\", b"\\n",
-    ),
+    )
 )  # fmt: skip

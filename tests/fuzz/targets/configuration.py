@@ -46,5 +46,5 @@ TARGET = Target(
         b"sources:", b"server:", b"kafka:", b"cardinality:", b"${NAME}", b"<<: *a", b"&a ", b"*a",
         b"!!int ", b"!!float ", b"!!bool ", b"!!timestamp ", b"!!binary ", b"!!null ", b"!!set ",
         b"2001-01-01", b"? ", b"- ", b".inf",
-    ),
+    )
 )  # fmt: skip

@@ -40,5 +40,5 @@ TARGET = Target(
     words=(
         b"- targets: ", b"labels:", b'"targets": [', b'"labels": {', b"!!timestamp ", b"!!int ",
         b"!!float ", b"!!set ", b"<<: ", b"? ", b"[::1]:1", b"@",
-    ),
+    )
 )  # fmt: skip

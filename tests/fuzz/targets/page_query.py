@@ -31,5 +31,5 @@ TARGET = Target(
     words=(
         b"sort=", b"reverse=", b"show=", b"type=", b"q=", b"broker=", b"offset=", b"size=", b"%ED%A0%80",
         b"throttled",
-    ),
+    )
 )  # fmt: skip

@@ -8,14 +8,7 @@ from tests.fuzz.target import Target
 from tests.strategies import HOSTILE
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.quotas import (
-    Entity,
-    InvalidQuotas,
-    QuotaSet,
-    load,
-    quotas_in,
-    quotas_yaml,
-)
+from quotascope.quotas import Entity, InvalidQuotas, QuotaSet, load, quotas_in, quotas_yaml
 
 _SUBJECT = "fuzz.yaml"
 
@@ -51,5 +44,5 @@ TARGET = Target(
     words=(
         b"quotas:", b"user:", b"client-id:", b"ip:", b"<default>", b"name:", b"producer_byte_rate:",
         b"<<: *a", b"&a ", b"*a", b"!!int ", b"!!float ", b"!!timestamp ", b"0x", b"1e309",
-    ),
+    )
 )  # fmt: skip

@@ -47,19 +47,9 @@ def questions(model: Mapping[str, Any]) -> Iterator[Question]:
     uid = model["uid"]
     for variable in model["templating"]["list"]:
         if variable["type"] == "query":
-            yield Question(
-                dashboard=uid,
-                title=f"${variable['name']}",
-                query=variable["query"],
-                kind="values",
-            )
+            yield Question(dashboard=uid, title=f"${variable['name']}", query=variable["query"], kind="values")
     for annotation in model["annotations"]["list"]:
-        yield Question(
-            dashboard=uid,
-            title=annotation["name"],
-            query=annotation["expr"],
-            kind="range",
-        )
+        yield Question(dashboard=uid, title=annotation["name"], query=annotation["expr"], kind="range")
     for panel in panels_of(model):
         for target in panel.get("targets", ()):
             yield Question(

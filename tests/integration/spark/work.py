@@ -13,11 +13,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from tests.cluster.users import USERS
 
-from quotascope.clients.accounting import (
-    ThrottleAccount,
-    confluent_kafka_config,
-    kafka_python_config,
-)
+from quotascope.clients.accounting import ThrottleAccount, confluent_kafka_config, kafka_python_config
 from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin
 from quotascope.spark_listener import Listener, attach
 from quotascope.spark_listener.jvm import REPORTER
@@ -130,9 +126,7 @@ def _ask_for_topics(kafka: Kafka, _partition: Iterable[int]) -> None:
         with closing(ThrottleAwareAdmin(account, **config)) as admin:
             for _ in range(1 if patient else 8):
                 admin.create_topics(
-                    {f"never-{uuid.uuid4().hex}": shape},
-                    validate_only=True,
-                    retry_on_quota_violation=patient,
+                    {f"never-{uuid.uuid4().hex}": shape}, validate_only=True, retry_on_quota_violation=patient
                 )
 
 

@@ -12,23 +12,10 @@ from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.pipeline.blame.intervals import read
-from quotascope.pipeline.blame.summing import (
-    Sums,
-    Survey,
-    plan_of,
-    spread,
-    sums_of,
-)
+from quotascope.pipeline.blame.summing import Sums, Survey, plan_of, spread, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, summed
 from quotascope.pipeline.errors import NoTable
-from quotascope.pipeline.report.blame import (
-    blame_json,
-    blame_page,
-    episodes,
-    matrix_of,
-    pools_of,
-    sentences,
-)
+from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, matrix_of, pools_of, sentences
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import NoQueueTimes, blame
 from quotascope.pipeline.table import Table

@@ -59,13 +59,7 @@ def test_brokers_charge_nothing_to_each_other() -> None:
 @pytest.mark.parametrize("kind", ["partitions_created", "partitions_added", "partitions_deleted"])
 def test_mutations_charge_partitions(kind: str) -> None:
     """Whatever a request does to partitions, their number is charged, and what was refused is told from what was charged."""
-    row = _one(
-        api_key=19,
-        **{kind: 30},
-        mutations_charged=12,
-        mutation_timestamp=START_MS - 1,
-        refused=True,
-    )
+    row = _one(api_key=19, **{kind: 30}, mutations_charged=12, mutation_timestamp=START_MS - 1, refused=True)
     assert (row["mutations"], row["mutations_charged"]) == (30, 12)
     assert (row["mutation_timestamp"], row["refused"]) == (START_MS - 1, True)
 

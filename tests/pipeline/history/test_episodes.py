@@ -102,15 +102,8 @@ def plain(throttles: Sequence[tuple[int, int]]) -> list[Figures]:
     return [(a, b, c, d, e) for a, b, c, d, e in found]
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 400), st.integers(1, 120), st.integers(0, 3)),
-        max_size=30,
-    )
-)
-def test_fragments_in_any_parts_make_the_same_episodes(
-    given: list[tuple[int, int, int]],
-) -> None:
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 120), st.integers(0, 3)), max_size=30))
+def test_fragments_in_any_parts_make_the_same_episodes(given: list[tuple[int, int, int]]) -> None:
     """As they are, merged by part, and merged twice."""
     parts = [
         fragments_of(history_of(requests(*(throttled(1_000 * at, 1_000 * length) for at, length, part in given if part == number))))

@@ -58,28 +58,10 @@ def _slowly(rows: list[dict[str, Any]]) -> Sums:
     for row in rows:
         add(row, "produce", row["timestamp"], row["produce_bytes"], 1)
         add(row, "fetch", row["timestamp"], row["fetch_bytes"], 1)
-        add(
-            row,
-            "request",
-            row["timestamp"],
-            int(Decimal(str(row["thread_time_ms"])) * 1000),
-            1,
-        )
-        add(
-            row,
-            "request",
-            row["completed"],
-            int(Decimal(str(row["network_time_ms"])) * 1000),
-            0,
-        )
+        add(row, "request", row["timestamp"], int(Decimal(str(row["thread_time_ms"])) * 1000), 1)
+        add(row, "request", row["completed"], int(Decimal(str(row["network_time_ms"])) * 1000), 0)
         mutated = row["mutation_timestamp"]
-        add(
-            row,
-            "controller_mutation",
-            row["timestamp"] if mutated is None else mutated,
-            row["mutations_charged"],
-            1,
-        )
+        add(row, "controller_mutation", row["timestamp"] if mutated is None else mutated, row["mutations_charged"], 1)
     return sums
 
 

@@ -43,9 +43,7 @@ def _some(count: int, shift_ms: int = 0) -> pa.Table:
     )
 
 
-def test_a_history_has_sixteen_buckets_by_default(
-    tmp_path: Path,
-) -> None:
+def test_a_history_has_sixteen_buckets_by_default(tmp_path: Path) -> None:
     """As the requests that it is made of, so that it needs no shuffle; with other layouts older tables could not be opened."""
     history = History.create(str(tmp_path / "history"))
     requests = IngestTables.create(str(tmp_path / "log")).requests

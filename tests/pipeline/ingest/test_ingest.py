@@ -23,19 +23,8 @@ from tests.strategies import examples
 
 from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
 from quotascope.pipeline.history import History, store
-from quotascope.pipeline.ingest import (
-    IngestOptions,
-    IngestTables,
-    committing,
-    ingest,
-    local,
-)
-from quotascope.pipeline.ingest.files import (
-    LINK_OUT,
-    LogFiles,
-    as_private_as,
-    log_files,
-)
+from quotascope.pipeline.ingest import IngestOptions, IngestTables, committing, ingest, local
+from quotascope.pipeline.ingest.files import LINK_OUT, LogFiles, as_private_as, log_files
 from quotascope.pipeline.request_log import parsing
 from quotascope.pipeline.request_log.line import LineReader
 from quotascope.pipeline.runs import ingest as runs

@@ -10,27 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.ingest.ingesting import (
-    LINES,
-    PLAIN,
-    another_run,
-    log,
-    read,
-    tables,
-    told,
-)
+from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, tables, told
 from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.errors import LostCommit
 from quotascope.pipeline.history import History
 from quotascope.pipeline.history.charges import KEY, SUMS
-from quotascope.pipeline.ingest import (
-    IngestOptions,
-    IngestReport,
-    IngestTables,
-    ingest,
-    local,
-)
+from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest, local
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table import Table
 
@@ -60,11 +46,7 @@ def test_two_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("earlier_are_forwarded", [True, False])
 @pytest.mark.parametrize("other_brings", ["nothing", "the twins"])
 def test_twins_of_two_runs_at_once(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    other_brings: str,
-    *,
-    earlier_are_forwarded: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_brings: str, *, earlier_are_forwarded: bool
 ) -> None:
     """A request whose two lines are of two runs is charged once, also when one of the runs is too late and looks again."""
     named = [text for text in LINES[:400] if _names_topics(text)]

@@ -65,11 +65,5 @@ def advice(
 ) -> Advice:
     """A recommendation of some limits."""
     return Advice(
-        source=source,
-        coverage=coverage,
-        policy=Policy(),
-        kafka=Followed(),
-        now=now,
-        recommended=made,
-        hits=hits,
+        source=source, coverage=coverage, policy=Policy(), kafka=Followed(), now=now, recommended=made, hits=hits
     )

@@ -11,46 +11,15 @@ import yaml
 from tests.pipeline.recommend.advices import MONDAY, advice, hit, recommendation
 from tests.pipeline.recommend.rows import history, produced, request
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
-from tests.pipeline.report.results import (
-    HOSTILE,
-    result,
-    seconds,
-    table,
-    throttled,
-    usages,
-)
+from tests.pipeline.report.results import HOSTILE, result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.pipeline.recommend.advice import (
-    NOW,
-    RECOMMENDED,
-    hits,
-    recommendations,
-    target,
-)
-from quotascope.pipeline.recommend.coverage import (
-    DAY_MS,
-    Coverage,
-    Logged,
-    RequestTally,
-    ShortLog,
-    coverage_of,
-    tally,
-)
+from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, hits, recommendations, target
+from quotascope.pipeline.recommend.coverage import DAY_MS, Coverage, Logged, RequestTally, ShortLog, coverage_of, tally
 from quotascope.pipeline.recommend.need import Need
 from quotascope.pipeline.recommend.policy import BadPolicy, Policy, RuleShape
-from quotascope.pipeline.report.documents import (
-    manifests,
-    recommend_csv,
-    recommend_json,
-    script_of,
-)
-from quotascope.pipeline.report.recommend_page import (
-    caveats,
-    charted,
-    recommend_page,
-    verdict,
-)
+from quotascope.pipeline.report.documents import manifests, recommend_csv, recommend_json, script_of
+from quotascope.pipeline.report.recommend_page import caveats, charted, recommend_page, verdict
 from quotascope.quotas import QuotaSet, kafka_configs
 
 ALICE, BOB = QuotaEntity("alice"), QuotaEntity("bob")
@@ -95,7 +64,7 @@ def test_quotas_are_grouped_by_entity() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"share": 1.0}, {"share": -0.1}, {"headroom": -1.0}, {"floors": {QuotaType.PRODUCE: 0.0}}, {"share": float("nan")}, {"headroom": 1e306}, {"floors": {QuotaType.PRODUCE: float("inf")}}, {"floors": {QuotaType.PRODUCE: 1e300}}],
+    [{"share": 1.0}, {"share": -0.1}, {"headroom": -1.0}, {"floors": {QuotaType.PRODUCE: 0.0}}, {"share": float("nan")}, {"headroom": 1e306}, {"floors": {QuotaType.PRODUCE: float("inf")}}, {"floors": {QuotaType.PRODUCE: 1e300}}]
 )  # fmt: skip
 def test_numbers_out_of_range(wrong: dict[str, object]) -> None:
     """They are refused."""

@@ -9,32 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.recommend.rows import (
-    HOUR,
-    MONDAY,
-    history,
-    mutated,
-    produced,
-    request,
-)
+from tests.pipeline.recommend.rows import HOUR, MONDAY, history, mutated, produced, request
 
-from quotascope.metrics import (
-    ClientQuotaManager,
-    Principal,
-    QuotaEntity,
-    QuotaType,
-    Registry,
-    WindowConfig,
-)
+from quotascope.metrics import ClientQuotaManager, Principal, QuotaEntity, QuotaType, Registry, WindowConfig
 from quotascope.pipeline.recommend.need import Need, Seasons, lowest, needs
-from quotascope.pipeline.recommend.policy import (
-    ClusterWindows,
-    Policy,
-    RuleShape,
-    limit_of,
-    rounded_up,
-    steps_of,
-)
+from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape, limit_of, rounded_up, steps_of
 from quotascope.pipeline.recommend.sensors import debt_sensor
 
 
@@ -62,7 +41,7 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
     sent=st.lists(
         st.tuples(st.integers(0, 60_000), st.integers(1, 100_000)), min_size=1, max_size=40
     ).map(sorted),
-    share=st.sampled_from([0.0, 0.01, 0.3]),
+    share=st.sampled_from([0.0, 0.01, 0.3])
 )  # fmt: skip
 def test_limit_is_the_lowest_by_the_engine_itself(sent: list[tuple[int, int]], share: float) -> None:
     """The engine keeps the share with it, and does not with one byte/s less."""
@@ -96,7 +75,7 @@ def test_each_broker_counts_by_itself() -> None:
             QuotaEntity("alice", "app2"): 2_000,
             QuotaEntity("bob", "app1"): 4_000,
         }),
-    ],
+    ]
 )  # fmt: skip
 def test_shape_names_the_entities(shape: RuleShape, expected: dict[QuotaEntity, int]) -> None:
     """All clients of a user, a client-id of all users, or each pair; rows may come in any order."""

@@ -104,24 +104,12 @@ class Cluster:
         percent = ns * (100.0 / 1e9) * share
         return int(manager.maybe_record_and_get_throttle_time(*client, percent, now_ms))
 
-    def _bytes(
-        self,
-        row: Row,
-        kind: QuotaType,
-        client: tuple[Principal, str],
-        size: int,
-        now_ms: int,
-    ) -> int:
+    def _bytes(self, row: Row, kind: QuotaType, client: tuple[Principal, str], size: int, now_ms: int) -> int:
         manager = self.manager(row["broker"], kind)
         return int(manager.maybe_record_and_get_throttle_time(*client, float(size), now_ms))
 
     def _mutate(
-        self,
-        row: Row,
-        client: tuple[Principal, str],
-        size: int,
-        now_ms: int,
-        wait_ms: int,
+        self, row: Row, client: tuple[Principal, str], size: int, now_ms: int, wait_ms: int
     ) -> tuple[int, bool]:
         manager = self.manager(row["broker"], QuotaType.CONTROLLER_MUTATION)
         api = MutationApi.CREATE_TOPICS

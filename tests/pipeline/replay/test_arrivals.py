@@ -31,10 +31,7 @@ def numbered(made: list[Request]) -> pa.Table:
     return rows.set_column(place, "position", pa.array(range(len(rows)), pa.int64()))
 
 
-@given(
-    made=st.lists(requests.map(lambda made: replace(made, wait_ms=0)), min_size=1, max_size=25),
-    quotas=quota_sets,
-)
+@given(made=st.lists(requests.map(lambda made: replace(made, wait_ms=0)), min_size=1, max_size=25), quotas=quota_sets)
 def test_requests_come_as_the_closed_loop_moves_them(made: list[Request], quotas: Any) -> None:
     """The latest of each entity is as late as the replay says, and those that never come are not sent."""
     rows, tried = numbered(made), [candidate(quotas)]

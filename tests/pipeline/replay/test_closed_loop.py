@@ -56,11 +56,7 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
 )
 @example(made=[SLOW_FETCH] * 3, throttles=[0] * 3, quotas=TIGHT)
 @example(made=[SLOW_CREATE, SLOW_FETCH] * 3, throttles=[0] * 6, quotas=TIGHT)
-@settings(
-    max_examples=examples(60),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_equals_clients_of_the_engine(way: str, made: list[Request], throttles: list[int], quotas: Any) -> None:
     """Throttles, refusals, delays and what is never sent are those of a plain simulation with real quota managers."""
     made = [replace(request, throttle_ms=throttle_ms) for request, throttle_ms in zip(made, throttles, strict=False)]

@@ -9,15 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.pipeline.replay.histories import (
-    CREATE_TOPICS,
-    PRODUCE,
-    Request,
-    candidate,
-    history,
-    quota_sets,
-    requests,
-)
+from tests.pipeline.replay.histories import CREATE_TOPICS, PRODUCE, Request, candidate, history, quota_sets, requests
 
 from quotascope.metrics import DEFAULT, QuotaEntity, WindowConfig
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
@@ -79,7 +71,7 @@ tried = st.builds(
     lambda quotas, policy, shape: candidate(quotas, mutation_policy=policy, controller_windows=shape, windows=shape),
     quota_sets,
     st.sampled_from(MutationPolicy),
-    shapes,
+    shapes
 )  # fmt: skip
 
 
@@ -100,7 +92,7 @@ EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPoli
 @given(
     st.lists(st.one_of(*[dense] * 12, requests, requests, refused, refused, long_gaps), min_size=20, max_size=60),
     st.lists(st.integers(0, 60), min_size=1, max_size=4),
-    st.lists(tried, min_size=0, max_size=2),
+    st.lists(tried, min_size=0, max_size=2)
 )  # fmt: skip
 def test_parts_are_the_whole(made: list[Request], cuts: list[int], candidates: list[Candidate]) -> None:
     """Whatever is limited and however: lines come in the order of their completion, some entities rest until brokers forget them."""
@@ -161,17 +153,17 @@ def test_a_silent_broker_waits_no_longer() -> None:
     [
         pytest.param(
             [Request(request_us=1_000, network_us=900_000, network_after_ms=500), Request(after_ms=300, request_us=1_000), Request(after_ms=600, request_us=1_000)],
-            "request_percentage", 5.0, id="network time that is charged after the cut",
+            "request_percentage", 5.0, id="network time that is charged after the cut"
         ),
         pytest.param(
             [Request(after_ms=150, api_key=CREATE_TOPICS, cost=30), Request(after_ms=150, api_key=CREATE_TOPICS, cost=50, wait_ms=200), Request(after_ms=50)],
-            "controller_mutation_rate", 1.0, id="a mutation that is decided after the cut and charged before",
+            "controller_mutation_rate", 1.0, id="a mutation that is decided after the cut and charged before"
         ),
         pytest.param(
             [Request(broker="2", api_key=CREATE_TOPICS, cost=5), Request(after_ms=5_000, api_key=CREATE_TOPICS, cost=50), Request(after_ms=300, api_key=CREATE_TOPICS, cost=50)],
-            "controller_mutation_rate", 1.0, id="a mutation of a broker that is behind the others",
+            "controller_mutation_rate", 1.0, id="a mutation of a broker that is behind the others"
         ),
-    ],
+    ]
 )  # fmt: skip
 def test_what_lies_across_a_cut(made: list[Request], key: str, limit: float) -> None:
     """It is charged in its turn."""

@@ -51,9 +51,7 @@ class Step:
 steps = st.builds(
     Step,
     after_ms=st.one_of(
-        st.integers(0, 2_000),
-        st.integers(-5_000, 5_000),
-        st.sampled_from((HOUR_MS, HOUR_MS + 1, 2 * HOUR_MS, 100_000)),
+        st.integers(0, 2_000), st.integers(-5_000, 5_000), st.sampled_from((HOUR_MS, HOUR_MS + 1, 2 * HOUR_MS, 100_000))
     ),
     user=st.integers(0, 1),
     permits=st.one_of(st.integers(0, 40), st.sampled_from((560, 2_000_000_000))),
@@ -137,20 +135,12 @@ def by_kernels(trace: list[Step], limit: float, config: ManagerConfig, policy: i
 
 
 @pytest.mark.parametrize("way", WAYS)
-@given(
-    trace=traces.filter(lambda trace: all(step.treatment != PROBE for step in trace)),
-    limit=limits,
-    config=configs,
-)
-@example(
-    [Step(0, 0, 560, STRICT, 0), Step(0, 0, 1, STRICT, 0)],
-    5.0,
-    ManagerConfig(samples=100),
-)
+@given(trace=traces.filter(lambda trace: all(step.treatment != PROBE for step in trace)), limit=limits, config=configs)
+@example([Step(0, 0, 560, STRICT, 0), Step(0, 0, 1, STRICT, 0)], 5.0, ManagerConfig(samples=100))
 @example(  # another user's step is later than the clock that goes back
     [Step(0, 0, 560, STRICT, 0), Step(HOUR_MS + 1, 1, 0, STRICT, 0), Step(-1, 0, 0, STRICT, 0)],
     0.1,
-    ManagerConfig(samples=1),
+    ManagerConfig(samples=1)
 )  # fmt: skip
 @settings(max_examples=examples(100))
 def test_token_bucket(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:

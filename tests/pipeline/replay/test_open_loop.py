@@ -86,16 +86,8 @@ def by_engine(table: pa.Table, chosen: Candidate) -> Expected:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@given(
-    made=st.lists(requests, min_size=1, max_size=40),
-    quotas=quota_sets,
-    wait_ms=st.sampled_from((0, 20)),
-)
-@settings(
-    max_examples=examples(80),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@given(made=st.lists(requests, min_size=1, max_size=40), quotas=quota_sets, wait_ms=st.sampled_from((0, 20)))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: int) -> None:
     """Throttles and refusals of every type are those of real quota managers: rules of all levels, brokers, shared sensors; brokers add up."""
     table = history([replace(request, wait_ms=wait_ms) for request in made])
@@ -127,15 +119,8 @@ def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mode", Mode)
-@given(
-    made=st.lists(requests, min_size=1, max_size=30),
-    quotas=st.lists(quota_sets, min_size=2, max_size=4),
-)
-@settings(
-    max_examples=examples(25),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@given(made=st.lists(requests, min_size=1, max_size=30), quotas=st.lists(quota_sets, min_size=2, max_size=4))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_candidates_do_not_disturb_each_other(mode: Mode, way: str, made: list[Request], quotas: list[Any]) -> None:
     """Many candidates in one pass, whichever is the strictest, give what each gives alone."""
     table = history(made)

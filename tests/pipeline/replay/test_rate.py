@@ -103,13 +103,7 @@ def by_engine(manager: ClientQuotaManager, trace: list[Step], values: list[float
     return throttles
 
 
-def by_kernels(
-    trace: list[Step],
-    values: list[float],
-    limit: float,
-    config: ManagerConfig,
-    most_ms: int,
-) -> list[int]:
+def by_kernels(trace: list[Step], values: list[float], limit: float, config: ManagerConfig, most_ms: int) -> list[int]:
     """The same by the kernels."""
     events = events_of(trace, values)
     measured = observe(events, len(USERS), config.samples, config.window_ms)
@@ -163,7 +157,7 @@ def test_many_limits_of_one_measurement() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "bound", "expected"),
-    [(-1.0, 8.0, 125), (-0.0004, 1.0, 0), (-0.0005, 1.0, 1), (-0.00149, 1.0, 1), (-0.0015, 1.0, 2), (-1.0, 3.0, 333), (-2.0, 3.0, 667), (-1.8e-18, 5.0, 0), (-1.0, 5e-324, LONG_MAX)],
+    [(-1.0, 8.0, 125), (-0.0004, 1.0, 0), (-0.0005, 1.0, 1), (-0.00149, 1.0, 1), (-0.0015, 1.0, 2), (-1.0, 3.0, 333), (-2.0, 3.0, 667), (-1.8e-18, 5.0, 0), (-1.0, 5e-324, LONG_MAX)]
 )  # fmt: skip
 def test_throttle_of_a_debt(tokens: float, bound: float, expected: int) -> None:
     """Engine and kernel round half a millisecond up, as Java does: `Math.round(-tokens / bound * 1000)`."""
@@ -174,7 +168,7 @@ def test_throttle_of_a_debt(tokens: float, bound: float, expected: int) -> None:
 
 @pytest.mark.parametrize(
     ("rate", "limit", "span", "expected"),
-    [(1.00049, 1.0, 1000, 0), (1.0005, 1.0, 1000, 1), (1.5, 1.0, 3, 2), (4.0, 3.0, 1000, 333)],
+    [(1.00049, 1.0, 1000, 0), (1.0005, 1.0, 1000, 1), (1.5, 1.0, 3, 2), (4.0, 3.0, 1000, 333)]
 )  # fmt: skip
 def test_throttle_of_a_rate(rate: float, limit: float, span: int, expected: int) -> None:
     """So do both with a rate past its limit, if the doubles make it a half at all."""
@@ -187,7 +181,7 @@ def test_throttle_of_a_rate(rate: float, limit: float, span: int, expected: int)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0.5, 1), (-0.5, 0), (1.4999, 1), (2.5, 3), (-2.5, -2), (0.49999999999999994, 0), (float("nan"), 0), (1e300, 2**63 - 1), (-1e300, -(2**63)), (2.0**63, 2**63 - 1), (-(2.0**63), -(2**63)), (2.0**63 - 1024, 2**63 - 1024)],
+    [(0.5, 1), (-0.5, 0), (1.4999, 1), (2.5, 3), (-2.5, -2), (0.49999999999999994, 0), (float("nan"), 0), (1e300, 2**63 - 1), (-1e300, -(2**63)), (2.0**63, 2**63 - 1), (-(2.0**63), -(2**63)), (2.0**63 - 1024, 2**63 - 1024)]
 )  # fmt: skip
 def test_rounded(way: str, value: float, expected: int) -> None:
     """Plain and compiled, halves go up, NaN to 0, and what 64 bits do not hold stops at their end."""

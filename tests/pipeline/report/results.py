@@ -79,9 +79,7 @@ def seconds(amounts: Iterable[tuple[int, int]], **names: str) -> list[dict[str, 
 
 
 def usages(
-    rows: Sequence[dict[str, Any]],
-    groups: Sequence[LimitGroup],
-    length_ms: int = 3_600_000,
+    rows: Sequence[dict[str, Any]], groups: Sequence[LimitGroup], length_ms: int = 3_600_000
 ) -> dict[LimitGroup, GroupUsage]:
     """What is drawn of a roll-up."""
     batches = pa.Table.from_pylist(list(rows), schema=ROLLUP).to_batches()

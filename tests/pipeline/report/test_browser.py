@@ -12,15 +12,7 @@ import pytest
 from tests.chromium.browser import Browser, browser
 from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.advices import advice, hit, recommendation
-from tests.pipeline.report.results import (
-    HOSTILE,
-    hostile_replay,
-    replayed,
-    result,
-    seconds,
-    throttled,
-    usages,
-)
+from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, throttled, usages
 
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.report.blame import blame_page
@@ -122,12 +114,7 @@ def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chro
 @pytest.mark.parametrize("hostile", [False, True])
 @pytest.mark.parametrize("width", [420, 900, 1_400])
 def test_narrow_windows(
-    page: Callable[..., str],
-    width: int,
-    *,
-    hostile: bool,
-    chromium: Browser,
-    tmp_path: Path,
+    page: Callable[..., str], width: int, *, hostile: bool, chromium: Browser, tmp_path: Path
 ) -> None:
     """No table is cut at its right, and the page does not scroll sideways."""
     file = tmp_path / "page.html"

@@ -11,16 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
-from tests.pipeline.report.results import (
-    HOSTILE,
-    hostile_replay,
-    replayed,
-    result,
-    seconds,
-    table,
-    throttled,
-    usages,
-)
+from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaType
 from quotascope.pipeline.replay import Mode
@@ -206,7 +197,7 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
             "Base: “tight” would have throttled 1 of 1 limited quotas of clients for 1 min. Least: “middle”, 0 s (-1 min). Most: “now”, 5 s (-55 s).",
         ),
     ],
-    ids=["unlimited", "not throttled", "one", "several"],
+    ids=["unlimited", "not throttled", "one", "several"]
 )  # fmt: skip
 def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:
     """That no limit throttles is something else than that there is none; of several, the first, and those that throttle least and most."""

@@ -106,7 +106,7 @@ HOSTILE = '"],"errorCode":89,\n' + "é" * 249
         # a dry run is charged, as KRaft does, and makes no topic
         ([made("t", 3, 1, more={"validateOnly": True}), deleted(2, "t")], [(3, 3, True), UNKNOWN]),
         ([made(HOSTILE, 2, 1), deleted(2, HOSTILE)], [(2, 2, True), (2, 2, True)]),
-    ],
+    ]
 )  # fmt: skip
 def test_what_requests_mutate(lines: list[bytes], expected: list[Any]) -> None:
     """Created, the new total less what was, and what was there at the end."""

@@ -44,10 +44,7 @@ def test_real_log() -> None:
     assert pc.count_distinct(found.requests["identity"]).as_py() == len(captured())
 
 
-@pytest.mark.parametrize(
-    ("log", "count", "refused"),
-    [("kafka-4.3.1-second", 2_104, 1), ("kafka-4.4.0", 2_243, 0)],
-)
+@pytest.mark.parametrize(("log", "count", "refused"), [("kafka-4.3.1-second", 2_104, 1), ("kafka-4.4.0", 2_243, 0)])
 def test_other_real_logs(log: str, count: int, refused: int) -> None:
     """Logs of two releases have one layout; what the mutation quota refused is told by them."""
     content = (CAPTURE.parent / f"{log}-request.log.gz").read_bytes()
@@ -84,8 +81,7 @@ def _traffic_of(entry: Json) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("log", "ids_known"),
-    [("kafka-4.3.1", [1, 1]), ("kafka-4.3.1-second", [0, 0]), ("kafka-4.4.0", [1, 1])],
+    ("log", "ids_known"), [("kafka-4.3.1", [1, 1]), ("kafka-4.3.1-second", [0, 0]), ("kafka-4.4.0", [1, 1])]
 )
 def test_times_and_traffic_of_real_logs(log: str, ids_known: list[int]) -> None:
     """Of every line all times, the bytes by topic, and the ids that name them; every Fetch of the second log was throttled."""
@@ -127,7 +123,7 @@ EMPTY = {"topics": [{"topic": NAME}]}
         pytest.param(1, 12, "", "", None, id="not logged"),
         pytest.param(78, 1, {}, {"responses": [{"topicId": ID, "partitions": [SHARED]}]}, [(None, ID, 7)], id="share fetch"),
         pytest.param(12, 4, {}, {}, None, id="another API"),
-    ],
+    ]
 )  # fmt: skip
 def test_traffic(key: int, version: int, asked: Json, response: Json, traffic: Json) -> None:
     """Records' bytes by name or id; followers have them, too; a throttled Fetch's are unknown."""
@@ -245,8 +241,7 @@ def test_broker_given_or_from_the_connection() -> None:
 
 
 @pytest.mark.parametrize(
-    ("principal", "user"),
-    [("User:bob", "bob"), ("User:a:b", "a:b"), ("Group:x", "x"), ("bare", "bare")],
+    ("principal", "user"), [("User:bob", "bob"), ("User:a:b", "a:b"), ("Group:x", "x"), ("bare", "bare")]
 )
 def test_user(principal: str, user: str) -> None:
     """Quotas match the principal's name without its type."""
@@ -305,7 +300,7 @@ def test_share_fetch_is_charged_like_a_fetch() -> None:
     row = request(
         line(
             header={"requestApiKey": 78, "requestApiVersion": 1},
-            response={"throttleTimeMs": 0, "errorCode": 0, "responses": [], "nodeEndpoints": []},
+            response={"throttleTimeMs": 0, "errorCode": 0, "responses": [], "nodeEndpoints": []}
         )
     )  # fmt: skip
     assert row["fetch_bytes"] > 4
@@ -319,7 +314,7 @@ def test_share_fetch_is_charged_like_a_fetch() -> None:
         ("{time} Completed request:{json}\r", "2026-11-21T09:02:00.655123+0100", AT - 3_600_000),
         ("{time} Completed request:{json}", "2026-11-21T09:02:00.6Z", AT - 55),
         ("[{time}] TRACE Completed request:{json} (x)", "2026-11-21 09:02:00,655", AT),
-    ],
+    ]
 )  # fmt: skip
 def test_patterns(pattern: str, time: str, at: int) -> None:
     """Other patterns of log4j are read, too, as long as they tell the time; an offset in it wins over the zone."""

@@ -46,7 +46,7 @@ from quotascope.pipeline.request_log.parsing import KEPT_TEXT, LONGEST, LogSourc
         (line(header={"requestApiKey": 19, "requestApiVersion": 7}, request={"no": "topics"}), "unknown shape"),
         (line(header={"requestApiKey": 19, "requestApiVersion": 7}, request={"topics": [{"name": "t", "numPartitions": "3", "assignments": []}]}), "unknown shape"),
         (line(request="[" * 5_000).replace(b'"' + b"[" * 5_000 + b'"', b"[" * 5_000 + b"]" * 5_000), "not JSON"),
-    ],
+    ]
 )  # fmt: skip
 def test_quarantine(text: bytes, why: str) -> None:
     """What is no request goes to quarantine, with a reason of a few words and one sentence more."""

@@ -64,10 +64,7 @@ def _produced(version: int, name: str, sizes: Sizes) -> Any:
 @settings(max_examples=examples(150), deadline=None)
 @given(st.integers(3, 13), st.none() | NAMES, st.none() | NAMES, TOPICS)
 def test_a_produce_request_weighs_what_another_client_writes(
-    version: int,
-    client_id: str | None,
-    transactional_id: str | None,
-    topics: list[tuple[str, Sizes]],
+    version: int, client_id: str | None, transactional_id: str | None, topics: list[tuple[str, Sizes]]
 ) -> None:
     """Header and body of every version have as many bytes as kafka-python writes, without the length of the frame."""
     logged = {
@@ -116,10 +113,7 @@ def _tagged(version: int, extras: frozenset[str]) -> dict[str, Any]:
     extras=st.frozensets(st.sampled_from(["divergingEpoch", "currentLeader", "snapshotId"])),
 )
 def test_a_fetch_response_weighs_what_another_client_writes(
-    version: int,
-    topics: list[tuple[str, Sizes]],
-    aborted: int | None,
-    extras: frozenset[str],
+    version: int, topics: list[tuple[str, Sizes]], aborted: int | None, extras: frozenset[str]
 ) -> None:
     """The body of every version has as many bytes as kafka-python writes, and four are added as Kafka does."""
     told = extras if version >= 12 else frozenset()

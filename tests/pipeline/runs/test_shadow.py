@@ -12,21 +12,11 @@ from tests.pipeline.runs.prometheus import answering
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.errors import (
-    LostCommit,
-    NotWritten,
-    PipelineError,
-    UnreachableTable,
-)
+from quotascope.pipeline.errors import LostCommit, NotWritten, PipelineError, UnreachableTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
 from quotascope.pipeline.runs.shadow import ShadowStream, decided_by
-from quotascope.pipeline.runs.verify import (
-    NotVerified,
-    times_of,
-    verify_log,
-    verify_prometheus,
-)
+from quotascope.pipeline.runs.verify import NotVerified, times_of, verify_log, verify_prometheus
 from quotascope.pipeline.table import Table, run_here
 from quotascope.quotas.candidates import Candidate
 
@@ -155,10 +145,7 @@ def test_a_lost_state(growing: Growing) -> None:
 SET_MS = ROWS.to_pylist()[59]["timestamp"] + 1
 
 
-@pytest.mark.parametrize(
-    ("throttles", "agrees"),
-    [((0.9, 1.1), True), ((0.0, 0.0), False), ((3.0, 3.0), False)],
-)
+@pytest.mark.parametrize(("throttles", "agrees"), [((0.9, 1.1), True), ((0.0, 0.0), False), ((3.0, 3.0), False)])
 def test_verified_by_the_log(
     growing: Growing,
     throttles: tuple[float, float],

@@ -9,14 +9,7 @@ from pyspark.errors import PySparkException
 from tests.pipeline.ingest.ingesting import another_run
 from tests.pipeline.log_lines import line
 
-from quotascope.pipeline.errors import (
-    DamagedFile,
-    LostCommit,
-    NotWritten,
-    PipelineError,
-    SparkFailed,
-    UnreadableLog,
-)
+from quotascope.pipeline.errors import DamagedFile, LostCommit, NotWritten, PipelineError, SparkFailed, UnreadableLog
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest.committing import Batch, Ingest, Staged
@@ -227,7 +220,7 @@ class _Query:
         ("Failed to find the data source: kafka. Make sure", "load", "spark-sql-kafka-0-10_2.13:4.2.0"),
         ("[STREAM_FAILED] no such option", "load", "Spark gave up: [STREAM_FAILED] no such option; "),
         ("[STREAM_FAILED] no such topic", "start", "Spark gave up: [STREAM_FAILED] no such topic; "),
-    ],
+    ]
 )  # fmt: skip
 def test_how_a_stream_ends(error: str, last: str, told: str) -> None:
     """With what a batch could not do, or with what Spark says."""
@@ -250,8 +243,7 @@ def test_paths_that_spark_does_not_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "default"),
-    [("", None), ("", "file:///"), ("file://", None), ("file://", "hdfs://name")],
+    ("scheme", "default"), [("", None), ("", "file:///"), ("file://", None), ("file://", "hdfs://name")]
 )
 def test_links_out_of_a_folder_are_refused(tmp_path: Path, scheme: str, default: str | None) -> None:
     """Spark would follow them. Without a setting, paths are of this machine (Hadoop: `fs.defaultFS`)."""

@@ -12,13 +12,7 @@ import pytest
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
 
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
-from quotascope.pipeline.ingest.committing import (
-    Batch,
-    Ingest,
-    KnownTopics,
-    Seen,
-    Staged,
-)
+from quotascope.pipeline.ingest.committing import Batch, Ingest, KnownTopics, Seen, Staged
 from quotascope.pipeline.request_log.mutations import MutationLedger
 from quotascope.pipeline.spark.ingest import LINES, ROWS, parsed, staged
 from quotascope.pipeline.table import File
@@ -30,7 +24,7 @@ def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordB
     columns: Any = list(zip(*rows, strict=True)) or [()] * 4
     return pa.record_batch(
         [pa.array(column, kind) for column, kind in zip(columns, LINES.types, strict=True)],
-        schema=LINES,
+        schema=LINES
     )  # fmt: skip
 
 
@@ -222,8 +216,7 @@ def test_dropped_days_stay_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [(None, None), (Batch("stream 1", 0), None), (None, Batch("stream 1", 0))],
+    ("first", "second"), [(None, None), (Batch("stream 1", 0), None), (None, Batch("stream 1", 0))]
 )
 def test_two_at_once(tmp_path: Path, first: Batch | None, second: Batch | None) -> None:
     """Of two that looked at the same time for what is new, ingests or a stream, the second one looks again, and adds nothing."""

@@ -14,23 +14,14 @@ _COLUMNS: list[Any] = [
     pa.field("amount", pa.int64(), nullable=False),
 ]
 SCHEMA = pa.schema(_COLUMNS)
-LAYOUT = TableLayout(
-    bucket_of="user",
-    buckets=4,
-    day_of="timestamp",
-)
+LAYOUT = TableLayout(bucket_of="user", buckets=4, day_of="timestamp")
 DAY_MS = 86_400_000
 
 
-def rows(
-    *values: tuple[str, str | None, int, int],
-) -> pa.Table:
+def rows(*values: tuple[str, str | None, int, int]) -> pa.Table:
     """Rows of user, client id, timestamp and amount."""
     columns: Sequence[Sequence[object]] = list(zip(*values, strict=True)) or [()] * 4
-    return pa.table(
-        [pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)],
-        schema=SCHEMA,
-    )
+    return pa.table([pa.array(column, kind) for column, kind in zip(columns, SCHEMA.types, strict=True)], schema=SCHEMA)
 
 
 def batch(number: int, count: int = 1_000) -> pa.Table:

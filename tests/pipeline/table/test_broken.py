@@ -247,9 +247,7 @@ def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
         assert table.read().num_rows == 1_000
 
 
-def test_a_commit_that_was_forgotten_is_told_from_one_that_may_not_be_read(
-    table: Table,
-) -> None:
+def test_a_commit_that_was_forgotten_is_told_from_one_that_may_not_be_read(table: Table) -> None:
     """Who follows the table begins again only when a commit is gone."""
     Path(table.storage.uri, "_delta_log", f"{1:020d}.json").unlink()
     with pytest.raises(UnreadableTable, match="commit 1 is needed, and no longer"):
@@ -355,9 +353,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
         Table.create(str(tmp_path / "file" / "table"), SCHEMA, LAYOUT)
 
 
-def test_a_file_made_of_files_of_another_group_is_not_for_its_own(
-    tmp_path: Path,
-) -> None:
+def test_a_file_made_of_files_of_another_group_is_not_for_its_own(tmp_path: Path) -> None:
     """What one group may read is not for another one; what all users may read stays so."""
     storage = Storage(str(tmp_path))
     for name, mode in (("made", 0o664), ("of", 0o640), ("public", 0o644)):

@@ -54,12 +54,7 @@ def test_makers_of_the_same_table(tmp_path: Path) -> None:
 def test_writers_of_different_batches(path: str) -> None:
     """Appends of different batches at once all succeed."""
     with ThreadPoolExecutor(4) as pool:
-        added = [
-            *pool.map(
-                lambda number: Table.open(path).append(f"{number}", batch(number)),
-                range(2, 8),
-            )
-        ]
+        added = [*pool.map(lambda number: Table.open(path).append(f"{number}", batch(number)), range(2, 8))]
     assert added == [1_000] * 6
     assert amounts(Table.open(path).read()) == list(range(8_000))
 

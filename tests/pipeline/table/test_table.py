@@ -147,8 +147,7 @@ def test_columns_are_read_alone(table: Table) -> None:
 def test_hostile_names_are_values_only(table: Table) -> None:
     """Names with separators, quotes, markup and ten thousand characters come back as they were, and no path is made of them."""
     table.append(
-        "hostile",
-        rows(*((name, name, 1, 1) for name in (*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__"))),
+        "hostile", rows(*((name, name, 1, 1) for name in (*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__")))
     )
     table.append("more", rows(*((name, name, 2, 2) for name in HOSTILE)))
     table.compact()
@@ -190,10 +189,7 @@ def test_another_schema_is_refused(table: Table) -> None:
     """A table with other columns is not written to; the message names them."""
     columns: list[Any] = [("user", pa.int32()), ("timestamp", pa.int64()), pa.field("new", pa.int8(), nullable=False)]
     wanted = pa.schema(columns)
-    with pytest.raises(
-        OtherSchema,
-        match=r"without: new; of another type: user; more: client_id, amount",
-    ):
+    with pytest.raises(OtherSchema, match=r"without: new; of another type: user; more: client_id, amount"):
         Table.create(table.storage.uri, wanted, LAYOUT)
 
 
@@ -258,9 +254,7 @@ def test_groups_end_when_they_are_full() -> None:
 
 @pytest.mark.parametrize("layout", [LAYOUT, TableLayout()])
 def test_other_programs_find_rows_by_any_column(
-    tmp_path: Path,
-    layout: TableLayout,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, layout: TableLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter of a column that the log has no statistics of leaves no rows out; also in tables of an earlier release."""
     with monkeypatch.context() as patch:

@@ -101,13 +101,7 @@ def stream_write(spark: SparkSession, kafka: Options, topic: str, source: Option
 
 
 def real_time(
-    spark: SparkSession,
-    kafka: Options,
-    topic: str,
-    folder: str,
-    *,
-    batch: str,
-    ends: bool,
+    spark: SparkSession, kafka: Options, topic: str, folder: str, *, batch: str, ends: bool
 ) -> dict[str, Any]:
     """
     What a listener shows of a query in Real-Time Mode that reads the topic, and whose sink in Python is throttled at each row.

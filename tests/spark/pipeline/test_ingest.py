@@ -13,12 +13,7 @@ import zstandard
 from tests.pipeline.log_lines import CAPTURE, captured, line
 from tests.spark.versions import RUNNING
 
-from quotascope.pipeline.errors import (
-    DamagedFile,
-    NotWritten,
-    TableError,
-    UnreadableLog,
-)
+from quotascope.pipeline.errors import DamagedFile, NotWritten, TableError, UnreadableLog
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables
 from quotascope.pipeline.ingest import ingest as ingest_here
 from quotascope.pipeline.ingest.committing import Batch, Ingest
@@ -105,7 +100,7 @@ def test_batches_of_a_stream(spark: "SparkSession", tmp_path: Path) -> None:
     folder = str(tmp_path / "tables")
     messages = spark.createDataFrame(
         [(bytearray(line()), "t", 1, 5), (None, "t", 1, 6), (bytearray(b"x"), "t", 1, 7)],
-        "value binary, topic string, partition int, offset bigint",
+        "value binary, topic string, partition int, offset bigint"
     )  # fmt: skip
     ingest_all = Ingest(IngestTables.create(folder))
 

@@ -29,14 +29,7 @@ def test_requests_of_one_millisecond_stay_in_their_order(spark: "SparkSession", 
     places = random.permutation(2 * 99 * len(CLIENTS)).tolist()
     for batch in range(2):  # later appends are files of their own
         rows = [
-            mutated(
-                0,
-                place + 1,
-                user=f"user {user}",
-                client_id=client,
-                file="a.log",
-                position=place,
-            )
+            mutated(0, place + 1, user=f"user {user}", client_id=client, file="a.log", position=place)
             for user in range(99)
             for client in CLIENTS
             for place in [places.pop()]

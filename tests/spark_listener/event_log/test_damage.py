@@ -7,22 +7,10 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from tests.spark_listener.event_log.logs import (
-    START,
-    Followed,
-    Open,
-    add,
-    failures,
-    written,
-)
+from tests.spark_listener.event_log.logs import START, Followed, Open, add, failures, written
 from tests.spark_listener.recordings import QUOTA, ended, python_failure
 
-from quotascope.spark_listener.event_log import (
-    CodecUnusable,
-    EventLogDamaged,
-    NoEventLog,
-    files,
-)
+from quotascope.spark_listener.event_log import CodecUnusable, EventLogDamaged, NoEventLog, files
 from quotascope.spark_listener.events import FailureCause
 
 

@@ -6,15 +6,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from tests.spark_listener.event_log.logs import (
-    FAILED,
-    START,
-    Followed,
-    Open,
-    add,
-    failures,
-    written,
-)
+from tests.spark_listener.event_log.logs import FAILED, START, Followed, Open, add, failures, written
 from tests.spark_listener.recordings import VERSIONS, ended, log_of, started
 
 from quotascope.spark_listener.event_log import EventLog, NoEventLog
@@ -62,10 +54,7 @@ def test_folder_of_rolled_files(tmp_path: Path, open_log: Open) -> None:
     folder = tmp_path / "eventlog_v2_app-1"
     add(folder / "appstatus_app-1.inprogress", b"")
     for index in (1, 2, 10):
-        add(
-            folder / f"events_{index}_app-1",
-            (written([START]) if index == 1 else b"") + failures(1, first=index),
-        )
+        add(folder / f"events_{index}_app-1", (written([START]) if index == 1 else b"") + failures(1, first=index))
     followed = Followed(open_log(folder))
     assert followed.read() == (3, 4)
     add(folder / "events_10_app-1", failures(1, first=20))

@@ -3,14 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.spark_listener.recordings import (
-    QUOTA,
-    TIMEOUT,
-    VERSIONS,
-    java_failure,
-    python_failure,
-    recorded,
-)
+from tests.spark_listener.recordings import QUOTA, TIMEOUT, VERSIONS, java_failure, python_failure, recorded
 
 from quotascope.spark_listener.events import Failure, FailureCause, classify
 from quotascope.spark_listener.events.failure import Raised, python_chain
@@ -81,7 +74,7 @@ def test_causes_of_real_failures(version: str, case: str) -> None:
         ("ValueError: KafkaError{code=THROTTLING_QUOTA_EXCEEDED,val=89}", FailureCause.OTHER),
         ("builtins.TimeoutError: [Error 89] no", FailureCause.OTHER),
         ("cimpl.KafkaException: said KafkaError{code=THROTTLING_QUOTA_EXCEEDED,", FailureCause.KAFKA_OTHER),
-    ],
+    ]
 )  # fmt: skip
 def test_cause_of_a_python_exception(line: str, cause: FailureCause) -> None:
     """The class and the beginning of its message decide, not words that occur somewhere."""
@@ -104,7 +97,7 @@ def _failure(reason: dict[str, object]) -> Failure:
         ("java.util.concurrent.TimeoutException: Futures timed out", FailureCause.OTHER),
         ("org.apache.kafka.common.errors.TopicAuthorizationException: x", FailureCause.KAFKA_OTHER),
         ("java.io.IOException: org.apache.kafka.common.errors.TimeoutException: x", FailureCause.OTHER),
-    ],
+    ]
 )  # fmt: skip
 @pytest.mark.parametrize("prefix", ["Caused by: ", "\tSuppressed: ", "\tCaused by: "])
 def test_cause_within_a_stack_trace(raised: str, cause: FailureCause, prefix: str) -> None:
@@ -135,7 +128,7 @@ AGAIN = ("", "During …", "", "Traceback (most recent call last):", "  File")
         pytest.param(
             f"a.B: [TASK_WRITE_FAILED] x\n\tat a.B.c(B.java:1)\nCaused by: {PYTHON}: {python_failure('ValueError: x', *AGAIN, QUOTA)['Description']}\n\tat d.E.f(E.java:2)\n",
             FailureCause.KAFKA_QUOTA, ("a.B", PYTHON, "cimpl.KafkaException", "ValueError"), id="Python's within a failed write"),
-    ],
+    ]
 )  # fmt: skip
 def test_exceptions_of_a_stack_trace(trace: str, cause: FailureCause, chain: tuple[str, ...]) -> None:
     """A line is an exception where the frames of another one have just ended, or where it says that it is a cause."""
@@ -180,7 +173,7 @@ def test_what_is_quoted_does_not_count(lines: tuple[str, ...]) -> None:
         ({}, FailureCause.UNKNOWN),
         ({"Reason": "ExceptionFailure"}, FailureCause.OTHER),
         ({"Reason": "ExceptionFailure", "Class Name": 7, "Full Stack Trace": []}, FailureCause.OTHER),
-    ],
+    ]
 )  # fmt: skip
 def test_other_reasons(reason: dict[str, object], cause: FailureCause | None) -> None:
     """What is no failure to Spark is none here; an unknown reason is not guessed."""

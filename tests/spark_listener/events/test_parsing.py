@@ -67,7 +67,7 @@ TASK_FILES = "spark://driver:7077/files/quotascope_tasks.zip"
         pytest.param({"spark.executor.extraClassPath": "/opt/a:/opt/b"}, SPARK, (False, "", False), id="more class path"),
         pytest.param({"spark.quotascope.enabled": "TRUE", "spark.quotascope.summaryFile": "/s/{app_id}.json"}, SPARK, (True, "/s/{app_id}.json", True), id="listener"),
         pytest.param([], "x", (False, "", False), id="other shapes"),
-    ],
+    ]
 )  # fmt: skip
 def test_clients_that_an_environment_shows(
     properties: object, entries: object, expected: tuple[bool, str, bool]
@@ -91,7 +91,7 @@ def test_clients_that_an_environment_shows(
         ([{"Name": "MapPartitionsRDD", "Scope": '{"id":"3","name":"BatchScan KafkaTable"}'}], False),
         ([], False),
         ("x", False),
-    ],
+    ]
 )  # fmt: skip
 def test_stages_that_run_python(rdds: object, *, expected: bool) -> None:
     """By the names of their RDDs, or of the nodes of the plan that made these."""
@@ -227,7 +227,7 @@ def kafka(read: object, newest: object, name: str = "KafkaV2[Subscribe[a]]") -> 
         ([kafka("{", "[" * 100_000)], None),
         ([kafka(None, None)], None),
         ([], None),
-    ],
+    ]
 )  # fmt: skip
 def test_offsets_of_kafka_sources(sources: list[Any], offsets: tuple[int, int] | None) -> None:
     """Sums over partitions, from JSON in a text as in events or as it is; unknown as soon as one source lacks a part."""

@@ -9,11 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.events import FailureCause
-from quotascope.spark_listener.exposition import (
-    JobCollector,
-    Reporting,
-    start_reporting,
-)
+from quotascope.spark_listener.exposition import JobCollector, Reporting, start_reporting
 from quotascope.spark_listener.exposition.collector import Snapshots
 from quotascope.spark_listener.job import CatchUp, JobSnapshot, QuerySnapshot
 from quotascope.spark_listener.settings import resolve
@@ -46,12 +42,7 @@ def job(app: str = "nightly", query: str = "clicks") -> JobSnapshot:
                 trigger_seconds=300.0,
                 max_offsets_behind=700.0,
                 avg_offsets_behind=350.5,
-                catch_up=CatchUp(
-                    backlog=900.0,
-                    read_per_second=7.0,
-                    added_per_second=8.0,
-                    seconds=math.inf,
-                ),
+                catch_up=CatchUp(backlog=900.0, read_per_second=7.0, added_per_second=8.0, seconds=math.inf),
             ),
         ),
         throttles=(

@@ -4,10 +4,7 @@ from pathlib import Path
 
 from tests.spark_listener.exposition.jobs import HOSTILE
 
-from quotascope.spark_listener.exposition.discovery import (
-    DEAD_AFTER_SECONDS,
-    DriverEntry,
-)
+from quotascope.spark_listener.exposition.discovery import DEAD_AFTER_SECONDS, DriverEntry
 
 
 def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json") -> DriverEntry:

@@ -108,9 +108,7 @@ def test_a_client_that_takes_too_long_is_ended(page: DriverPage, monkeypatch: py
 
 
 @pytest.mark.slow
-def test_an_answer_that_is_being_made_keeps_its_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_answer_that_is_being_made_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many clients come meanwhile; when all places have one, a further client waits, and is turned away in the end."""
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 1.0)
     asked, go_on = threading.Semaphore(0), threading.Event()
@@ -139,9 +137,7 @@ def test_an_answer_that_is_being_made_keeps_its_place(
     page.close()
 
 
-def test_a_scrape_waits_while_all_places_have_an_answer_being_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_scrape_waits_while_all_places_have_an_answer_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """One more than there are places is answered when the first of the others is."""
     asked, go_on, waits = threading.Semaphore(0), threading.Event(), threading.Event()
     end = module._Server._end
@@ -199,9 +195,7 @@ def _no_thread(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_books_that_cannot_be_read_are_an_error_of_that_scrape_only(capsys: pytest.CaptureFixture[str]) -> None:
     """The answer is a 500, and the next one a page."""
     good = False
 
@@ -230,9 +224,7 @@ def test_all_addresses_and_ipv6() -> None:
     six.close()
 
 
-def test_a_slow_answer_is_not_its_clients_delay(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_slow_answer_is_not_its_clients_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client whose answer took a minute to make has its whole patience left to take it, and no more."""
     now = [0.0]
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -52,13 +52,7 @@ def receiver(protocol: str) -> Iterator[Receiver]:
         yield receiver
 
 
-def push(
-    snapshots: Snapshots,
-    *,
-    interval: float | None = 3_600,
-    cluster: str = "prod",
-    **otlp: str,
-) -> JobPush:
+def push(snapshots: Snapshots, *, interval: float | None = 3_600, cluster: str = "prod", **otlp: str) -> JobPush:
     """Push jobs to a receiver, at once and at the end."""
     options: dict[str, object] = {f"otlp_{name}": text for name, text in otlp.items()}
     options |= {} if interval is None else {"otlp_interval_seconds": interval}

@@ -33,11 +33,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
     """Page, entry and push show the same, with the cluster, and leave nothing behind."""
     before = set(threading.enumerate())
     with http_receiver() as receiver:
-        reporting = start(
-            fileSd__path=tmp_path / "{app_id}.json",
-            otlp__endpoint=receiver.url,
-            cluster="prod",
-        )
+        reporting = start(fileSd__path=tmp_path / "{app_id}.json", otlp__endpoint=receiver.url, cluster="prod")
         (entry,) = json.loads((tmp_path / "app-1.json").read_text())
         (target,) = entry["targets"]
         assert reporting.url == f"http://{target}/metrics"
@@ -76,7 +72,7 @@ def test_mistakes_are_told_and_nothing_more(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"), ("OTEL_METRIC_EXPORT_INTERVAL", "soon"), ("OTEL_METRIC_EXPORT_INTERVAL", "0")],
+    [("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke"), ("OTEL_METRIC_EXPORT_INTERVAL", "soon"), ("OTEL_METRIC_EXPORT_INTERVAL", "0")]
 )  # fmt: skip
 def test_mistakes_of_the_environment(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are reported by the name of the variable; without a push, it is not looked at."""
@@ -125,14 +121,10 @@ def test_an_endpoint_or_a_property_switches_the_push_on(
         ({}, {}, "localhost", "http://localhost:"),
         ({"http_bind_address": "127.0.0.3", "http_host": "proxy"}, {"host": "127.0.0.1"}, "127.0.0.3", "http://proxy:"),
         ({"http_host": "::1"}, {}, "localhost", "http://[::1]:"),
-    ],
+    ]
 )  # fmt: skip
 def test_the_page_is_where_the_driver_is(
-    settings: dict[str, Any],
-    driver: dict[str, str],
-    address: str,
-    url: str,
-    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any], driver: dict[str, str], address: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It listens where the driver's own ports do, and is called what the driver is called, unless settings differ."""
     opened: list[tuple[str, int]] = []

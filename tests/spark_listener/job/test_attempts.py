@@ -68,9 +68,7 @@ def filtered(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]
             yield event
 
 
-def without_successes(
-    events: Iterable[Mapping[str, Any]],
-) -> Iterable[Mapping[str, Any]]:
+def without_successes(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
     """What a source leaves that filters all successes, those of retries, too."""
     for event in filtered(events):
         if event.get("Task End Reason") != {"Reason": "Success"}:
@@ -136,12 +134,10 @@ NEXT = (stage_completed(1, failed="lost"), stage_submitted(1, 1))
                 {OTHER: 2}, {OTHER: 1 if racing else 2}, id=f"a success clears the failure before it, racing {racing}")
             for racing in (False, True)
         ),
-    ],
+    ]
 )  # fmt: skip
 def test_failures_and_retries(
-    events: list[Event],
-    failures: dict[FailureCause, int],
-    retries: dict[FailureCause, int],
+    events: list[Event], failures: dict[FailureCause, int], retries: dict[FailureCause, int]
 ) -> None:
     """A retry repeats the partition of an attempt that failed, once, in this attempt of the stage or in a later one."""
     snapshot = after(events)

@@ -92,7 +92,7 @@ def test_recorded_throttling(remaining: float) -> None:
         pytest.param([(0, 20, 100, 900), (20, 41, 200, 900)], id="less than two quota windows"),
         pytest.param([(0, 20, 900, 900), (20, 40, 5, 9)], id="the topic was created again"),
         pytest.param([(50, 80, 100, 900), (20, 40, 200, 900)], id="the clock was set"),
-    ],
+    ]
 )  # fmt: skip
 def test_unknown(batches: list[tuple[float, float, int | None, int]]) -> None:
     """There is no time to catch up rather than a wrong one."""

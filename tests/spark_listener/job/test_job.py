@@ -41,11 +41,7 @@ class Clock:
 
 
 def noted(
-    *lines: str,
-    totals: ClientTotals = TOTALS,
-    reported: tuple[ClientTotals, ...] = (),
-    query: str = "",
-    **numbers: Any,
+    *lines: str, totals: ClientTotals = TOTALS, reported: tuple[ClientTotals, ...] = (), query: str = "", **numbers: Any
 ) -> dict[str, Any]:
     """The end of an attempt that left a note."""
     ids = {"stage": 0, "number": 0, "task": 0, **numbers}
@@ -247,7 +243,7 @@ def test_trigger_of_a_query() -> None:
         pytest.param(None, [(50, 2), (60, 0), (71, 0), (90, 0)], None, id="no trigger, which reports that it is idle"),
         pytest.param(None, [(50, 300), (351, 400), (752, 500)], None, id="slow batches one after the other"),
         pytest.param(600, [(500, 2), (600, 2), (700, 2)], 600, id="Spark knows it"),
-    ],
+    ]
 )  # fmt: skip
 def test_trigger_is_measured(known: float | None, reports: list[tuple[int, int]], expected: float | None) -> None:
     """Under Spark Connect, where no client can ask for it: the time between triggers that a query waits for; of one run."""

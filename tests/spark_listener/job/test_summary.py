@@ -61,10 +61,7 @@ def test_attempts_that_are_missing_are_in_the_summary(tmp_path: Path) -> None:
     assert read_summary(tmp_path / "summary.json") == ((), 1, ())
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("side", "both"), ("user", 7), ("responses", -1), ("throttled_ms", True)],
-)
+@pytest.mark.parametrize(("key", "value"), [("side", "both"), ("user", 7), ("responses", -1), ("throttled_ms", True)])
 def test_row_that_is_none(tmp_path: Path, key: str, value: object) -> None:
     """Every name and every count is looked at."""
     path = tmp_path / "summary.json"

@@ -14,10 +14,7 @@ from quotascope.spark_listener.events import FailureCause
 from quotascope.spark_listener.job import Job, write_summary
 from quotascope.spark_listener.report import ReportError, read_application
 from quotascope.spark_listener.report import application as module
-from quotascope.spark_listener.report.sections import (
-    causes,
-    notes,
-)
+from quotascope.spark_listener.report.sections import causes, notes
 
 
 def test_what_an_event_log_lacks(tmp_path: Path) -> None:

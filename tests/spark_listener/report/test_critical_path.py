@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.spark_listener.report.critical_path import (
-    Saving,
-    Slots,
-    critical_seconds,
-)
+from quotascope.spark_listener.report.critical_path import Saving, Slots, critical_seconds
 
 Attempt = tuple[str, float, float, float | None]
 """Executor, when it began and ended, and the throttle time that it noted."""
@@ -37,7 +33,7 @@ def slots(*attempts: Attempt) -> Slots:
         pytest.param([("1", 0, 10, None), ("2", 0, 9, 0.0)], 0.5, 1, id="with and without notes"),
         pytest.param([("1", 0, 10, None), ("1", 5, 20, None), ("1", 10, 12, None)], 0.2, 3, id="the longest chain"),
         pytest.param([], 0.5, 0, id="no attempt"),
-    ],
+    ]
 )  # fmt: skip
 def test_stage(attempts: list[Attempt], share: float, saved: float) -> None:
     """The longest chain of attempts on a core decides, with and without their throttle times."""
@@ -55,7 +51,7 @@ def test_stage(attempts: list[Attempt], share: float, saved: float) -> None:
         pytest.param([(0, 10, 99)], 10, id="never more than it took"),
         pytest.param([(10, 0, 4), (5, 5, 1)], 0, id="a clock that was set"),
         pytest.param([], 0, id="none"),
-    ],
+    ]
 )  # fmt: skip
 def test_stages(stages: list[tuple[float, float, float]], seconds: float) -> None:
     """Stages that ran at the same time are not added up."""

@@ -101,10 +101,7 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=examples(40),
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
 @given(name=st.text(st.characters(codec=None, exclude_categories=()), max_size=40))
 def test_any_name(tmp_path: Path, name: str) -> None:
     """Names of any characters make a page that can be written and read."""

@@ -13,27 +13,11 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 from tests.spark_listener.recordings import Event, ended, started
-from tests.spark_listener.report.throttled import (
-    BEGAN,
-    HOSTILE,
-    QUERY,
-    attempt,
-    log,
-    noted,
-    progress,
-    stage,
-)
+from tests.spark_listener.report.throttled import BEGAN, HOSTILE, QUERY, attempt, log, noted, progress, stage
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.job import ClientKind, Job, write_summary
-from quotascope.spark_listener.report import (
-    Application,
-    document,
-    image,
-    page,
-    read_application,
-    tables,
-)
+from quotascope.spark_listener.report import Application, document, image, page, read_application, tables
 from quotascope.spark_listener.report.sections import throttled_clients
 from quotascope.spark_listener.task import note
 
@@ -165,7 +149,7 @@ UNKNOWN, NOT_LIMITED = "unknown", "not limited"
         pytest.param(((500, 600), 4_000, 1), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttled at least 4 s", id="hardly throttled, as far as known"),
         pytest.param(((500, 600), None, 0), None, (UNKNOWN, "22,000", "100", "120", "cannot catch up", UNKNOWN), "Throttle time unknown", id="throttle time unknown"),
         pytest.param((None, 160_000, 0), True, ("80%", *[UNKNOWN] * 5), "(1 min 20 s on the critical path)", id="offsets unknown"),
-    ],
+    ]
 )  # fmt: skip
 def test_query_at_its_limit(
     given: tuple[tuple[int, int] | None, int | None, int],
@@ -264,7 +248,7 @@ SOME = {"throttled_ms": 2_000, "responses": 4, "longest_ms": 500}
         pytest.param(({}, 0, ["python"]), "were not throttled, but Kafka clients of the JVM, such as Spark's connector, were not watched", None, id="no plugin"),
         pytest.param((SOME, 0, ["python"]), "Throttled at least 2 s,", 2, id="a client waited, and no plugin"),
         pytest.param(({}, 0, []), "were not throttled, but Kafka clients of the JVM", None, id="notes alone"),
-    ],
+    ]
 )  # fmt: skip
 def test_throttle_time_of_a_job(
     form: Callable[[Application], str], given: Any, headline: str, seconds: float | None, tmp_path: Path
@@ -304,7 +288,7 @@ REMEDY = "Python code in tasks did not report (docs/spark-tasks.md)"
         pytest.param([environment({}), PYTHON], [], ["python"], None, id="no accumulator"),
         pytest.param([PYTHON], [], ["jvm", "python"], None, id="neither"),
         pytest.param([], ["jvm"], [], 0, id="the plugin, and no Python"),
-    ],
+    ]
 )  # fmt: skip
 def test_clients_that_are_not_seen(
     events: list[Event], kinds: Sequence[ClientKind], unseen: list[str], seconds: float | None, tmp_path: Path
@@ -328,7 +312,7 @@ def test_clients_that_are_not_seen(
         ({}, "it does not show that the listener was attached, see docs/spark.md"),
         ({"spark.quotascope.enabled": "true"}, "(give --summary)"),
         ({"spark.quotascope.summaryFile": "/s/{app_id}.json"}, "(give --summary /s/app-1.json)"),
-    ],
+    ]
 )  # fmt: skip
 def test_log_without_throttle_times(properties: dict[str, str], advice: str, tmp_path: Path) -> None:
     """Why they are unknown, and where they are."""

@@ -8,15 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.spark_listener.recordings import (
-    QUOTA,
-    STREAMING,
-    TIMEOUT,
-    Event,
-    ended,
-    python_failure,
-    started,
-)
+from tests.spark_listener.recordings import QUOTA, STREAMING, TIMEOUT, Event, ended, python_failure, started
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.task import note

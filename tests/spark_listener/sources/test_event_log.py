@@ -8,11 +8,7 @@ from tests.spark_listener.recordings import STREAMING, log_of
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.event_log import EventLogDamaged, NoEventLog
-from quotascope.spark_listener.sources.event_log import (
-    EventLogSource,
-    LogPlace,
-    log_place,
-)
+from quotascope.spark_listener.sources.event_log import EventLogSource, LogPlace, log_place
 
 VERSION = "4.3.0"
 

@@ -53,9 +53,7 @@ def _text(kind: str) -> str:
     return json.dumps({"Event": kind})
 
 
-def test_what_is_in_the_queue_at_the_end_is_fetched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_in_the_queue_at_the_end_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that Spark has posted first; then the listener leaves the bus."""
     last = ([_text("SparkListenerJobEnd"), ""], 5, 1)
     source, books, calls = _pulling(monkeypatch, last)
@@ -65,9 +63,7 @@ def test_what_is_in_the_queue_at_the_end_is_fetched(
     assert (books.passed_events, books.lost_events) == (5, 2)
 
 
-def test_a_bus_that_has_ended_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bus_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the event with which an application ends there is no other."""
     end = ([_text("SparkListenerApplicationEnd")], 5, 3)
     rest: tuple[list[str], int, int] = ([], 7, 3)
@@ -96,8 +92,7 @@ def _event(kind: str, **values: Any) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize(
-    ("stage_attempt", "number", "fetched"),
-    [(0, 0, False), (0, 1, True), (1, 0, True), (1, 1, True)],
+    ("stage_attempt", "number", "fetched"), [(0, 0, False), (0, 1, True), (1, 0, True), (1, 1, True)]
 )
 def test_only_first_starts_of_tasks_are_passed(
     monkeypatch: pytest.MonkeyPatch,

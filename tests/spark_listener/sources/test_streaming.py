@@ -3,11 +3,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.listener import (
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-)
+from pyspark.sql.streaming.listener import QueryProgressEvent, QueryStartedEvent, QueryTerminatedEvent
 from tests.spark_listener.books import Remembered
 from tests.spark_listener.recordings import STREAMING, Event, recorded
 

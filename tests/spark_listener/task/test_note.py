@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals, Side
-from quotascope.spark_listener.task.note import (
-    PREFIX,
-    AttemptKey,
-    Note,
-    put,
-    read,
-    text_of,
-)
+from quotascope.spark_listener.task.note import PREFIX, AttemptKey, Note, put, read, text_of
 from quotascope.spark_listener.task.rows import clipped
 
 ATTEMPT = AttemptKey(stage=3, number=1, task=17)
@@ -28,10 +21,7 @@ ValueError: no
 {LINE}
 """
 
-NAMES = st.text(
-    st.one_of(st.characters(), st.sampled_from("\n\r\"'\\<\u2028\ud800😀")),
-    max_size=300,
-)
+NAMES = st.text(st.one_of(st.characters(), st.sampled_from("\n\r\"'\\<\u2028\ud800😀")), max_size=300)
 SIDES: list[Side] = ["read", "write", "admin"]
 TOTALS = st.builds(
     lambda user, client_id, side, counts: ClientTotals(

@@ -9,12 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.spark_listener.task.old_python import (
-    VARIABLE,
-    PythonMissing,
-    old_python,
-    pythons,
-)
+from tests.spark_listener.task.old_python import VARIABLE, PythonMissing, old_python, pythons
 
 import quotascope.spark_listener.task
 from quotascope.spark_listener.task.py_files import HOME, write_py_files
@@ -59,11 +54,7 @@ print(quotascope.spark_listener.task.__file__, quotascope.clients.accounting.__f
 def run(python: str, code: str, *arguments: str) -> str:
     """What the code prints there."""
     done = subprocess.run(
-        [python, "-IS", "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+        [python, "-IS", "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

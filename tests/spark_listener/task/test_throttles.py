@@ -9,12 +9,7 @@ from pyspark import accumulators
 from tests.spark_listener.threads import in_threads
 
 from quotascope.clients.accounting import OVERFLOW, Client, ThrottleAccount
-from quotascope.spark_listener.task import (
-    JobThrottles,
-    attempt,
-    throttle_scope,
-    throttles,
-)
+from quotascope.spark_listener.task import JobThrottles, attempt, throttle_scope, throttles
 from quotascope.spark_listener.task.throttles import Adding, ThrottleLedger
 
 ROW = ("alice", "etl", "write", 250, 2, 200, 1)
@@ -150,7 +145,7 @@ def test_driver_that_has_lost_its_jvm_still_counts(
 
 @pytest.mark.parametrize(
     ("properties", "query"),
-    [({"sql.streaming.queryId": "q"}, "q"), ({"sql.streaming.queryId": ""}, ""), ({}, "")],
+    [({"sql.streaming.queryId": "q"}, "q"), ({"sql.streaming.queryId": ""}, ""), ({}, "")]
 )  # fmt: skip
 def test_the_streaming_query_of_a_driver(
     monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], query: str

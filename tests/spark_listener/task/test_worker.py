@@ -17,12 +17,7 @@ from pyspark import accumulators
 from quotascope.clients.accounting import Client, ClientTotals, Side, ThrottleAccount
 from quotascope.spark_listener.task import note, worker
 from quotascope.spark_listener.task.rows import clipped
-from quotascope.spark_listener.task.worker import (
-    PythonWorker,
-    RoutedAccount,
-    TaskScope,
-    worker_of,
-)
+from quotascope.spark_listener.task.worker import PythonWorker, RoutedAccount, TaskScope, worker_of
 
 NUMBER = 4711
 CLIENT = Client("alice", "etl", "write")

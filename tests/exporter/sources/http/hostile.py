@@ -8,12 +8,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.exporter.sources.http.misbehaving import (
-    Behavior,
-    answering,
-    silence,
-    with_status,
-)
+from tests.exporter.sources.http.misbehaving import Behavior, answering, silence, with_status
 
 from quotascope.exporter.sources.jolokia import REQUESTS
 

@@ -13,20 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.sources.http.misbehaving import (
-    Behavior,
-    answering,
-    serving,
-    silence,
-    with_status,
-)
+from tests.exporter.sources.http.misbehaving import Behavior, answering, serving, silence, with_status
 
-from quotascope.exporter.errors import (
-    SourceDenied,
-    SourceError,
-    SourceUnreachable,
-    SourceUnreadable,
-)
+from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from quotascope.exporter.sources.fetch import HttpFetch, HttpTarget, Unpacker
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -59,10 +48,7 @@ async def test_nobody_listening_is_unreachable() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        with pytest.raises(
-            SourceUnreachable,
-            match=f"127.0.0.1:{port} .Connection refused.: .*agent loaded",
-        ):
+        with pytest.raises(SourceUnreachable, match=f"127.0.0.1:{port} .Connection refused.: .*agent loaded"):
             await fetched(HttpTarget(url=f"http://127.0.0.1:{port}/metrics"))
 
 
@@ -108,7 +94,7 @@ ELSEWHERE = "Location: https://u:tiger@sso.example/in?key=tiger#t"
         (with_status("302 Found", ELSEWHERE), {}, SourceUnreadable, "https://sso.example/in;"),
         (with_status("301 Moved", "Location: http://[broken"), {}, SourceUnreadable, "redirects to"),
         (with_status("301 Moved", "Location: \x01"), {}, SourceUnreadable, "301"),
-    ],
+    ]
 )  # fmt: skip
 async def test_what_goes_wrong_is_one_clear_error(
     behave: Behavior, settings: dict[str, float], expected: type[SourceError], text: str
@@ -133,8 +119,7 @@ async def test_a_failed_handshake_asks_for_https() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "text"),
-    [({"headers": {"X-Token": "a\r\nb"}}, "header"), ({"username": "a:b"}, '":"')],
+    ("settings", "text"), [({"headers": {"X-Token": "a\r\nb"}}, "header"), ({"username": "a:b"}, '":"')]
 )
 async def test_what_cannot_be_sent_is_an_error_of_ours(settings: dict[str, Any], text: str) -> None:
     """A secret that was read with its line end must not split the request; basic authentication carries no colon."""
@@ -157,10 +142,7 @@ async def test_credentials_headers_and_compression() -> None:
     async with TestServer(app) as server:
         body = await fetched(
             HttpTarget(
-                url=str(server.make_url("/metrics")),
-                username="scott",
-                password="tïger",
-                headers={"X-Token": "t"},
+                url=str(server.make_url("/metrics")), username="scott", password="tïger", headers={"X-Token": "t"}
             )
         )
     assert b"Basic c2NvdHQ6dMOvZ2Vy" in body
@@ -188,9 +170,7 @@ async def test_a_connection_that_the_agent_closed_is_opened_again() -> None:
     assert requests == 2
 
 
-async def test_what_arrived_is_acknowledged_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_arrived_is_acknowledged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that waits for that, as the JDK's, would send the end of an answer 40 ms later."""
     first = asyncio.Event()
     real = TransportSocket.setsockopt
