@@ -48,7 +48,7 @@ _SHORT = {
 }
 """Labels that many families have in common, in one word."""
 _LABELED = re.compile(
-    r" (of|by) this (quota entity|quota rule|listener|IP address)(?! \()| on (this|each) broker| under the tags of a custom quota callback|; absent when unlimited"
+    r" (of|by) this (quota entity|quota rule|listener|IP address)(?! \()| on (this|each) broker| under the tags of a custom quota callback|; absent when unlimited|, which all clients of the broker share| since (the broker|the node|it) started"
 )
 """What the page says once: in front of a line by its labels, at its top, or by the name of a family."""
 _OWN = ("computed", "embedded engine")
