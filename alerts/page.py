@@ -103,7 +103,7 @@ quotascope alerts write DIR --config alerts.yaml
 ```
 
 [The file](alerts.yaml) explains each key: thresholds, severities, times, labels, owners and objectives. Delete what you do not change.
-`quotascope dashboards write --config alerts.yaml` takes colors from it. Runbooks that the exporter serves name the defaults.
+`quotascope dashboards write --config alerts.yaml` takes its colors from the thresholds. Runbooks that the exporter serves name the defaults.
 
 **Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
@@ -115,14 +115,14 @@ fast on the client's worst broker.
 
 ## Before you use them
 
-- **Severity**: critical: many clients suffer now, or one with an objective; warning: a task for the day; info: good to know.
+- **Severity**: *critical*: many clients suffer now, or one with an objective; *warning*: act today; *info*: good to know.
 - **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
   ([the cost](benchmarks.md#rules-and-dashboards-in-prometheus)).
 - **Baselines**: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays while its alert fires, for a week at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus.
-- **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them in Alertmanager
+- **Two exporters** of a cluster count once. Scrape each by its own address. With two Prometheus servers, drop the label that separates them
   (`alert_relabel_configs`).
-- **Overflow** ([cardinality](cardinality.md)) counts as one throttled client. Clients of a custom quota callback count only for alerts on a cluster
+- **Overflow** ([cardinality](cardinality.md)) counts as one client. Clients of a custom quota callback count only for alerts on a cluster
   and `KafkaQuotaCallbackThrottled`.
 """
 
@@ -141,7 +141,7 @@ def _alerts() -> Iterator[str]:
 
 def _gaps() -> Iterator[str]:
     yield "## What agents leave out\n"
-    yield "Some alerts need values that not every agent reports ([dialects](dialects.md)).\n"
+    yield "Some alerts need values that not every [agent](dialects.md) reports.\n"
     yield "| missing | agents | never fire | less exact |"
     yield "|---|---|---|---|"
     for gap in GAPS:

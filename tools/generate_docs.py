@@ -32,7 +32,8 @@ All metrics of `quotascope serve`.
 - Request time is in **threads**: 1 is one busy thread, Kafka's 100 percent.
 - Rates are over the broker's quota window (default 11 x 1 s); controller mutations and exempt request time over its metrics window (default 2 x 30 s).
 - Throttle times and delays are averages of the last 30 to 60 s, and remain that long after the last throttle.
-- A value that a broker does not report is absent ([by agent](dialects.md)); there are no NaN values and no timestamps. `process_*` needs `/proc`.
+- A value that a broker does not report is absent ([by agent](dialects.md)); there are no NaN values and no timestamps.
+- `process_*` are those of Prometheus's client libraries: CPU time, memory, file descriptors, start time. They need `/proc`.
 - *entity* is `user` and `client_id`: decoded names, empty where the quota has no such dimension.
 - `broker` is the node ID of a broker or controller. Limits of clients have no `broker`: they apply on each one separately. Limits and utilization are absent when unlimited.
 - `quota_type` is `produce`, `fetch`, `request` or `controller_mutation`.
@@ -48,7 +49,7 @@ _SHORT = {
 }
 """Labels that many families have in common, in one word."""
 _LABELED = re.compile(
-    r" (of|by) this (quota entity|quota rule|listener|IP address)(?! \()| on (this|each) broker| under the tags of a custom quota callback|; absent when unlimited"
+    r" (of|by) this (quota entity|quota rule|listener|IP address)(?! \()| on (this|each) broker| under the tags of a custom quota callback|; absent when unlimited|, which all clients of the broker share| since (the broker|the node|it) started"
 )
 """What the page says once: in front of a line by its labels, at its top, or by the name of a family."""
 _OWN = ("computed", "embedded engine")
@@ -56,7 +57,6 @@ _OWN = ("computed", "embedded engine")
 _TITLES = {
     "kafka_quota_": "Kafka's quotas",
     "quotascope_": "The exporter",
-    "process_": "The exporter's process",
 }
 
 
@@ -84,7 +84,8 @@ def metrics_page() -> str:
     """The reference of all metric families."""
     parts = [_HEAD.rstrip()]
     titles = list(_TITLES)
-    ordered = sorted(families(), key=lambda family: titles.index(_prefix(family)))
+    listed = [family for family in families() if family.name.startswith(tuple(titles))]
+    ordered = sorted(listed, key=lambda family: titles.index(_prefix(family)))
     for prefix, group in groupby(ordered, key=_prefix):
         parts.extend(["", f"## {_TITLES[prefix]}", "", *map(_line, group)])
     return "\n".join(parts) + "\n"
