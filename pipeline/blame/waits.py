@@ -4,7 +4,7 @@ Each request's queue time, divided among the requests that held the handler thre
 A request that is enqueued at `e` and taken at `d` is divided by what its pool's threads did from `e` to `d`, and half the resolution of the
 log's times before and after it, in which another holding may have been as well: a shorter one would else be missed, or counted twice, by
 chance. Its own holding is left out. The time of threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread
-and one holder of half of the time, half of the wait is that holder's. Parts are whole ns, rounded down; `NOT_LOGGED` has what is left,
+and one holder of half of the time, half of the wait is that holder's. WaitParts are whole ns, rounded down; `NOT_LOGGED` has what is left,
 so that the parts of a wait are the wait, and in whatever order or pieces requests are taken, all sums are the same.
 """
 
@@ -49,8 +49,8 @@ class Waiting(NamedTuple):
     threads: int
 
 
-class Parts(NamedTuple):
-    """Parts of waits, until there is no room for those of another wait; and what is needed between two waits."""
+class WaitParts(NamedTuple):
+    """WaitParts of waits, until there is no room for those of another wait; and what is needed between two waits."""
 
     keys: Ints
     """The wait's, and the culprit."""
@@ -64,7 +64,7 @@ class Parts(NamedTuple):
     state: Ints
 
 
-Parts.WRITTEN = True  # type: ignore[attr-defined]
+WaitParts.WRITTEN = True  # type: ignore[attr-defined]
 
 
 def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> pa.Table:
@@ -92,7 +92,7 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     holdings = Holdings(requests.enqueued, requests.dequeued, requests.released, requests.groups.astype(np.int64))
     room = min(_MOST_PARTS, _PARTS_OF_A_WAIT * len(rows)) + width
     sizes = {"keys": room, "wait_ns": room, "held": groups, "met": groups, "active": len(requests), "state": _STATE}
-    parts = Parts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
+    parts = WaitParts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
     found, left = [], True
     while left:
         left = not run(_divide, holdings, Waiting(rows, keys, threads), parts, work=4 * len(rows))
@@ -125,7 +125,7 @@ def added(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 @kernel
-def _hold(holdings: Holdings, parts: Parts, row: int, begin: int, end: int, met: int) -> int:
+def _hold(holdings: Holdings, parts: WaitParts, row: int, begin: int, end: int, met: int) -> int:
     """Count a request that may have held a thread between two times; return how many groups did."""
     from_, to = holdings.dequeued[row], holdings.released[row]
     overlap = min(to, end) - max(from_, begin)
@@ -140,7 +140,7 @@ def _hold(holdings: Holdings, parts: Parts, row: int, begin: int, end: int, met:
 
 
 @kernel
-def _advance(holdings: Holdings, parts: Parts, begin: int) -> int:
+def _advance(holdings: Holdings, parts: WaitParts, begin: int) -> int:
     """Keep the requests that were taken before a time and hold a thread after it; return how many they are."""
     state, active, kept = parts.state, parts.active, 0
     for place in range(state[_ACTIVE]):
@@ -158,7 +158,7 @@ def _advance(holdings: Holdings, parts: Parts, begin: int) -> int:
 
 
 @kernel
-def _assign(parts: Parts, met: int, wait_ns: int, room: int, key: int) -> None:
+def _assign(parts: WaitParts, met: int, wait_ns: int, room: int, key: int) -> None:
     """Divide a wait among the groups that held a thread, of which there is so much time at least."""
     held, filled = 0, natural(parts.state[_FILLED])
     for place in range(met):
@@ -175,7 +175,7 @@ def _assign(parts: Parts, met: int, wait_ns: int, room: int, key: int) -> None:
     parts.state[_FILLED] = filled + (left > 0)
 
 
-def _divide(holdings: Holdings, waiting: Waiting, parts: Parts) -> bool:
+def _divide(holdings: Holdings, waiting: Waiting, parts: WaitParts) -> bool:
     """Divide the waits that are left; return whether all are, or there is no room for more parts."""
     state, count = parts.state, len(holdings.dequeued)
     while state[_ROW] < len(waiting.rows):
