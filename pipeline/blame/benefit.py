@@ -118,6 +118,8 @@ class Benefit:
     @property
     def notes(self) -> Sequence[str]:
         """How well the queues explain the log, and why something is unknown."""
+        if self.brokers and not any(each.requests or each.unknown for each in self.brokers):
+            return ("The wait is unknown: the log has requests of controllers only.",)
         if not any(each.requests for each in self.brokers):
             return ("The wait is unknown: the log has no queue times; ingest it with this release.",)
         explained = [
@@ -220,7 +222,8 @@ def _day(
     found = []
     for name in sorted({each.broker for each in served.listeners}):
         pool = served.of_pool(name)
-        count = threads if isinstance(threads, int) else threads[name]
+        # a broker without a request of its own pool, as one with lines of its controller only, has no estimate
+        count = threads if isinstance(threads, int) else threads.get(name, 1)
         queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
         before = np.zeros((len(candidates), len(_BINS)), np.int64)
         after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))

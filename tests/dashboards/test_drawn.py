@@ -33,9 +33,8 @@ NOT_IN_THE_DEMO: Final[Mapping[str, set[str]]] = {
     },
     "quotascope-mutations": set(),
     "quotascope-brokers": {
-        # no threads, no sockets, no other broker, no disk
-        *("Idle request handlers", "Idle network and controller threads"),
-        "Wait for a request handler",
+        # no threads but handlers, no sockets, no other broker, no disk
+        "Idle network and controller threads",
         *("Delay of refused connections", "Delay of remote storage"),
         *("New connections per second, by address", "Remote storage"),
         *("New connections per second, by broker", "Throttled replication"),

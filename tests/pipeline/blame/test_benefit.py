@@ -52,6 +52,7 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     ("constant", "threads", "why"),
     [
         ({"queue_time_ms": None}, None, "The wait is unknown: the log has no queue times; ingest it with this release."),
+        ({"api_key": 63}, None, "The wait is unknown: the log has requests of controllers only."),
         ({}, 9, "Left out of the wait: a queue with 9 handler threads explains the queue times of broker 1 with an error of -"),
     ]
 )  # fmt: skip
