@@ -158,8 +158,10 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
             *("?" if length is None else seconds(length) for length in lengths),
         )
         table.add_row(*map(Text, (*cells[:5], *cells[-1 if width < _WIDE else 5 :])))
-    if len(rows) > _MOST:
-        table.caption = f"the latest {_MOST} of {len(rows):,}: --json has all"
+    captions = [f"the latest {_MOST} of {len(rows):,}: --json has all"] if len(rows) > _MOST else []
+    if width < _WIDE:
+        captions.append(f"requests and total are shown from {_WIDE} columns on, and by --json")
+    table.caption = "\n".join(captions) or None
     return table
 
 

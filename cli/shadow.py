@@ -42,7 +42,7 @@ quotascope shadow verify "half of it" --folder usage --since 2026-11-23T14:00:00
 
 quotascope shadow verify "half of it" --prometheus http://prometheus:9090 --since 2026-11-23T14:00:00Z --tolerance 10 --json
 
-Exit code 0: the same entities are throttled, and the throttle time is within the tolerance. 1: it is not. Else there is nothing to compare.
+Exit code 0: the same entities are throttled, and the throttle time is within the tolerance. 1: it is not. 2: there is nothing to compare.
 """
 _THROTTLES: Final = 3
 _UNKNOWN: Final = 4

@@ -41,12 +41,11 @@ class Join:
         self, reads: Sequence[SourceRead], limits: Limits | None, limits_health: LimitsHealth, taken_at: float
     ) -> Snapshot:
         """The state of the cluster at ``taken_at`` (Unix time in seconds), of ``reads`` with one table for each node at most."""
-        answered = [(read.table, read.health.read_at) for read in reads if read.table is not None]
-        tables = [table for table, _ in answered]
+        tables = [read.table for read in reads if read.table is not None]
         placed = self._placing.place(tables, limits)
         each = [np.asarray(table.values) for table in tables]
         values = np.concatenate([*each, [np.nan]])
-        nodes = list(map(NodeNumbers, placed.nodes, each, [read_at for _, read_at in answered]))
+        nodes = list(map(NodeNumbers, placed.nodes, each))
         leads = active_controllers(
             {numbers.node.node_id: numbers.leads for numbers in nodes}, limits.active_controller if limits else None
         )

@@ -38,9 +38,6 @@ throttled. (With ZooKeeper it counts them.)
 """
 _MOST_HISTOGRAMS: Final = 1_000
 """Far more than Kafka has requests; an agent may make names up."""
-_SAMPLE_SECONDS: Final = 30.0
-_SHORTEST_SECONDS: Final = 10.0
-"""A rise over less says little."""
 _THROTTLES: Final = {
     Meaning.IP_CONNECTION_THROTTLE,
     Meaning.LISTENER_CONNECTION_THROTTLE,
@@ -118,10 +115,8 @@ class UsageReader:
 class NodeNumbers:
     """The numbers of a node's table about the node itself."""
 
-    def __init__(self, node: NodeColumns, values: Floats, read_at: float | None = None) -> None:
+    def __init__(self, node: NodeColumns, values: Floats) -> None:
         self.node = node
-        self.read_at = read_at
-        """Unix time in seconds when they were asked for; None when unknown."""
         self.reported = defaultdict[Meaning, dict[str, float | None]](dict)
         """By request, listener, address, part or quota type; None where the node gives no finite number."""
         self.finite = defaultdict[Meaning, dict[str, float]](dict)
@@ -147,7 +142,7 @@ class NodeUsages:
     """Makes the nodes' part of snapshots."""
 
     def __init__(self) -> None:
-        self.sums = defaultdict[str, NodeTotals](NodeTotals)
+        self.sums = defaultdict[str, HistogramSums](HistogramSums)
         """By node."""
         self._limits: Limits | None = None
         self._ip_limits: IpLimits | None = None
@@ -212,7 +207,6 @@ class NodeUsages:
                 seconds = sums.sum_ms(request, mean, counts[request]) / MILLISECONDS
                 if seconds > 0 or request not in _FORWARDED:
                     throttled[request] = seconds
-        idle = _handlers_idle(numbers, sums)
         return NodeUsage(
             broker=node_id,
             delay_queue_size={QuotaType(kind): size for kind, size in finite[Meaning.DELAY_QUEUE_SIZE].items()},
@@ -229,9 +223,9 @@ class NodeUsages:
             controller_events=events,
             controller_event_queue_seconds=waited,
             load=NodeLoad(
-                handlers_idle=idle.pop("", None),
+                handlers_idle=numbers.one(Meaning.HANDLER_IDLE),
                 handlers_idle_seconds=numbers.one(Meaning.HANDLER_IDLE_TIME),
-                pools_idle=idle,
+                pools_idle=finite[Meaning.POOL_IDLE],
                 pools_idle_seconds=finite[Meaning.POOL_IDLE_TIME],
                 network_idle=numbers.one(Meaning.NETWORK_IDLE),
                 controller_idle=numbers.one(Meaning.CONTROLLER_IDLE),
@@ -277,9 +271,9 @@ class NodeUsages:
         )
 
 
-class NodeTotals:
+class HistogramSums:
     """
-    Totals of one node by name: sums of histograms, which never go back while the node runs, and how much others rose.
+    Sums of one node's histograms by name, which never go back while the node runs.
 
     Kafka's histograms run since the start, so mean times count is the sum, and of milliseconds that is
     a whole number. But the two are read one after the other, and events come in between: a
@@ -289,24 +283,12 @@ class NodeTotals:
     def __init__(self) -> None:
         self._started_at: float | None = None
         self._sums: dict[str, tuple[float, float]] = {}
-        self._samples: dict[str, tuple[float, float, float, float]] = {}
 
     def began(self, started_at: float | None) -> None:
         """Forget everything when the node was started again; None when it does not report that."""
         if started_at != self._started_at:
             self._started_at = started_at
             self._sums.clear()
-            self._samples.clear()
-
-    def rise(self, name: str, total: float, at: float) -> float | None:
-        """How much a total rose a second over the last 30 to 60 s, or since the read before if that is longer ago; None before there are 10 s."""
-        then, before, next_then, next_before = self._samples.get(name, (at, total, at, total))
-        if at < next_then or total < next_before:  # a clock that was set back, a restart
-            then, before, next_then, next_before = at, total, at, total
-        if at - next_then >= _SAMPLE_SECONDS:
-            then, before, next_then, next_before = next_then, next_before, at, total
-        self._samples[name] = then, before, next_then, next_before
-        return (total - before) / (at - then) if at - then >= _SHORTEST_SECONDS else None
 
     def sum_ms(self, name: str, mean_ms: float, count: float) -> float:
         """The sum of the histogram of this name, in ms."""
@@ -335,23 +317,6 @@ def _disagreements(shown: UsageReader, read: Columns) -> dict[str, int]:
     apart &= ~np.isnan(read.usage[rows])
     numbers = layout.node_numbers[rows]
     return {layout.nodes[number]: int(apart[numbers == number].sum()) for number in set(numbers.tolist())}
-
-
-def _handlers_idle(numbers: NodeNumbers, totals: NodeTotals) -> dict[str, float]:
-    """Idle ratios of handler threads by pool, empty for all together: as reported, else by how much the counter of an agent that has no ratio rose."""
-    ratios, seconds = (
-        {**numbers.finite[of_all], **numbers.finite[of_pools]}
-        for of_all, of_pools in (
-            (Meaning.HANDLER_IDLE, Meaning.POOL_IDLE),
-            (Meaning.HANDLER_IDLE_TIME, Meaning.POOL_IDLE_TIME),
-        )
-    )
-    if numbers.read_at is not None:
-        for pool in seconds.keys() - ratios.keys():
-            risen = totals.rise(pool, seconds[pool], numbers.read_at)
-            if risen is not None:
-                ratios[pool] = risen
-    return ratios
 
 
 def _rates(

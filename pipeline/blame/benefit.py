@@ -86,7 +86,7 @@ class BrokerQueue:
         if not self.times_known:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
-            return f"a queue with {counted(self.threads, 'handler thread')} explains the queue times of broker {shown(self.broker)} with an error of {percent(self.error, '+')}"
+            return f"a queue with {counted(self.threads, 'handler thread')} does not explain the queue times of broker {shown(self.broker)}: its error is {percent(self.error, '+')}"
         return None
 
 

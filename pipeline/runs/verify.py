@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from quotascope.metrics.catalog.family import OVERFLOW
 
-from ..errors import PipelineError
+from ..errors import NoTable, PipelineError
 from ..history.store import History
 from ..table import Table
 from .shadow import SHADOW, added_up
@@ -130,7 +130,12 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
     if not len(requests):
         raise NotVerified(f"{folder}: no request was read since the limits were set")
     times = times_of(since_ms, until_ms or pc.max(requests["timestamp"]).as_py(), begin_ms)
-    rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+    try:
+        rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+    except NoTable as error:
+        raise NotVerified(
+            f"{folder}: no shadow was decided in it; `quotascope shadow stream --into` does that"
+        ) from error
     rows = rows.filter((pc.field("candidate") == shadow) & (at > times.begin) & (at <= times.since))
     if len(rows):  # those of the last rules only
         rows = rows.filter(pc.field("rules") == rows.sort_by("timestamp")["rules"][-1])

@@ -16,6 +16,7 @@ from quotascope.alerts.page import GAPS, Gap, alerts_page
 DIALECTS = Path(__file__).parents[2] / "docs" / "dialects.md"
 UNREAD = {
     "waits of the controller's events",
+    "idle request handlers as a ratio (all agents: as a counter)",
 }
 """What no alert reads."""
 EXPRESSIONS = {alert.name.removeprefix("KafkaQuota"): alert.expr for alert in alerts(Site())}

@@ -1,11 +1,8 @@
 """What one snapshot is made of, when sources fail or say odd things."""
 
-from dataclasses import replace
-
 from tests.exporter.join.world import Rules, World, entity, limits
 from tests.exporter.recorded import read
 
-from quotascope.exporter.mapping import SERVER, Bean, BeanColumn
 from quotascope.exporter.snapshot import LimitsHealth, SourceHealth, SourceRead
 from quotascope.metrics import QuotaEntity, QuotaType
 
@@ -41,27 +38,3 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     assert kept._placing._layout.entities.size == 2
     for totals in (kept._read_at, kept._nodes.sums):
         assert set(totals) == {"stays", *map(str, range(44, 50))}
-
-
-def test_idle_time_alone_gives_the_ratio() -> None:
-    """As of agents with the counter only; numbers that are shown again, a restart and a clock set back make no ratio of 0, or above 1."""
-    handlers = Bean.of(SERVER, {"type": "KafkaRequestHandlerPool", "name": "RequestHandlerAvgIdlePercent"})
-    world, found = World(), []
-    for at, idle in (
-        (0, 50.0),
-        (15, 56.0),
-        (30, 65.0),
-        (45, 77.0),
-        (45, 77.0),
-        (60, 90.0),
-        (75, 1.0),
-        (90, 13.0),
-        (40, 20.0),
-    ):
-        asked = read(world.table("1", {BeanColumn(handlers, "Count"): 1e9 * idle}))
-        asked = replace(asked, health=replace(asked.health, read_at=1_000.0 + at))
-        (node,) = world.join.snapshot([asked], None, LimitsHealth(), 1_000.0).nodes
-        found.append(node.load.idle)
-    assert found == [None, 6 / 15, 15 / 30, 27 / 45, 27 / 45, 25 / 30, None, 12 / 15, None]
-    (node,) = world.collect_one({BeanColumn(handlers, "Count"): 1e9, BeanColumn(handlers, "OneMinuteRate"): 0.25}).nodes
-    assert node.load.idle == 0.25

@@ -53,7 +53,7 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     [
         ({"queue_time_ms": None}, None, "The wait is unknown: the log has no queue times; ingest it with this release."),
         ({"api_key": 63}, None, "The wait is unknown: the log has requests of controllers only."),
-        ({}, 9, "Left out of the wait: a queue with 9 handler threads explains the queue times of broker 1 with an error of -"),
+        ({}, 9, "Left out of the wait: a queue with 9 handler threads does not explain the queue times of broker 1: its error is -"),
     ]
 )  # fmt: skip
 def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(

@@ -51,7 +51,11 @@ def test_a_target_is_held_or_reached_or_out_of_reach(folder: Path, target: str, 
     ("constant", "threads", "why"),
     [
         ({"queue_time_ms": None}, (), "The wait is unknown: the log has no queue times"),
-        ({}, ("--io-threads", "9"), "with 9 handler threads explains the queue times of broker 1 with an error of -9"),
+        (
+            {},
+            ("--io-threads", "9"),
+            "with 9 handler threads does not explain the queue times of broker 1: its error is -9",
+        ),
     ],
 )
 def test_without_queue_times_that_a_queue_explains_the_answer_is_unknown(

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.exporter.join.usage import NodeTotals
+from quotascope.exporter.join.usage import HistogramSums
 
 
 def test_mean_times_count_is_a_whole_number_of_milliseconds() -> None:
     """Recorded: 1.5485176828311835 ms over 165,754 requests."""
-    assert NodeTotals().sum_ms("Produce", 1.5485176828311835, 165754) == 256673
+    assert HistogramSums().sum_ms("Produce", 1.5485176828311835, 165754) == 256673
 
 
 @given(st.lists(st.integers(0, 30_000), min_size=1, max_size=50))
 def test_the_total_is_the_exact_sum(throttles: list[int]) -> None:
     """The division for the mean and the multiplication lose nothing."""
-    sums = NodeTotals()
+    sums = HistogramSums()
     for count in range(1, len(throttles) + 1):
         mean = sum(throttles[:count]) / count
         assert sums.sum_ms("Produce", mean, count) == sum(throttles[:count])
@@ -23,7 +23,7 @@ def test_the_total_is_the_exact_sum(throttles: list[int]) -> None:
 
 def test_requests_between_the_two_readings_do_not_make_it_go_back() -> None:
     """Mean of ten, count of eleven: too high, and kept until the truth has caught up."""
-    sums = NodeTotals()
+    sums = HistogramSums()
     assert sums.sum_ms("Fetch", 100.0, 11) == 1_100
     assert sums.sum_ms("Fetch", 1_000 / 11, 11) == 1_100
     assert sums.sum_ms("Fetch", 100.0, 12) == 1_200
@@ -31,7 +31,7 @@ def test_requests_between_the_two_readings_do_not_make_it_go_back() -> None:
 
 def test_a_restart_starts_again() -> None:
     """Told by the node's start time, or by a count that went back."""
-    sums = NodeTotals()
+    sums = HistogramSums()
     sums.began(1.0)
     assert sums.sum_ms("Fetch", 100.0, 10) == 1_000
     sums.began(1.0)
@@ -44,14 +44,14 @@ def test_a_restart_starts_again() -> None:
 @pytest.mark.parametrize("request_name", ["Produce", "Fetch"])
 def test_requests_are_counted_apart(request_name: str) -> None:
     """One request's total says nothing about another's."""
-    sums = NodeTotals()
+    sums = HistogramSums()
     sums.sum_ms("Metadata", 10.0, 10)
     assert sums.sum_ms(request_name, 1.0, 5) == 5
 
 
 def test_names_that_never_end_are_forgotten() -> None:
     """An agent may make names up; those that came first go first."""
-    sums = NodeTotals()
+    sums = HistogramSums()
     for number in range(2_000):
         sums.sum_ms(str(number), 1.0, 10.0)
     assert len(sums._sums) == 1_000
