@@ -190,10 +190,9 @@ def benefit_of(
         known = dict(zip(plan.pools[0], plan.threads, strict=True))
     work = partial(_day, requests, tuple(candidates), mode, known, settings)
     found: dict[str, BrokerQueue] = {}
-    for queues in run(work, days):
-        for each in queues:
-            earlier = found.get(each.broker)
-            found[each.broker] = each if earlier is None else earlier.added(each)
+    for each in chain.from_iterable(run(work, days)):
+        earlier = found.get(each.broker)
+        found[each.broker] = each if earlier is None else earlier.added(each)
     return Benefit(names=names, brokers=[found[name] for name in sorted(found)], estimated=threads is None)
 
 
@@ -254,8 +253,8 @@ def _day(
 
 
 def _binned(waits_us: Floats | Ints) -> Ints:
-    bins = np.searchsorted(_BINS, waits_us, side="right") - 1
-    return np.bincount(np.clip(bins, 0, len(_BINS) - 1), minlength=len(_BINS))
+    bins = np.clip(np.searchsorted(_BINS, waits_us, side="right") - 1, 0, len(_BINS) - 1)
+    return np.bincount(bins, minlength=len(_BINS))
 
 
 def percentile_us(counts: Ints, part: float) -> float | None:

@@ -28,6 +28,8 @@ CLOCK_US: Final = 100.0
 """A difference of mean waits below this is no error: logged times are a millisecond apart, and waking a thread takes about as long."""
 QUIET_US: Final = 1_500
 MOST_DISPATCH: Final = 10
+LOAD_US: Final = 100_000
+"""How busy a broker is when a request comes, is how many came in so long before it: long beside the log's times, short beside changes of load."""
 _SURELY_US: Final = 2 * RESOLUTION_US
 """What waited for longer found no idle thread; two instants of the log that are the same are nearer to each other."""
 _FEWEST: Final = 100
@@ -125,12 +127,9 @@ def waits_of(
         coming[chained[1:][same]] = False
     heap = new_heap(int((followers >= 0).sum()) + 1)
     queue = Queue(arrivals[order], holds[order], handover, coming.astype(np.int8), followers, pauses, heap)
-    earliest = int(arrivals.min(initial=0))
-    made = Waits(np.zeros(len(order), np.int64), np.full(threads, earliest, np.int64))
+    made = Waits(np.zeros(len(order), np.int64), np.full(threads, arrivals.min(initial=0), np.int64))
     run(serve, queue, made, work=len(order))
-    waits = np.empty_like(made.waits)
-    waits[order] = made.waits
-    return waits
+    return made.waits[np.argsort(order)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,14 +141,15 @@ class LoggedQueue:
     logged: Ints
     """Queue times of the log, us."""
     threads: int
-    dispatch: Ints
+    quiet: Ints
     """
-    By request, drawn from the queue times of requests that found the pool idle, us: it waits for at least as long; 0 where the log has none.
+    The queue times of requests that found the pool idle, us: each request waits for at least as long as one of those at about its load.
 
-    A request is among them if no other was there since `QUIET_US` before it, as times of the log may be a millisecond out of place. Those
-    that waited `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as garbage collection. Requests
-    keep theirs under all candidates.
+    None came in the `QUIET_US` after another had left, as times of the log may be a millisecond out of place. Those that waited
+    `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as garbage collection.
     """
+    loads: Ints
+    """How many requests came in the `LOAD_US` before each of these, ascending."""
     handover: int
     """
     The mean time from a request's end to the next one's begin on its thread, of requests that waited too long to have found an idle one, us.
@@ -172,29 +172,25 @@ class LoggedQueue:
 
         """
         late_us = np.zeros_like(self.arrivals) if late_us is None else late_us
+        came = self.arrivals + late_us
+        loads = _loads(came, np.sort(came if present is None else came[present]))
+        first = np.maximum(0, np.searchsorted(self.loads, loads) - _FEWEST // 2)
+        last = np.minimum(len(self.loads), np.searchsorted(self.loads, loads, "right") + _FEWEST // 2)
+        dispatch = self.quiet[first + np.arange(len(loads)) * _STRIDE % (last - first)]
         chains = None
         if connections is not None:
             order = np.lexsort((self.arrivals, connections))
             left = (self.arrivals + self.logged + self.holds)[order]
-            pauses = self.dispatch.copy()
-            pauses[order[1:]] += np.maximum(0, self.arrivals[order[1:]] - left[:-1])
-            pauses[order[1:]] += np.maximum(0, np.diff(late_us[order]))
+            pauses = dispatch.copy()
+            later = np.maximum(0, np.diff(late_us[order]))
+            pauses[order[1:]] += np.maximum(0, self.arrivals[order[1:]] - left[:-1]) + later
             chains = connections, pauses
-        queued = self.arrivals + late_us + self.dispatch
-        waits = self.dispatch + waits_of(queued, self.holds, self.threads, present, chains, self.handover)
+        waits = dispatch + waits_of(came + dispatch, self.holds, self.threads, present, chains, self.handover)
         return waits.astype(np.float64) if present is None else np.where(present, waits, np.nan)
 
 
-def _dispatch(arrivals: Ints, holds: Ints, logged: Ints) -> Ints:
-    order = np.argsort(arrivals, kind="stable")
-    arrived, waits = arrivals[order], logged[order]
-    left = np.maximum.accumulate(arrived + waits + holds[order])
-    quiet = waits[np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]]
-    if not len(quiet):
-        return np.zeros(len(waits), np.int64)
-    usual = quiet[quiet <= MOST_DISPATCH * np.median(quiet)]
-    drawn: Ints = usual[np.arange(len(waits)) * _STRIDE % len(usual)]
-    return drawn
+def _loads(times: Ints, came: Ints) -> Ints:
+    return np.searchsorted(came, times) - np.searchsorted(came, times - LOAD_US)
 
 
 def _handover(taken: Ints, left: Ints, logged: Ints, threads: int) -> int:
@@ -206,13 +202,19 @@ def _handover(taken: Ints, left: Ints, logged: Ints, threads: int) -> int:
 
 def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int) -> LoggedQueue:
     """The queue of a log, all in us."""
-    dispatch = _dispatch(arrivals, holds, logged)
-    taken = arrivals + logged
+    order = np.argsort(arrivals, kind="stable")
+    arrived, taken = arrivals[order], arrivals + logged
+    left = np.maximum.accumulate((taken + holds)[order])
+    idle = np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]
+    quiet, loads = logged[order][idle], _loads(arrived, arrived)[idle]
+    usual = np.argsort(loads, kind="stable")
+    usual = usual[quiet[usual] <= MOST_DISPATCH * np.median(quiet)] if len(quiet) else usual
     return LoggedQueue(
         arrivals=arrivals,
         holds=holds,
         logged=logged,
         threads=threads,
-        dispatch=dispatch,
+        quiet=quiet[usual],
+        loads=loads[usual],
         handover=_handover(taken, taken + holds, logged, threads),
     )

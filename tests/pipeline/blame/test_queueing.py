@@ -70,7 +70,7 @@ def test_the_queue_explains_the_waits(threads: int) -> None:
     """All but the time to wake a thread, which the log shows."""
     arrivals, holds, waits = logged(threads)
     found = logged_queue(arrivals, holds, waits, threads)
-    assert set(found.dispatch.tolist()) == {60}
+    assert set(found.quiet.tolist()) == {60}
     assert found.waits().tolist() == waits.tolist()
 
 
@@ -98,6 +98,17 @@ def test_what_no_queue_explains_stays() -> None:
     alone = waits_of(arrivals[others], holds[others], 1) + 60
     assert found[others].tolist() == alone.tolist()
     assert np.isnan(found[~others]).all()
+
+
+def test_a_request_that_comes_to_fewer_others_is_taken_as_fast_as_in_quiet_hours() -> None:
+    """The busy broker needs 200 us to wake a thread, the quiet one 40 us: so does the busy one without most of its requests."""
+    busy = np.arange(2_000) * 5_000
+    arrivals = np.r_[busy, busy[-1] + 1_000_000 + np.arange(200) * 50_000]
+    waits = np.where(np.arange(2_200) < 2_000, 200, 40)
+    queue = logged_queue(arrivals, np.full(2_200, 100), waits, 1)
+    few = np.arange(2_200) % 10 == 0
+    assert np.median(queue.waits()[:2_000]) == 200
+    assert np.median(queue.waits(present=few)[few]) == 40
 
 
 @pytest.mark.parametrize("way", WAYS)
