@@ -91,7 +91,7 @@ This writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both 
 
 - `--prometheus-rule FILE` writes the rules for the Prometheus operator; add the labels by which it selects rules.
 - `--alertmanager FILE` writes example routes and inhibition rules for Alertmanager, `--runbooks DIR` the runbooks in Markdown.
-- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
+- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, with its login; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
   either, alerts have no links.
 - `--grafana-url URL` adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker.
 
@@ -134,6 +134,7 @@ def alerts_page() -> str:
 
 def _alerts() -> Iterator[str]:
     yield "## All alerts\n"
+    yield "Conditions are in the runbooks, durations and thresholds in [alerts.yaml](alerts.yaml).\n"
     for alert in alerts(Site()):
         link = f"[{alert.name}](../alerts/runbooks/{alert.name}.md)"
         yield f"- {link} ({alert.severity.value}): {alert.summary}"
