@@ -102,6 +102,7 @@ def test_a_narrow_terminal(folder: Path, run: Run, monkeypatch: pytest.MonkeyPat
         "                               produce 3 user alice",
         "                               or request 6 user <default>",
     ]
+    assert "requests and total are shown from 100 columns on, and by --json" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Steps over a history that grows: they add up to what `whatif` answers, however they are interrupted."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,9 @@ def test_verified_by_the_log(
     for folder_since, why in ((EPOCH_MS * 2, "no request was read"), (SET_MS - 30_000, "decided no request")):
         with pytest.raises(NotVerified, match=why):
             verify_log(growing.folder, "users", folder_since, None, None)
+    shutil.rmtree(f"{growing.folder}/shadow")
+    with pytest.raises(NotVerified, match="quotascope shadow stream --into"):
+        verify_log(growing.folder, "users", SET_MS, None, None)
 
 
 def test_verified_by_prometheus() -> None:
