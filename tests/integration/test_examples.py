@@ -171,6 +171,7 @@ def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                 " --port 9750": f" --port {free_port()}",
                 " :9750": f" :{free_port()}",
                 "--replication-factor 3": "--replication-factor 1",  # of one broker
+                "kafka-request-log --partitions": "kafka-request-log-of-its-own --partitions",  # others create the topic with one partition
                 " /etc/": f" {folder}/etc/",
                 " /var/": f" {folder}/var/",
                 "hdfs:///": f"{folder}/hdfs/",
