@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from threading import Lock
 from typing import Any, Final, TypeAlias
 
@@ -33,7 +33,7 @@ from ..replay.compiled import compiled_at_once
 from ..replay.continued import HOLD_MS, Carried, Part, fingerprint, proceed
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..table import File, Run, Table, run_here
+from ..table import File, Run, Table
 from ..table.storage import Storage
 from .engine import Engine, run_of
 from .ingest import ingest_topic
@@ -49,9 +49,14 @@ KEY: Final = ("candidate", "quota_type", "broker", "user", "client_id")
 """As the labels of series have it."""
 COUNTED: Final = ("throttled_requests", "throttled_ms", "rejected_requests", "rejected_mutations")
 """The counters."""
-_LARGEST: Final = ("longest_throttle_ms", "recovery_ms", "late_ms")
-_LAST: Final = ("limit", "level")
-_SHARE: Final = "throttled_share"
+_SUMMED: Final[dict[str, Any]] = {name: "sum" for name in RESULTS.names if name not in (*KEY, "throttled_share")} | {
+    "longest_throttle_ms": "max",
+    "recovery_ms": "max",
+    "late_ms": "max",
+    "limit": "last",
+    "level": "last",
+}
+"""How the figures of several steps make one."""
 _HIT: Final = (pc.field("throttled_requests") > 0) | (pc.field("rejected_requests") > 0)
 """Whether a request was throttled or refused."""
 MOST_ENTITIES: Final = 20_000
@@ -120,13 +125,7 @@ class ShadowStream:
         buckets = list(self._buckets(files))
         if not buckets:
             return Part(results=SHADOW.empty_table())
-        decide = partial(
-            self._decide,
-            epoch=epoch,
-            hold_ms=0 if all_of_it else self._hold_ms,
-            # a worker of a stream has many parts to come
-            compiling=nullcontext if run is run_here else compiled_at_once,
-        )
+        decide = partial(self._decide, epoch=epoch, hold_ms=0 if all_of_it else self._hold_ms)
         staged, parts = zip(*run(decide, buckets), strict=True)
         late = sum(part.late for part in parts)
         notes = {self._version: version, f"{self._name}: late": self.late + late}
@@ -158,15 +157,13 @@ class ShadowStream:
     def _of(self, number: int) -> str:
         return f"{self._name}: bucket {number}"
 
-    def _decide(
-        self, bucket: _Bucket, *, epoch: int, hold_ms: int, compiling: Callable[[], AbstractContextManager[None]]
-    ) -> tuple[list[File], Part]:
+    def _decide(self, bucket: _Bucket, *, epoch: int, hold_ms: int) -> tuple[list[File], Part]:
         """Decide the requests of a bucket on a worker; files are staged, and what is carried on is saved."""
         number, before, files = bucket
         carried = Carried() if before is None else self._loaded(number, before)
         rows = self._history.read(NEEDED, files=files)
         rules, now_ms = CandidateRules(self._candidates), time.time_ns() // 1_000_000
-        with compiling():
+        with compiled_at_once():  # a worker of a stream has many parts to come
             part = proceed(carried, rows, rules, self._settings, now_ms=now_ms, hold_ms=hold_ms)
         found: Any = part.results
         about: dict[str, Any] = {"rules": self.rules, "timestamp": part.until_ms, "step": epoch}
@@ -211,10 +208,6 @@ class ShadowStream:
         return sums.rename_columns([*KEY, *COUNTED, "step"])
 
 
-def _labels(row: Mapping[str, Any]) -> Labels:
-    return tuple(str(row[name]) for name in KEY)
-
-
 class ShadowCounters:
     """
     Counts of each entity under each shadow, which only grow.
@@ -237,8 +230,8 @@ class ShadowCounters:
             self._late += late
             self._until_ms = max(self._until_ms, until_ms)
             # as they came, so that after a restart the same entities have series
-            for row in sorted(counted, key=lambda row: (row["step"], _labels(row))):
-                key = _labels(row)
+            for row in sorted(counted, key=itemgetter("step", *KEY)):
+                key: Labels = itemgetter(*KEY)(row)
                 if key not in self._counts and len(self._counts) >= MOST_ENTITIES:
                     key = (*key[:3], OVERFLOW, OVERFLOW)
                 requests, ms, refused = self._counts.get(key, (0, 0, 0))
@@ -286,18 +279,14 @@ def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
 
 def added_up(rows: pa.Table) -> pa.Table:
     """Rows of `SHADOW` under one set of rules as `RESULTS`, which a page of `whatif` draws."""
-    how = dict.fromkeys([name for name in RESULTS.names if name not in (*KEY, _SHARE)], "sum")
-    how |= dict.fromkeys(_LARGEST, "max") | dict.fromkeys(_LAST, "last")
     key = [name for name in KEY if name != "broker"]
-    grouped: Any = rows.sort_by("timestamp").group_by(key, use_threads=False)
-    sums = grouped.aggregate(list(how.items()))
-    columns: dict[str, Any] = {name: sums[f"{name}_{each}"] for name, each in how.items()}
-    columns |= {name: sums[name] for name in key} | {"broker": pa.nulls(len(sums), pa.string())}
-    muted, active = (pc.cast(columns[name], pa.float64()) for name in ("muted_ms", "active_ms"))
-    columns[_SHARE] = pc.divide(muted, pc.max_element_wise(active, 1.0))
-    table: Any = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
-    charged: pa.Table = table.filter(pc.field("requests") > 0)
-    return charged
+    sums: Any = rows.sort_by("timestamp").group_by(key, use_threads=False).aggregate([*_SUMMED.items()])
+    columns = {name: sums[f"{name}_{how}"] for name, how in _SUMMED.items()} | {name: sums[name] for name in key}
+    active: Any = pc.max_element_wise(columns["active_ms"].cast(pa.float64()), 1.0)
+    columns["throttled_share"] = pc.divide(columns["muted_ms"], active)
+    columns["broker"] = pa.nulls(len(sums), pa.string())
+    table: pa.Table = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
+    return table.filter(pc.field("requests") > 0)
 
 
 def shadow_topic(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, Final
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
@@ -20,10 +20,10 @@ from quotascope.metrics.catalog.family import OVERFLOW
 from ..errors import NoTable, PipelineError
 from ..history.store import History
 from ..table import Table
-from .shadow import SHADOW, added_up
+from .shadow import SHADOW
 
-_Key = tuple[str, ...]
-"""User, client-id and, of Prometheus, cluster."""
+_Key = tuple[str, str, str]
+"""User, client-id and cluster, which is empty for a log: it is of one."""
 _TIMEOUT_S: Final = 30.0
 _MOST_BYTES: Final = 64 << 20
 """Of an answer: about 400,000 entities."""
@@ -46,11 +46,6 @@ class Figures:
     refused: int = 0
     """Requests."""
 
-    def times(self, factor: float) -> Figures:
-        """What it would be in a time that is so much longer."""
-        figures = round(self.throttled * factor), self.seconds * factor, round(self.refused * factor)
-        return Figures(*figures)
-
 
 _ByEntity = Mapping[_Key, Figures]
 
@@ -62,7 +57,6 @@ class Verified:
     user: str
     client_id: str
     cluster: str = ""
-    """Of Prometheus's series; a log is of one cluster."""
     predicted: Figures
     happened: Figures
 
@@ -80,11 +74,6 @@ class Times:
     begin: int
     since: int
     until: int
-
-    @property
-    def scale(self) -> float:
-        """How much longer the time after is than the time before."""
-        return (self.until - self.since) / (self.since - self.begin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +127,10 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         ) from error
     rows = rows.filter((pc.field("candidate") == shadow) & (at > times.begin) & (at <= times.since))
     if len(rows):  # those of the last rules only
-        rows = rows.filter(pc.field("rules") == rows.sort_by("timestamp")["rules"][-1])
-    predicted = added_up(rows)
-    if not len(predicted):
+        rows = rows.filter((pc.field("rules") == rows.sort_by("timestamp")["rules"][-1]) & (pc.field("requests") > 0))
+    if not len(rows):
         raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")
-    before = _summed(
-        predicted, [predicted[name] for name in ("throttled_requests", "throttled_ms", "rejected_requests")]
-    )
+    before = _summed(rows, [rows[name] for name in ("throttled_requests", "throttled_ms", "rejected_requests")])
     requests = requests.filter(at <= times.until)
     throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
     after = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])
@@ -157,7 +143,7 @@ def _summed(rows: pa.Table, figures: Sequence[Any]) -> _ByEntity:
     table: Any = pa.table([*(rows[name] for name in key), *figures], [*key, *names])
     sums = table.group_by(key).aggregate([(name, "sum") for name in names]).to_pylist()
     return {
-        (row["user"], row["client_id"]): Figures(row["throttled_sum"], row["ms_sum"] / 1_000, row["refused_sum"])
+        (row["user"], row["client_id"], ""): Figures(row["throttled_sum"], row["ms_sum"] / 1_000, row["refused_sum"])
         for row in sums
     }
 
@@ -205,34 +191,38 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
             content = answer.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare by --folder")
+        found = ((each["metric"], each["value"][1]) for each in json.loads(content)["data"]["result"])
         return {
-            tuple(each["metric"].get(name, "") for name in ("user", "client_id", "cluster")): float(each["value"][1])
-            for each in json.loads(content)["data"]["result"]
+            (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): float(value)
+            for labels, value in found
         }
     except HTTPError as error:
         raise NotVerified(f"{url}: HTTP {error.code}: is this a Prometheus, and open to you?") from error
     except OSError as error:
-        reason = error.reason if isinstance(error, URLError) else error
-        text = getattr(reason, "strerror", None) or str(reason)
+        reason = getattr(error, "reason", error)
+        text = getattr(reason, "strerror", None) or reason
         raise NotVerified(f"{url}: Prometheus does not answer: {text}") from error
     except (HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotVerified(f"{url[:200]!r}: this is no answer of Prometheus") from error
 
 
 def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) -> Verification:
-    """Of the entities that the shadow limits."""
+    """Of the entities that the shadow limits; predictions are those of a time as long as the time after."""
+    scale = (times.until - times.since) / (times.since - times.begin)
     found = [
         Verified(
             user=user,
             client_id=client_id,
-            cluster="".join(cluster),
-            predicted=predicted.times(times.scale),
-            happened=after.get((user, client_id, *cluster), Figures()),
+            cluster=cluster,
+            predicted=Figures(round(each.throttled * scale), each.seconds * scale, round(each.refused * scale)),
+            happened=after.get((user, client_id, cluster), Figures()),
         )
-        for (user, client_id, *cluster), predicted in before.items()
+        for (user, client_id, cluster), each in before.items()
         if user != OVERFLOW
     ]
 
-    found.sort(key=lambda each: (each.cluster, each.user, each.client_id))
-    found.sort(key=lambda each: (each.agrees, -abs(each.predicted.seconds - each.happened.seconds)))
-    return Verification(shadow=shadow, times=times, entities=tuple(found))
+    def order(each: Verified) -> tuple[object, ...]:
+        difference_s = abs(each.predicted.seconds - each.happened.seconds)
+        return each.agrees, -difference_s, each.cluster, each.user, each.client_id
+
+    return Verification(shadow=shadow, times=times, entities=tuple(sorted(found, key=order)))
