@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from quotascope.quotas.candidates import Candidate
 
 from ..history.schema import HISTORY
-from .compiled import Codes, Ints
+from .compiled import Ints
 from .frame import MUTATION, NEEDED, NO_KIND, Frame, array, entities_of, frame_of, in_order, ints, needed
 from .ledger import ACTIVE_END, ACTIVE_MS, FIELDS, LATEST_MUTE, MUTE_END, MUTED_MS, RESULT_FIELDS, booked_of, new_ledger
 from .mutations import IDLE_MS, MutationOutcomes, decide, new_state
@@ -58,18 +58,17 @@ class Rows:
         return places
 
     @contextmanager
-    def over(self, arrays: Mapping[str, NDArray[Any]], numbers: Ints | Codes, keys: Collection[_Key]) -> Iterator[None]:
-        """Write what is held of keys into the rows of a kernel's arrays that have their numbers; then hold what is there at the end."""
+    def over(self, arrays: Mapping[str, NDArray[Any]], keys: Collection[_Key]) -> Iterator[None]:
+        """Write what is held of keys into a kernel's arrays, which have a row for each; then hold what is there at the end."""
         old = np.array([key in self.places for key in keys], np.bool_)
         places = self.at(keys)
         for name, column in self.columns.items():
-            arrays[name][numbers[old]] = column[places[old]].reshape(-1, *arrays[name].shape[1:])
+            arrays[name][old] = column[places[old]].reshape(-1, *arrays[name].shape[1:])
         yield
-        for name, all_rows in arrays.items():
-            rows = all_rows[numbers].reshape(len(numbers), -1)
-            if name not in self.columns:
-                self.columns[name] = np.zeros((len(self.places), rows.shape[1]), rows.dtype)
-            self.columns[name][places] = rows
+        for name, by_row in arrays.items():
+            rows = by_row.reshape(len(keys), -1)
+            column = self.columns.setdefault(name, np.zeros((len(self.places), rows.shape[1]), rows.dtype))
+            column[places] = rows
 
     def forget(self, kept: NDArray[np.bool_]) -> None:
         """Drop the other rows."""
@@ -123,12 +122,11 @@ class Carried:
                 rows.columns[of] = np.array(lists.flatten()).reshape(-1, lists.type.list_size)
         return carried
 
-    def until(self, brokers: Iterable[str]) -> Ints:
-        """Until when the requests of each broker are decided."""
-        held = self.rows["brokers"]
-        times = held.columns["times"][:, 2].tolist()
-        until = {name: time for (name,), time in zip(held.places, times, strict=True)}
-        return np.array([until[name] for name in brokers], np.int64)
+    def until(self, held: Rows) -> Ints:
+        """By row: until when the requests of its broker are decided."""
+        brokers = self.rows["brokers"]
+        times: Ints = brokers.columns["times"][brokers.at((key[-1],) for key in held.places), 2]
+        return times
 
 
 @dataclass(slots=True, kw_only=True)
@@ -269,7 +267,9 @@ def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
     names = "groups", "networks", "completed", "throttles", "mutation_times", "charged"
     chosen: dict[str, Any] = {name: getattr(frame, name)[due] for name in names}
     columns: Any = (column[due] for column in frame.requests)
-    return replace(frame, requests=type(frame.requests)(*columns), **chosen)
+    requests = type(frame.requests)(*columns)
+    connections = np.unique(requests.connections, return_inverse=True)[1].astype(np.int32)
+    return replace(frame, requests=requests._replace(connections=connections), **chosen)
 
 
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
@@ -285,7 +285,7 @@ def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
     held = carried.rows["buckets"]
     state = _by_row(len(keys), buckets, "tokens", "touched", "charged")
     state |= _by_row(len(keys), spreads, "windows", "currents")
-    with held.over(state, np.arange(len(keys)), keys):
+    with held.over(state, keys):
         outcomes = decide(plan, (numbers, buckets, spreads))
     last = carried.rows["brokers"].columns["times"][:, 2].max()
     charged = held.columns["charged"].max(axis=1) >= last - 2 * IDLE_MS
@@ -316,9 +316,9 @@ def _measured(
         at = whole.pair_brokers[pairs].tolist()
         keys = [(*resolved.names[tag], brokers[place]) for tag, place in zip(tags, at, strict=True)]
         held, windows = carried.rows[f"sensors {slot}"], empty_windows(len(keys), samples)
-        with held.over(_by_row(len(keys), windows, *SensorWindows._fields), np.arange(len(keys)), keys):
+        with held.over(_by_row(len(keys), windows, *SensorWindows._fields), keys):
             yield windows
-        idle_ms = carried.until(key[-1] for key in held.places) - held.columns["lasts"].max(axis=1)
+        idle_ms = carried.until(held) - held.columns["lasts"].max(axis=1)
         held.forget(idle_ms <= max(IDLE_MS, (samples + 2) * window_ms))
 
     rates, spans = measured_by(plan, charged, windows_of)
@@ -331,10 +331,9 @@ def _entered(
     """The results of the requests, entered into a ledger that begins with the mutes and bursts that were carried."""
     frame, ledger, limits = plan.frame, new_ledger(plan.sizes()), limits_of(plan)
     names, brokers = frame.entities.names(), frame.brokers.to_pylist()
-    of_pairs: dict[int, _Key] = {}
-    for pair in np.unique(frame.requests.pairs).tolist():
-        of_pairs[pair] = (*names[frame.pair_entities[pair]], brokers[frame.pair_brokers[pair]])
-    connections, first = np.unique(frame.requests.connections, return_index=True)
+    placed = zip(frame.pair_entities.tolist(), frame.pair_brokers.tolist(), strict=True)
+    of_pairs: list[_Key] = [(*names[entity], brokers[broker]) for entity, broker in placed]
+    first = np.unique(frame.requests.connections, return_index=True)[1]
     found = zip(hashes[first].tolist(), frame.requests.pairs[first].tolist(), strict=True)
     of_connections = [(each, *of_pairs[pair]) for each, pair in found]
     held, muted = carried.rows["pairs"], carried.rows["connections"]
@@ -342,14 +341,12 @@ def _entered(
     cells = ledger.cells.reshape(frame.pairs, -1, FIELDS)
     pairs["cells"] = cells[..., RESULT_FIELDS:]
     mutes = _by_row(frame.connections, ledger, "mute_ends", "mute_kinds", "latest", "muting")
-    present = np.array(list(of_pairs))
-    with held.over(pairs, present, of_pairs.values()), muted.over(mutes, connections, of_connections):
+    with held.over(pairs, of_pairs), muted.over(mutes, of_connections):
         # What a part left of a mute beyond an entity's activity counts once that goes on.
         cells[..., MUTED_MS] = np.maximum(0, cells[..., MUTE_END] - pairs["pairs"][:, [ACTIVE_END]])
         pairs["pairs"][:, ACTIVE_MS] = 0
         enter(plan, limits, outcomes, measured, ledger)
-    until = carried.until(key[-1] for key in muted.places)
-    muted.forget(muted.columns["latest"].max(axis=1) > until)
+    muted.forget(muted.columns["latest"].max(axis=1) > carried.until(muted))
     _forget_resting(carried)
     ledger.bursts[:] = 0  # those that are open are not over
     return results_of(plan, booked_of(ledger, plan.sizes(), limits.ranks), of_active=True)
@@ -361,6 +358,5 @@ def _forget_resting(carried: Carried) -> None:
     pairs, bursts, cells = (held.columns[name] for name in ("pairs", "bursts", "cells"))
     beyond = cells[:, MUTE_END - RESULT_FIELDS :: FIELDS - RESULT_FIELDS] > pairs[:, [ACTIVE_END]]
     clear = ~bursts.any(axis=1) & ~beyond.any(axis=1)
-    rest_ms = carried.until(key[-1] for key in held.places)
-    rest_ms -= pairs[:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
+    rest_ms = carried.until(held) - pairs[:, [ACTIVE_END, LATEST_MUTE]].max(axis=1)
     held.forget(rest_ms <= np.where(clear, IDLE_MS, _UNCLEAR_MS))
