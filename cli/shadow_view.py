@@ -18,6 +18,8 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, spelled
 from quotascope.pages.words import seconds, shown
 from quotascope.quotas import InvalidQuotas, QuotaSet, measure_only
 
+from .usage_table import delay, quota, usage_and_limit, used, who
+
 if TYPE_CHECKING:
     from quotascope.pipeline.runs.verify import Verification
 
@@ -61,22 +63,10 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
             continue
         table = _table(f"\n{one_line(each.name)}", headers)
         for usage in each.entities[:top]:
-            entity, throttle_s = usage.entity, usage.throttle_time_seconds
-            style = "red" if throttle_s > 0 else ""
-            limit_now = throttle_now = "-"
-            if (now := enforced.get(place_of(entity))) is not None:
-                known_s = now.throttle_time_seconds if now.throttle_known else None
-                limit_now, throttle_now = units.limit_name(now.entity), units.seconds(known_s)
-            table.add_row(
-                Text(one_line(entity.broker)),
-                Text(units.entity_name(entity.user, entity.client_id), style),
-                units.type_name(entity.quota_type),
-                units.usage_of_limit(usage),
-                Text(units.percent(usage.utilization), style),
-                Text(units.seconds(throttle_s), style),
-                limit_now,
-                throttle_now,
-            )
+            now = enforced.get(place_of(usage.entity))
+            enforced_now = ("-", "-") if now is None else (units.limit_name(now.entity), units.throttle_name(now))
+            broker, cells = Text(one_line(usage.entity.broker)), (who, quota, usage_and_limit, used, delay)
+            table.add_row(broker, *(cell(usage) for cell in cells), *enforced_now)
         yield table
 
 

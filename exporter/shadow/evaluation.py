@@ -220,11 +220,8 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     usages = np.bincount(of_row, columns.usage[rows], count).astype(np.float64)
     with np.errstate(all="ignore"):
         ratios = usages / limits
-        throttle_ms = np.zeros(count)
-        over = np.flatnonzero(usages > limits)
-        excess = (usages - limits)[over] / limits[over]
-        times = np.floor(excess * grouping.windows[pools[over]] + 0.5)
-        throttle_ms[over] = np.minimum(times, grouping.longest[pools[over]])
+        times = np.floor((usages - limits) / limits * grouping.windows + 0.5)
+        throttle_ms = np.clip(times, 0.0, grouping.longest)
         strict = rows[grouping.stricter]
         delays = columns.throttle_time[strict]
         at_limit = columns.usage[strict] >= columns.layout.limits[strict]

@@ -63,13 +63,10 @@ class Completions:
         self._kinds = [[names for (at, _), names in kinds.items() if at == place] for place in (0, 1)]
 
     def of(self, tags: Names) -> Iterator[Names]:
-        """The requests that may be measured under these tags."""
+        """The requests that may be measured under tags of which one is absent."""
         user, client_id = tags
-        if user and client_id:
-            yield tags
-        elif user:
-            yield from ((user, name) for name in self._names(0, user))
-            yield user, ""
+        if user:
+            yield from ((user, name) for name in (*self._names(0, user), ""))
         else:
             yield from ((name, client_id) for name in self._names(1, client_id))
 
@@ -105,7 +102,6 @@ class Grouping:
     ) -> None:
         self.enforced = {kind: limits.rules.get(kind, NO_RULES) for kind in QuotaType}
         self.rules = rules
-        self._limits = limits
         self._shadow_limits = Limits(rules=rules, nodes=limits.nodes, read_at=0.0)
         self._windows, self._shows = windows, shows
         self._completions = {kind: Completions(self.enforced[kind], table) for kind, table in rules.items()}
@@ -113,18 +109,19 @@ class Grouping:
         self._placed = {kind: dict[Names, Names | int]() for kind in QuotaType}
         self._numbers = {kind: dict[tuple[str, Names], int]() for kind in QuotaType}
         self._group = np.empty(0, np.intp)
+        self._constants: Floats = np.empty((4, 0))
         self.layout = Layout(())
         self.entities: list[Entity] = []
         """By number: as the shadow's rules make them, with its limits."""
-        self.limits: Floats = np.empty(0)
+        self.limits: Floats = self._constants[0]
         """By number, in the unit of ``Entity.limit``."""
+        self.windows: Floats = self._constants[1]
+        """By number, in ms: all samples of the broker together."""
+        self.longest: Floats = self._constants[2]
+        """By number: the longest throttle in ms."""
         self.hidden: Mask = np.empty(0, np.bool_)
         """By number: whether it may not be shown one by one."""
         self.pools: list[Pool] = []
-        self.windows: Floats = self.limits
-        """By pool, in ms: all samples of the broker together."""
-        self.longest: Floats = self.limits
-        """By pool: the longest throttle in ms."""
         self.pool_of: Rows = self._group
         """By number: the place in ``pools``, -1 where it has no row in this layout."""
         self.members: Rows = self._group
@@ -153,12 +150,11 @@ class Grouping:
         rows = np.flatnonzero(group == _NEW)
         group[rows] = [self._number(entity) for entity in layout.entities[rows]]
         self.layout, self._group = layout, fixed(group)
-        fresh = self.entities[len(self.limits) :]
-        bounds = [np.nan if entity.limit is None else entity.limit for entity in fresh]
-        self.limits = np.append(self.limits, bounds)
-        hidden = [not self._shows(entity.user, entity.client_id) for entity in fresh]
-        self.hidden = np.append(self.hidden, np.array(hidden, np.bool_))
-        self._follow_pools(layout)
+        fresh = [self._constants_of(entity) for entity in self.entities[len(self.limits) :]]
+        self._constants = np.hstack([self._constants, np.array(fresh, np.float64).reshape(-1, 4).T])
+        self.limits, self.windows, self.longest, hidden = self._constants
+        self.hidden = hidden > 0
+        self.pools = [(kind, node) for kind in TYPES for node in layout.nodes]
         self.members = np.flatnonzero(group >= 0)
         self.of_members = group[self.members]
         pools = layout.types.astype(np.intp) * len(layout.nodes) + layout.node_numbers
@@ -179,17 +175,13 @@ class Grouping:
         for number in np.flatnonzero(np.isin(self.pool_of, list(rest))).tolist():
             self.unclear[number] = self._may_have_more(self.entities[number], rest[self.pool_of[number]])
 
-    def _follow_pools(self, layout: Layout) -> None:
-        """Take the quota types and nodes of a layout."""
-        self.pools = [(kind, node) for kind in TYPES for node in layout.nodes]
-        spans_ms = np.zeros((len(self.pools), 2))
-        for place, (kind, node) in enumerate(self.pools):
-            samples, seconds = self._windows.samples, float(self._windows.window_seconds)
-            if (settings := self._limits.nodes.get(node)) is not None:
-                samples, seconds = settings.quota_samples, settings.quota_window_seconds
-            window_ms = seconds * 1000
-            spans_ms[place] = samples * window_ms, window_ms if kind is QuotaType.REQUEST else INT_MAX
-        self.windows, self.longest = np.ascontiguousarray(spans_ms.T)
+    def _constants_of(self, entity: Entity) -> tuple[float | None, float, float, bool]:
+        """The limit of an entity, its windows, its longest throttle, and whether it is hidden."""
+        samples, window_ms = self._windows.samples, float(self._windows.window_ms)
+        if (settings := self._shadow_limits.nodes.get(entity.broker)) is not None:
+            samples, window_ms = settings.quota_samples, settings.quota_window_seconds * 1000
+        longest_ms = window_ms if entity.quota_type is QuotaType.REQUEST else INT_MAX
+        return entity.limit, samples * window_ms, longest_ms, not self._shows(entity.user, entity.client_id)
 
     def _number(self, entity: Entity) -> int:
         """The number of the entity that a row belongs to, or what else it is."""
