@@ -17,7 +17,6 @@ from .settings import RunningExporter, SourceOptions
 
 if TYPE_CHECKING:
     from quotascope.pipeline.ingest import IngestReport
-    from quotascope.pipeline.replay.continued import Part
 
 _STATUS: Final = """
 Examples:
@@ -128,7 +127,9 @@ def stream(
     from quotascope.metrics.catalog.shadow_stream import STREAM_FAMILIES
     from quotascope.pipeline.history import History
     from quotascope.pipeline.ingest import IngestOptions
-    from quotascope.pipeline.runs.shadow import ShadowCounters, ShadowStream, series_of, shadow_topic
+    from quotascope.pipeline.runs.engine import Engine, run_of
+    from quotascope.pipeline.runs.ingest import ingest_topic
+    from quotascope.pipeline.runs.shadow import ShadowCounters, ShadowStream, series_of
     from quotascope.quotas.candidates import read_candidates
     from quotascope.spark_listener.exposition.collector import JobCollector
     from quotascope.spark_listener.exposition.page import DriverPage
@@ -141,15 +142,20 @@ def stream(
     shadow = ShadowStream(into, History.create(into, buckets), rules, hold_ms=round(1_000 * hold_s))
     counters = ShadowCounters(shadow.counted().to_pylist(), shadow.late)
 
-    def done(number: int, report: IngestReport, step: Part) -> None:
-        if number >= 0:
-            ingest.print_report(report, number)
+    run = run_of(Engine.SPARK, "shadow of buckets")
+
+    def decide(*, all_of_it: bool = False) -> None:
+        step = shadow.step(run, all_of_it=all_of_it)
         throttled = step.results.to_pylist()
         counters.add(throttled, step.late, step.until_ms)
         count = sum(row["throttled_requests"] for row in throttled)
         about = f"{step.decided:,} requests decided, {count:,} throttled, {step.late:,} late, {step.waiting:,} waiting"
         typer.echo(f"  shadows: {about}")
         sys.stdout.flush()
+
+    def done(number: int, report: IngestReport) -> None:
+        ingest.print_report(report, number)
+        decide()
 
     with ExitStack() as shown:
         if port is not None:
@@ -168,14 +174,9 @@ def stream(
                 series=series_of,
             )
             shown.callback(push.close)
-        shadow_topic(
-            shadow,
-            source,
-            checkpoint or f"{into.rstrip('/')}/stream-{name}",
-            given,
-            every=None if once else f"{every_ms} milliseconds",
-            done=done,
-        )
+        at = checkpoint or f"{into.rstrip('/')}/stream-{name}"
+        ingest_topic(source, into, at, given, every=None if once else f"{every_ms} milliseconds", done=done)
+        decide(all_of_it=True)
 
 
 @shadow.command(epilog=_VERIFY)
@@ -218,10 +219,8 @@ def verify(
     if (folder is None) == (prometheus is None):
         raise typer.BadParameter("give one of them", param_hint="--folder, --prometheus")
     try:
-        if prometheus is not None:
-            found = verify_prometheus(prometheus, shadow, *times_ms)
-        else:
-            found = verify_log(folder or "", shadow, *times_ms)
+        compare = verify_log if prometheus is None else verify_prometheus
+        found = compare(prometheus or folder or "", shadow, *times_ms)
     except NotVerified as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None

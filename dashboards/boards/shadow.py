@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quotascope.alerts import Dashboard
-from quotascope.alerts.promql import above, both, call, grouped, operation
+from quotascope.alerts.promql import above, both, call, either, grouped
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
 
@@ -119,7 +119,7 @@ def _unknown(scope: Scope) -> str:
     every = scope.of(catalog.SHADOW_UNEVALUATED_ENTITIES, _CHOSEN)
     of_brokers = scope.by("max", every, *_RULES, "broker", "reason")
     found = scope.by("sum", of_brokers, *_RULES)
-    return operation(grouped(found), "or", f"0 * {_throttled(scope)}")
+    return either(found, f"0 * {_throttled(scope)}")
 
 
 def _most(expr: str) -> str:
@@ -129,10 +129,9 @@ def _most(expr: str) -> str:
 def _quiet(scope: Scope) -> str:
     """Seconds since a client was throttled or unknown; where none was, since the shadow was seen first."""
     hit, unknown = above(_throttled(scope), 0), above(_unknown(scope), 0)
-    bad = operation(grouped(hit), "or", grouped(unknown))
-    last = call("max_over_time", f"{call('timestamp', bad)}[{_PAST}]")
+    last = call("max_over_time", f"{call('timestamp', either(hit, unknown))}[{_PAST}]")
     first = call("min_over_time", f"{call('timestamp', _throttled(scope))}[{_PAST}]")
-    return operation(grouped(f"time() - {last}"), "or", grouped(f"time() - {first}"))
+    return either(f"time() - {last}", f"time() - {first}")
 
 
 def _of(scope: Scope, family: Family) -> str:

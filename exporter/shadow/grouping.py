@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quotascope.metrics import INT_MAX, QuotaType, RuleTable, WindowConfig
-from quotascope.metrics.entities import Name
 from quotascope.quotas import unnamed
 
 from ..join.limiting import NO_RULES, limited
@@ -24,9 +23,6 @@ Names: TypeAlias = tuple[str, str]
 """User and client-id: of a request, or of the tags of a metric, where "" is an absent one."""
 Pool: TypeAlias = tuple[QuotaType, str]
 """What is counted together: a quota type on a broker."""
-
-_Alone: TypeAlias = tuple[int, Name | None]
-"""A rule for a name alone: the number of its table, and whether it is for every other name or for none."""
 
 _UNLIMITED: Final = -1
 """A row that no rule of the shadow limits, whichever requests are in it."""
@@ -49,7 +45,8 @@ class Completions:
         self._other = unnamed(*tables)
         self._paired = defaultdict[tuple[int, str], set[str]](set)
         """By place (0 for a user, 1 for a client-id) and name: the names of the other place in rules for both."""
-        alone = defaultdict[tuple[int, str], set[_Alone]](set)
+        # By place and name: the rules for the name alone. Names with the same rules, but for the bounds, are of one kind.
+        alone = defaultdict[tuple[int, str], set[object]](set)
         for number, table in enumerate(tables):
             for entity in table:
                 for place, name, other in (0, entity.user, entity.client_id), (1, entity.client_id, entity.user):
@@ -57,7 +54,7 @@ class Completions:
                         self._paired[place, name].add(other)
                     elif isinstance(name, str):
                         alone[place, name].add((number, other))
-        kinds = defaultdict[tuple[int, frozenset[_Alone]], list[str]](list)
+        kinds = defaultdict[tuple[int, frozenset[object]], list[str]](list)
         for (place, name), rules in alone.items():
             kinds[place, frozenset(rules)].append(name)
         self._kinds = [[names for (at, _), names in kinds.items() if at == place] for place in (0, 1)]
@@ -214,15 +211,15 @@ class Grouping:
             return _UNLIMITED
         return names if tags == {names} else _DIVIDED
 
-    def _may_have_more(self, entity: Entity, divided: Iterable[Names]) -> bool:
+    def _may_have_more(self, entity: Entity, divided: Sequence[Names]) -> bool:
         """Whether requests of an entity may be in one of these divided rows of its pool."""
         kind, tags = entity.quota_type, _names(entity)
         if all(tags):
             return False  # its requests are all measured under one set of tags
+        if len(divided) > _MOST_ASKED:
+            return True
         rules, enforced = self.rules[kind], self.enforced[kind]
-        for asked, names in enumerate(divided):
-            if asked == _MOST_ASKED:
-                return True
+        for names in divided:
             # of a row of all users it can be this user's part, of a row of a user this client-id's part
             requests: Iterable[Names] = ()
             if names == tags:

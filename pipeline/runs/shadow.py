@@ -3,13 +3,13 @@ Shadow quotas over usage history as it grows: what candidates would have done to
 
 Each step decides the requests that came to the history since the step before, bucket by bucket, from what is carried in a file for each
 bucket (`replay.continued`). One commit of the table `shadow` adds the results, and names the files that the next step begins with: a step
-that is killed anywhere never was.
+that is killed anywhere never was. A batch of a stream that comes again was added to the history once, and so is decided once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -26,7 +26,6 @@ from quotascope.quotas.candidates import Candidate
 
 from ..errors import NotWritten, PipelineError, UnreachableTable
 from ..history.store import History
-from ..ingest import IngestOptions, IngestReport
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
 from ..replay.compiled import compiled_at_once
@@ -35,8 +34,6 @@ from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
 from ..table import File, Run, Table
 from ..table.storage import Storage
-from .engine import Engine, run_of
-from .ingest import ingest_topic
 
 SHADOW: Final = pa.schema([
     *RESULTS,
@@ -83,7 +80,6 @@ class ShadowStream:
     """
 
     def __init__(self, folder: str, history: History, candidates: Sequence[Candidate], hold_ms: int = HOLD_MS) -> None:
-        self.folder = folder
         at, detail = folder.rstrip("/"), history.detail
         self.table = Table.create(f"{at}/shadow", SHADOW, detail.layout)
         self.rules = fingerprint(candidates)
@@ -287,39 +283,3 @@ def added_up(rows: pa.Table) -> pa.Table:
     columns["broker"] = pa.nulls(len(sums), pa.string())
     table: pa.Table = pa.table({name: columns[name] for name in RESULTS.names}).cast(RESULTS)
     return table.filter(pc.field("requests") > 0)
-
-
-def shadow_topic(
-    shadow: ShadowStream,
-    source: Mapping[str, str],
-    checkpoint: str,
-    options: IngestOptions,
-    *,
-    every: str | None,
-    done: Callable[[int, IngestReport, Part], None],
-) -> None:
-    """
-    Read a topic of request logs into the shadow's folder as `ingest_topic` does, and take a step after each batch.
-
-    A batch that was interrupted comes again: the tables know what they hold of it, and the step begins where the last one that was committed
-    ended. With `every` None the last step waits for no earlier requests.
-
-    Args:
-        shadow: over the history of a folder.
-        source: as in `ingest_topic`, as the next three.
-        checkpoint: as there.
-        options: as there.
-        every: as there.
-        done: called with the number of each batch, or -1 for the last step, and what became of it.
-
-    Raises:
-        PipelineError: as `ingest_topic`, and as `ShadowStream.step`.
-
-    """
-    run = run_of(Engine.SPARK, "shadow of buckets")
-
-    def step(number: int, report: IngestReport) -> None:
-        done(number, report, shadow.step(run))
-
-    ingest_topic(source, shadow.folder, checkpoint, options, every=every, done=step)
-    done(-1, IngestReport(), shadow.step(run, all_of_it=True))

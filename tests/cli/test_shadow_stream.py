@@ -121,17 +121,21 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     """Options go to the source and the steps; each batch is two lines of output, and the page has what was counted so far."""
     file = tmp_path / "c.yaml"
     file.write_text("quotas: [{user: alice, producer_byte_rate: 1}]")
-    asked, held = list[Any](), list[Any]()
+    asked, held, steps = list[Any](), list[Any](), list[bool]()
 
-    def opened(folder: str, _: Any, rules: Any, hold_ms: int) -> Any:
+    def opened(_: str, __: Any, rules: Any, hold_ms: int) -> Any:
         held.append(([each.name for each in rules], hold_ms))
         counted = SimpleNamespace(to_pylist=lambda: [row()])
-        return SimpleNamespace(folder=folder, counted=lambda: counted, late=0)
+        return SimpleNamespace(counted=lambda: counted, late=0, step=step)
 
-    def start(shadow: Any, *arguments: Any, done: Any, **keywords: Any) -> None:
-        asked.append((shadow.folder, *arguments, keywords))
-        rows: Any = SimpleNamespace(to_pylist=lambda: [row()])
-        done(3, IngestReport(read=5, kept=5), Part(decided=4, waiting=1, results=rows, until_ms=9_000))
+    def step(_: Any, *, all_of_it: bool) -> Part:
+        steps.append(all_of_it)
+        rows: Any = SimpleNamespace(to_pylist=lambda: [row()] if not all_of_it else [])
+        return Part(decided=4, waiting=1, results=rows, until_ms=9_000)
+
+    def start(*arguments: Any, done: Any, **keywords: Any) -> None:
+        asked.append((*arguments, keywords))
+        done(3, IngestReport(read=5, kept=5))
         (number,) = page.findall("".join(written))
         text = ask(number).text
         families = {each.name: each for each in text_string_to_metric_families(text)}
@@ -141,7 +145,8 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     page, written = re.compile(r"metrics: (\S+)"), list[str]()
     monkeypatch.setattr("typer.echo", lambda text, **_: written.append(f"{text}\n"))
     monkeypatch.setattr(runs, "ShadowStream", opened)
-    monkeypatch.setattr(runs, "shadow_topic", start)
+    monkeypatch.setattr("quotascope.pipeline.runs.engine.run_of", lambda *_: None)
+    monkeypatch.setattr("quotascope.pipeline.runs.ingest.ingest_topic", start)
     usage = str(tmp_path / "usage")
     options = ["--topic", "kafka://b:1/t", "--candidates", str(file), "--into", usage]
     code, _, err = run("shadow", "stream", *options, "--hold", "2s", "--option", "a=b", "--port", "0")
@@ -149,8 +154,10 @@ def test_stream(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert written[1:] == [
         "batch 3: 5 lines: 5 requests added, 0 second lines of forwarded requests, 0 known before, 0 quarantined\n",
         "  shadows: 4 requests decided, 2 throttled, 0 late, 1 waiting\n",
+        "  shadows: 4 requests decided, 0 throttled, 0 late, 1 waiting\n",
     ]
-    ((into, source, checkpoint, _, keywords),) = asked
+    assert steps == [False, True]
+    ((source, into, checkpoint, _, keywords),) = asked
     assert source == {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "a": "b"}
     assert (into, checkpoint) == (usage, f"{usage}/stream-t")
     assert (held, keywords["every"]) == ([(["quotas"], 2_000)], "10000 milliseconds")

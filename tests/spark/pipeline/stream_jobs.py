@@ -13,8 +13,9 @@ from quotascope.cli.main import app
 from quotascope.pipeline.history import History
 from quotascope.pipeline.history.store import state_of, tables_of
 from quotascope.pipeline.ingest import IngestOptions, IngestReport
-from quotascope.pipeline.replay.continued import Part
-from quotascope.pipeline.runs.shadow import ShadowStream, shadow_topic
+from quotascope.pipeline.runs.engine import Engine, run_of
+from quotascope.pipeline.runs.ingest import ingest_topic
+from quotascope.pipeline.runs.shadow import ShadowStream
 from quotascope.pipeline.table import Table
 from quotascope.quotas.candidates import read_candidates
 
@@ -31,11 +32,9 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
     """
     reports: list[Any] = []
 
-    def done(number: int, report: IngestReport, step: Part) -> None:
+    def done(number: int, report: IngestReport) -> None:
         assert report.balanced
-        assert step.late == 0
-        if number < 0:
-            return
+        assert shadow.step(workers).late == 0
         tables = tables_of(f"{folder}/tables")
         rows = {name: state_of(name, table).rows for name, table in tables.items()}
         assert rows["history"] == rows["requests"] > 0, "what-if sees each batch"
@@ -52,8 +51,9 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
         }
         into, rules = f"{folder}/tables", read_candidates(f"{folder}/candidates.yaml")
         shadow = ShadowStream(into, History.create(into, 16), rules)
-        checkpoint = f"{folder}/checkpoint"
-        shadow_topic(shadow, source, checkpoint, IngestOptions(), every=None, done=done)
+        workers = run_of(Engine.SPARK)
+        ingest_topic(source, into, f"{folder}/checkpoint", IngestOptions(), every=None, done=done)
+        assert shadow.step(workers, all_of_it=True).late == 0
     return reports
 
 
