@@ -458,7 +458,7 @@ def episodes_document(snapshot: Snapshot, known: Episodes, query: EpisodeQuery) 
         each
         for each in known
         if entity_matches(each.usage.entity, query.user, query.client_id)
-        and query.quota_type in {None, each.usage.entity.quota_type}
+        and query.type in {None, each.usage.entity.quota_type}
         and each.seen_at >= query.since
     ]
     wanted = found[query.offset : query.offset + query.size]

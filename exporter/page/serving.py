@@ -20,9 +20,9 @@ from ..snapshot import Snapshot
 from .entity import EntityResult, asked_entity, entity_page, find_entity
 from .owners import Owners
 from .page import entity_list_page
-from .query import EntityQuery, QueryResult, find_entities, read_query
+from .query import EntityQuery, QueryResult, find_entities
 from .render import POLICY, PageFrame
-from .rules import RuleQuery, find_rules, read_rule_query, rules_page
+from .rules import RuleQuery, find_rules, rules_page
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
 """The age up to which a snapshot is shown: while Prometheus scrapes, the page causes no reads."""
@@ -100,7 +100,7 @@ class Pages:
         """The entities; with a query that is not valid, what is shown without one, and what is wrong with it."""
         query, problem = EntityQuery(), ""
         try:
-            query = read_query(request.query)
+            query = EntityQuery.read(request.query)
         except InvalidQuery as error:
             problem = str(error)
         return await self._page(
@@ -119,7 +119,7 @@ class Pages:
         """All rules; a query that is not valid is answered as by ``page``."""
         query, problem = RuleQuery(), ""
         try:
-            query = read_rule_query(request.query)
+            query = RuleQuery.read(request.query)
         except InvalidQuery as error:
             problem = str(error)
         return await self._page(
