@@ -20,7 +20,6 @@ from ..limits import LimitsSource
 from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
 from ..otlp import OtlpPush
-from ..page.owners import Owners
 from ..shadow import Shadows
 from ..snapshot import OwnHealth, Snapshot
 from ..web import HttpServer
@@ -74,14 +73,7 @@ class Exporter:
             window_seconds=collection.sample_window_seconds,
             shadows=self._shadows(),
         )
-        self._handlers = Handlers(
-            self.collection,
-            collection,
-            config.cluster,
-            owners=Owners(config.owners, config.default_owner),
-            runbooks=runbooks,
-            grafana_url=config.grafana_url,
-        )
+        self._handlers = Handlers(self.collection, config, runbooks)
         self._server = HttpServer(config.server)
 
     async def __aenter__(self) -> Self:
@@ -163,8 +155,7 @@ class Exporter:
         self.collection.configure(
             collection.max_age_seconds, collection.timeout_seconds, collection.sample_window_seconds, self._shadows()
         )
-        owners = Owners(config.owners, config.default_owner)
-        self._handlers.configure(collection, config.cluster, owners, config.grafana_url)
+        self._handlers.configure(config)
         if collection != before.collection:
             await self._background.stop("samples")
             self._start_sampler()
