@@ -22,7 +22,7 @@ from quotascope.quotas import IpEntity
 
 from ..diagnosis import Finding, FindingSeverity, diagnose, worst
 from ..diagnosis.episodes import Episode, Episodes, entity_matches
-from ..diagnosis.explained import as_json
+from ..diagnosis.explain import as_json
 from ..diagnosis.rule_usage import RuleUsage, rule_usage
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import STEP_SECONDS, Trail
