@@ -18,7 +18,7 @@ from .model import (
     OwnerConfig,
     ServerConfig,
 )
-from .section import TlsConfig, seconds_of, secret, tls_of
+from .section import TlsConfig, seconds_of, secret, tls_of, usable
 from .sources import (
     AUTO,
     BasicAuthConfig,
@@ -66,4 +66,5 @@ __all__ = [
     "secret",
     "sources_override",
     "tls_of",
+    "usable",
 ]
