@@ -60,7 +60,7 @@ class Exporter:
         self._push: OtlpPush | None = None
         self._process = ProcessCollector(registry=None)
         self._roster = Roster(parts.sources)
-        self._discovery = _discovery(parts, self._roster)
+        self._discovery = discovery_of(config, parts.finders, self._roster)
         self._refresh = LimitsRefresh(*_limits(parts))
         self._cardinality = Cardinality(config.cardinality, maxima=_sampled(config))
         self.collection = Collection(
@@ -115,7 +115,7 @@ class Exporter:
             parts.push.open(self.url)
         if parts.finders is not before.finders:
             # last, since from here on collections wait for its first look
-            discovery = _discovery(parts, self._roster)
+            discovery = discovery_of(parts.config, parts.finders, self._roster)
         old_discovery, self.parts = self._discovery, parts
         await self._roster.fix(parts.sources)
         await self._swap_discovery(discovery)
@@ -240,10 +240,6 @@ def _limits(parts: Parts) -> tuple[LimitsSource | None, float, float]:
     if kafka is None:
         return parts.limits, _LIMITS_SECONDS, _LIMITS_SECONDS
     return parts.limits, read_timeout(kafka), kafka.refresh_interval_seconds
-
-
-def _discovery(parts: Parts, roster: Roster) -> Discovery | None:
-    return discovery_of(parts.config, parts.finders, roster) if parts.finders else None
 
 
 def _sampled(config: Config) -> bool:
