@@ -49,9 +49,8 @@ def explain(
 
     Works without traffic and without sources: it needs only the Admin API, or a running exporter.
     """
+    from quotascope.exporter.diagnosis.explain import as_json, user_of
     from quotascope.exporter.diagnosis.explain import explain as explain_limits
-    from quotascope.exporter.diagnosis.explain import user_of
-    from quotascope.exporter.diagnosis.explained import as_json
     from quotascope.exporter.untrusted import one_line
 
     from . import explain_view

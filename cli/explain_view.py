@@ -8,8 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quotascope.exporter.diagnosis.explain import Explanation, LevelRule
-from quotascope.exporter.diagnosis.explained import asked_client, asked_user, level_text, sentence
+from quotascope.exporter.diagnosis.explain import Explanation, LevelRule, asked_client, asked_user, level_text, sentence
 
 
 def as_table(user: str, client_id: str | None, explanations: Sequence[Explanation]) -> RenderableType:

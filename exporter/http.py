@@ -13,11 +13,9 @@ from aiohttp.typedefs import Handler
 
 from .api import Api
 from .collection import Collection
-from .config import CollectionConfig
+from .config import CollectionConfig, Config
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
 from .page import Pages, Runbooks
-from .page.owners import Owners
-from .page.render import PageFrame
 from .snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -36,39 +34,27 @@ class Handlers:
     ``runbooks`` are Markdown by the name of the alert; ``clock`` returns Unix time in seconds.
     """
 
-    def __init__(  # noqa: PLR0913 - what a configuration can change
+    def __init__(
         self,
         collection: Collection,
-        config: CollectionConfig,
-        cluster: str | None = None,
-        clock: Callable[[], float] = time.time,
-        *,
-        owners: Owners | None = None,
+        config: Config,
         runbooks: Mapping[str, str] | None = None,
-        grafana_url: str | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._collection = collection
         self._config = config
         self._runbooks = Runbooks(runbooks or {})
-        self._cluster = cluster
-        frame = self._frame(grafana_url)
-        self.pages = Pages(collection, config, frame, owners=owners)
+        self.pages = Pages(collection, config, has_runbooks=bool(runbooks))
         """The pages and their JSON."""
-        self._rendering = Rendering(Renderer(cluster), clock)
+        self._rendering = Rendering(Renderer(config.cluster), clock)
         self._clock = clock
 
-    def configure(
-        self, config: CollectionConfig, cluster: str | None, owners: Owners, grafana_url: str | None = None
-    ) -> None:
-        """Use another timeout, name of the cluster, owners and Grafana from the next request on."""
+    def configure(self, config: Config) -> None:
+        """Use another configuration from the next request on."""
+        if config.cluster != self._config.cluster:
+            self._rendering = Rendering(Renderer(config.cluster), self._clock)
         self._config = config
-        if cluster != self._cluster:
-            self._cluster = cluster
-            self._rendering = Rendering(Renderer(cluster), self._clock)
-        self.pages.configure(config, self._frame(grafana_url), owners)
-
-    def _frame(self, grafana_url: str | None) -> PageFrame:
-        return PageFrame(cluster=self._cluster, runbooks=bool(self._runbooks.texts), grafana_url=grafana_url)
+        self.pages.configure(config)
 
     def app(self) -> web.Application:
         """The application with all routes."""
@@ -83,7 +69,7 @@ class Handlers:
 
     async def metrics(self, request: web.Request) -> web.Response:
         """One scrape, in the format and encoding that it asks for."""
-        timeout = scrape_timeout(request.headers.get(TIMEOUT_HEADER), self._config)
+        timeout = scrape_timeout(request.headers.get(TIMEOUT_HEADER), self._config.collection)
         snapshot = await self._collection.snapshot(timeout)
         chosen = choose_format(request.headers.get("Accept", ""))
         compressed = accepts_gzip(request.headers.get("Accept-Encoding", ""))
@@ -153,20 +139,16 @@ class Rendering:
 
     async def body(self, snapshot: Snapshot, text_format: TextFormat, *, compressed: bool) -> bytes:
         """The snapshot in this format."""
+
+        async def gzip() -> bytes:
+            return await asyncio.to_thread(gzipped, await self.body(snapshot, text_format, compressed=False))
+
         key = id(snapshot), text_format, compressed
         task = self._under_way.get(key)
         if task is None:
             write, now = self._renderer.render, self._clock()
             # it holds the snapshot, so that no other one has its id while this is under way
-            task = asyncio.create_task(
-                self._compressed(snapshot, text_format)
-                if compressed
-                else asyncio.to_thread(write, snapshot, now, text_format)
-            )
+            task = asyncio.create_task(gzip() if compressed else asyncio.to_thread(write, snapshot, now, text_format))
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(task)  # the others still want it
-
-    async def _compressed(self, snapshot: Snapshot, text_format: TextFormat) -> bytes:
-        text = await self.body(snapshot, text_format, compressed=False)
-        return await asyncio.to_thread(gzipped, text)

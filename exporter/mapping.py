@@ -9,8 +9,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
-from typing import Final
+from enum import Enum
+from typing import Final, Self
 
 from quotascope.metrics import QuotaType, ReplicationQuotaType, RLMQuotaType, catalog
 
@@ -55,44 +55,58 @@ class Bean:
 
 
 class Meaning(Enum):
-    """What a number stands for."""
+    """What a number stands for, and how the family that shows it has it."""
 
-    USAGE = auto()
-    THROTTLE_TIME = auto()
-    TOKENS = auto()
-    THROTTLED_SECONDS = auto()
-    THROTTLED_REQUESTS = auto()
-    REJECTED_MUTATIONS = auto()
-    REPORTED_UTILIZATION = auto()
-    DELAY_QUEUE_SIZE = auto()
-    EXEMPT_REQUEST_TIME = auto()
-    REQUEST_THROTTLE_MEAN = auto()
-    REQUEST_THROTTLE_COUNT = auto()
-    THROTTLING_ERRORS = auto()
-    ACTIVE_CONTROLLER = auto()
-    STARTED_AT = auto()
-    CONTROLLER_EVENT_MEAN = auto()
-    CONTROLLER_EVENT_COUNT = auto()
-    BROKER_CONNECTIONS = auto()
-    LISTENER_CONNECTIONS = auto()
-    LISTENER_CONNECTION_THROTTLE = auto()
-    IP_CONNECTIONS = auto()
-    IP_CONNECTION_THROTTLE = auto()
-    REPLICATION = auto()
-    REMOTE_STORAGE = auto()
-    REMOTE_STORAGE_THROTTLE = auto()
-    CALLBACK_LIMIT = auto()
-    CALLBACK_FACTOR = auto()
-    HANDLER_IDLE = auto()
-    HANDLER_IDLE_TIME = auto()
-    POOL_IDLE = auto()
-    POOL_IDLE_TIME = auto()
-    NETWORK_IDLE = auto()
-    CONTROLLER_IDLE = auto()
-    REQUEST_QUEUE_SIZE = auto()
-    REQUEST_QUEUE_P50 = auto()
-    REQUEST_QUEUE_P95 = auto()
-    REQUEST_QUEUE_P99 = auto()
+    family: catalog.Family | None
+    """None where no family shows it as it is, or the quota type says which one."""
+    divisor: float
+    """Kafka's unit divided by this is ours; the sums of means and counts are made later."""
+    percentile: str
+    """The label ``percentile``; empty for what is none."""
+
+    def __new__(cls, family: catalog.Family | None = None, divisor: float = 1.0, percentile: str = "") -> Self:
+        """Number the members, so that two with the same family are two."""
+        meaning = object.__new__(cls)
+        meaning._value_ = len(cls.__members__)
+        meaning.family, meaning.divisor, meaning.percentile = family, divisor, percentile
+        return meaning
+
+    USAGE = ()
+    THROTTLE_TIME = catalog.THROTTLE_TIME_SECONDS, MILLISECONDS
+    TOKENS = catalog.CONTROLLER_MUTATION_TOKENS
+    THROTTLED_SECONDS = catalog.THROTTLED_SECONDS, MILLISECONDS
+    THROTTLED_REQUESTS = catalog.THROTTLED_REQUESTS
+    REJECTED_MUTATIONS = catalog.REJECTED_MUTATIONS
+    REPORTED_UTILIZATION = catalog.REPORTED_UTILIZATION, PERCENT
+    DELAY_QUEUE_SIZE = catalog.DELAY_QUEUE_SIZE
+    EXEMPT_REQUEST_TIME = catalog.EXEMPT_REQUEST_THREADS, PERCENT
+    REQUEST_THROTTLE_MEAN = catalog.REQUEST_THROTTLED_SECONDS
+    REQUEST_THROTTLE_COUNT = catalog.REQUEST_THROTTLED_SECONDS  # noqa: PIE796 - numbered
+    THROTTLING_ERRORS = catalog.THROTTLING_ERRORS
+    ACTIVE_CONTROLLER = ()  # noqa: PIE796 - numbered
+    STARTED_AT = None, MILLISECONDS
+    CONTROLLER_EVENT_MEAN = catalog.CONTROLLER_EVENT_QUEUE_SECONDS
+    CONTROLLER_EVENT_COUNT = catalog.CONTROLLER_EVENTS
+    BROKER_CONNECTIONS = catalog.BROKER_CONNECTIONS_PER_SECOND
+    LISTENER_CONNECTIONS = catalog.LISTENER_CONNECTIONS_PER_SECOND
+    LISTENER_CONNECTION_THROTTLE = catalog.LISTENER_CONNECTION_THROTTLE_SECONDS, MILLISECONDS
+    IP_CONNECTIONS = catalog.IP_CONNECTIONS_PER_SECOND
+    IP_CONNECTION_THROTTLE = catalog.IP_CONNECTION_THROTTLE_SECONDS, MILLISECONDS
+    REPLICATION = catalog.REPLICATION_BYTES_PER_SECOND
+    REMOTE_STORAGE = catalog.REMOTE_STORAGE_BYTES_PER_SECOND
+    REMOTE_STORAGE_THROTTLE = catalog.REMOTE_STORAGE_THROTTLE_SECONDS, MILLISECONDS
+    CALLBACK_LIMIT = ()  # noqa: PIE796 - numbered
+    CALLBACK_FACTOR = catalog.CALLBACK_THROTTLE_FACTOR
+    HANDLER_IDLE = catalog.REQUEST_HANDLER_IDLE
+    HANDLER_IDLE_TIME = catalog.REQUEST_HANDLER_IDLE_SECONDS, NANOSECONDS
+    POOL_IDLE = catalog.REQUEST_HANDLER_POOL_IDLE
+    POOL_IDLE_TIME = catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS, NANOSECONDS
+    NETWORK_IDLE = catalog.NETWORK_PROCESSOR_IDLE
+    CONTROLLER_IDLE = catalog.CONTROLLER_EVENT_IDLE
+    REQUEST_QUEUE_SIZE = catalog.REQUEST_QUEUE_SIZE
+    REQUEST_QUEUE_P50 = catalog.REQUEST_QUEUE_SECONDS, MILLISECONDS, "50"
+    REQUEST_QUEUE_P95 = catalog.REQUEST_QUEUE_SECONDS, MILLISECONDS, "95"
+    REQUEST_QUEUE_P99 = catalog.REQUEST_QUEUE_SECONDS, MILLISECONDS, "99"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,59 +227,7 @@ USAGE: Final = {
         "mutation-rate", 1.0, catalog.CONTROLLER_MUTATIONS_PER_SECOND, catalog.CALLBACK_CONTROLLER_MUTATIONS_PER_SECOND
     ),
 }
-PERCENTILES: Final = {
-    Meaning.REQUEST_QUEUE_P50: "50",
-    Meaning.REQUEST_QUEUE_P95: "95",
-    Meaning.REQUEST_QUEUE_P99: "99",
-}
-"""The label ``percentile``."""
-_FAMILIES: Final = {
-    Meaning.THROTTLE_TIME: catalog.THROTTLE_TIME_SECONDS,
-    Meaning.TOKENS: catalog.CONTROLLER_MUTATION_TOKENS,
-    Meaning.THROTTLED_SECONDS: catalog.THROTTLED_SECONDS,
-    Meaning.THROTTLED_REQUESTS: catalog.THROTTLED_REQUESTS,
-    Meaning.REJECTED_MUTATIONS: catalog.REJECTED_MUTATIONS,
-    Meaning.REPORTED_UTILIZATION: catalog.REPORTED_UTILIZATION,
-    Meaning.DELAY_QUEUE_SIZE: catalog.DELAY_QUEUE_SIZE,
-    Meaning.EXEMPT_REQUEST_TIME: catalog.EXEMPT_REQUEST_THREADS,
-    Meaning.REQUEST_THROTTLE_MEAN: catalog.REQUEST_THROTTLED_SECONDS,
-    Meaning.REQUEST_THROTTLE_COUNT: catalog.REQUEST_THROTTLED_SECONDS,
-    Meaning.THROTTLING_ERRORS: catalog.THROTTLING_ERRORS,
-    Meaning.CONTROLLER_EVENT_MEAN: catalog.CONTROLLER_EVENT_QUEUE_SECONDS,
-    Meaning.CONTROLLER_EVENT_COUNT: catalog.CONTROLLER_EVENTS,
-    Meaning.BROKER_CONNECTIONS: catalog.BROKER_CONNECTIONS_PER_SECOND,
-    Meaning.LISTENER_CONNECTIONS: catalog.LISTENER_CONNECTIONS_PER_SECOND,
-    Meaning.LISTENER_CONNECTION_THROTTLE: catalog.LISTENER_CONNECTION_THROTTLE_SECONDS,
-    Meaning.IP_CONNECTIONS: catalog.IP_CONNECTIONS_PER_SECOND,
-    Meaning.IP_CONNECTION_THROTTLE: catalog.IP_CONNECTION_THROTTLE_SECONDS,
-    Meaning.REPLICATION: catalog.REPLICATION_BYTES_PER_SECOND,
-    Meaning.REMOTE_STORAGE: catalog.REMOTE_STORAGE_BYTES_PER_SECOND,
-    Meaning.REMOTE_STORAGE_THROTTLE: catalog.REMOTE_STORAGE_THROTTLE_SECONDS,
-    Meaning.CALLBACK_FACTOR: catalog.CALLBACK_THROTTLE_FACTOR,
-    Meaning.HANDLER_IDLE: catalog.REQUEST_HANDLER_IDLE,
-    Meaning.HANDLER_IDLE_TIME: catalog.REQUEST_HANDLER_IDLE_SECONDS,
-    Meaning.POOL_IDLE: catalog.REQUEST_HANDLER_POOL_IDLE,
-    Meaning.POOL_IDLE_TIME: catalog.REQUEST_HANDLER_POOL_IDLE_SECONDS,
-    Meaning.NETWORK_IDLE: catalog.NETWORK_PROCESSOR_IDLE,
-    Meaning.CONTROLLER_IDLE: catalog.CONTROLLER_EVENT_IDLE,
-    Meaning.REQUEST_QUEUE_SIZE: catalog.REQUEST_QUEUE_SIZE,
-    **dict.fromkeys(PERCENTILES, catalog.REQUEST_QUEUE_SECONDS),
-}
-"""The families that show attributes, but for usage."""
-DIVISORS: Final = {
-    Meaning.THROTTLE_TIME: MILLISECONDS,
-    Meaning.THROTTLED_SECONDS: MILLISECONDS,
-    Meaning.REPORTED_UTILIZATION: PERCENT,
-    Meaning.EXEMPT_REQUEST_TIME: PERCENT,
-    Meaning.STARTED_AT: MILLISECONDS,
-    Meaning.LISTENER_CONNECTION_THROTTLE: MILLISECONDS,
-    Meaning.IP_CONNECTION_THROTTLE: MILLISECONDS,
-    Meaning.REMOTE_STORAGE_THROTTLE: MILLISECONDS,
-    Meaning.HANDLER_IDLE_TIME: NANOSECONDS,
-    Meaning.POOL_IDLE_TIME: NANOSECONDS,
-    **dict.fromkeys(PERCENTILES, MILLISECONDS),
-}
-"""Kafka's unit divided by this is ours, where they differ; the sums of means and counts are made later."""
+PERCENTILES: Final = {each: each.percentile for each in Meaning if each.percentile}
 THROTTLING_ERROR: Final = "THROTTLING_QUOTA_EXCEEDED"
 """Error 89 (KIP-599)."""
 
@@ -277,9 +239,7 @@ def in_base_unit(quota_type: QuotaType, bound: float) -> float:
 
 def _of_type(kind: str, name: str, meaning: Meaning) -> Attribute:
     """An attribute of beans of this type, in the family and unit of its meaning."""
-    return Attribute(
-        type=kind, name=name, meaning=meaning, family=_FAMILIES.get(meaning), divisor=DIVISORS.get(meaning, 1.0)
-    )
+    return Attribute(type=kind, name=name, meaning=meaning, family=meaning.family, divisor=meaning.divisor)
 
 
 def _of_entities(kind: QuotaType, name: str, meaning: Meaning) -> Attribute:

@@ -182,7 +182,7 @@ async def read_episodes(target: HttpTarget, query: EpisodeQuery) -> dict[str, An
     """What an exporter answers at ``/api/v1/episodes``, all parts as one. Raises ``SourceError``."""
     base = f"{target.url.removesuffix(_PATH)}/api/v1/episodes"
     fetch, rows = HttpFetch(target, _HINT, _EXPORTER), list[dict[str, Any]]()
-    address = replace(query, size=MOST).address
+    address = query.with_values(size=MOST).address
     try:
         while True:
             part = json.loads(await fetch.read(URL(f"{base}{address}", encoded=True)))

@@ -22,7 +22,7 @@ from quotascope.quotas import IpEntity
 
 from ..diagnosis import Finding, FindingSeverity, diagnose, worst
 from ..diagnosis.episodes import Episode, Episodes, entity_matches
-from ..diagnosis.explained import as_json
+from ..diagnosis.explain import as_json
 from ..diagnosis.rule_usage import RuleUsage, rule_usage
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import STEP_SECONDS, Trail
@@ -458,7 +458,7 @@ def episodes_document(snapshot: Snapshot, known: Episodes, query: EpisodeQuery) 
         each
         for each in known
         if entity_matches(each.usage.entity, query.user, query.client_id)
-        and query.quota_type in {None, each.usage.entity.quota_type}
+        and query.type in {None, each.usage.entity.quota_type}
         and each.seen_at >= query.since
     ]
     wanted = found[query.offset : query.offset + query.size]

@@ -10,8 +10,8 @@ from aiohttp import web
 from ..errors import InvalidQuery
 from ..page import Pages
 from ..page.entity import asked_entity
-from ..page.query import read_episode_query, read_query
-from ..page.rules import find_rules, read_rule_query
+from ..page.query import EntityQuery, EpisodeQuery
+from ..page.rules import RuleQuery, find_rules
 from ..snapshot import Snapshot
 from .documents import (
     encoded,
@@ -67,7 +67,7 @@ class Api:
     async def runbooks(self, request: web.Request) -> web.Response:
         """The runbooks; needs no snapshot."""
         try:
-            query = read_query(request.query)
+            query = EntityQuery.read(request.query)
         except InvalidQuery as error:
             return _json(encoded({"error": str(error)}), status=400)
         return _json(encoded(runbooks_document(self._runbooks, query)))
@@ -80,16 +80,16 @@ class Api:
         """What makes a document of a snapshot. Raises ``InvalidQuery``."""
         match name:
             case "entities":
-                query = read_query(given)
+                query = EntityQuery.read(given)
                 return lambda now: entities_document(self._pages.found(now, query))
             case "episodes":
-                asked, known = read_episode_query(given), self._pages.episodes
+                asked, known = EpisodeQuery.read(given), self._pages.episodes
                 return lambda now: episodes_document(now, known, asked)
             case "rules":
-                wanted = read_rule_query(given)
+                wanted = RuleQuery.read(given)
                 return lambda now: rules_document(find_rules(now, wanted))
             case "explain":
-                part, who = read_query(given), asked_entity(given)
+                part, who = EntityQuery.read(given), asked_entity(given)
                 return lambda now: explain_document(self._pages.explained(now, *who), part)
             case "health":
                 return health_document

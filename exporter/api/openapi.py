@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from quotascope.metrics import QuotaType
-
-from ..diagnosis.selection import Order, Show
 from ..exposition import own_version
-from ..page.query import FARTHEST, MOST, SIZE
-from ..page.rules import RuleShow
+from ..page.query import EntityQuery, EpisodeQuery, PartQuery
+from ..page.rules import RuleQuery
 from .documents import (
     EntitiesDocument,
     EpisodesDocument,
@@ -25,53 +21,14 @@ from .documents import (
     SnapshotDocument,
 )
 
-_TEXT: Final[dict[str, Any]] = {"type": "string"}
-_PART: Final[dict[str, Any]] = {
-    "offset": {"type": "integer", "minimum": 0, "maximum": FARTHEST, "default": 0},
-    "size": {"type": "integer", "minimum": 1, "maximum": MOST, "default": SIZE},
-}
-_TYPE: Final[dict[str, Any]] = {"enum": [kind.label for kind in QuotaType]}
-
-
-def _one_of(values: Sequence[str], usual: str) -> dict[str, Any]:
-    return {"enum": [str(value) for value in values], "default": str(usual)}
-
-
-ANSWERS: Final[dict[str, tuple[type, dict[str, Any]]]] = {
-    "entities": (
-        EntitiesDocument,
-        {
-            "sort": _one_of([*Order], Order.URGENCY),
-            "reverse": {"enum": ["0", "1", "false", "true"], "default": "0"},
-            "show": _one_of([*Show], Show.LIMITED),
-            "type": _TYPE,
-            "q": _TEXT,
-            "broker": _TEXT,
-            "owner": _TEXT,
-            **_PART,
-        },
-    ),
-    "episodes": (
-        EpisodesDocument,
-        {
-            "user": _TEXT,
-            "client_id": _TEXT,
-            "type": _TYPE,
-            "since": {"type": "number", "minimum": 0, "default": 0},
-            **_PART,
-        },
-    ),
-    "rules": (
-        RulesDocument,
-        {
-            "show": _one_of([*RuleShow], RuleShow.ALL),
-            "type": _TYPE,
-            "q": _TEXT,
-            **_PART,
-        },
-    ),
-    "explain": (ExplainDocument, {"user": _TEXT, "client_id": _TEXT, **_PART}),
-    "runbooks": (RunbooksDocument, dict(_PART)),
+_PART: Final = PartQuery.described()
+_OF_ENTITY: Final = {name: EpisodeQuery.described()[name] for name in ("user", "client_id")}
+ANSWERS: Final[dict[str, tuple[type, dict[str, dict[str, Any]]]]] = {
+    "entities": (EntitiesDocument, EntityQuery.described()),
+    "episodes": (EpisodesDocument, EpisodeQuery.described()),
+    "rules": (RulesDocument, RuleQuery.described()),
+    "explain": (ExplainDocument, _OF_ENTITY | _PART),
+    "runbooks": (RunbooksDocument, _PART),
     "health": (HealthDocument, {}),
     "snapshot": (SnapshotDocument, {}),
 }

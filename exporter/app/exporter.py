@@ -20,7 +20,6 @@ from ..limits import LimitsSource
 from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
 from ..otlp import OtlpPush
-from ..page.owners import Owners
 from ..shadow import Shadows
 from ..snapshot import OwnHealth, Snapshot
 from ..web import HttpServer
@@ -61,7 +60,7 @@ class Exporter:
         self._push: OtlpPush | None = None
         self._process = ProcessCollector(registry=None)
         self._roster = Roster(parts.sources)
-        self._discovery = _discovery(parts, self._roster)
+        self._discovery = discovery_of(config, parts.finders, self._roster)
         self._refresh = LimitsRefresh(*_limits(parts))
         self._cardinality = Cardinality(config.cardinality, maxima=_sampled(config))
         self.collection = Collection(
@@ -74,14 +73,7 @@ class Exporter:
             window_seconds=collection.sample_window_seconds,
             shadows=self._shadows(),
         )
-        self._handlers = Handlers(
-            self.collection,
-            collection,
-            config.cluster,
-            owners=Owners(config.owners, config.default_owner),
-            runbooks=runbooks,
-            grafana_url=config.grafana_url,
-        )
+        self._handlers = Handlers(self.collection, config, runbooks)
         self._server = HttpServer(config.server)
 
     async def __aenter__(self) -> Self:
@@ -123,7 +115,7 @@ class Exporter:
             parts.push.open(self.url)
         if parts.finders is not before.finders:
             # last, since from here on collections wait for its first look
-            discovery = _discovery(parts, self._roster)
+            discovery = discovery_of(parts.config, parts.finders, self._roster)
         old_discovery, self.parts = self._discovery, parts
         await self._roster.fix(parts.sources)
         await self._swap_discovery(discovery)
@@ -163,8 +155,7 @@ class Exporter:
         self.collection.configure(
             collection.max_age_seconds, collection.timeout_seconds, collection.sample_window_seconds, self._shadows()
         )
-        owners = Owners(config.owners, config.default_owner)
-        self._handlers.configure(collection, config.cluster, owners, config.grafana_url)
+        self._handlers.configure(config)
         if collection != before.collection:
             await self._background.stop("samples")
             self._start_sampler()
@@ -249,10 +240,6 @@ def _limits(parts: Parts) -> tuple[LimitsSource | None, float, float]:
     if kafka is None:
         return parts.limits, _LIMITS_SECONDS, _LIMITS_SECONDS
     return parts.limits, read_timeout(kafka), kafka.refresh_interval_seconds
-
-
-def _discovery(parts: Parts, roster: Roster) -> Discovery | None:
-    return discovery_of(parts.config, parts.finders, roster) if parts.finders else None
 
 
 def _sampled(config: Config) -> bool:

@@ -2,7 +2,6 @@
 
 from .load import Override, discovery_overrides, load_config, sources_override
 from .model import (
-    DEFAULT_PORT,
     CardinalityConfig,
     ClientsConfig,
     CollectionConfig,
@@ -18,12 +17,10 @@ from .model import (
     OwnerConfig,
     ServerConfig,
 )
-from .section import TlsConfig, seconds_of, secret, tls_of
+from .section import TlsConfig, seconds_of, secret, tls_of, usable
 from .sources import (
     AUTO,
-    BasicAuthConfig,
     Dialect,
-    DiscoveryConfig,
     FileDiscoveryConfig,
     FoundSourceConfig,
     KafkaConfig,
@@ -34,14 +31,11 @@ from .sources import (
 
 __all__ = [
     "AUTO",
-    "DEFAULT_PORT",
-    "BasicAuthConfig",
     "CardinalityConfig",
     "ClientsConfig",
     "CollectionConfig",
     "Config",
     "Dialect",
-    "DiscoveryConfig",
     "Excluded",
     "FileDiscoveryConfig",
     "FoundSourceConfig",
@@ -66,4 +60,5 @@ __all__ = [
     "secret",
     "sources_override",
     "tls_of",
+    "usable",
 ]

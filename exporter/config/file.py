@@ -25,18 +25,18 @@ _HALF = re.compile("[\ud800-\udfff]")
 _VARIABLE = re.compile(r"\$(\$\{|\{(\w+)\})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ConfigDocument:
     """The content of a configuration file, and where it stands."""
 
     data: dict[str, object] = field(default_factory=dict)
-    lines: Mapping[Place, int] = field(default_factory=dict)
+    lines: dict[Place, int] = field(default_factory=dict)
     """The line of each key and list item."""
-    raw: Mapping[Place, str] = field(default_factory=dict)
+    raw: dict[Place, str] = field(default_factory=dict)
     """Texts as written wherever ``${NAME}`` was filled in; safe to show."""
-    problems: tuple[tuple[int, str], ...] = ()
+    problems: list[tuple[int, str]] = field(default_factory=list)
     """What is wrong with its form: line and text. The values are usable all the same."""
-    broken: frozenset[Place] = frozenset()
+    broken: set[Place] = field(default_factory=set)
     """Where a value is missing because of such a problem."""
 
 
@@ -55,39 +55,31 @@ def parse_document(text: str, subject: str, environ: Mapping[str, str] | None) -
     Raises ``ConfigError``, which calls it ``subject``, when it is not YAML or not a mapping;
     smaller problems are in the document.
     """
+    document = ConfigDocument()
     with refusing(lambda problem: ConfigError(subject, [problem])):
         loader = StrictLoader(text)
-        reader = _YamlReader(loader, environ)
         node = loader.get_single_node()
-        data = None if node is None else reader.value(node, ())
+        data = None if node is None else _YamlReader(loader, environ, document).value(node, ())
     if data is None:
         return ConfigDocument()
     if not isinstance(data, dict):
         problem = "line 1: expected keys and values, such as `key: value`"
         raise ConfigError(subject, [problem])
-    return reader.document(data)
+    document.data = data
+    return document
 
 
 class _YamlReader:
-    """Turns YAML nodes into values, noting lines and problems on the way."""
+    """Turns YAML nodes into values, noting lines and problems in the document."""
 
-    def __init__(self, loader: yaml.SafeLoader, environ: Mapping[str, str] | None) -> None:
-        self._lines: dict[Place, int] = {}
-        self._raw: dict[Place, str] = {}
-        self._problems: list[tuple[int, str]] = []
-        self._broken: set[Place] = set()
+    def __init__(self, loader: yaml.SafeLoader, environ: Mapping[str, str] | None, document: ConfigDocument) -> None:
         self._loader = loader
         self._environ = environ
-
-    def document(self, data: dict[str, object]) -> ConfigDocument:
-        """The data with everything that was noted."""
-        return ConfigDocument(
-            data=data, lines=self._lines, raw=self._raw, problems=tuple(self._problems), broken=frozenset(self._broken)
-        )
+        self._document = document
 
     def value(self, node: yaml.Node, place: Place) -> object:
         """The value of a node."""
-        self._lines.setdefault(place, _line(node))
+        self._document.lines.setdefault(place, _line(node))
         if len(place) > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} levels")
         if isinstance(node, yaml.MappingNode):
@@ -99,8 +91,8 @@ class _YamlReader:
             return scalar
         if _HALF.search(scalar):
             text = f"{place[-1]} holds half a character" if place else "half a character"
-            self._problems.append((self._lines[place], text))
-            self._broken.add(place)
+            self._document.problems.append((self._document.lines[place], text))
+            self._document.broken.add(place)
             return ""
         return self._filled(scalar, place)
 
@@ -110,12 +102,12 @@ class _YamlReader:
             key, line = str(key_node.value), _line(key_node)
             if key in seen:
                 text = f"the key {key!r} is there already in line {seen[key]}"
-                self._problems.append((line, text))
+                self._document.problems.append((line, text))
             seen.setdefault(key, line)
         self._loader.flatten_mapping(node)
         for key_node, value_node in node.value:
             key = str(key_node.value)
-            self._lines[(*place, key)] = _line(key_node)
+            self._document.lines[(*place, key)] = _line(key_node)
             yield key, self.value(value_node, (*place, key))
 
     def _filled(self, text: str, place: Place) -> str:
@@ -129,13 +121,13 @@ class _YamlReader:
                 return "${"
             if name not in environ:
                 text = f"the environment has no variable {name}"
-                self._problems.append((self._lines[place], text))
-                self._broken.add(place)
+                self._document.problems.append((self._document.lines[place], text))
+                self._document.broken.add(place)
             return environ.get(name, "")
 
         filled = _VARIABLE.sub(fill, text)
         if filled != text:
-            self._raw[place] = text
+            self._document.raw[place] = text
         return filled
 
 

@@ -82,11 +82,11 @@ def filled(
     try:
         section = model.model_validate(data, context=dict(context or {}))
     except ValidationError as error:
-        origins = _Origins(document=document, overrides={each.place: each.origin for each in overrides}, root=model)
+        given: dict[Place, str] = {each.place: each.origin for each in overrides}
         for details in error.errors(include_url=False):
             if details["loc"] not in document.broken:
-                line, where = origins.of(details["loc"])
-                text = _sentence(details, origins)
+                line, where = _origin(details["loc"], document, given)
+                text = _sentence(details, document, model)
                 found.append((line, f"{where}: {text}" if where else text))
     if found:
         in_order = sorted(found, key=lambda problem: problem[0])
@@ -175,32 +175,22 @@ def discovery_overrides(text: str, origin: str) -> list[Override]:
     return [url, Override(place=dialect, value=found["dialect"], origin=origin)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Origins:
-    """Where the values of a configuration come from."""
-
-    document: ConfigDocument
-    overrides: Mapping[Place, str]
-    """The variable or flag that gave the value at a place."""
-    root: type[Section]
-    """The model that was to be filled."""
-
-    def of(self, place: Place) -> tuple[int, str]:
-        """Line (0 outside the file) and name of the origin of the nearest place that has one."""
-        for end in range(len(place), -1, -1):
-            if place[:end] in self.overrides:
-                return 0, self.overrides[place[:end]]
-            if place[:end] in self.document.lines:
-                line = self.document.lines[place[:end]]
-                return line, f"line {line}"
-        return 0, ""
+def _origin(place: Place, document: ConfigDocument, overrides: Mapping[Place, str]) -> tuple[int, str]:
+    """Line (0 outside the file) and name of what gave the value at a place, or at the nearest place above it; ``overrides`` are flags and variables."""
+    for end in range(len(place), -1, -1):
+        if place[:end] in overrides:
+            return 0, overrides[place[:end]]
+        if place[:end] in document.lines:
+            line = document.lines[place[:end]]
+            return line, f"line {line}"
+    return 0, ""
 
 
-def _sentence(details: ErrorDetails, origins: _Origins) -> str:
-    """A mistake that pydantic found, as a sentence that begins with its place."""
+def _sentence(details: ErrorDetails, document: ConfigDocument, root: type[Section]) -> str:
+    """A mistake that pydantic found in a section of type ``root``, as a sentence that begins with its place."""
     place, kind = details["loc"], details["type"]
     if kind == "extra_forbidden":
-        return _unknown_key(place, origins.root)
+        return _unknown_key(place, root)
     if kind == "missing":
         section = dotted(place[:-1]) or "the configuration"
         return f"{section} lacks the key {str(place[-1])!r}"
@@ -214,8 +204,8 @@ def _sentence(details: ErrorDetails, origins: _Origins) -> str:
     text = _PLAINLY.get(kind, text)
     known = re.findall("'([^']*)'", text) if kind in {"literal_error", "enum"} else []
     close = difflib.get_close_matches(str(details["input"]), known, n=1)
-    if not is_secret(place, origins.root):
-        given = repr(origins.document.raw.get(place, details["input"]))
+    if not is_secret(place, root):
+        given = repr(document.raw.get(place, details["input"]))
         shown = _QUERY.sub("?…", given)  # of a URL: tokens are there
         cut = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
         text = f"{text}, got {cut}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from quotascope.clients.errors import ClientError
 from quotascope.clients.security import Secret, Tls
 
 from ..errors import ConfigError
@@ -148,6 +151,20 @@ def secret(value: SecretStr | None, file: Path | None) -> str | None:
         return file.read_text(encoding="utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is not UTF-8 text") from None
+
+
+@contextmanager
+def usable(subject: str) -> Iterator[None]:
+    """Raise ``ConfigError``, which calls it ``subject``, for files and values of the configuration that cannot be used within the block."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+    except (ClientError, ValueError) as error:
+        problem = str(error)
+    else:
+        return
+    raise ConfigError(subject, [problem]) from None
 
 
 def tls_of(config: TlsConfig) -> Tls:

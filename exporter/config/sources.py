@@ -154,30 +154,15 @@ def _host_and_port(server: str) -> str:
 Server = Annotated[str, AfterValidator(_host_and_port)]
 
 
+_WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_OF_TOKEN_URL: Final = ("client_id", "client_secret", "client_secret_file", "scope", "token_ca_file")
 _OF_MECHANISMS: Final = {
-    "username": "PLAIN SCRAM-SHA-256 SCRAM-SHA-512",
-    "password": "PLAIN SCRAM-SHA-256 SCRAM-SHA-512",
-    "password_file": "PLAIN SCRAM-SHA-256 SCRAM-SHA-512",
-    "token_url": "OAUTHBEARER",
-    "client_id": "OAUTHBEARER",
-    "client_secret": "OAUTHBEARER",
-    "client_secret_file": "OAUTHBEARER",
-    "scope": "OAUTHBEARER",
-    "token_ca_file": "OAUTHBEARER",
-    "token_file": "OAUTHBEARER",
-    "token_command": "OAUTHBEARER",
-    "region": "AWS_MSK_IAM",
-    "keytab": "GSSAPI",
-    "service_name": "GSSAPI",
+    _WITH_PASSWORD: ("username", "password", "password_file"),
+    ("OAUTHBEARER",): ("token_url", *_OF_TOKEN_URL, "token_file", "token_command"),
+    ("AWS_MSK_IAM",): ("region",),
+    ("GSSAPI",): ("keytab", "service_name"),
 }
-"""The mechanisms in which each key has an effect."""
-_OF_TOKEN_URL: Final = (
-    "client_id",
-    "client_secret",
-    "client_secret_file",
-    "scope",
-    "token_ca_file",
-)
+"""The keys that have an effect, by mechanisms."""
 
 
 def _token_url(url: str) -> str:
@@ -187,11 +172,6 @@ def _token_url(url: str) -> str:
         raise ValueError(
             "is not a URL such as https://sso.corp/token; the login belongs into client_id and client_secret"
         ) from None
-
-
-def _words(value: object) -> object:
-    """A command line as the list of its words."""
-    return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
 def _named(command: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -246,7 +226,14 @@ class SaslConfig(Section):
         description="OAUTHBEARER: file with a token that something else renews; it is read for each login.",
         examples=["/var/run/secrets/kafka/token"],
     )
-    token_command: Annotated[tuple[SecretStr, ...], BeforeValidator(_words), AfterValidator(_named)] | None = Field(
+    token_command: (
+        Annotated[
+            tuple[SecretStr, ...],
+            BeforeValidator(lambda value: tuple(shlex.split(value)) if isinstance(value, str) else value),
+            AfterValidator(_named),
+        ]
+        | None
+    ) = Field(
         default=None,
         description="OAUTHBEARER: command that prints a token, as a list of words or one line. It runs without a shell.",
         examples=[["/usr/local/bin/kafka-token", "--audience", "kafka"]],
@@ -271,21 +258,21 @@ class SaslConfig(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> SaslConfig:
-        for key, mechanisms in _OF_MECHANISMS.items():
-            if getattr(self, key) is None:
-                continue
-            if self.mechanism.value not in mechanisms.split():
-                raise ValueError(
-                    f"{key} has no effect with {self.mechanism.value}, only with {' and '.join(mechanisms.split())}"
-                )
-            if key in _OF_TOKEN_URL and self.token_url is None:
-                raise ValueError(f"{key} needs token_url")
+        for mechanisms, keys in _OF_MECHANISMS.items():
+            for key in keys:
+                if getattr(self, key) is None:
+                    continue
+                if self.mechanism.value not in mechanisms:
+                    only = " and ".join(mechanisms)
+                    raise ValueError(f"{key} has no effect with {self.mechanism.value}, only with {only}")
+                if key in _OF_TOKEN_URL and self.token_url is None:
+                    raise ValueError(f"{key} needs token_url")
         if self.mechanism is SaslMechanism.OAUTHBEARER:
             exactly_one(self, "token_url", "token_file", "token_command")
             if self.token_url is not None:
                 exactly_one(self, "client_id")
                 exactly_one(self, "client_secret", "client_secret_file")
-        elif self.mechanism.value in _OF_MECHANISMS["username"].split():
+        elif self.mechanism.value in _WITH_PASSWORD:
             exactly_one(self, "username")
             exactly_one(self, "password", "password_file")
         return self

@@ -67,7 +67,14 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
     if limits is not None:
         if not callback_classes(snapshot):
             yield Catalog.RULES_DECIDE.found()
-        yield from _unused(limits, snapshot)
+        rules = rule_usage(limits, snapshot)
+        idle = [rule for rule in rules if rule.hits == ()]
+        overruled = [rule for rule in idle if rule.overruled_by is not None]
+        rest = [rule for rule in idle if rule.overruled_by is None]
+        if overruled:
+            yield Catalog.LIMITS_OVERRULED.found(count=len(overruled), total=len(rules), examples=_examples(overruled))
+        if rest and snapshot.measured:
+            yield Catalog.LIMITS_UNUSED.found(count=len(rest), total=len(rules), examples=_examples(rest))
     yield from _one_user(snapshot)
 
 
@@ -269,18 +276,6 @@ def _one_user(snapshot: Snapshot) -> Iterator[Finding]:
         share = by_user[busiest] / total
         if share > _MOST:
             yield Catalog.ONE_USER_HAS_TRAFFIC.found(shown(busiest), share=share, count=len(users))
-
-
-def _unused(limits: Limits, snapshot: Snapshot) -> Iterator[Finding]:
-    """Limits that another rule overrules, and limits that no client is measured under now."""
-    rules = rule_usage(limits, snapshot)
-    idle = [rule for rule in rules if rule.hits == ()]
-    overruled = [rule for rule in idle if rule.overruled_by is not None]
-    rest = [rule for rule in idle if rule.overruled_by is None]
-    if overruled:
-        yield Catalog.LIMITS_OVERRULED.found(count=len(overruled), total=len(rules), examples=_examples(overruled))
-    if rest and snapshot.measured:
-        yield Catalog.LIMITS_UNUSED.found(count=len(rest), total=len(rules), examples=_examples(rest))
 
 
 def _examples(rules: Sequence[RuleUsage]) -> str:

@@ -180,8 +180,6 @@ def build_roster(config: Config, open_admin: OpenAdmin) -> tuple[Roster, Discove
     Raises ``ConfigError`` and what ``open_admin`` raises.
     """
     roster = Roster(build_sources(config.sources))
-    if not config.discovery.wanted:
-        return roster, None
     check_found_sources(config)
     return roster, discovery_of(config, build_finders(config, open_admin), roster)
 
@@ -200,8 +198,10 @@ def build_finders(config: Config, open_admin: OpenAdmin) -> tuple[Finder, ...]:
     return tuple(finders)
 
 
-def discovery_of(config: Config, finders: Sequence[Finder], roster: Roster) -> Discovery:
-    """The discovery that lets the roster follow these finders."""
+def discovery_of(config: Config, finders: Sequence[Finder], roster: Roster) -> Discovery | None:
+    """The discovery that lets the roster follow these finders, if there are any."""
+    if not finders:
+        return None
     timeout = read_timeout(config.kafka) if config.kafka else 60.0
     common = config.discovery.source
     return Discovery(finders, config.sources, common, roster, timeout)

@@ -54,15 +54,6 @@ class Renderer:
         }
         self._forget()
 
-    def render(self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT) -> bytes:
-        """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
-        with self._lock:
-            try:
-                return self._rendered(Exposed(snapshot, now), text_format)
-            except BaseException:
-                self._forget()
-                raise
-
     def _forget(self) -> None:
         self._text = b""
         self._names: Names | None = None
@@ -76,20 +67,26 @@ class Renderer:
                 RowLines(family, self._cluster) if column is None else EntityLines(family, column, self._cluster)
             )
 
-    def _rendered(self, view: Exposed, text_format: TextFormat) -> bytes:
-        begin, written = self._written(view, text_format)
-        self._format = text_format
-        if written is self._buffers[1]:
-            self._buffers.reverse()
-            self._text = written.getvalue()
-        elif written is not None:
-            self._text = b""  # so that no one holds it who does not read it
-            text = self._buffers[0]
-            text.seek(begin)
-            text.write(written.getbuffer())
-            text.truncate()
-            self._text = text.getvalue()
-        return self._text
+    def render(self, snapshot: Snapshot, now: float, text_format: TextFormat = TEXT) -> bytes:
+        """The text of a snapshot. ``now`` is the Unix time in seconds that ages refer to."""
+        with self._lock:
+            try:
+                begin, written = self._written(Exposed(snapshot, now), text_format)
+                self._format = text_format
+                if written is self._buffers[1]:
+                    self._buffers.reverse()
+                    self._text = written.getvalue()
+                elif written is not None:
+                    self._text = b""  # so that no one holds it who does not read it
+                    text = self._buffers[0]
+                    text.seek(begin)
+                    text.write(written.getbuffer())
+                    text.truncate()
+                    self._text = text.getvalue()
+            except BaseException:
+                self._forget()
+                raise
+            return self._text
 
     def _written(self, view: Exposed, text_format: TextFormat) -> tuple[int, BytesIO | None]:
         """

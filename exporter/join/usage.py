@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from quotascope.metrics import QuotaType
 
 from ..limits import Limits, NodeSettings
-from ..mapping import DIVISORS, MILLISECONDS, PERCENTILES, USAGE, Meaning
+from ..mapping import MILLISECONDS, PERCENTILES, USAGE, Meaning
 from ..snapshot import Columns, ConnectionUsage, Floats, Layout, LimitedRate, NodeLoad, NodeUsage
 from ..snapshot.layout import TYPES, Rows, fixed
 from .limiting import IpLimits, StaticLimits
@@ -104,7 +104,7 @@ class UsageReader:
             known &= numbers < _UNLIMITED_TOKENS
             if self.placed.rules is not None:
                 known &= ~np.isnan(self.layout.limits[rows])
-        divisor: Floats | float = DIVISORS.get(meaning, 1.0)
+        divisor: Floats | float = meaning.divisor
         if meaning is Meaning.USAGE:
             divisor = self._usage_divisors[rows]
         throttle = meaning is Meaning.THROTTLE_TIME
@@ -122,7 +122,7 @@ class NodeNumbers:
         self.finite = defaultdict[Meaning, dict[str, float]](dict)
         """The same without those that are None."""
         for meaning, places in node.places.items():
-            divisor, instead = DIVISORS.get(meaning, 1.0), 0.0 if meaning in _THROTTLES else None
+            divisor, instead = meaning.divisor, 0.0 if meaning in _THROTTLES else None
             for about, at in places.items():
                 value = float(values[at])
                 number = value / divisor if isfinite(value) else instead

@@ -16,8 +16,8 @@ from quotascope.clients.security import Connection, Kerberos, Sasl, SaslMechanis
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType, ReplicationQuotaType, RLMQuotaType
 from quotascope.metrics.entities import Name
 
-from ..config import KafkaConfig, SaslConfig, secret, tls_of
-from ..errors import ConfigError, LimitsDenied, LimitsError
+from ..config import KafkaConfig, SaslConfig, secret, tls_of, usable
+from ..errors import LimitsDenied, LimitsError
 from ..threads import BlockingCalls
 from .model import CONNECTION_KEY, DEFAULT_IP, Limits, NodeSettings
 
@@ -27,7 +27,7 @@ _FIRST_PATIENCE_SECONDS: Final = 2.0
 
 def connection_of(config: KafkaConfig) -> Connection:
     """How to connect. Raises ``ConfigError`` when a file of it cannot be used."""
-    try:
+    with usable("kafka"):
         connection = Connection(
             bootstrap_servers=config.bootstrap_servers,
             protocol=config.security_protocol,
@@ -37,11 +37,6 @@ def connection_of(config: KafkaConfig) -> Connection:
         )
         if config.security_protocol.uses_tls:
             connection.tls.context()
-    except (ClientError, ValueError) as error:
-        raise ConfigError("kafka", [str(error)]) from None
-    except OSError as error:
-        problem = f"{error.filename}: {error.strerror}"
-        raise ConfigError("kafka", [problem]) from None
     return connection
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ..config import Config, OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig, secret
+from ..config import Config, OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig, secret, usable
 from ..errors import ConfigError
 from .push import OtlpPush, OtlpReceiver, Starts
 
@@ -26,13 +26,9 @@ def build_push(config: Config, environ: Mapping[str, str], starts: Starts | None
     settings = config.otlp
     if settings is None:
         return None
-    try:
+    with usable("otlp"):
         receiver = receiver_of(settings, environ)
         interval = interval_of(settings, environ)
-    except OSError as error:
-        raise ConfigError("otlp", [f"{error.filename}: {error.strerror}"]) from None
-    except ValueError as error:
-        raise ConfigError("otlp", [str(error)]) from None
     try:
         from .encoding import Encoder, resource_of  # noqa: PLC0415 - an extra
         from .sender import Sender  # noqa: PLC0415

@@ -13,8 +13,16 @@ from quotascope.metrics import QuotaType
 from quotascope.pages import words
 
 from ..diagnosis.episodes import Episode, Episodes
-from ..diagnosis.explain import Explanation, explain, overruling, user_of
-from ..diagnosis.explained import asked_client, asked_user, level_text, sentence
+from ..diagnosis.explain import (
+    Explanation,
+    asked_client,
+    asked_user,
+    explain,
+    level_text,
+    overruling,
+    sentence,
+    user_of,
+)
 from ..diagnosis.selection import Selection, in_order
 from ..diagnosis.trails import Trails
 from ..diagnosis.units import entity_name, rule_or_cause, seconds, type_name

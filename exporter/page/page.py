@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
@@ -63,14 +62,14 @@ def entity_list_page(result: QueryResult | None, frame: PageFrame, problem: str 
             "left_out": left_out(snapshot),
             "tagged": len(snapshot.shown.tagged),
             "findings": diagnose(snapshot),
-            "given": dict(query.parameters()),
+            "given": query.parameters(),
             "owners": [("", "all"), *((each, each) for each in owners)] if owners else [],
             "types": TYPES,
             "shows": _SHOWS,
-            "show": query.selection.show.value,
+            "show": query.show.value,
             "caption": _caption(result),
             "columns": list(_headers(result, columns)),
-            "urgent": replace(query, selection=_turned(query.selection, Order.URGENCY)).address,
+            "urgent": query.with_values(sort=Order.URGENCY, reverse="0").address,
             "rows": [
                 [
                     column.cell(
@@ -119,7 +118,7 @@ def _numbers(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 def _caption(result: QueryResult) -> str:
     unknown = ""
-    if result.limits_unknown and result.query.selection.show is Show.NEAR:
+    if result.limits_unknown and result.query.show is Show.NEAR:
         unknown = f" The limits of {result.limits_unknown} entities are unknown: they may be close to them or over."
     owner = result.query.owner
     if owner and owner not in result.owners.names:
@@ -129,25 +128,20 @@ def _caption(result: QueryResult) -> str:
     return f"{shown_part(result.query.offset, len(result.rows), result.total)}{unknown}"
 
 
-def _turned(selection: Selection, order: Order, *, backwards: bool = False) -> Selection:
-    return replace(selection, order=order, backwards=backwards)
-
-
 def _headers(result: QueryResult, columns: list[TableColumn]) -> Iterator[dict[str, str]]:
     """The headers, which are links that sort; ``sorted`` is the direction of the one by which the table is sorted."""
-    query, selection = result.query, result.query.selection
+    query, backwards = result.query, result.query.selection.backwards
     for column in columns:
         header = {"header": column.header, "kind": column.kind}
         if (order := column.order) is None:
             yield {**header, "address": "", "sorted": ""}
             continue
-        here = order is selection.order
-        upwards = (order in _ASCENDING) is not selection.backwards
-        turned = _turned(selection, order, backwards=here and not selection.backwards)
+        here = order is query.sort
+        upwards = (order in _ASCENDING) is not backwards
         yield {
             **header,
             "key": order.value,
-            "address": replace(query, selection=turned, offset=0).address,
+            "address": query.with_values(sort=order, reverse=str(int(here and not backwards)), offset=0).address,
             "sorted": ("ascending" if upwards else "descending") if here else "",
         }
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf, nan
-from typing import Final, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlencode
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    SkipValidation,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from quotascope.metrics import QuotaType
 
@@ -23,135 +35,147 @@ MOST: Final = 500
 """Rows of one page or answer, by default and at most."""
 FARTHEST: Final = 10_000_000
 """The greatest offset."""
-_ORDERS: Final = {each.value: each for each in Order}
-_SHOWS: Final = {each.value: each for each in Show}
-_TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
-_FLAGS: Final = {"0": False, "false": False, "1": True, "true": True}
+_TYPES: Final = {each.label: each for each in QuotaType}
+_NAMES: Final = {"user", "client_id"}
+"""Parameters of which an empty text means something: a dimension that an entity does not have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartQuery:
-    """Which part is wanted of all that a query finds."""
+def _whole(value: object) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and len(text) < 9):  # noqa: PLR2004 - no number of a thousand digits is read
+        raise ValueError  # without the text, of which pydantic makes UTF-8
+    return int(text)
 
-    offset: int = 0
+
+def _type(value: str | QuotaType | None) -> QuotaType | None:
+    if isinstance(value, str):
+        if value not in _TYPES:
+            raise ValueError
+        return _TYPES[value]
+    return value
+
+
+Flag = Annotated[
+    Literal["0", "false", "1", "true"],
+    AfterValidator(lambda text: {"false": "0", "true": "1"}.get(text, text)),
+    WithJsonSchema({"enum": ["0", "1", "false", "true"]}),
+]
+Kind = Annotated[
+    QuotaType | None,
+    PlainValidator(_type),
+    PlainSerializer(lambda kind: kind and kind.label),
+    WithJsonSchema({"enum": [*_TYPES]}),
+]
+Name = Annotated[str | None, SkipValidation, WithJsonSchema({"type": "string"})]
+"""As it is given: it may hold halves of surrogate pairs, which pydantic refuses."""
+Text = Annotated[str, PlainValidator(readable), WithJsonSchema({"type": "string"})]
+
+
+class PartQuery(BaseModel):
+    """
+    Which part is wanted of all that a query finds.
+
+    The fields of a query are the parameters of its address. One that is missing, or empty, has its default.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    offset: Annotated[int, Field(ge=0, le=FARTHEST), BeforeValidator(_whole)] = 0
     """How many rows come before the first that is shown."""
-    size: int = SIZE
+    size: Annotated[int, Field(ge=1, le=MOST), BeforeValidator(_whole)] = SIZE
     """How many are shown at most."""
 
-    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
-        """The parameters beside those of the part, each with its value and its default."""
-        return ()
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Self:
+        """The query of an address; unknown parameters are ignored. Raises ``InvalidQuery`` for a value that is not valid."""
+        try:
+            return cls.model_validate({name: text for name, text in given.items() if text or name in _NAMES})
+        except ValidationError as error:
+            name = str(error.errors(include_context=False)[0]["loc"][0])
+        schema = cls.described()[name]
+        wanted = schema.get("description", f"a whole number from {schema.get('minimum')} to {schema.get('maximum')}")
+        if "enum" in schema:
+            wanted = f"one of {', '.join(schema['enum'])}"
+        raise InvalidQuery(f"{name}={shown(given[name])} is not valid: it has to be {wanted}")
 
-    def parameters(self) -> Iterator[tuple[str, str]]:
-        """The parameters that differ from their defaults."""
-        for name, value, usual in (
-            *self.given(),
-            ("offset", str(self.offset), "0"),
-            ("size", str(self.size), str(SIZE)),
-        ):
-            if value is not None and value != usual:
-                yield name, value
+    @classmethod
+    def described(cls) -> dict[str, dict[str, Any]]:
+        """The parameters in the order of addresses, the part last, each with what OpenAPI says of it."""
+        schemas = cls.model_json_schema()["properties"]
+        return {
+            name: {
+                key: value
+                for key, value in schemas[name].items()
+                if key != "title" and value is not None and value != ""
+            }
+            for name in _in_order(schemas)
+        }
+
+    def parameters(self) -> dict[str, str]:
+        """The parameters that differ from their defaults, in the order of addresses."""
+        given = self.model_dump(exclude_defaults=True)
+        return {name: str(given[name]) for name in _in_order(given)}
+
+    def with_values(self, **values: object) -> Self:
+        """The query with other values of some parameters."""
+        return self.model_copy(update=values)
 
     @property
     def address(self) -> str:
         """The query as the part of an address from `?` on, without defaults; `?` when there is nothing else."""
-        return "?" + urlencode(list(self.parameters()), errors="replace")
+        return "?" + urlencode(self.parameters(), errors="replace")
 
     @property
     def before(self) -> str | None:
         """The address of the part before this one; None on the first."""
-        return replace(self, offset=max(0, self.offset - self.size)).address if self.offset else None
+        return self.with_values(offset=max(0, self.offset - self.size)).address if self.offset else None
 
     def following(self, total: int, shown: int | None = None) -> str | None:
         """The address of the next part, where this one has ``shown`` rows (by default as many as wanted) of ``total``; None on the last."""
         end = self.offset + (self.size if shown is None else shown)
-        return replace(self, offset=end).address if self.offset < end < total else None
+        return self.with_values(offset=end).address if self.offset < end < total else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _in_order(names: Iterable[str]) -> list[str]:
+    """The parameters in the order of addresses: the part last."""
+    return sorted(names, key=PartQuery.model_fields.__contains__)
+
+
 class EntityQuery(PartQuery):
     """Which entities are wanted, in which order, and which part of them."""
 
-    selection: Selection = field(default_factory=Selection)
-    owner: str = ""
+    sort: Annotated[Order, WithJsonSchema({"enum": [*Order]})] = Order.URGENCY
+    reverse: Flag = "0"
+    show: Annotated[Show, WithJsonSchema({"enum": [*Show]})] = Show.LIMITED
+    type: Kind = None
+    q: Text = ""
+    """Only users and client-ids that contain it, ignoring case."""
+    broker: Text = ""
+    owner: Text = ""
     """Only entities of this owner; empty for all."""
 
-    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
-        """Order, filter and owner."""
-        wanted = self.selection
-        return (
-            ("sort", wanted.order.value, Order.URGENCY.value),
-            ("reverse", "1" if wanted.backwards else "", ""),
-            ("show", wanted.show.value, Show.LIMITED.value),
-            ("type", wanted.quota_type.label if wanted.quota_type else "", ""),
-            ("q", wanted.text, ""),
-            ("broker", wanted.broker, ""),
-            ("owner", self.owner, ""),
+    @property
+    def selection(self) -> Selection:
+        """All but owner and part."""
+        return Selection(
+            order=self.sort,
+            backwards=self.reverse == "1",
+            show=self.show,
+            quota_type=self.type,
+            text=self.q,
+            broker=self.broker,
         )
 
 
-def read_query(given: Mapping[str, str]) -> EntityQuery:
-    """
-    The query of an address; unknown parameters are ignored.
-
-    Raises:
-        InvalidQuery: a value is not valid.
-
-    """
-    selection = Selection(
-        order=one_of(given, "sort", _ORDERS, Order.URGENCY),
-        backwards=one_of(given, "reverse", _FLAGS, usual=False),
-        show=one_of(given, "show", _SHOWS, Show.LIMITED),
-        quota_type=one_of(given, "type", _TYPES, None),
-        text=readable(given.get("q", "")),
-        broker=readable(given.get("broker", "")),
-    )
-    offset = number_of(given, "offset", 0, 0, FARTHEST)
-    return EntityQuery(
-        selection=selection,
-        owner=readable(given.get("owner", "")),
-        offset=offset,
-        size=number_of(given, "size", SIZE, 1, MOST),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeQuery(PartQuery):
     """Which throttle episodes are wanted, and which part of them."""
 
-    user: str | None = None
-    client_id: str | None = None
+    user: Name = None
+    client_id: Name = None
     """Of requests that are counted under the entity; None for any."""
-    quota_type: QuotaType | None = None
-    since: float = 0.0
-    """Unix time in seconds: episodes that were seen then or later."""
-
-    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
-        """Names, quota type and time."""
-        return (
-            ("user", self.user, None),
-            ("client_id", self.client_id, None),
-            ("type", self.quota_type.label if self.quota_type else None, None),
-            ("since", str(self.since), "0.0"),
-        )
-
-
-def read_episode_query(given: Mapping[str, str]) -> EpisodeQuery:
-    """The query of an address. Raises ``InvalidQuery`` for a value that is not valid."""
-    try:
-        since = float(given.get("since") or "0")
-    except ValueError:
-        since = nan
-    if not 0 <= since < inf:
-        raise _wrong("since", given["since"], "a Unix time in seconds")
-    return EpisodeQuery(
-        user=given.get("user"),
-        client_id=given.get("client_id"),
-        quota_type=one_of(given, "type", _TYPES, None),
-        since=since,
-        offset=number_of(given, "offset", 0, 0, FARTHEST),
-        size=number_of(given, "size", SIZE, 1, MOST),
-    )
+    type: Kind = None
+    since: Annotated[float, Field(ge=0, allow_inf_nan=False, description="a Unix time in seconds")] = 0.0
+    """Episodes that were seen then or later."""
 
 
 def shown_part(offset: int, count: int, total: int) -> str:
@@ -195,29 +219,3 @@ def find_entities(snapshot: Snapshot, trails: Trails, query: EntityQuery, owners
         limits_unknown=limits_unknown(measured),
         rows=rows,
     )
-
-
-_Value = TypeVar("_Value")
-
-
-def one_of(given: Mapping[str, str], name: str, values: Mapping[str, _Value], usual: _Value) -> _Value:
-    """The value that a parameter names; the usual one without it. Raises ``InvalidQuery``."""
-    text = given.get(name, "")
-    if text and text not in values:
-        raise _wrong(name, text, f"one of {', '.join(values)}")
-    return values[text] if text else usual
-
-
-def number_of(given: Mapping[str, str], name: str, usual: int, least: int, most: int) -> int:
-    """A whole number between bounds; the usual one without it. Raises ``InvalidQuery``."""
-    text = given.get(name, "")
-    if not text:
-        return usual
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else -1  # noqa: PLR2004 - no number of a thousand digits is read
-    if not least <= number <= most:
-        raise _wrong(name, text, f"a whole number from {least} to {most}")
-    return number
-
-
-def _wrong(name: str, value: str, wanted: str) -> InvalidQuery:
-    return InvalidQuery(f"{name}={shown(value)} is not valid: it has to be {wanted}")

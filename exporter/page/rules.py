@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import WithJsonSchema
 
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
@@ -16,9 +18,8 @@ from ..diagnosis.selection import NEAR, Selection, in_order
 from ..diagnosis.units import UNKNOWN, amount, type_name
 from ..snapshot import Snapshot, Usages
 from .columns import TableCell, entity_cell, used_cell, worded
-from .owners import readable
 from .page import TYPES
-from .query import FARTHEST, MOST, SIZE, PartQuery, number_of, one_of, shown_part
+from .query import Kind, PartQuery, Text, shown_part
 from .render import PageFrame, entity_address, name, render
 
 _NAMED: Final = 3
@@ -35,42 +36,20 @@ class RuleShow(StrEnum):
     """Those that apply to no entity that is measured."""
 
 
-_SHOWS: Final = {each.value: each for each in RuleShow}
 _SHOW_OPTIONS: Final = (
     (RuleShow.ALL.value, "all"),
     (RuleShow.NEAR.value, "an entity close to it, or throttled"),
     (RuleShow.UNUSED.value, "without an entity"),
 )
-_TYPES: Final[Mapping[str, QuotaType | None]] = {each.label: each for each in QuotaType}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleQuery(PartQuery):
     """Which rules are wanted, and which part of them."""
 
-    show: RuleShow = RuleShow.ALL
-    quota_type: QuotaType | None = None
-    text: str = ""
+    show: Annotated[RuleShow, WithJsonSchema({"enum": [*RuleShow]})] = RuleShow.ALL
+    type: Kind = None
+    q: Text = ""
     """Only rules with a user, client-id or address that contains it, ignoring case."""
-
-    def given(self) -> Iterable[tuple[str, str | None, str | None]]:
-        """Filter, quota type and text."""
-        return (
-            ("show", self.show.value, RuleShow.ALL.value),
-            ("type", self.quota_type.label if self.quota_type else "", ""),
-            ("q", self.text, ""),
-        )
-
-
-def read_rule_query(given: Mapping[str, str]) -> RuleQuery:
-    """The query of an address. Raises ``InvalidQuery`` for a value that is not valid."""
-    return RuleQuery(
-        show=one_of(given, "show", _SHOWS, RuleShow.ALL),
-        quota_type=one_of(given, "type", _TYPES, None),
-        text=readable(given.get("q", "")),
-        offset=number_of(given, "offset", 0, 0, FARTHEST),
-        size=number_of(given, "size", SIZE, 1, MOST),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +79,8 @@ def _matches(rule: RuleUsage, query: RuleQuery) -> bool:
     return (
         (query.show is not RuleShow.NEAR or near)
         and (query.show is not RuleShow.UNUSED or _unused(rule))
-        and (query.quota_type is None or rule.key == query.quota_type.quota_key)
-        and query.text.casefold() in str(rule.entity).casefold()
+        and (query.type is None or rule.key == query.type.quota_key)
+        and query.q.casefold() in str(rule.entity).casefold()
     )
 
 
@@ -119,11 +98,7 @@ def rules_page(result: RulesResult | None, frame: PageFrame, problem: str = "") 
             caption = shown_part(query.offset, len(result.rules), result.total) or "No rule matches."
         shown = {
             "taken": datetime.fromtimestamp(result.snapshot.taken_at, UTC),
-            "given": {
-                "q": query.text,
-                "type": query.quota_type.label if query.quota_type else "",
-                "size": "" if query.size == SIZE else str(query.size),
-            },
+            "given": query.parameters(),
             "types": TYPES,
             "show": query.show.value,
             "shows": _SHOW_OPTIONS,

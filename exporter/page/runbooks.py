@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Final
 
 from aiohttp import web
@@ -32,7 +31,7 @@ class Runbooks:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
         """Markdown by the name of the alert."""
-        self._page = cache(self._made)
+        self._pages: dict[str, str] = {}
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """All addresses; none where there is no runbook."""
@@ -50,13 +49,12 @@ class Runbooks:
         alert = request.match_info["alert"]
         if alert not in self.texts:
             raise web.HTTPNotFound
-        return _answer(self._page(alert))
-
-    def _made(self, alert: str) -> str:
-        # HTML in the text was escaped by the Markdown parser
-        content = Markup(_MARKDOWN.render(self.texts[alert]))  # noqa: S704 - as said
-        heading = "" if content.startswith("<h1>") else alert
-        return _rendered(alert, heading=heading, content=content)
+        if alert not in self._pages:
+            # HTML in the text was escaped by the Markdown parser
+            content = Markup(_MARKDOWN.render(self.texts[alert]))  # noqa: S704 - as said
+            heading = "" if content.startswith("<h1>") else alert
+            self._pages[alert] = _rendered(alert, heading=heading, content=content)
+        return _answer(self._pages[alert])
 
 
 async def _with_slash(_request: web.Request) -> web.Response:

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from aiohttp import web
 
 from ..collection import Collection
-from ..config import CollectionConfig
+from ..config import Config
 from ..diagnosis.episodes import Episodes
 from ..diagnosis.trails import STEP_SECONDS, Trails
 from ..errors import InvalidQuery
@@ -20,9 +20,9 @@ from ..snapshot import Snapshot
 from .entity import EntityResult, asked_entity, entity_page, find_entity
 from .owners import Owners
 from .page import entity_list_page
-from .query import EntityQuery, QueryResult, find_entities, read_query
+from .query import EntityQuery, QueryResult, find_entities
 from .render import POLICY, PageFrame
-from .rules import RuleQuery, find_rules, read_rule_query, rules_page
+from .rules import RuleQuery, find_rules, rules_page
 
 MAX_AGE_SECONDS: Final = STEP_SECONDS
 """The age up to which a snapshot is shown: while Prometheus scrapes, the page causes no reads."""
@@ -33,6 +33,7 @@ _ASSETS: Final = {
 }
 
 _Made = TypeVar("_Made")
+_Query = TypeVar("_Query", EntityQuery, RuleQuery)
 
 
 class Pages:
@@ -46,28 +47,26 @@ class Pages:
     def __init__(
         self,
         collection: Collection,
-        config: CollectionConfig,
-        frame: PageFrame | None = None,
+        config: Config,
         clock: Callable[[], float] = time.monotonic,
         *,
-        owners: Owners | None = None,
+        has_runbooks: bool = False,
     ) -> None:
         self._collection = collection
-        self._timeout_seconds = config.timeout_seconds
-        self._frame = frame or PageFrame()
-        self._owners = owners or Owners()
+        self._has_runbooks = has_runbooks
         self._clock = clock
         self._trails = Trails()
         self.episodes = Episodes()
         """Only for work done ``in_turn``."""
         self._noted: Snapshot | None = None
         self._one_at_a_time = asyncio.Lock()
+        self.configure(config)
 
-    def configure(self, config: CollectionConfig, frame: PageFrame, owners: Owners) -> None:
-        """Use another timeout, surroundings of the pages and owners from the next request on."""
-        self._timeout_seconds = config.timeout_seconds
-        self._frame = frame
-        self._owners = owners
+    def configure(self, config: Config) -> None:
+        """Use another configuration from the next request on."""
+        self._timeout_seconds = config.collection.timeout_seconds
+        self._frame = PageFrame(cluster=config.cluster, runbooks=self._has_runbooks, grafana_url=config.grafana_url)
+        self._owners = Owners(config.owners, config.default_owner)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Add all paths."""
@@ -97,12 +96,8 @@ class Pages:
             self._noted = latest
 
     async def page(self, request: web.Request) -> web.Response:
-        """The entities; with a query that is not valid, what is shown without one, and what is wrong with it."""
-        query, problem = EntityQuery(), ""
-        try:
-            query = read_query(request.query)
-        except InvalidQuery as error:
-            problem = str(error)
+        """The entities."""
+        query, problem = _asked(EntityQuery, request)
         return await self._page(
             lambda shown: entity_list_page(None if shown is None else self.found(shown, query), self._frame, problem),
             problem,
@@ -116,12 +111,8 @@ class Pages:
         )
 
     async def rules(self, request: web.Request) -> web.Response:
-        """All rules; a query that is not valid is answered as by ``page``."""
-        query, problem = RuleQuery(), ""
-        try:
-            query = read_rule_query(request.query)
-        except InvalidQuery as error:
-            problem = str(error)
+        """All rules."""
+        query, problem = _asked(RuleQuery, request)
         return await self._page(
             lambda shown: rules_page(None if shown is None else find_rules(shown, query), self._frame, problem), problem
         )
@@ -164,6 +155,14 @@ class Pages:
     def explained(self, snapshot: Snapshot, user: str | None, client_id: str | None) -> EntityResult:
         """The rules for a user and client-id, and what is measured of it."""
         return find_entity(snapshot, self._trails, self.episodes, user, client_id)
+
+
+def _asked(kind: type[_Query], request: web.Request) -> tuple[_Query, str]:
+    """The query of a request; without any parameter if it is not valid, and what is wrong with it."""
+    try:
+        return kind.read(request.query), ""
+    except InvalidQuery as error:
+        return kind(), str(error)
 
 
 async def _asset(text: str, kind: str, _request: web.Request) -> web.Response:

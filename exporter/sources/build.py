@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from quotascope.clients.errors import InvalidConnection
-
-from ..config import Dialect, SourceConfig, secret, tls_of
+from ..config import Dialect, SourceConfig, secret, tls_of, usable
 from ..errors import ConfigError
 from .dialects import DIALECTS
 from .fetch import HttpTarget
@@ -32,13 +30,8 @@ def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
 
 def build_source(config: SourceConfig) -> Source:
     """The source that a configuration describes. Raises ``ConfigError`` when one of its files cannot be used."""
-    try:
+    with usable(f"source {config.label!r}"):
         target = _target(config)
-    except OSError as error:
-        problem = f"{error.filename}: {error.strerror}"
-        raise ConfigError(f"source {config.label!r}", [problem]) from None
-    except (InvalidConnection, ValueError) as error:
-        raise ConfigError(f"source {config.label!r}", [str(error)]) from None
     name = config.label
     match config.dialect:
         case Dialect.JOLOKIA:

@@ -94,12 +94,6 @@ def _app_info(node_id: str) -> BeanColumn | None:
     return wanted(BeanColumn(bean, "StartTimeMs"))
 
 
-def _refusals(labels: Mapping[str, str]) -> BeanColumn | None:
-    """Errors by request, None for errors other than refusals by a quota."""
-    properties = {"type": "RequestMetrics", "name": "ErrorsPerSec", **labels}
-    return wanted(BeanColumn(Bean.of("kafka.network", properties), "Count"))
-
-
 _LOAD_BEANS: Final = {
     f"{each.domain}_{each.type}_{each.fixed['name']}".replace(".", "_").lower(): each
     for each in ATTRIBUTES
@@ -110,13 +104,18 @@ _LOAD_NAME: Final = re.compile(rf"({'|'.join(_LOAD_BEANS)})(?:_(oneminuterate|co
 _QUANTILES: Final = {"0.5": "50", "0.50": "50", "0.95": "95", "0.99": "99"}
 
 
-def _load_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
+def _node_column(name: str, labels: Mapping[str, str], errors: str) -> BeanColumn | None:
     """
-    The column of a number about the load of a node, where a metric is named after its bean in lower case.
+    The column of a number about a node, where a metric is named after its bean in lower case; ``errors`` is the name of those by request.
 
     Counts end in ``_count_total`` (kafka_2_0_0), ``_total`` or ``_count`` (Strimzi), or in nothing, as gauges do
     (Confluent); percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as ``_percent``, is of no use.
     """
+    if name == _ACTIVE:
+        return _ACTIVE_CONTROLLER
+    if name == errors:  # of which only refusals by a quota are wanted
+        properties = {"type": "RequestMetrics", "name": "ErrorsPerSec", **labels}
+        return wanted(BeanColumn(Bean.of("kafka.network", properties), "Count"))
     found = _LOAD_NAME.fullmatch(name)
     if found is None:
         return None
@@ -233,11 +232,7 @@ def _2_0_0_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     if name == f"{_2_0_0_QUOTA}start_time_ms" and labels.get("resource") == "app-info":
         # where the id is a client-id, the node's own app-info has the same: it names no client
         return _app_info(labels.get("clientId", ""))
-    if name == _ACTIVE:
-        return _ACTIVE_CONTROLLER
-    if name == _2_0_0_ERRORS:
-        return _refusals(labels)
-    return _load_column(name, labels)
+    return _node_column(name, labels, _2_0_0_ERRORS)
 
 
 KAFKA_2_0_0: Final = TextDialect(
@@ -346,11 +341,7 @@ def _strimzi_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
         return _app_info(labels["client_id"])
     if name in _STRIMZI_PLUGIN:
         return wanted(_STRIMZI_PLUGIN[name])
-    if name == _ACTIVE:
-        return _ACTIVE_CONTROLLER
-    if name == _STRIMZI_ERRORS:
-        return _refusals(labels)
-    return _load_column(name, labels)
+    return _node_column(name, labels, _STRIMZI_ERRORS)
 
 
 STRIMZI: Final = TextDialect(
@@ -401,11 +392,7 @@ def _confluent_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None
         if not properties:
             return None
         return wanted(BeanColumn(Bean.of(domain, properties), attribute))
-    if name == _ACTIVE:
-        return _ACTIVE_CONTROLLER
-    if name == _CONFLUENT_ERRORS:
-        return _refusals(labels)
-    return _load_column(name, labels)
+    return _node_column(name, labels, _CONFLUENT_ERRORS)
 
 
 CONFLUENT: Final = TextDialect(

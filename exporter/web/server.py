@@ -55,8 +55,16 @@ class HttpServer:
         http = cast("web.Server", self._runner.server)
         # around the application and not as its middlewares: it answers `Expect` before those
         http.request_handler = partial(self._access.answer, handler=http.request_handler)
+        loop = asyncio.get_running_loop()
+        connect = partial(HttpConnection, http, self._pool, self._access.put_headers, self._limits, self._settings)
         for host, port in self._config.endpoints:
-            self._listeners.append(await self._listen(http, host, port))
+            try:
+                listener = await loop.create_server(connect, host or None, port, backlog=_BACKLOG)
+            except (OSError, ValueError) as error:  # ValueError: not a valid host name
+                reason = os_reason(error) if isinstance(error, OSError) else str(error)
+                raise CannotListen(f"cannot listen on {host or 'all addresses'} port {port}: {reason}") from None
+            self._listeners.append(listener)
+        loop.set_exception_handler(self._on_loop_error)
         scheme = "http" if self._settings().tls is None else "https"
         users = len(self._settings().config.basic_auth_users)
         urls = [url_of(scheme, *listener.sockets[0].getsockname()[:2]) for listener in self._listeners]
@@ -78,21 +86,6 @@ class HttpServer:
         await self._pool.end_handshakes()
         if self._runner is not None:
             await self._runner.cleanup()
-
-    async def _listen(self, http: web.Server, host: str, port: int) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
-        try:
-            listener = await loop.create_server(
-                partial(HttpConnection, http, self._pool, self._access.put_headers, self._limits, self._settings),
-                host or None,
-                port,
-                backlog=_BACKLOG,
-            )
-        except (OSError, ValueError) as error:  # ValueError: not a valid host name
-            reason = os_reason(error) if isinstance(error, OSError) else str(error)
-            raise CannotListen(f"cannot listen on {host or 'all addresses'} port {port}: {reason}") from None
-        loop.set_exception_handler(self._on_loop_error)
-        return listener
 
     def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """

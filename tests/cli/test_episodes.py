@@ -19,7 +19,7 @@ from tests.servers import Handler, served
 
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
-from quotascope.exporter.page.query import read_episode_query
+from quotascope.exporter.page.query import EpisodeQuery
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.charges import COLUMNS
 from quotascope.pipeline.ingest import IngestTables
@@ -204,7 +204,7 @@ def exporter() -> Iterator[str]:
     class Api(Handler):
         def do_GET(self) -> None:  # noqa: N802 - its name there
             query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
-            asked = replace(read_episode_query(query), size=1)
+            asked = EpisodeQuery.read(query).with_values(size=1)
             self.answer(200, encoded(episodes_document(last, episodes, asked)))
 
     with served(ThreadingHTTPServer(("127.0.0.1", 0), Api)) as server:

@@ -10,9 +10,7 @@ from rich.console import Console
 from tests.strategies import HOSTILE, broken_texts, texts
 
 from quotascope.cli.explain_view import as_table
-from quotascope.exporter.diagnosis import explained
-from quotascope.exporter.diagnosis.explain import explain
-from quotascope.exporter.diagnosis.explained import as_json
+from quotascope.exporter.diagnosis.explain import as_json, explain, sentence
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import NodeUsage
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
@@ -98,7 +96,7 @@ UNDER_PLUGIN = Limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.
 
 
 @pytest.mark.parametrize(
-    ("by_node", "sentence", "shared"),
+    ("by_node", "text", "shared"),
     [
         ({"1": 200.0}, "200 % of a thread on each node, for all", {"1": 2.0}),
         ({"1": 200.0, "2": inf}, "200 % of a thread on node 1, unlimited on node 2, for all", {"1": 2.0, "2": None}),
@@ -106,14 +104,14 @@ UNDER_PLUGIN = Limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.
     ]
 )  # fmt: skip
 def test_the_limit_of_strimzis_plugin_has_its_rule(
-    by_node: dict[str, float], sentence: str, shared: dict[str, float | None]
+    by_node: dict[str, float], text: str, shared: dict[str, float | None]
 ) -> None:
     """The client's own limit stays unknown: it may be an excluded principal."""
     nodes = [NodeUsage(broker=node, static_limits={QuotaType.REQUEST: bound}) for node, bound in by_node.items()]
     explanations = explain(UNDER_PLUGIN, "alice", "a", nodes)
-    (text,) = (explained.sentence(each, "alice", "a") for each in explanations if each.quota_type is QuotaType.REQUEST)
-    assert text.startswith(f"request: {sentence}")
-    assert text.endswith("(client.quota.callback.static.request)") == bool(by_node)
+    (shown,) = (sentence(each, "alice", "a") for each in explanations if each.quota_type is QuotaType.REQUEST)
+    assert shown.startswith(f"request: {text}")
+    assert shown.endswith("(client.quota.callback.static.request)") == bool(by_node)
     quotas = json.loads(json.dumps(as_json("alice", "a", explanations, {})))["quotas"]
     assert (quotas[2]["shared"], quotas[2]["limit_state"]) == (shared, "unknown")
 

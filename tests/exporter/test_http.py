@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from tests.exporter.examples import NOW, ScriptedSource, snapshot, usage
 
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.config import CollectionConfig
+from quotascope.exporter.config import CollectionConfig, Config
 from quotascope.exporter.exposition import Renderer
 from quotascope.exporter.exposition.text import OPENMETRICS, TEXT, TextFormat
 from quotascope.exporter.http import TIMEOUT_HEADER, Handlers, Rendering, scrape_timeout
@@ -22,7 +22,7 @@ from quotascope.exporter.snapshot import Snapshot
 
 Client = TestClient[Request, Application]
 Serve = Callable[..., Awaitable[Client]]
-CONFIG = CollectionConfig(max_age_seconds=0)
+CONFIG = Config(collection=CollectionConfig(max_age_seconds=0))
 SERIES = 'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="alice"} 1.0'
 
 
@@ -35,7 +35,7 @@ async def serve() -> AsyncIterator[Serve]:
     async def start(*sources: ScriptedSource, cluster: str | None = None) -> Client:
         collection = Collection(sources, LimitsRefresh(), 0, clock=lambda: NOW)
         collections.append(collection)
-        handlers = Handlers(collection, CONFIG, cluster, clock=lambda: NOW)
+        handlers = Handlers(collection, CONFIG.model_copy(update={"cluster": cluster}), clock=lambda: NOW)
         clients.append(TestClient(TestServer(handlers.app()), auto_decompress=False))
         await clients[-1].start_server()
         return clients[-1]

@@ -47,6 +47,7 @@ exporter/limits/model.py NodeSettings.quota_window_seconds 1.0
 exporter/limits/refresh.py __init__(interval_seconds) 30.0
 exporter/limits/refresh.py __init__(timeout_seconds) 30.0
 exporter/mapping.py Attribute.divisor 1.0
+exporter/mapping.py __new__(divisor) 1.0
 exporter/otlp/push.py OtlpReceiver.timeout_seconds 10.0
 exporter/shadow/evaluation.py __init__(most) 100
 exporter/sources/source.py __init__(timeout_seconds) 60.0

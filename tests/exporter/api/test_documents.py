@@ -27,8 +27,8 @@ from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.page.entity import find_entity
 from quotascope.exporter.page.owners import Owners
-from quotascope.exporter.page.query import EntityQuery, find_entities, read_episode_query, read_query
-from quotascope.exporter.page.rules import RuleQuery, find_rules, read_rule_query
+from quotascope.exporter.page.query import EntityQuery, EpisodeQuery, find_entities
+from quotascope.exporter.page.rules import RuleQuery, find_rules
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
@@ -39,7 +39,7 @@ def answer(shown: Snapshot, **given: str) -> dict[str, Any]:
     """The entities for a query, parsed."""
     trails = Trails()
     trails.note(shown)
-    return parsed(entities_document(find_entities(shown, trails, read_query(given), OWNERS)))
+    return parsed(entities_document(find_entities(shown, trails, EntityQuery.read(given), OWNERS)))
 
 
 def parsed(document: object) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def explained(shown: Snapshot, user: str | None, client_id: str | None, **given:
     trails.note(shown)
     episodes.note(shown)
     found = find_entity(shown, trails, episodes, user, client_id)
-    return parsed(explain_document(found, read_query(given)))
+    return parsed(explain_document(found, EntityQuery.read(given)))
 
 
 def test_an_explanation_has_what_is_measured_under_it() -> None:
@@ -228,7 +228,7 @@ def throttles(*shown: Snapshot, **given: str) -> dict[str, Any]:
     known = Episodes()
     for each in shown:
         known.note(each)
-    return parsed(episodes_document(shown[-1], known, read_episode_query(given)))
+    return parsed(episodes_document(shown[-1], known, EpisodeQuery.read(given)))
 
 
 @pytest.mark.parametrize(
@@ -272,16 +272,16 @@ def test_episodes_of_a_client(given: dict[str, str], found: list[int]) -> None:
 def test_a_time_that_is_none(since: str) -> None:
     """Is an error that says what it has to be."""
     with pytest.raises(InvalidQuery, match="a Unix time in seconds"):
-        read_episode_query({"since": since})
+        EpisodeQuery.read({"since": since})
 
 
 def test_runbooks_in_parts() -> None:
     """Following `next` gives each once."""
     texts = {f"Alert{number}": f"# {number}" for number in range(3)}
-    first = parsed(runbooks_document(texts, read_query({"size": "2"})))
+    first = parsed(runbooks_document(texts, EntityQuery.read({"size": "2"})))
     assert (first["total"], first["next"]) == (3, "?offset=2&size=2")
     assert first["runbooks"][0] == {"alert": "Alert0", "path": "runbooks/Alert0", "text": "# 0"}
-    last = parsed(runbooks_document(texts, read_query({"size": "2", "offset": "2"})))
+    last = parsed(runbooks_document(texts, EntityQuery.read({"size": "2", "offset": "2"})))
     assert ([each["alert"] for each in last["runbooks"]], last["next"]) == (["Alert2"], None)
 
 
@@ -324,7 +324,7 @@ def schema_of(schema: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["entities", "rules", "explain", "runbooks"])
 def test_every_described_parameter_is_read(name: str) -> None:
     """Each of its values is taken, and one that is none of them is refused, where there are some."""
-    read = read_rule_query if name == "rules" else read_query
+    read = RuleQuery.read if name == "rules" else EntityQuery.read
     for parameter, schema in ANSWERS[name][1].items():
         for value in schema.get("enum", [schema.get("minimum", "x")]):
             read({parameter: str(value)})

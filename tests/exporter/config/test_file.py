@@ -46,14 +46,14 @@ def test_variables_are_filled_in() -> None:
 def test_missing_variable_is_a_problem() -> None:
     """An empty password would be worse than a message."""
     document = parse("a: 1\nb: ${NOPE}\n")
-    assert document.problems == ((2, "the environment has no variable NOPE"),)
+    assert document.problems == [(2, "the environment has no variable NOPE")]
     assert document.broken == {("b",)}
 
 
 def test_key_given_twice_is_a_problem() -> None:
     """YAML would silently take the last one."""
     document = parse("a: 1\nb: 2\na: 3\n")
-    assert document.problems == ((3, "the key 'a' is there already in line 1"),)
+    assert document.problems == [(3, "the key 'a' is there already in line 1")]
 
 
 def test_anchors_and_merges_work() -> None:

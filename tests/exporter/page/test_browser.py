@@ -18,10 +18,9 @@ from tests.chromium.browser import Browser, browser
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.config import CollectionConfig, OwnerConfig
+from quotascope.exporter.config import CollectionConfig, Config, OwnerConfig
 from quotascope.exporter.http import Handlers
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.snapshot import NodeUsage, Snapshot
 from quotascope.metrics import QuotaType
 
@@ -99,19 +98,10 @@ class Server:
         self._loop.close()
 
     async def _serve(self) -> web.AppRunner:
-        config = CollectionConfig(max_age_seconds=0)
-        owners = [
-            OwnerConfig(team="ETL", user="bob"),
-            OwnerConfig(team=HOSTILE, user=HOSTILE),
-        ]
-        handlers = Handlers(
-            self.collection,
-            config,
-            HOSTILE,
-            clock=lambda: NOW,
-            owners=Owners(owners),
-            runbooks={"Alert": "# Alert\n\n`" + "x" * 300 + "`"},
-        )
+        owners = OwnerConfig(team="ETL", user="bob"), OwnerConfig(team=HOSTILE, user=HOSTILE)
+        config = Config(cluster=HOSTILE, collection=CollectionConfig(max_age_seconds=0), owners=owners)
+        runbooks = {"Alert": "# Alert\n\n`" + "x" * 300 + "`"}
+        handlers = Handlers(self.collection, config, runbooks, clock=lambda: NOW)
         runner = web.AppRunner(handlers.app(), access_log=None, shutdown_timeout=1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

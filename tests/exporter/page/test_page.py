@@ -9,7 +9,7 @@ from quotascope.exporter.config import OwnerConfig
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.page import entity_list_page
-from quotascope.exporter.page.query import find_entities, read_query
+from quotascope.exporter.page.query import EntityQuery, find_entities
 from quotascope.exporter.page.render import PageFrame
 from quotascope.exporter.snapshot import Folds, LimitsHealth, NodeLoad, NodeUsage, Shadow, Snapshot, ThrottleCause
 from quotascope.metrics import QuotaType
@@ -66,7 +66,7 @@ def page(
     """The page of a snapshot for a query."""
     trails = Trails()
     trails.note(shown)
-    view = find_entities(shown, trails, read_query(given), owners)
+    view = find_entities(shown, trails, EntityQuery.read(given), owners)
     return Page(entity_list_page(view, PageFrame(cluster=cluster)))
 
 

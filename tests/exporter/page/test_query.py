@@ -3,22 +3,20 @@ from __future__ import annotations
 import pytest
 from tests.exporter.examples import snapshot, usage
 
-from quotascope.exporter.diagnosis.selection import Order, Selection, Show
+from quotascope.exporter.diagnosis.selection import Order, Show
 from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import InvalidQuery
 from quotascope.exporter.page.owners import Owners
-from quotascope.exporter.page.query import EntityQuery, find_entities, read_query
+from quotascope.exporter.page.query import EntityQuery, find_entities
 from quotascope.metrics import QuotaType
 
 EVERYTHING = EntityQuery(
-    selection=Selection(
-        order=Order.DELAY,
-        backwards=True,
-        show=Show.NEAR,
-        quota_type=QuotaType.CONTROLLER_MUTATION,
-        text="a&b=ü",
-        broker="7",
-    ),
+    sort=Order.DELAY,
+    reverse="1",
+    show=Show.NEAR,
+    type=QuotaType.CONTROLLER_MUTATION,
+    q="a&b=ü",
+    broker="7",
     owner="pay & co",
     offset=100,
     size=25,
@@ -27,8 +25,8 @@ EVERYTHING = EntityQuery(
 
 def test_nothing_said() -> None:
     """The fullest of the limited, and what is unknown means nothing."""
-    assert read_query({}) == EntityQuery()
-    assert read_query({"utm": "x", "sort": "", "offset": "", "q": ""}) == EntityQuery()
+    assert EntityQuery.read({}) == EntityQuery()
+    assert EntityQuery.read({"utm": "x", "sort": "", "offset": "", "q": ""}) == EntityQuery()
     assert EntityQuery().address == "?"
 
 
@@ -49,7 +47,7 @@ def test_everything_said() -> None:
         "offset": "100",
         "size": "25",
     }
-    assert read_query(given) == EVERYTHING
+    assert EntityQuery.read(given) == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -59,8 +57,10 @@ def test_everything_said() -> None:
         ("reverse", "maybe"),
         ("show", "x"),
         ("type", "mutation"),
+        ("type", "\ud800"),
         ("offset", "-1"),
         ("offset", "²"),
+        ("offset", "\ud800"),
         ("offset", "9" * 5_000),
         ("size", "0"),
         ("size", "501"),
@@ -70,7 +70,7 @@ def test_everything_said() -> None:
 def test_senseless_values(name: str, value: str) -> None:
     """They are named, with what there is, in one short line."""
     with pytest.raises(InvalidQuery) as raised:
-        read_query({name: value})
+        EntityQuery.read({name: value})
     text = str(raised.value)
     assert text.startswith(f"{name}=")
     assert "it has to be" in text
@@ -79,9 +79,9 @@ def test_senseless_values(name: str, value: str) -> None:
 
 def test_text_that_cannot_be_seen_is_dropped() -> None:
     """So that the form shows what is looked for; and it is not endless."""
-    query = read_query({"q": "a\n\x00\ud800b" + "c" * 9_999})
-    assert query.selection.text.startswith("abc")
-    assert len(query.selection.text) < 201
+    query = EntityQuery.read({"q": "a\n\x00\ud800b" + "c" * 9_999})
+    assert query.q.startswith("abc")
+    assert len(query.q) < 201
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_parts(offset: int, size: int, before: str | None, following: str | None
     """Of thirty; the first has none before it, the last none after it, and none begins before the first."""
     shown = snapshot(*(usage(user=f"user-{number:02}") for number in range(30)))
     given = {"show": "all", "offset": str(offset), "size": str(size)}
-    view = find_entities(shown, Trails(), read_query(given), Owners())
+    view = find_entities(shown, Trails(), EntityQuery.read(given), Owners())
     assert view.total == 30
     assert len(view.rows) == min(size, 30 - offset)
     assert (view.query.before, view.query.following(view.total)) == (before, following)

@@ -7,19 +7,19 @@ from tests.exporter.examples import limits, snapshot, usage
 from tests.exporter.page.test_page import HOSTILE, Page
 
 from quotascope.exporter.page.render import PageFrame
-from quotascope.exporter.page.rules import find_rules, read_rule_query, rules_page
+from quotascope.exporter.page.rules import RuleQuery, find_rules, rules_page
 from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage, Snapshot
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 
 
 def page(shown: Snapshot, **given: str) -> Page:
     """The page of a snapshot for a query."""
-    return Page(rules_page(find_rules(shown, read_rule_query(given)), PageFrame()))
+    return Page(rules_page(find_rules(shown, RuleQuery.read(given)), PageFrame()))
 
 
 def names(shown: Snapshot, **given: str) -> list[str]:
     """What the rules found are for."""
-    found = find_rules(shown, read_rule_query(given))
+    found = find_rules(shown, RuleQuery.read(given))
     return [rule.entity.rule for rule in found.rules]
 
 

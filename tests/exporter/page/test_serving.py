@@ -12,7 +12,7 @@ from yarl import URL
 
 from quotascope.exporter.api import Api
 from quotascope.exporter.collection import Collection
-from quotascope.exporter.config import CollectionConfig
+from quotascope.exporter.config import CollectionConfig, Config
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.page import Pages
 from quotascope.exporter.page.serving import MAX_AGE_SECONDS
@@ -30,9 +30,9 @@ class Served:
         self.source = ScriptedSource()
         self.limits = LimitsRefresh(ScriptedLimits(), 5.0)
         self.collection = Collection([self.source], self.limits, 0, lambda: self.now)
-        config = CollectionConfig(max_age_seconds=0)
+        config = Config(collection=CollectionConfig(max_age_seconds=0))
         loop = asyncio.get_running_loop()
-        self.pages = Pages(self.collection, config, None, lambda: loop.time() + self.later)
+        self.pages = Pages(self.collection, config, lambda: loop.time() + self.later)
         app = Application()
         app.on_response_prepare.append(_headed)
         self.pages.add_to(app.router)

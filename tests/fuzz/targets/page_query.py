@@ -8,14 +8,14 @@ from urllib.parse import parse_qsl
 from tests.fuzz.target import Target
 
 from quotascope.exporter.errors import InvalidQuery
-from quotascope.exporter.page.query import read_query
+from quotascope.exporter.page.query import EntityQuery
 
 
 def _read(data: bytes) -> None:
     pairs = parse_qsl(data.decode(errors="surrogateescape"), keep_blank_values=True)
-    query = read_query(dict(pairs))
+    query = EntityQuery.read(dict(pairs))
     again = dict(parse_qsl(query.address[1:]))
-    assert read_query(again) == query
+    assert EntityQuery.read(again) == query
 
 
 def _seeds() -> Iterator[bytes]:
