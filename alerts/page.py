@@ -152,7 +152,7 @@ def _gaps() -> Iterator[str]:
 
 def _records() -> Iterator[str]:
     yield "## Recorded series\n"
-    yield "Of an entity on all brokers unless the name begins with another level.\n"
+    yield "The name begins with the level; `entity` is an entity on all brokers.\n"
     for meaning, same in groupby(records(_EVERYTHING), key=lambda record: record.meaning):
         yield f"- {', '.join(f'`{record.name}`' for record in same)}: {meaning}"
 

@@ -115,7 +115,7 @@ def _load_column(name: str, labels: Mapping[str, str]) -> BeanColumn | None:
     The column of a number about the load of a node, where a metric is named after its bean in lower case.
 
     Counts end in ``_count_total`` (kafka_2_0_0), ``_total`` or ``_count`` (Strimzi), or in nothing, as gauges do
-    (Confluent); percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as ``_percent``, is of no use.
+    (Confluent); percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as ``_percent``, is not read.
     """
     found = _LOAD_NAME.fullmatch(name)
     if found is None:
