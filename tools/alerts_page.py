@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from quotascope.alerts import Site
+from quotascope.alerts.book import alerts, records
+from quotascope.alerts.settings import Clients, Objective, Owner
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
-
-from .book import alerts, records
-from .links import Site
-from .settings import Clients, Objective, Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
