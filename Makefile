@@ -44,7 +44,7 @@ lint: .venv/ready-dev ## Style and common mistakes (ruff)
 types: .venv/ready-dev ## Types, strict, of code and tests (mypy)
 	$(BIN)/mypy
 
-contracts: .venv/ready-dev ## Who may import whom (import-linter)
+contracts: .venv/ready-dev ## Which folder may import which (import-linter)
 	$(BIN)/lint-imports
 
 quick: .venv/ready-dev ## A change in under a minute: ruff, mypy of changed files, unit tests of changed rooms; or of one: make quick ARGS=quotas
@@ -72,7 +72,7 @@ bench-scrape: services ## Whole scrapes of a real broker beside jmx_exporter's
 bench-rules: services ## Our rules and dashboards' queries in a real Prometheus, 10,000 entities on ten brokers; less: ARGS='--scale 0.02'
 	$(BIN)/python -m benchmarks.rules $(ARGS)
 
-bench-spark: services ## A Spark job of 10,000 tasks: nobody watching, quotascope, callbacks into Python; busy driver: ARGS=--busy
+bench-spark: services ## A Spark job of 10,000 tasks: no listener, quotascope, callbacks into Python; busy driver: ARGS=--busy
 	$(BIN)/python -m benchmarks.spark_overhead $(ARGS)
 
 bench-catch-up: services ## How well the Spark listener predicts the end of backlogs of 2, 5 and 10 minutes under a quota; less: ARGS='--minutes 0.2'

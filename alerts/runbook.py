@@ -1,10 +1,9 @@
-"""The runbooks, one for each alert, and the blocks of commands in them."""
+"""The runbooks, one for each alert."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
@@ -12,18 +11,8 @@ from .book import alerts
 from .links import Site
 from .thresholds import thresholds
 
-_BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER: Final = re.compile(r"`(\w+)` \(default ([^)]*)\)")
 """A number in a runbook: the name of a threshold or time, and its default, which a test keeps true."""
-HEADINGS: Final = ("Meaning", "Impact", "Diagnosis", "Mitigation")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Commands (``sh``) or queries (``promql``) of a runbook."""
-
-    language: str
-    text: str
 
 
 def runbooks(site: Site | None = None) -> Iterator[tuple[str, str]]:
@@ -56,9 +45,3 @@ def _with_numbers(text: str, numbers: dict[str, str]) -> str:
         return f"`{name}` ({numbers[name]}, default {default})"
 
     return NUMBER.sub(with_number, text)
-
-
-def blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks of a runbook, in order."""
-    for found in _BLOCK.finditer(text):
-        yield Block(found[1], found[2])

@@ -54,7 +54,7 @@ class Callbacks:
 
 
 def _ignore(*_: object) -> None:
-    """An event that nobody counts."""
+    """An event that is not counted."""
 
 
 def _is_same(listener: object, other: object) -> bool:

@@ -117,7 +117,7 @@ class Cluster:
         )
 
     def _numbers(self) -> tuple[Floats, Floats]:
-        """What everybody might use, and how long wait; a few always do."""
+        """What clients might use, and how long wait; a few always do."""
         draw, count = self._random.random, len(self.layout)
         usage = self.layout.limits * draw(count) ** 4
         return usage, np.where(draw(count) < 0.02, draw(count), 0.0)  # noqa: PLR2004 - one in fifty

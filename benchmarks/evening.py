@@ -44,7 +44,7 @@ LOOK_SECONDS: Final = 15
 TOLERANCE_SECONDS: Final = 60
 """An evaluation, a scrape, and the window of a trend that is evaluated every two minutes."""
 Name = tuple[str, ...]
-"""An alert, and what tells its instances apart."""
+"""An alert, and what distinguishes its instances."""
 _NAMING: Final = ("quota_type", "user", "client_id", "request")
 _THROTTLED_BY: Final = {
     "Produce": "KafkaQuotaProduceThrottled",

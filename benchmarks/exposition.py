@@ -154,7 +154,7 @@ def measure(series: int) -> dict[str, float]:
 
 
 def measured_apart(series: int) -> dict[str, float]:
-    """The same in a process of its own, whose memory is nobody else's."""
+    """The same in a process of its own, which has its memory to itself."""
     command = [sys.executable, "-m", "benchmarks.exposition", "--measure", str(series)]
     found: dict[str, float] = json.loads(subprocess.check_output(command))
     return found

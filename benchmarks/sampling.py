@@ -2,7 +2,7 @@
 How many short bursts a scrape sees: `python -m benchmarks.sampling`.
 
 A client uses twice its limit for 5 s, once in 60 s, and nothing else; the engine's own Rate of Kafka's default window
-(11 x 1 s) measures it. For each pace the phase between bursts and reads is drawn anew for every burst.
+(11 x 1 s) measures it. For each pace the phase between bursts and reads is drawn again for every burst.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def greatest_seen(values: list[float], every_s: float, chance: random.Random) ->
         yield max(values[chance.randrange(step) :: step])
 
 
-def tell(line: str) -> None:
+def show(line: str) -> None:
     """Write a line."""
     sys.stdout.write(f"{line}\n")
 
@@ -50,13 +50,13 @@ def main() -> None:
     """Print a line for each pace."""
     values = utilizations()
     chance = random.Random(1)  # noqa: S311 - phases, not secrets
-    tell(f"greatest utilization of a burst: {max(values):.2f}")
-    tell("a read every | bursts seen at all | seen at 0.8 or above | median of what is seen")
+    show(f"greatest utilization of a burst: {max(values):.2f}")
+    show("a read every | bursts seen at all | seen at 0.8 or above | median of what is seen")
     for every_s in (60.0, 30.0, 15.0, 10.0, 5.0, 1.0):
         seen = sorted(greatest_seen(values, every_s, chance))
         at_all = sum(value > 0 for value in seen) / len(seen)
         high = sum(value >= 0.8 for value in seen) / len(seen)  # noqa: PLR2004 - a usual alert
-        tell(f"{every_s:10.0f} s | {at_all:18.0%} | {high:20.0%} | {seen[len(seen) // 2]:.2f}")
+        show(f"{every_s:10.0f} s | {at_all:18.0%} | {high:20.0%} | {seen[len(seen) // 2]:.2f}")
 
 
 if __name__ == "__main__":

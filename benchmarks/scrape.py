@@ -3,7 +3,7 @@ Times whole scrapes of one real broker by quotascope and by jmx_exporter, side b
 
 The broker has 5,000 pairs of user and client id, each with three quotas. jmx_exporter runs in it twice: `complete` reads
 all beans, as it does with the rules of its examples, and `allowlisted` the beans that quotascope asks Jolokia for. Before
-each round a tenth of the clients send something, and a hundredth of them are new. Everybody is asked as Prometheus asks:
+each round a tenth of the clients send something, and a hundredth of them are new. All agents are scraped as Prometheus does it:
 for OpenMetrics, in gzip. CPU is that of the broker's process and of the exporter's, from the request to the last byte.
 """
 
@@ -141,7 +141,7 @@ def wait_until_ready(url: str) -> None:
 
 
 def run(rounds: int, rules: Path) -> tuple[dict[str, Rival], float]:
-    """Let everybody scrape the same broker in turns. Returns also the CPU seconds that it uses in a second by itself."""
+    """Let all agents scrape the same broker in turns. Returns also the CPU seconds that it uses in a second by itself."""
     chance = random.Random(7)  # noqa: S311 - no secrets here
     names = [f"client-{at:06d}" for at in range(CLIENTS)]
     with tempfile.TemporaryDirectory(prefix="quotascope-bench-") as name:
@@ -215,7 +215,7 @@ def main() -> int:
     options = parser.parse_args()
     rivals, idle = run(options.rounds, options.rules)
     Console().print(table(rivals))
-    Console().print(f"Nobody asking, the broker uses {idle:.2f} CPU s in a second.")
+    Console().print(f"Without a scrape, the broker uses {idle:.2f} CPU s in a second.")
     if options.json:
         content = {name: asdict(rival) for name, rival in rivals.items()}
         options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

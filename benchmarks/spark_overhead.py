@@ -1,10 +1,10 @@
 """
-Times a Spark job of 10,000 tasks with nobody watching, with quotascope attached, and with callbacks into Python: `make bench-spark`.
+Times a Spark job of 10,000 tasks without a listener, with quotascope attached, and with callbacks into Python: `make bench-spark`.
 
-All run in turns in one driver, another one first in each round. `nobody, again` is the noise: the same as `nobody`. The peer is a py4j
+All run in turns in one driver, another one first in each round. `no listener, again` is the noise: the same as `no listener`. The peer is a py4j
 listener as PySpark programs write them: in a queue of its own, with a callback server that the JVM knows, whose onTaskEnd reads
 what a count of retries needs. Seconds are those of the job. CPU is that of the driver's JVM, which runs the tasks, too, and of its
-Python, until the last event was handled. Ratios are to `nobody` in the same round; in brackets the 95 % interval of the median (bootstrap).
+Python, until the last event was handled. Ratios are to `no listener` in the same round; in brackets the 95 % interval of the median (bootstrap).
 """
 
 import argparse
@@ -37,7 +37,7 @@ WARM_UP = 2
 GOAL = 1.10
 RESAMPLES = 10_000
 TICKS = os.sysconf("SC_CLK_TCK")
-NOBODY, OURS, PEER = "nobody", "quotascope", "py4j callbacks"
+UNWATCHED, OURS, PEER = "no listener", "quotascope", "py4j callbacks"
 Watching = Callable[[SparkSession], AbstractContextManager[Callable[[], int]]]
 
 
@@ -53,14 +53,14 @@ class Run:
 
 @dataclass(slots=True)
 class Side:
-    """Who watches, and how that went."""
+    """What watches the job, and how that went."""
 
     watching: Watching
     runs: list[Run] = field(default_factory=list)
 
 
 @contextmanager
-def nobody(_: SparkSession) -> Iterator[Callable[[], int]]:
+def unwatched(_: SparkSession) -> Iterator[Callable[[], int]]:
     """Watch nothing."""
     yield lambda: 0
 
@@ -115,10 +115,10 @@ def run(spark: SparkSession, watching: Watching, jvm: int) -> Run:
 def compare(rounds: int, *, busy: bool) -> dict[str, Side]:
     """Let all watch the same job in turns."""
     sides = {
-        NOBODY: Side(nobody),
+        UNWATCHED: Side(unwatched),
         OURS: Side(quotascope),
         PEER: Side(callbacks),
-        f"{NOBODY}, again": Side(nobody),
+        f"{UNWATCHED}, again": Side(unwatched),
     }
     with session() as spark, working(busy=busy):
         jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr] # noqa: SLF001
@@ -179,7 +179,7 @@ def ratios(side: Side, base: Side, figure: Callable[[Run], float]) -> str:
 
 def table(sides: dict[str, Side]) -> Table:
     """Return the results as people read them."""
-    shown = Table(title=f"{TASKS:,} tasks; goal {GOAL:g} times the seconds of nobody")
+    shown = Table(title=f"{TASKS:,} tasks; goal {GOAL:g} times the seconds without a listener")
     shown.add_column("")
     for heading in (
         "seconds",
@@ -190,7 +190,7 @@ def table(sides: dict[str, Side]) -> Table:
         "lost events",
     ):
         shown.add_column(heading, justify="right")
-    base = sides[NOBODY]
+    base = sides[UNWATCHED]
     for name, side in sides.items():
         compared = side is not base
         shown.add_row(

@@ -14,16 +14,14 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
+from quotascope.metrics.protocol import ApiKey, ErrorCode
+
 from .errors import AdminUnreachable, AuthenticationFailed, ClientError, TlsFailed
 from .reach import open_first, refusal, refused_by_server
 from .security import Connection, Sasl
 
-_HANDSHAKE = 17
 _VERSION = 1
-_AUTHENTICATE = 36
 _MOST_BYTES = 10_000
-_UNSUPPORTED_MECHANISM = 33
-_ILLEGAL_STATE = 34
 
 
 class Exchange(Protocol):
@@ -78,14 +76,14 @@ def _asked_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, s
     opened, host = open_first(connection)
     with opened:
         code, offered = _handshake(opened, connection, sasl)
-        if code == _UNSUPPORTED_MECHANISM:
+        if code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
             return f"the listener offers {', '.join(offered) or 'no mechanism'}"
-        if code == _ILLEGAL_STATE:
+        if code == ErrorCode.ILLEGAL_SASL_STATE:
             return "the listener does not use SASL"
         steps = exchange(sasl, host)
         while not steps.is_done():
             code, message, answer = _authenticate(opened, connection, steps.auth_bytes())
-            if code != 0:
+            if code != ErrorCode.NONE:
                 reason = message or f"error {code}"
                 claims = sasl.tokens.refused() if sasl.tokens else ""
                 return f"{reason} (the broker has to accept its {claims})" if claims else reason
@@ -95,14 +93,14 @@ def _asked_again(connection: Connection, sasl: Sasl, exchange: Callable[[Sasl, s
 
 def _handshake(opened: socket.socket, connection: Connection, sasl: Sasl) -> tuple[int, list[str]]:
     """Error code and offered mechanisms of a SaslHandshake, which goes before any credentials."""
-    header = struct.pack(">hhi", _HANDSHAKE, _VERSION, 0)
+    header = struct.pack(">hhi", ApiKey.SASL_HANDSHAKE, _VERSION, 0)
     request = header + _text(connection.client_id) + _text(sasl.mechanism.on_the_wire)
     return _mechanisms(_answer(opened, request))
 
 
 def _authenticate(opened: socket.socket, connection: Connection, token: bytes) -> tuple[int, str, bytes]:
     """Error code, message and bytes of the answer to a SaslAuthenticate version 0."""
-    header = struct.pack(">hhi", _AUTHENTICATE, 0, 1) + _text(connection.client_id)
+    header = struct.pack(">hhi", ApiKey.SASL_AUTHENTICATE, 0, 1) + _text(connection.client_id)
     answer = _answer(opened, header + struct.pack(">i", len(token)) + token)
     code, length = struct.unpack_from(">hh", answer, 4)
     end = 8 + max(0, length)

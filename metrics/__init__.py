@@ -1,4 +1,30 @@
-"""The quota engine of Apache Kafka, in Python, and the catalog of what is exposed about quotas."""
+"""
+The quota engine of Apache Kafka, in Python, and the catalog of what is exposed about quotas.
+
+The engine is also a library for your own programs, such as simulations and tests of clients. It imports the standard library only (`batch`
+also NumPy), and time is an argument:
+
+>>> now_ms = 1_795_000_000_000
+>>> quotas = QuotaManagers(Registry(), now_ms)
+>>> quotas.update_quota(QuotaType.PRODUCE, QuotaEntity(user="alice"), 100_000)
+>>> alice = Principal("alice")
+>>> quotas.produce.record_and_get_throttle_time(alice, "etl", 500_000, now_ms)
+0
+>>> quotas.produce.record_and_get_throttle_time(alice, "etl", 1_000_000, now_ms + 1_000)  # 150 kB/s over 10 s: 5 s too fast
+5000
+>>> quotas.produce.decide(alice, "etl").level.name
+'USER'
+
+Of Kafka's classes, with the same results in the last bit:
+
+* statistics (`Rate`, `TokenBucket`, `Meter`, `Percentiles`, `Frequencies`, ...), in a `Sensor` of a `Registry`; `batch` records arrays of values
+* client quotas: `QuotaManagers` of a node, `BrokerQuotas` for whole requests, `QuotaCallback`
+* other quotas: `ConnectionQuotas` (KIP-612), `ReplicationQuotas`, `TieredStorageQuotas` (KIP-956)
+* names: `Principal`, `mbean_name`, `telemetry_name` (KIP-714); metrics as MBeans: `JmxReporter`
+* the controller's checks of quotas: `validate_alteration`, `validate_request`
+
+`BurstSpreadingRate` is a policy that Kafka does not have.
+"""
 
 from .broker_quotas import BrokerQuotas, ClientRequest, Instant
 from .burst_spreading import BurstSpreadingRate

@@ -46,7 +46,7 @@ class MutationQuota:
 
 
 UNBOUNDED: Final = MutationQuota()
-"""For everybody, as long as no rule exists (Kafka: `UNBOUNDED_CONTROLLER_MUTATION_QUOTA`)."""
+"""For all clients, as long as no rule exists (Kafka: `UNBOUNDED_CONTROLLER_MUTATION_QUOTA`)."""
 
 
 class _BoundedQuota(MutationQuota):

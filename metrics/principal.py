@@ -47,4 +47,4 @@ class Principal:
 
 
 ANONYMOUS: Final = Principal("ANONYMOUS")
-"""Everybody on a listener without authentication."""
+"""The user of all clients on a listener without authentication."""

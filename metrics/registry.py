@@ -266,7 +266,7 @@ def _removal(reporter: MetricsReporter, metric: KafkaMetric) -> None:
 
 
 def _guarded(reporter: MetricsReporter, call: Callable[[], None]) -> None:
-    """A reporter is foreign code: what it raises must not keep anybody from recording."""
+    """A reporter is foreign code: what it raises must not prevent a record."""
     try:
         call()
     except Exception:  # noqa: BLE001 - logged in full

@@ -7,22 +7,27 @@ Writes what is generated: pages in ``docs/``, ``alerts/generated/`` and ``dashbo
 from __future__ import annotations
 
 import re
+import sys
 from itertools import groupby
 from pathlib import Path
 
 from quotascope.alerts import Site
 from quotascope.alerts.files import alertmanager_file, operator_file, rule_files
 from quotascope.alerts.mixin import mixin_file
-from quotascope.alerts.page import alerts_page
 from quotascope.cli.alerts_config import alerts_reference
 from quotascope.dashboards.files import file_text, grafana_dashboards
 from quotascope.dashboards.scope import Scope
 from quotascope.exporter.config.reference import reference
 from quotascope.metrics.catalog import Family, families
 
-DOCS = Path(__file__).parents[1] / "docs"
-ALERTS = DOCS.parent / "alerts" / "generated"
-DASHBOARDS = DOCS.parent / "dashboards" / "generated"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))  # it runs as a script, and its parts are imported by tests
+
+from tools.alerts_page import alerts_page  # noqa: E402 - needs the path
+
+DOCS = ROOT / "docs"
+ALERTS = ROOT / "alerts" / "generated"
+DASHBOARDS = ROOT / "dashboards" / "generated"
 _HEAD = """\
 # Metrics
 

@@ -29,7 +29,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="15m",
         keep="10m",
-        summary="A Spark job is held back by Kafka's quotas.",
+        summary="A Spark job is throttled by Kafka's quotas.",
         description=f"{_JOB} waits for {THREE_DIGITS} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
         thresholds=(SPARK_THROTTLED,),
     )

@@ -51,7 +51,7 @@ class Crowd:
         return np.diff(ends, prepend=0)
 
     def draw(self, requests: int, random: np.random.Generator) -> Integers:
-        """The ranks of those who make so many requests, one after the other."""
+        """The ranks of the clients that make so many requests, one after the other."""
         bounds = np.cumsum(self.weights())
         found = np.searchsorted(bounds, random.random(requests))
         return np.minimum(found, self.entities - 1).astype(np.int64)

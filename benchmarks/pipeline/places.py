@@ -47,7 +47,7 @@ class JobFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A process that does what it is told."""
+    """A process that runs the jobs that it is sent."""
 
     pid: int
     call: Callable[..., Any]

@@ -48,7 +48,7 @@ def watch(root: int) -> Iterator[Used]:
     """Watch a process and those below it, until the block ends."""
     used, over = Used(), threading.Event()
     for pid in _tree(root):
-        # 5: the kernel's peak of the resident set starts anew
+        # 5: the kernel's peak of the resident set starts again from zero
         (_PROC / str(pid) / "clear_refs").write_text("5")
     _look(root, used, born=False)
 

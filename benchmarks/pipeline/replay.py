@@ -54,7 +54,7 @@ def replay(options: Options) -> Iterator[Outcome]:
                 many.beside(one.name, MANY_GOAL)
             frame = spark.side(FRAME, rows, work.replay_frame_on_spark, files, 1)
             on_spark.append(frame.beside(on_spark[1].name))
-        # Apart: Spark's workers end when others take a minute, and whoever comes next would have to start them.
+        # Apart: Spark's workers end when others take a minute, and the next side would have to start them.
         in_turns("replay on Spark", on_spark, options.rounds)
         in_turns("replay alone", in_one_process, options.rounds)
         sides = on_spark + in_one_process

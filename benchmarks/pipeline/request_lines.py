@@ -2,7 +2,7 @@
 Lines of `kafka.request.logger` as a broker of Kafka 4.3 writes them.
 
 The layouts, the mix of requests, the sizes and the times are those of a log that a real broker wrote under librdkafka's clients: about
-1 kB a line. Whole names and numbers are drawn anew for each line; a client is told to wait now and then, and is answered an empty
+1 kB a line. Whole names and numbers are drawn again for each line; a client is throttled now and then, and is answered an empty
 Fetch then.
 """
 

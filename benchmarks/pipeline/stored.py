@@ -31,5 +31,5 @@ def _batches(rows: int, crowd: Crowd) -> Iterator[pa.RecordBatch]:
 
 
 def paths(table: Table) -> list[str]:
-    """Return the files that the last commit lists, for those who read them without us."""
+    """Return the files that the last commit lists, for programs that read them without us."""
     return [f"{table.storage.uri}/{file.path}" for file in table.files()]

@@ -1,7 +1,7 @@
 """
 What quotascope does, on Spark and in one process.
 
-The jobs of Spark take its session first. Each run makes its tables anew, in place of the last run's.
+The jobs of Spark take its session first. Each run makes new tables, in place of the last run's.
 """
 
 import shutil

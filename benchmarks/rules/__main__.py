@@ -43,7 +43,7 @@ CHOSEN: Final = {
 
 
 def evaluations(stage: Stage, rounds: int) -> list[Cost]:
-    """Time so many evaluations of each group, as Prometheus tells; the first one, which finds nothing in memory, is left out."""
+    """Time so many evaluations of each group, as Prometheus reports; the first one, which finds nothing in memory, is left out."""
     seen: dict[str, dict[str, float]] = {}
     while not seen or min(map(len, seen.values())) <= rounds:
         for group in stage.prometheus.get("rules")["groups"]:
@@ -109,11 +109,11 @@ def repeated(name: str, ask: Callable[[], int], stage: Stage, interval: float = 
     cpu_seconds: list[float] = []
     series = 0
     while len(seconds) < REPEATS and sum(seconds) < PATIENCE_SECONDS:
-        worked = stage.told("process_cpu_seconds_total")
+        worked = stage.measured("process_cpu_seconds_total")
         start = time.perf_counter()
         series = ask()
         seconds.append(time.perf_counter() - start)
-        cpu_seconds.append(stage.told("process_cpu_seconds_total") - worked)
+        cpu_seconds.append(stage.measured("process_cpu_seconds_total") - worked)
     return Cost(name=name, seconds=tuple(seconds), cpu_seconds=tuple(cpu_seconds), series=series, interval=interval)
 
 
@@ -132,7 +132,7 @@ def measured(options: argparse.Namespace) -> Iterator[tuple[str, list[Cost]]]:
         for kind in ("recorded", "plain"):
             STDERR.log(f"asking the dashboards' queries, {kind}")
             yield kind, queries(stage, end, recorded=kind == "recorded")
-        used = stage.told("process_resident_memory_bytes")
+        used = stage.measured("process_resident_memory_bytes")
         STDERR.log(f"{stage.tape.series:,} series, {used / (1 << 30):.1f} GiB")
 
 

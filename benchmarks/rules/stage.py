@@ -32,7 +32,7 @@ STDERR: Final = Console(stderr=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A Prometheus that can be told what to do next."""
+    """A Prometheus, and what it does next."""
 
     folder: Path
     tape: Tape
@@ -48,8 +48,8 @@ class Stage:
         """Only answer."""
         self._be(_config(self._exporter, REST_SECONDS))
 
-    def told(self, name: str) -> float:
-        """What it says of itself, such as ``process_cpu_seconds_total``."""
+    def measured(self, name: str) -> float:
+        """What it reports of itself, such as ``process_cpu_seconds_total``."""
         address = f"http://{self.prometheus.address}/metrics"
         command = ["curl", "-sf", address]
         page = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -92,7 +92,7 @@ def put_history(tape: Tape, folder: Path) -> None:
 
 @contextmanager
 def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
-    """Run a Prometheus that can be told to read its configuration again."""
+    """Run a Prometheus that reads its configuration again on request."""
     prometheus = Prometheus(folder, config, "--web.enable-lifecycle")
     try:
         wait_until(lambda: ready(prometheus), 120)
@@ -102,7 +102,7 @@ def running(folder: Path, config: Mapping[str, Any]) -> Iterator[Prometheus]:
 
 
 def ready(prometheus: Prometheus) -> bool:
-    """Tell whether it answers."""
+    """Whether it answers."""
     try:
         return bool(prometheus.get("status/buildinfo"))
     except AssertionError:

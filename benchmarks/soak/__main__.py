@@ -104,7 +104,7 @@ def _usage(stage: Stage) -> Usage:
 
 
 def main() -> int:
-    """Run, tell how it went, and return 1 if it did not go well."""
+    """Run, print how it went, and return 1 if it did not go well."""
     options = _options()
     console = Console()
     if options.judge:

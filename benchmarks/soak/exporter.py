@@ -158,28 +158,28 @@ class Exporter:
                 self._look_at(line.decode(errors="replace"))
 
     def _look_at(self, line: str) -> None:
-        told = _json(line)
-        if told.get("msg") == "listening":
-            self.url = str(told["url"])
+        entry = _json(line)
+        if entry.get("msg") == "listening":
+            self.url = str(entry["url"])
         if not is_expected(line):
             self.unexpected.append(line.strip())
 
 
 def is_expected(line: str) -> bool:
     """Whether a line of the log is about what was done to the exporter, or no trouble at all."""
-    told = _json(line)
-    if "exception" in told or "level" not in told:
+    entry = _json(line)
+    if "exception" in entry or "level" not in entry:
         return False
-    harmless = told["level"] in {"info", "debug"} or "advice" in told
-    return harmless or told.get("msg") in EXPECTED
+    harmless = entry["level"] in {"info", "debug"} or "advice" in entry
+    return harmless or entry.get("msg") in EXPECTED
 
 
 def _json(line: str) -> dict[str, Any]:
     try:
-        told = json.loads(line)
+        entry = json.loads(line)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return entry if isinstance(entry, dict) else {}
 
 
 def _environment(installed: Path) -> dict[str, str]:

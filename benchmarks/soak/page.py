@@ -1,4 +1,4 @@
-"""What a page of the exporter tells, and whether that is true."""
+"""What a page of the exporter shows, and whether that is true."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -79,7 +79,7 @@ class Expected:
     up: Mapping[str, bool]
     """By source, of those that have been well or ill for a while."""
     agents: frozenset[str]
-    """The sources that are agents of ours: each of those that are up tells a sum and a clock."""
+    """The sources that are agents of ours: each of those that are up has a sum and a clock."""
     listed: frozenset[str] | None
     """Those of them that are read now; None when that has just changed."""
     counters: Mapping[str, float]
@@ -99,10 +99,10 @@ def faults(page: Page, expected: Expected) -> Iterator[str]:
 
 
 def _wrong_sums(page: Page) -> Iterator[str]:
-    for broker, told in page.sums.items():
+    for broker, stated in page.sums.items():
         shown = page.produced.get(broker, 0.0)
-        if not isclose(shown, told, rel_tol=1e-6, abs_tol=1e-6):
-            yield f"broker {broker}: produce rates add up to {shown:g} and not to {told:g}"
+        if not isclose(shown, stated, rel_tol=1e-6, abs_tol=1e-6):
+            yield f"broker {broker}: produce rates add up to {shown:g} and not to {stated:g}"
 
 
 def _wrong_sources(page: Page, expected: Expected) -> Iterator[str]:
@@ -112,9 +112,9 @@ def _wrong_sources(page: Page, expected: Expected) -> Iterator[str]:
             yield f"{name} is shown {'up' if page.up[name] else 'down'}"
     if expected.listed is not None and ours != expected.listed:
         yield f"sources {sorted(ours)} and not {sorted(expected.listed)}"
-    telling = sum(page.up[name] for name in ours)
-    if not telling == len(page.sums) == len(page.clocks):
-        yield f"{telling} sources are up, but {len(page.sums)} sums and {len(page.clocks)} clocks are shown"
+    up_now = sum(page.up[name] for name in ours)
+    if not up_now == len(page.sums) == len(page.clocks):
+        yield f"{up_now} sources are up, but {len(page.sums)} sums and {len(page.clocks)} clocks are shown"
 
 
 def strictly_parsed(text: str) -> int:

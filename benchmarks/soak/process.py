@@ -1,4 +1,4 @@
-"""What /proc tells of a process."""
+"""What /proc shows of a process."""
 
 import os
 from pathlib import Path

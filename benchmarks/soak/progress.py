@@ -1,4 +1,4 @@
-"""How far a run is, for whoever waits."""
+"""How far a run is."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The quotas of real Kafka during a run; all of them tell users and client ids apart, as the agents' beans do."""
+"""The quotas of real Kafka during a run; all of them distinguish users and client-ids, as the agents' beans do."""
 
 from typing import Final
 

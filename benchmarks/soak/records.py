@@ -22,7 +22,7 @@ class Scrape:
     lost: str = ""
     """Why there was no complete answer in time; empty when there was."""
     faults: tuple[str, ...] = ()
-    """What the page told wrongly."""
+    """What was wrong on the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ def report(verdict: Verdict) -> Table:
     rows = {
         "scrapes": f"{verdict.scrapes:,}",
         "of these lost": f"{verdict.lost:,}",
-        "told something wrong": f"{verdict.faulty:,}",
+        "showed something wrong": f"{verdict.faulty:,}",
         "slowest": f"{verdict.slowest_seconds:.2f} s",
         "other requests, failed": f"{verdict.visits:,}, {verdict.failed_visits:,}",
         "memory, first and last quarter": _moved(verdict.memory, " MiB"),

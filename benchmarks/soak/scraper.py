@@ -70,17 +70,17 @@ class Scraper:
             async with asyncio.timeout(self.manner.timeout_seconds):
                 status, body = await _get(session, url, self.manner.headers)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            return self._told(began, start, lost=f"{type(error).__name__}: {error}")
+            return self._scraped(began, start, lost=f"{type(error).__name__}: {error}")
         if status != _OK:
-            return self._told(began, start, lost=f"HTTP {status}")
-        told = self._told(began, start)
-        return await asyncio.to_thread(self._judged, told, body, self.clock())
+            return self._scraped(began, start, lost=f"HTTP {status}")
+        scrape = self._scraped(began, start)
+        return await asyncio.to_thread(self._judged, scrape, body, self.clock())
 
-    def _told(self, began: float, start: float, lost: str = "") -> Scrape:
+    def _scraped(self, began: float, start: float, lost: str = "") -> Scrape:
         return Scrape(at=began, scraper=self.manner.name, seconds=time.perf_counter() - start, lost=lost)
 
-    def _judged(self, told: Scrape, body: bytes, at: float) -> Scrape:
-        """The same with what the page tells wrongly."""
+    def _judged(self, scrape: Scrape, body: bytes, at: float) -> Scrape:
+        """The same with what is wrong on the page."""
         found: list[str] = []
         page = Page()
         try:
@@ -94,9 +94,9 @@ class Scraper:
         self._count += 1
         self._counters = page.counters
         return Scrape(
-            at=told.at,
-            scraper=told.scraper,
-            seconds=told.seconds,
+            at=scrape.at,
+            scraper=scrape.scraper,
+            seconds=scrape.seconds,
             size=len(body),
             samples=page.samples,
             faults=tuple(found),

@@ -31,7 +31,7 @@ DIALECTS: Final = (
 )
 """Of the nodes in the configuration."""
 FOUND: Final = 4
-"""Nodes that files tell of."""
+"""Nodes in target files."""
 
 
 def make_plan(per_second: float) -> Plan:
@@ -51,7 +51,7 @@ def _found(number: int, port: int) -> AgentPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Which nodes the exporter has been told of; never changed, so that a scraper's thread sees all of a change or nothing."""
+    """Which nodes the target files list for the exporter; never changed, so that a scraper's thread sees all of a change or nothing."""
 
     listed: list[AgentPlan]
     found: list[AgentPlan]
@@ -85,7 +85,7 @@ class Stage:
 
     @property
     def findable(self) -> list[AgentPlan]:
-        """All that files may tell of."""
+        """All nodes that target files may list."""
         return [each for each in self.plan.agents if each.renewed]
 
     @property

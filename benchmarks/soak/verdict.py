@@ -116,7 +116,7 @@ def _of_answers(scrapes: Sequence[Scrape], visits: Sequence[Visit]) -> Iterator[
         yield f"{len(lost)} scrapes were lost, first {lost[0].lost}"
     faulty = [each for each in scrapes if each.faults]
     if faulty:
-        yield f"{len(faulty)} scrapes told something wrong, first {faulty[0].faults[0]}"
+        yield f"{len(faulty)} scrapes showed something wrong, first {faulty[0].faults[0]}"
     failed = [each for each in visits if each.problem]
     if failed:
         yield f"{len(failed)} other requests failed, first {failed[0].path}: {failed[0].problem}"

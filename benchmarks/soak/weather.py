@@ -15,11 +15,11 @@ class Mood(StrEnum):
     LATE = "late"
     """Answers after a second, which is in time."""
     REFUSED = "refused"
-    """Nobody listens; whoever listens afterwards has started anew."""
+    """Nothing listens; what listens afterwards is a new process."""
     CUT = "cut"
     """Hangs up in the middle of the answer."""
     SLOW = "slow"
-    """Answers when nobody waits any more."""
+    """Answers after the client has given up."""
     SILENT = "silent"
     """Takes the request and never answers."""
     FAILING = "failing"
@@ -84,13 +84,13 @@ class Weather:
 
     def _after(self, last: Spell) -> Spell:
         good = last.mood is not Mood.GOOD
-        anew = last.mood is Mood.REFUSED
+        restarted = last.mood is Mood.REFUSED
         return Spell(
             mood=Mood.GOOD if good else self._trouble(),
             begin=last.end,
             end=last.end + self._long(GOOD_SECONDS if good else BAD_SECONDS),
-            life=last.life + anew,
-            born=last.end if anew else last.born,
+            life=last.life + restarted,
+            born=last.end if restarted else last.born,
         )
 
     def _trouble(self) -> Mood:

@@ -17,8 +17,6 @@ Topic: TypeAlias = str | UUID
 Entry: TypeAlias = dict[str, Any]
 """What a response says of one topic."""
 
-_UNKNOWN = -1
-
 
 class QuotaExceeded(MutationThrottled, errors.ThrottlingQuotaExceededError):  # type: ignore[misc]
     """Error 89 when no time is left to try again; `throttle_time_ms` is what is left of the throttle."""
@@ -70,7 +68,7 @@ def _changed(name: str, error: ClientError | None) -> Entry:
     if isinstance(error, AdminTimeout):
         return {"name": name, "error_code": ErrorCode.REQUEST_TIMED_OUT, "error_message": str(error)}
     if isinstance(error, AdminRequestFailed) and error.code is None:
-        return {"name": name, "error_code": _UNKNOWN, "error_message": str(error)}
+        return {"name": name, "error_code": ErrorCode.UNKNOWN_SERVER_ERROR, "error_message": str(error)}
     return {}
 
 
@@ -80,5 +78,5 @@ def _as_library(error: ClientError) -> Exception:
     if isinstance(error, AdminTimeout):
         return errors.KafkaTimeoutError(str(error))
     code = getattr(error, "code", None)
-    raised: Exception = errors.for_code(_UNKNOWN if code is None else code)(str(error))
+    raised: Exception = errors.for_code(ErrorCode.UNKNOWN_SERVER_ERROR if code is None else code)(str(error))
     return raised

@@ -78,7 +78,7 @@ class EpisodeDocument:
 
     began_at: float
     ended_at: float | None
-    """None while it goes on."""
+    """None while it is ongoing."""
     longest_seconds: float
     """The longest throttle time."""
 

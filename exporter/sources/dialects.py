@@ -109,7 +109,7 @@ def _node_column(name: str, labels: Mapping[str, str], errors: str) -> BeanColum
     The column of a number about a node, where a metric is named after its bean in lower case; ``errors`` is the name of those by request.
 
     Counts end in ``_count_total`` (kafka_2_0_0), ``_total`` or ``_count`` (Strimzi), or in nothing, as gauges do
-    (Confluent); percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as ``_percent``, is of no use.
+    (Confluent); percentiles have a label ``quantile``. The rate since the start, which kafka_2_0_0 shows as ``_percent``, is not read.
     """
     if name == _ACTIVE:
         return _ACTIVE_CONTROLLER

@@ -17,7 +17,7 @@ SHADOW_UTILIZATION = gauge(
 
 SHADOW_THROTTLE_TIME = gauge(
     "kafka_quota_shadow_throttle_time_seconds",
-    "Throttle time that Kafka would answer a request now under this shadow, 0 within the limit; absent when it cannot be evaluated.",
+    "Throttle time of a request now under this shadow, 0 within the limit; absent when it cannot be evaluated.",
     SHADOW_LABELS,
     "seconds",
     "computed",

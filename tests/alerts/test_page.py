@@ -8,10 +8,10 @@ import pytest
 from tests.alerts.expressions import selectors
 from tests.alerts.labels import RECORDED
 from tests.alerts.specification import SPECIFIED, WINDOWS_OF_RECORDS
+from tools.alerts_page import GAPS, Gap, alerts_page
 
 from quotascope.alerts import Site
 from quotascope.alerts.book import alerts
-from quotascope.alerts.page import GAPS, Gap, alerts_page
 
 DIALECTS = Path(__file__).parents[2] / "docs" / "dialects.md"
 UNREAD = {

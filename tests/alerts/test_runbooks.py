@@ -9,12 +9,13 @@ from itertools import pairwise
 import pytest
 from tests.alerts.expressions import FAMILIES, matched_labels, selectors
 from tests.alerts.labels import CLUSTER, RECORDED, labels_of
+from tests.alerts.runbook_parts import HEADINGS, blocks
 from tests.cluster.tools import CLASSES
 
 from quotascope.alerts import Site, thresholds
 from quotascope.alerts.book import alerts
 from quotascope.alerts.rule import Alert
-from quotascope.alerts.runbook import HEADINGS, NUMBER, blocks, numbers, runbooks
+from quotascope.alerts.runbook import NUMBER, numbers, runbooks
 from quotascope.alerts.settings import AlertSettings, AlertSeverity
 from quotascope.alerts.thresholds import STORM
 
@@ -47,7 +48,7 @@ COMMANDS = sorted(
 
 
 def test_every_alert_has_a_runbook_and_the_other_way_round() -> None:
-    """Nobody is woken up without being told what to do."""
+    """Every alert says what to do."""
     assert set(RUNBOOKS) == {alert.name for alert in alerts(Site())}
 
 

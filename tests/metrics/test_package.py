@@ -1,6 +1,7 @@
 """What the package offers, in which form, and its clocks."""
 
 import ast
+import doctest
 import importlib
 import inspect
 import os
@@ -35,6 +36,12 @@ def test_all_is_complete_and_sorted() -> None:
     }
     assert set(metrics.__all__) == imported
     assert len(set(metrics.__all__)) == len(metrics.__all__)
+
+
+def test_example_of_the_library() -> None:
+    """The package's own example is what comes out."""
+    failed, tried = doctest.testmod(metrics)
+    assert (failed, tried) == (0, 7)
 
 
 def test_every_public_class_is_offered() -> None:

@@ -118,20 +118,15 @@ def test_a_key_comes_once() -> None:
     assert messages(problems) == ["'producer_byte_rate' is there twice"]
 
 
-def test_kafka_stores_what_is_not_a_number() -> None:
-    """Up to 4.3 no comparison refuses it; since 4.4 a number has to be finite."""
-    changes = [("producer_byte_rate", math.nan)]
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [("producer_byte_rate", math.nan, "is not a number"), ("request_percentage", math.inf, "is not finite")],
+)
+def test_a_number_has_to_be_finite_since_4_4(key: str, value: float, problem: str) -> None:
+    """Up to 4.3 Kafka stores what is not a number, and an infinite quota of percent or of controller mutations."""
+    changes = [(key, value)]
     assert validate_alteration(CLIENT, changes, release=KafkaRelease(4, 3)) == []
-    refused = validate_alteration(CLIENT, changes)
-    assert messages(refused) == ["'producer_byte_rate' is not a number"]
-
-
-def test_infinity_is_refused_since_4_4() -> None:
-    """A quota of percent or of topic changes may be infinite up to 4.3."""
-    changes = [("request_percentage", math.inf)]
-    assert validate_alteration(CLIENT, changes, release=KafkaRelease(4, 3)) == []
-    refused = validate_alteration(CLIENT, changes)
-    assert messages(refused) == ["'request_percentage' is not finite"]
+    assert messages(validate_alteration(CLIENT, changes)) == [f"'{key}' {problem}"]
 
 
 def test_host_names_are_somebody_elses_business() -> None:

@@ -72,7 +72,7 @@ def test_wrong_scrape_is_found() -> None:
     """So is one that tells something wrong."""
     wrong = Scrape(at=1, scraper="first", seconds=1, faults=("broker 1: no",))
     (failure,) = judge([*usages(), *scrapes(), wrong]).failures
-    assert failure == "1 scrapes told something wrong, first broker 1: no"
+    assert failure == "1 scrapes showed something wrong, first broker 1: no"
 
 
 def test_failed_page_is_found() -> None:

@@ -505,7 +505,7 @@ local duration(number) =
         keep_firing_for: null,
         labels: {},
       },
-      // A Spark job is held back by Kafka's quotas.
+      // A Spark job is throttled by Kafka's quotas.
       KafkaQuotaSparkJobThrottled: {
         enabled: true,
         severity: "warning",
@@ -1216,7 +1216,7 @@ local duration(number) =
               "scope": "job",
             },
             annotations: {
-              "summary": "A Spark job is held back by Kafka's quotas.",
+              "summary": "A Spark job is throttled by Kafka's quotas.",
               "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Spark job {{ printf `%q` $labels.app }}{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }} waits for {{ $value | printf `%.3g` }} s in every second because of Kafka's quotas (side: {{ $labels.side }}): as many of its tasks do nothing else.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSparkJobThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-spark?var-cluster={{ $labels." + label + " | urlquery }}&var-app={{ $labels.app | urlquery }}&var-query={{ $labels.query | urlquery }}",

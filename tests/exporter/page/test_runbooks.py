@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, encode_basic_auth
+from tests.alerts.runbook_parts import HEADINGS
 from tests.exporter.examples import ScriptedLimits, ScriptedSource, exporter_of
 from tests.exporter.page.test_page import Page
 from tests.exporter.web.serving import HASH, PASSWORD, web_file
 
-from quotascope.alerts.runbook import HEADINGS, runbooks
+from quotascope.alerts.runbook import runbooks
 from quotascope.exporter.app import Exporter
 from quotascope.exporter.config import Config
 

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any, Final
 
 import pytest
+from tests.alerts.runbook_parts import blocks
 from tests.cluster.cluster import Cluster
 from tests.cluster.configs import Configs
 from tests.cluster.quotas import Quotas, Rule
@@ -20,7 +21,7 @@ from tools.pictures.prometheus import Prometheus
 
 from quotascope.alerts.book import alerts, records
 from quotascope.alerts.recorded import ENTITY_UTILIZATION_PREDICTED
-from quotascope.alerts.runbook import blocks, runbooks
+from quotascope.alerts.runbook import runbooks
 from quotascope.cli.alerts_config import AlertsConfig
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.scope import Scope

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pytest
+from tests.alerts.runbook_parts import blocks
 from tests.cluster.cluster import Cluster
 from tests.dashboards.promql import names_and_labels
 from tests.dashboards.typescript import panels_of
@@ -16,7 +17,7 @@ from tests.integration.exporter import Exporter
 from tests.integration.spark.night import APP, CLUSTER, Night, night
 from tools.pictures.prometheus import Prometheus
 
-from quotascope.alerts.runbook import blocks, runbooks
+from quotascope.alerts.runbook import runbooks
 from quotascope.dashboards.files import grafana_dashboards
 from quotascope.dashboards.job_clients import SEEN_AS
 from quotascope.dashboards.scope import Scope

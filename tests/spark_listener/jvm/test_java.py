@@ -82,10 +82,10 @@ def test_user_is_that_of_a_login_with_a_password(ask: Ask) -> None:
 
 def test_clients_that_come_too_late_are_counted_together(ask: Ask) -> None:
     """After a thousand the others are one, and none is lost."""
-    told = ask("overflow", 1_005)
-    assert len(told) == 1_001
-    assert sum(ms for _, (ms, *_) in told) == 1_005
-    assert [["", "__overflow__", "__overflow__", "read"], [5, 5, 1, 1]] in told
+    counted = ask("overflow", 1_005)
+    assert len(counted) == 1_001
+    assert sum(ms for _, (ms, *_) in counted) == 1_005
+    assert [["", "__overflow__", "__overflow__", "read"], [5, 5, 1, 1]] in counted
 
 
 def test_executors_that_are_gone_stay_counted(ask: Ask) -> None:
@@ -99,13 +99,13 @@ def test_longest_of_late_is_of_one_or_two_minutes(java: Callable[..., str]) -> N
 
 
 def test_counts_begin_with_the_application(ask: Ask) -> None:
-    """What clients were told before, of an earlier application in the same JVM, is not this one's."""
-    told = dict(ask("since"))
-    assert told == {"old": [5, 1, 8, 5], "new": [1, 1, 1, 1]}
+    """Throttle times from before, of an earlier application in the same JVM, are not this one's."""
+    counted = dict(ask("since"))
+    assert counted == {"old": [5, 1, 8, 5], "new": [1, 1, 1, 1]}
 
 
 def test_counts_end_with_the_application(ask: Ask) -> None:
-    """What clients of the same JVM are told later is of another one."""
+    """Later throttle times of clients of the same JVM are of another one."""
     assert ask("ended") == [[["", "alice", "etl", "read"], [5, 1, 5, 5]]]
 
 

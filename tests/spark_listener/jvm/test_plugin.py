@@ -75,7 +75,7 @@ def test_no_answer_no_counts() -> None:
     ],
 )
 def test_other_answer_is_refused(answer: str) -> None:
-    """A jar of another version is told so."""
+    """An answer of another version is refused, with advice to take the jar of this one."""
     with pytest.raises(PluginUnreadable, match="take its jar from this version"):
         read(answer)
 

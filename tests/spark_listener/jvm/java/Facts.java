@@ -57,11 +57,11 @@ final class Facts {
     System.out.println(Json.array(texts));
   }
 
-  /** So many clients, each of them told 1 ms. */
+  /** So many clients, each with a throttle time of 1 ms. */
   private static void overflow(int clients) {
     Ledger ledger = new Ledger();
     for (int client = 0; client < clients; client++) {
-      ledger.account("", "", "client-" + client, "read").told(1, 1, 1, 0);
+      ledger.account("", "", "client-" + client, "read").add(1, 1, 1, 0);
     }
     System.out.println(Json.pairs(ledger.totals(0)));
   }
@@ -72,18 +72,18 @@ final class Facts {
     Board.show("some", board);
     for (int executor = 0; executor < executors; executor++) {
       Map<String, long[]> totals = Collections.singletonMap("[]", new long[] {1, 1, executor, 0});
-      board.told("" + executor, totals, executor * 60_000L);
-      board.told("" + executor, totals, executor * 60_000L + 1);
+      board.put("" + executor, totals, executor * 60_000L);
+      board.put("" + executor, totals, executor * 60_000L + 1);
     }
     System.out.println(Json.pairs(Board.of("some").totals()));
   }
 
-  /** An account that is told 5 ms and then, a minute later, 3 ms: at once, and after each of four minutes. */
+  /** An account with 5 ms and then, a minute later, 3 ms: at once, and after each of four minutes. */
   private static void minutes() {
     Account account = new Account();
-    account.told(5, 1, 5, 1_000);
+    account.add(5, 1, 5, 1_000);
     StringBuilder recent = new StringBuilder().append(account.totals(1_000)[3]);
-    account.told(3, 1, 3, 61_000);
+    account.add(3, 1, 3, 61_000);
     for (int minute = 1; minute <= 4; minute++) {
       recent.append(' ').append(account.totals(1_000 + minute * 60_000L)[3]);
     }
@@ -101,7 +101,7 @@ final class Facts {
     System.out.println(Json.pairs(Totals.since(before, now)));
   }
 
-  /** What is known of an application during which a client was told 5 ms, and after which it was told 7 ms. */
+  /** What is known of an application during which a client had a throttle time of 5 ms, and after which it had 7 ms. */
   private static void ended() {
     Class<?>[] types = {PluginContext.class};
     Object context = Proxy.newProxyInstance(Facts.class.getClassLoader(), types, (self, method, arguments) -> new SparkConf(false));
@@ -109,9 +109,9 @@ final class Facts {
     driver.init(null, (PluginContext) context);
     driver.registerMetrics("some", null);
     Account account = Reported.LEDGER.account("", "alice", "etl", "read");
-    account.told(5, 1, 5, Clock.nowMs());
+    account.add(5, 1, 5, Clock.nowMs());
     driver.shutdown();
-    account.told(7, 1, 7, Clock.nowMs());
+    account.add(7, 1, 7, Clock.nowMs());
     System.out.println(ThrottlePlugin.totals("some"));
   }
 

@@ -45,7 +45,7 @@ final class Trial {
     read(false);
   }
 
-  /** A client that is idle, or busy, or throttled: it waits for as long as it is told before it asks again. */
+  /** A client that is idle, or busy, or throttled: it waits for its throttle time before it asks again. */
   private void phase(long end, int kind) {
     int pause = 5 + random.nextInt(300);
     int longest = 20 + random.nextInt(3_000);

@@ -1,6 +1,6 @@
 package io.quotascope.spark;
 
-/** The counts of one client: ms told, responses that told them, the longest, and the longest of the last minute or two. */
+/** The throttle times of one client: their sum in ms, the responses that reported them, the longest, and the longest of the last minute or two. */
 final class Account {
   private static final long SPAN_MS = 60_000;
 
@@ -11,7 +11,7 @@ final class Account {
   private long beforeMs;
   private long turnedMs;
 
-  synchronized void told(long ms, long count, long longest, long nowMs) {
+  synchronized void add(long ms, long count, long longest, long nowMs) {
     turn(nowMs);
     throttledMs += ms;
     responses += count;

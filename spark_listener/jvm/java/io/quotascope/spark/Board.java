@@ -5,23 +5,23 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What the executors of one application told the driver last. One that is lost stays counted. */
+/** The last report of each executor of one application. That of a lost executor stays counted. */
 final class Board {
   private static final int APPLICATIONS = 8;
   private static final int EXECUTORS = 256;
-  private static final long LOST_MS = 600_000; // executors tell something every minute
+  private static final long LOST_MS = 600_000; // executors report at least once a minute
   private static final Map<String, Board> BOARDS = new LinkedHashMap<>();
 
-  private final Map<String, Told> executors = new HashMap<>();
+  private final Map<String, Report> executors = new HashMap<>();
   private final Map<String, long[]> lost = new HashMap<>();
   private volatile Runnable refresh = () -> {};
 
-  /** The last word of an executor. */
-  private static final class Told {
+  /** Throttle times of an executor by client, and when it reported them. */
+  private static final class Report {
     final Map<String, long[]> totals;
     final long atMs;
 
-    Told(Map<String, long[]> totals, long atMs) {
+    Report(Map<String, long[]> totals, long atMs) {
       this.totals = totals;
       this.atMs = atMs;
     }
@@ -50,10 +50,10 @@ final class Board {
     this.refresh = refresh;
   }
 
-  synchronized void told(String executor, Map<String, long[]> totals, long nowMs) {
-    executors.put(executor, new Told(totals, nowMs));
+  synchronized void put(String executor, Map<String, long[]> totals, long nowMs) {
+    executors.put(executor, new Report(totals, nowMs));
     if (executors.size() > EXECUTORS) {
-      executors.values().removeIf(told -> fold(told, nowMs));
+      executors.values().removeIf(report -> fold(report, nowMs));
     }
   }
 
@@ -64,14 +64,14 @@ final class Board {
 
   private synchronized Map<String, long[]> sum() {
     Map<String, long[]> sums = new HashMap<>(lost);
-    executors.values().forEach(told -> Totals.add(sums, told.totals));
+    executors.values().forEach(report -> Totals.add(sums, report.totals));
     return sums;
   }
 
-  private boolean fold(Told told, long nowMs) {
-    boolean gone = nowMs - told.atMs > LOST_MS;
+  private boolean fold(Report report, long nowMs) {
+    boolean gone = nowMs - report.atMs > LOST_MS;
     if (gone) {
-      Totals.add(lost, told.totals);
+      Totals.add(lost, report.totals);
     }
     return gone;
   }

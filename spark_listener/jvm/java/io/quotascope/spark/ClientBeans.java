@@ -27,14 +27,14 @@ final class ClientBeans {
   private static final class Seen {
     final WindowedSum sum = new WindowedSum();
     final Account account;
-    double toldMs;
+    double countedMs;
 
     Seen(Account account) {
       this.account = account;
     }
   }
 
-  /** Take in what the clients tell now; those that are gone were told all that was seen of them. */
+  /** Count what the clients report now. Of a client that is gone, everything that was seen is already counted. */
   void read(long nowMs) throws JMException {
     Set<ObjectName> producers = names("kafka.producer:type=producer-metrics,client-id=*");
     Set<ObjectName> consumers = names("kafka.consumer:type=consumer-fetch-manager-metrics,client-id=*");
@@ -57,19 +57,19 @@ final class ClientBeans {
       }
       if (quiet || reading == READINGS - 1) {
         Seen seen = clients.computeIfAbsent(name, any -> new Seen(account(name, side)));
-        tell(seen, nowMs, before.get(RESPONSES).longValue(), client.get(sensor + "-avg"), client.getOrDefault(sensor + "-max", 0.0));
+        count(seen, nowMs, before.get(RESPONSES).longValue(), client.get(sensor + "-avg"), client.getOrDefault(sensor + "-max", 0.0));
         return;
       }
     }
   }
 
-  /** The number of throttled responses is not told: as few as the longest throttle time allows. */
-  private static void tell(Seen seen, long nowMs, long responses, double average, double longest) {
+  /** Add what is new. A client does not report how many responses had a throttle time: it is as few as the longest throttle time allows. */
+  private static void count(Seen seen, long nowMs, long responses, double average, double longest) {
     double sum = seen.sum.observe(nowMs, responses, average, longest);
-    double more = sum - seen.toldMs;
+    double more = sum - seen.countedMs;
     if (more > 0 && longest > 0) {
-      seen.account.told((long) more, (long) Math.ceil(more / longest), (long) longest, nowMs);
-      seen.toldMs = sum;
+      seen.account.add((long) more, (long) Math.ceil(more / longest), (long) longest, nowMs);
+      seen.countedMs = sum;
     }
   }
 

@@ -23,7 +23,7 @@ final class DriverSide implements DriverPlugin {
     String seconds = "1";
     try {
       seconds = plugin.conf().get(Interval.PROPERTY, seconds);
-      sampler = new Sampler(totals -> board.told(ID, totals, Clock.nowMs()));
+      sampler = new Sampler(totals -> board.put(ID, totals, Clock.nowMs()));
       board.refreshedBy(sampler::sample);
       sampler.start(Interval.seconds(seconds), this::showThrottles);
     } catch (Throwable error) {
@@ -55,10 +55,10 @@ final class DriverSide implements DriverPlugin {
   @SuppressWarnings("unchecked")
   public Object receive(Object message) {
     try {
-      Map.Entry<String, Map<String, long[]>> told = (Map.Entry<String, Map<String, long[]>>) message;
-      board.told(told.getKey(), told.getValue(), Clock.nowMs());
+      Map.Entry<String, Map<String, long[]>> report = (Map.Entry<String, Map<String, long[]>>) message;
+      board.put(report.getKey(), report.getValue(), Clock.nowMs());
     } catch (Throwable error) {
-      Trouble.with("an executor is not understood", error);
+      Trouble.with("an executor's report cannot be read", error);
     }
     return null;
   }

@@ -5,7 +5,7 @@ import java.util.Map;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 
-/** Tells the driver what the clients of an executor's JVM were told. */
+/** Reports the throttle times of the Kafka clients of an executor's JVM to the driver. */
 final class ExecutorSide implements ExecutorPlugin {
   private Sampler sampler;
 

@@ -26,7 +26,7 @@ final class Ledger {
     if (!SIDES.contains(side) || Math.min(ms, Math.min(responses, longestMs)) < 0) {
       throw new IllegalArgumentException("no report of throttle times");
     }
-    account(Labels.capped(query), Labels.capped(user), Labels.capped(clientId), side).told(ms, responses, longestMs, Clock.nowMs());
+    account(Labels.capped(query), Labels.capped(user), Labels.capped(clientId), side).add(ms, responses, longestMs, Clock.nowMs());
   }
 
   /** By the JSON array of query, user, client id and side. Types of the JDK only: other class loaders read them, too. */

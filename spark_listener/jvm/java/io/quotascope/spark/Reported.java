@@ -6,7 +6,7 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 
 /**
- * What the reporters of this JVM were told, as an MBean.
+ * The throttle times that the reporters of this JVM counted, as an MBean.
  *
  * Sessions may have class loaders of their own, and then this class is there more than once, each with an MBean: the plugin, of
  * whatever loader, finds them all.
@@ -21,7 +21,7 @@ public final class Reported implements ReportedMBean {
       ObjectName name = new ObjectName("io.quotascope.spark:type=reported,loader=" + loader);
       ManagementFactory.getPlatformMBeanServer().registerMBean(new Reported(), name);
     } catch (JMException | RuntimeException error) {
-      Trouble.with("what Kafka's clients are told cannot be shown", error);
+      Trouble.with("the throttle times of Kafka's clients cannot be shown", error);
     }
   }
 

@@ -11,7 +11,7 @@ import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
-/** A thread that reads the Kafka clients of this JVM and delivers what they were told since it began. */
+/** A thread that reads the Kafka clients of this JVM and delivers the throttle times since it began. */
 final class Sampler {
   private static final long ANYWAY_MS = 60_000;
 
@@ -41,7 +41,7 @@ final class Sampler {
     this.before = read();
   }
 
-  /** Read, deliver and do something afterwards, each of so many seconds. */
+  /** Read, deliver and then run `afterwards`, at intervals of so many seconds. */
   void start(double seconds, Runnable afterwards) {
     long ms = (long) (seconds * 1_000);
     Runnable work =
@@ -58,7 +58,7 @@ final class Sampler {
     sample();
   }
 
-  /** Read and deliver now. Never raises, whatever happens: a job goes on without being watched. */
+  /** Read and deliver now. Never raises, whatever happens: a job runs on, unwatched. */
   synchronized void sample() {
     try {
       HashMap<String, long[]> totals = Totals.since(before, read());
@@ -70,7 +70,7 @@ final class Sampler {
         deliveredMs = nowMs;
       }
     } catch (Throwable error) {
-      Trouble.with("Kafka's clients cannot be read, or the driver not be told", error);
+      Trouble.with("Kafka's clients cannot be read, or the driver does not get the report", error);
     }
   }
 

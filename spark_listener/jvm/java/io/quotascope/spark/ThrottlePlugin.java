@@ -5,7 +5,7 @@ import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * A Spark plugin (`spark.plugins`) that counts the throttle times that the Kafka clients of the job's JVMs are told.
+ * A Spark plugin (`spark.plugins`) that counts the throttle times that brokers report to the Kafka clients of the job's JVMs.
  *
  * Each JVM reads its clients once a second and sends absolute counts to the driver. Only Java's types meet Spark's, so that one jar
  * serves Scala 2.12 and 2.13.

@@ -13,7 +13,7 @@ import org.apache.kafka.common.metrics.Sensor;
 import org.apache.spark.TaskContext;
 
 /**
- * A Kafka client's reporter (`kafka.metric.reporters`) that counts each throttle time the client is told, exactly.
+ * A Kafka client's reporter (`kafka.metric.reporters`) that counts each throttle time that brokers report to the client, exactly.
  *
  * The client's sensor of throttle times keeps an average and a maximum; here it gets a sum, too. What leads to it is private to
  * Kafka: the one metric of the registry itself holds the registry. Where a client is built otherwise, it works as before, and the
@@ -33,7 +33,7 @@ public final class ThrottleReporter implements MetricsReporter {
       clientId = text(config.get("client.id"));
       user = Labels.user(text(config.get("sasl.jaas.config")));
     } catch (Throwable error) {
-      Trouble.with("a Kafka client does not tell its name", error);
+      Trouble.with("a Kafka client does not report its name", error);
     }
   }
 
@@ -110,7 +110,7 @@ public final class ThrottleReporter implements MetricsReporter {
     public void record(MetricConfig config, double value, long timeMs) {
       if (value > 0) { // the sensor records one response at a time
         sum += value;
-        account.told((long) value, 1, (long) value, Clock.nowMs());
+        account.add((long) value, 1, (long) value, Clock.nowMs());
       }
     }
 

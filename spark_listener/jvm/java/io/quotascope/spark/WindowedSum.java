@@ -5,7 +5,7 @@ import java.util.ArrayDeque;
 /**
  * The sum of all that went into an average of Kafka, from readings of the average, the maximum and how many values there were ever.
  *
- * The average is over two or three samples of 30 s; older ones are dropped as a whole, at a moment that nobody tells. But the values
+ * The average is over two or three samples of 30 s; older ones are dropped as a whole, at a moment that Kafka does not report. But the values
  * are whole numbers: a number of values times their average is whole for the right number, and for hardly another. So a reading gives
  * the sum of the window, and its growth is what is new.
  */

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from quotascope.alerts import Site
+from quotascope.alerts.book import alerts, records
+from quotascope.alerts.settings import Clients, Objective, Owner
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
-
-from .book import alerts, records
-from .links import Site
-from .settings import Clients, Objective, Owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +151,7 @@ def _gaps() -> Iterator[str]:
 
 def _records() -> Iterator[str]:
     yield "## Recorded series\n"
-    yield "Of an entity on all brokers unless the name begins with another level.\n"
+    yield "The name begins with the level; `entity` is an entity on all brokers.\n"
     for meaning, same in groupby(records(_EVERYTHING), key=lambda record: record.meaning):
         yield f"- {', '.join(f'`{record.name}`' for record in same)}: {meaning}"
 
