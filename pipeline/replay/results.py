@@ -7,20 +7,21 @@ request quota on a tie. A request is counted under one type only, so that the fi
 Figures of several brokers are added up; those that say "longest" are the largest of one broker.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from quotascope.quotas.candidates import Candidate
 
 from ..table import Progress
 from ..table.layout import Column
-from .closed_loop import replay_closed
-from .compiled import Floats, Ints, run
-from .frame import KINDS, REQUEST, Frame, array, entities_of, frame_of, in_order, needed
+from .closed_loop import NEVER, replay_closed
+from .compiled import Floats, Ints, kernel, natural, run
+from .frame import FETCH, KINDS, PRODUCE, REQUEST, Frame, array
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,
@@ -31,17 +32,16 @@ from .ledger import (
     REJECTED,
     REJECTED_MUTATIONS,
     RESULT_FIELDS,
+    SUMS,
     THROTTLED,
     THROTTLED_MS,
     UNSENT,
     UNSENT_BYTES,
     Booked,
-    ResultRows,
-    add_up,
-    new_totals,
+    cell_of,
 )
-from .open_loop import replay_open
-from .plan import LEVELS, TYPES, CandidateRules, Mode, ReplayPlan, ReplaySettings, ResolvedRules, groups_of, plan_of
+from .open_loop import measured_by, replay_open
+from .plan import LEVELS, TYPES, Mode, ReplayPlan, ReplaySettings, plans
 
 
 def _column(name: str, kind: pa.DataType, about: str, *, null: bool = False) -> "pa.Field[pa.DataType]":
@@ -171,55 +171,15 @@ def replay(
     """
     if not candidates:
         return RESULTS.empty_table()
-    settings = settings or ReplaySettings()
-    rules = CandidateRules(candidates)
     work = replay_open if mode is Mode.OPEN_LOOP else replay_closed
     done = 0
     parts = [RESULTS.empty_table()]
-    for frame, resolved in frames(needed(history), rules, settings):
-        plan = plan_of(frame, rules, resolved, settings)
-        booked = work(plan)
-        parts.append(results_of(plan, booked))
-        done += len(frame.groups)
+    for plan in plans(history, candidates, settings or ReplaySettings()):
+        parts.append(results_of(plan, work(plan)))
+        done += len(plan.frame.groups)
         if progress is not None:
             progress(done, len(history))
     return pa.concat_tables(parts)
-
-
-def frames(
-    table: pa.Table, rules: CandidateRules, settings: ReplaySettings
-) -> Iterator[tuple[Frame, list[ResolvedRules]]]:
-    """The rows in frames that are complete in their groups, each in the order of groups and times, with their resolved rules."""
-    if not len(table):
-        return
-    entities, codes = entities_of(table)
-    resolved = rules.resolve(entities)
-    groups = groups_of(resolved, len(entities.users))
-    order = in_order(table, groups[codes])
-    codes = codes[order]
-    clients = max(1, settings.cells_at_once // len(rules.candidates))
-    for start, stop in _cuts(groups[codes], groups, settings.rows_at_once, clients):
-        numbers, local = np.unique(codes[start:stop], return_inverse=True)
-        part = table.take(array(order[start:stop]))
-        part_groups = groups[codes[start:stop]]
-        some = entities.only(numbers)
-        frame = frame_of(part, some, local.astype(np.int32), part_groups)
-        yield frame, [each.only(numbers) for each in resolved]
-
-
-def _cuts(rows: Ints, entities: Ints, most_rows: int, most_entities: int) -> Iterator[tuple[int, int]]:
-    """Where to cut rows, given by their groups in order, so that no piece exceeds either number unless it is one group."""
-    borders = [*np.flatnonzero(rows[1:] != rows[:-1]) + 1, len(rows)]
-    counts = np.unique(entities, return_counts=True)[1]
-    start = stop = held = 0
-    for border, count in zip(borders, counts.tolist(), strict=True):
-        full = border - start > most_rows or held + count > most_entities
-        if full and stop > start:
-            yield start, stop
-            start, held = stop, 0
-        stop = int(border)
-        held += count
-    yield start, stop
 
 
 def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> pa.Table:
@@ -262,6 +222,65 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
     return pa.table({name: columns[name] for name in RESULTS.names}, schema=RESULTS)
 
 
+class ResultRows(NamedTuple):
+    """The rows of the results: which figures each of them adds up."""
+
+    candidates: Ints
+    """By row."""
+    kinds: Ints
+    """By row: the quota type."""
+    places: Ints
+    """By row: the pairs that it adds up, by their place among `starts`."""
+    starts: Ints
+    """The first of the pairs that are added up together, in order; at last how many pairs there are."""
+
+
+class Totals(NamedTuple):
+    """The figures of all rows."""
+
+    fields: Ints
+    """By field below `ledger.RESULT_FIELDS` and row."""
+    late: Ints
+    """By row: the largest of its pairs, ms."""
+    active: Ints
+    """By row: the sum of its pairs, ms."""
+
+
+Totals.WRITTEN = True  # type: ignore[attr-defined]
+
+
+def new_totals(rows: int) -> Totals:
+    """Return empty totals."""
+    return Totals(
+        fields=np.zeros(RESULT_FIELDS * rows, np.int64), late=np.zeros(rows, np.int64), active=np.zeros(rows, np.int64)
+    )
+
+
+@kernel
+def add_up(booked: Booked, added: ResultRows, totals: Totals) -> None:
+    """Add up the figures of the pairs of each row, or take the largest."""
+    cells, candidates, rows = booked.cells, len(booked.ranks), len(totals.late)
+    for row in range(len(added.places)):
+        place, rank = added.places[row], booked.ranks[added.candidates[row]]
+        for pair in range(added.starts[place], added.starts[place + 1]):
+            trial = natural(pair * candidates) + rank
+            totals.late[row] = max(totals.late[row], booked.late[trial])
+            totals.active[row] += booked.active[trial]
+            cell = cell_of(trial, added.kinds[row])
+            # Where none of these was counted, all figures are zero; the second line is of throttles before a continued replay's part.
+            if (
+                cells[cell + THROTTLED] | cells[cell + REJECTED] | cells[cell + UNSENT]
+                | cells[cell + DELAYED] | cells[cell + MUTED_MS] | cells[cell + IDLE_MUTED_MS] | cells[cell + RECOVERY_MS]
+            ):  # fmt: skip
+                at = row
+                for place in range(cell, cell + SUMS):
+                    totals.fields[at] += cells[place]
+                    at += rows
+                for place in range(cell + SUMS, cell + RESULT_FIELDS):
+                    totals.fields[at] = max(totals.fields[at], cells[place])
+                    at += rows
+
+
 def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict[str, Column]:
     """The names of each row's candidate, entity, quota type and level."""
     frame = plan.frame
@@ -301,3 +320,59 @@ def _charged(frame: Frame) -> tuple[Ints, Floats]:
     spent = np.nan_to_num(requests.percents) + frame.networks
     amounts[REQUEST] = np.bincount(requests.pairs, spent, frame.pairs)
     return counts, amounts
+
+
+def lateness(
+    history: pa.Table, candidates: Sequence[Candidate], mode: Mode, rows: int, settings: ReplaySettings | None = None
+) -> Ints:
+    """
+    By candidate and position: how many ms later than logged the request is sent; `NEVER` for one that is not.
+
+    Closed loop: as the replay moves it. Open loop: no request moves, and of those that measure a rate above their limit the part above it
+    never comes, evenly among them; a real client sends them later, or not.
+
+    Args:
+        history: as `replay` takes it, but all of one `file`.
+        candidates: as `replay` takes them.
+        mode: whether arrivals react.
+        rows: all `position`s are below it.
+        settings: `ReplaySettings()` unless given.
+
+    """
+    late = np.zeros((len(candidates), rows), np.int64)
+    for plan in plans(history, candidates, settings or ReplaySettings()):
+        positions = plan.frame.positions
+        if mode is Mode.CLOSED_LOOP:
+            moved = np.zeros((len(candidates), len(positions)), np.int64)
+            replay_closed(plan, moved)
+        else:
+            moved = np.where(_kept(plan), 0, NEVER)
+        late[:, positions] = moved
+    return late
+
+
+def _kept(plan: ReplayPlan) -> NDArray[np.bool_]:
+    """By candidate and request: whether it is within the limits, or among the part of the excess that is."""
+    requests, measured = plan.frame.requests, measured_by(plan)
+    rates = measured.rates.reshape(-1, len(requests.times))
+    order = np.argsort(requests.pairs, kind="stable")
+    pairs = requests.pairs[order]
+    starts = np.flatnonzero(np.r_[True, pairs[1:] != pairs[:-1]])
+    lengths = np.diff(np.r_[starts, len(pairs)])
+    kept = np.ones((len(plan.candidates), len(pairs)), np.bool_)
+    for candidate in range(len(plan.candidates)):
+        parts: Floats = np.ones(len(pairs))
+        for kind in (PRODUCE, FETCH, REQUEST):
+            charged = requests.kinds == kind
+            if kind == REQUEST:
+                charged = ~np.isnan(requests.percents)
+            rate = rates[plan.slot(candidate, kind)][charged]
+            limit = plan.limits[candidate, kind][requests.pairs[charged]]
+            within = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)
+            parts[charged] = np.minimum(parts[charged], within)
+        # A request comes where the sum of the parts of its client reaches the next whole number.
+        sums = np.cumsum(parts[order])
+        sums -= np.repeat(sums[starts] - parts[order][starts], lengths)
+        whole = np.floor(sums + 1e-9)
+        kept[candidate, order] = whole > np.floor(sums - parts[order] + 1e-9)
+    return kept
