@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.metrics import spelled
-from quotascope.pages.words import seconds, shown
+from quotascope.pages.words import seconds, shown, spaced
 from quotascope.pipeline.report.whatif import (
     COMPARED,
     PAGE_NOTES,
@@ -20,7 +20,6 @@ from quotascope.pipeline.report.whatif import (
     Row,
     headline,
 )
-from quotascope.pipeline.report.words import spaced
 
 from .usage_table import QUOTA
 

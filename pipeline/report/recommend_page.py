@@ -8,13 +8,12 @@ from xml.etree.ElementTree import Element
 
 from quotascope.metrics import spelled
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, percent, seconds, shown
+from quotascope.pages.words import counted, moment, percent, seconds, shown, spaced
 
+from ..rates import HOURS, GroupUsage, LimitGroup, hour_name, rate
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit, Recommendation
 from ..recommend.coverage import Logged
-from ..week import HOURS, hour_name
-from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import rate, spaced
+from .whatif import GroupSummary, group_section
 
 CHARTS: Final = 12
 _COLORS: Final = {RECOMMENDED: 0, NOW: 1}

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 
 from quotascope.metrics import DEFAULT, LEVELS_LEGEND, Level, QuotaEntity, QuotaType, spelled
-from quotascope.pages.charts import ChartBar, bar_chart
+from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, percent, seconds, shown
+from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
 
 from ..blame.benefit import Benefit
+from ..rates import GroupUsage, LimitGroup, rate
 from ..releases import Followed
 from ..replay import Mode
-from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import amount, rate, spaced
 
 Row = Mapping[str, Any]
 """A row of `quotascope.pipeline.replay.RESULTS` as Python values."""
@@ -56,6 +57,9 @@ PAGE_NOTES: Final = (
 """Of charts and shares; the last of the notes, which the terminal leaves out."""
 CHARTS: Final = 12
 """Groups that are drawn: those that are throttled longest."""
+_WEEK: Final = "The highest peak in each hour of the week; gray hours are not in the history"
+_FEWEST_HOURS: Final = 6
+"""Of a week, in which requests were logged, for a map of its hours."""
 _ROW_HEADS: Final = (
     "entity",
     "=quota",
@@ -187,6 +191,23 @@ FIGURES: Final = (
 )
 """All figures of candidates and groups, in the order of columns."""
 COMPARED: Final = tuple(figure for figure in FIGURES if figure.compared)
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupSummary:
+    """The limits that candidates set for a group, and what they would do to it."""
+
+    group: LimitGroup
+    muted_ms: int = 0
+    """Of all candidates and clients together."""
+    amount: float = 0.0
+    limits: dict[str, float] = field(default_factory=dict)
+    """By candidate."""
+
+    def weight(self) -> tuple[int, float]:
+        """Throttled time, and usage as a part of the lowest limit: which groups are shown first."""
+        lowest = min(self.limits.values(), default=0.0)
+        return self.muted_ms, self.amount / lowest if lowest > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -579,3 +600,45 @@ def _charts(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zon
         yield element(
             "p", f"{counted(left, 'more group')} with less throttled time or usage: no chart.", class_="where"
         )
+
+
+def group_section(
+    summary: GroupSummary, drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
+) -> Iterator[Element]:
+    """
+    A heading, a line chart with its legend, and a heat map where the history has at least six hours of the week.
+
+    Args:
+        summary: the group and its limits by candidate.
+        drawn: its usage.
+        colors: number of the color of each candidate.
+        zone: time zone of the labels below the time axis.
+
+    """
+    group = summary.group
+    unit = partial(rate, group.kind)
+    limits = [LimitLine(name=name, value=value, color=colors[name]) for name, value in summary.limits.items()]
+    chart, left_out = line_chart(drawn.usage, limits, unit, zone)
+    yield element("h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}")
+    yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
+    yield element("p", *_legend(drawn, limits, unit), class_="legend")
+    yield chart
+    for limit in left_out:
+        text = f"Far above: {shown(limit.name)}, {unit(limit.value)}"
+        yield element("p", text, class_="where")
+    if sum(map(math.isfinite, drawn.by_hour)) >= _FEWEST_HOURS:
+        yield element("p", _WEEK, class_="where above")
+        yield heat_map(drawn.by_hour, unit, _WEEK)
+
+
+def _legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
+    if drawn.usage.mean:
+        yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
+    yield key("peak", element("rect", class_="peak", width=22, height=10))
+    by_value: dict[float, list[LimitLine]] = {}
+    for limit in limits:
+        by_value.setdefault(limit.value, []).append(limit)
+    for value, alike in by_value.items():
+        names = ", ".join(shown(limit.name, 60) for limit in alike)
+        mark = alike[-1].mark(d="M0 5H22")  # the last is drawn above the others
+        yield key(f"{unit(value)}: {names}", mark)

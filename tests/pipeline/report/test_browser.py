@@ -15,9 +15,9 @@ from tests.pipeline.recommend.advices import advice, hit, recommendation
 from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, throttled, usages
 
 from quotascope.metrics import QuotaType
+from quotascope.pipeline.rates import LimitGroup
 from quotascope.pipeline.report.blame import blame_page
 from quotascope.pipeline.report.recommend_page import charted, recommend_page
-from quotascope.pipeline.report.usage import LimitGroup
 from quotascope.pipeline.report.usage_page import ClientUsage, Usage, usage_page
 from quotascope.pipeline.report.whatif import whatif_page
 from quotascope.pipeline.runs.blame import blame

@@ -1,31 +1,26 @@
-"""What a history shows in a report: its period, and what groups of clients used in it second by second, drawn beside their limits."""
+"""What clients used over time: the period of a history, rates second by second, and hours of the week (Monday 00h is 0, Sunday 23h is 167)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
-from functools import partial
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
-from xml.etree.ElementTree import Element
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from quotascope.metrics import QuotaType, spelled
-from quotascope.pages.charts import Curve, Format, LimitLine, heat_map, key, line_chart
-from quotascope.pages.markup import Child, element
-from quotascope.pages.words import shown
+from quotascope.metrics import QuotaType
+from quotascope.pages.charts import DAYS, Curve
+from quotascope.pages.words import amount
 
-from ..errors import PipelineError
-from ..history import History, rollup
-from ..history.charges import SECOND_MS as _SECOND
-from ..table import File, Table
-from ..week import HOURS, QUARTER_MS, hours_of_week, seen_hours
-from .words import rate, spaced
+from .errors import PipelineError
+from .history import History, rollup
+from .history.charges import SECOND_MS as _SECOND
+from .replay.compiled import Floats, Ints
+from .table import File, Table
 
 PIECES: Final = 360
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
@@ -34,13 +29,17 @@ _WINDOWS: Final = 11
 _SCALES: Final = {QuotaType.REQUEST: 1e-4}
 """From the unit of a roll-up to that of a limit: us of thread time a second are that many percent of a thread."""
 
-_WEEK = "The highest peak in each hour of the week; gray hours are not in the history"
-
-_FEWEST_HOURS: Final = 6
-"""Of a week, in which requests were logged, for a map of its hours."""
-
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
+_UNITS: Final = {
+    QuotaType.PRODUCE: "B/s",
+    QuotaType.FETCH: "B/s",
+    QuotaType.REQUEST: "%",
+    QuotaType.CONTROLLER_MUTATION: "mut/s",
+}
+HOURS: Final = 168
+QUARTER_MS: Final = 900_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FARTHEST_MS: Final = 250_000_000_000_000
+"""The year 9892: later ones are out of Python's calendar, earlier than its first are not meant either."""
 
 
 class EmptyHistory(PipelineError):
@@ -54,23 +53,6 @@ class LimitGroup:
     kind: QuotaType
     user: str | None
     client_id: str | None
-
-
-@dataclass(slots=True, kw_only=True)
-class GroupSummary:
-    """The limits that candidates set for a group, and what they would do to it."""
-
-    group: LimitGroup
-    muted_ms: int = 0
-    """Of all candidates and clients together."""
-    amount: float = 0.0
-    limits: dict[str, float] = field(default_factory=dict)
-    """By candidate."""
-
-    def weight(self) -> tuple[int, float]:
-        """Throttled time, and usage as a part of the lowest limit: which groups are shown first."""
-        lowest = min(self.limits.values(), default=0.0)
-        return self.muted_ms, self.amount / lowest if lowest > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +119,10 @@ def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch
 class _Seconds:
     """What was used on one broker; a second may come in several rows."""
 
-    starts: list[_Ints] = field(default_factory=list)
-    amounts: list[_Ints] = field(default_factory=list)
+    starts: list[Ints] = field(default_factory=list)
+    amounts: list[Ints] = field(default_factory=list)
 
-    def sums(self) -> tuple[_Ints, _Ints]:
+    def sums(self) -> tuple[Ints, Ints]:
         """Seconds in order, and what was used in each."""
         starts = np.concatenate(self.starts)
         seconds, places = np.unique(starts, return_inverse=True)
@@ -204,7 +186,7 @@ def _busiest(
     )
 
 
-def curve_of(kind: QuotaType, starts_ms: _Ints, amounts: _Ints, span: tuple[int, int]) -> Curve:
+def curve_of(kind: QuotaType, starts_ms: Ints, amounts: Ints, span: tuple[int, int]) -> Curve:
     """
     Usage over time, in at most `PIECES` pieces; its rates are in the unit of the quota type, its peaks the highest of `peaks`.
 
@@ -231,55 +213,54 @@ def curve_of(kind: QuotaType, starts_ms: _Ints, amounts: _Ints, span: tuple[int,
     )
 
 
-def peaks(kind: QuotaType, starts_ms: _Ints, amounts: _Ints) -> _Floats:
+def peaks(kind: QuotaType, starts_ms: Ints, amounts: Ints) -> Floats:
     """For each second the mean rate over the 11 s that end with it: about what a broker compares with a limit."""
     total = np.concatenate(([0.0], np.cumsum(_rates(kind, amounts))))
     oldest = np.searchsorted(starts_ms, starts_ms - (_WINDOWS - 1) * _SECOND)
-    sums: _Floats = total[1:] - total[oldest]
+    sums: Floats = total[1:] - total[oldest]
     return (np.maximum(sums, 0.0) / _WINDOWS).astype(np.float64)
 
 
-def _rates(kind: QuotaType, amounts: _Ints) -> _Floats:
+def _rates(kind: QuotaType, amounts: Ints) -> Floats:
     return (amounts * _SCALES.get(kind, 1.0)).astype(np.float64)
 
 
-def group_section(
-    summary: GroupSummary, drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
-) -> Iterator[Element]:
+def rate(kind: QuotaType, value: float) -> str:
     """
-    A heading, a line chart with its legend, and a heat map where the history has at least six hours of the week.
+    A rate or a limit in the unit of its quota type: bytes/s, percent of one thread, mutations/s.
 
-    Args:
-        summary: the group and its limits by candidate.
-        drawn: its usage.
-        colors: number of the color of each candidate.
-        zone: time zone of the labels below the time axis.
-
+    >>> rate(QuotaType.PRODUCE, 2_104_000.0), rate(QuotaType.REQUEST, 2.5), rate(QuotaType.FETCH, 30.0)
+    ('2.1 MB/s', '2.5 %', '30 B/s')
     """
-    group = summary.group
-    unit = partial(rate, group.kind)
-    limits = [LimitLine(name=name, value=value, color=colors[name]) for name, value in summary.limits.items()]
-    chart, left_out = line_chart(drawn.usage, limits, unit, zone)
-    yield element("h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}")
-    yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
-    yield element("p", *_legend(drawn, limits, unit), class_="legend")
-    yield chart
-    for limit in left_out:
-        text = f"Far above: {shown(limit.name)}, {unit(limit.value)}"
-        yield element("p", text, class_="where")
-    if sum(map(math.isfinite, drawn.by_hour)) >= _FEWEST_HOURS:
-        yield element("p", _WEEK, class_="where above")
-        yield heat_map(drawn.by_hour, unit, _WEEK)
+    return f"{amount(value)}{_UNITS[kind]}"
 
 
-def _legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
-    if drawn.usage.mean:
-        yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
-    yield key("peak", element("rect", class_="peak", width=22, height=10))
-    by_value: dict[float, list[LimitLine]] = {}
-    for limit in limits:
-        by_value.setdefault(limit.value, []).append(limit)
-    for value, alike in by_value.items():
-        names = ", ".join(shown(limit.name, 60) for limit in alike)
-        mark = alike[-1].mark(d="M0 5H22")  # the last is drawn above the others
-        yield key(f"{unit(value)}: {names}", mark)
+def hours_of_week(times_ms: Ints, zone: tzinfo) -> Ints:
+    """
+    The hour of the week of each moment (ms since 1970) by the clocks of a zone, daylight saving included.
+
+    Every zone is a whole number of quarters of an hour off UTC (today's are), so that one look for each quarter is enough.
+    """
+    quarters = np.clip(times_ms, 0, _FARTHEST_MS) // QUARTER_MS
+    seen, places = np.unique(quarters, return_inverse=True)
+    ages = (timedelta(milliseconds=each * QUARTER_MS) for each in seen.tolist())
+    moments = [(_EPOCH + age).astimezone(zone) for age in ages]
+    hours = np.array([each.weekday() * 24 + each.hour for each in moments], np.int64)
+    return hours[places] if hours.size else np.zeros(0, np.int64)
+
+
+def hour_name(hour: int) -> str:
+    """
+    An hour of the week.
+
+    >>> hour_name(0), hour_name(167)
+    ('Mon 00h', 'Sun 23h')
+    """
+    return f"{DAYS[hour // 24]} {hour % 24:02}h"
+
+
+def seen_hours(times_ms: Ints, zone: tzinfo) -> NDArray[np.bool_]:
+    """Which of the 168 hours have any of some moments (ms since 1970)."""
+    seen = np.zeros(HOURS, np.bool_)
+    seen[hours_of_week(times_ms, zone)] = True
+    return seen
