@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from functools import partial
@@ -24,11 +24,12 @@ from ..replay import Mode
 
 Row = Mapping[str, Any]
 """A row of `quotascope.pipeline.replay.RESULTS` as Python values."""
+ClientQuota = tuple[str, str, str]
+"""User, client id and quota type."""
 
 _OF_USER: Final = {Level.USER.value, Level.DEFAULT_USER.value}
 _OF_CLIENT: Final = {Level.CLIENT.value, Level.DEFAULT_CLIENT.value}
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
-_NAMES: Final = ("user", "client_id", "quota_type")
 _SHAPES: Final = {
     Level.USER_CLIENT: ("name", "name"),
     Level.USER_DEFAULT_CLIENT: ("name", "default"),
@@ -265,6 +266,8 @@ class ReplaySummary:
     rows: Sequence[Row]
     """Of the results, in the same order."""
 
+    by_client: Mapping[ClientQuota, Mapping[str, Row]]
+    """The rows by client and quota type, then by candidate; a candidate that does not limit the client has none."""
     comparisons: Sequence[Comparison] = ()
     """Of all candidates but the first."""
     benefit: Benefit | None = None
@@ -318,24 +321,21 @@ def summary_of(  # noqa: PLR0913 - the last by name
     # Those that are throttled longest first; equal ones by name, whatever engine did the work.
     rows = sorted(
         results.to_pylist(),
-        key=lambda row: (
-            -row["muted_ms"],
-            -row["amount"],
-            *(row[name] for name in _NAMES),
-        ),
+        key=lambda row: (-row["muted_ms"], -row["amount"], row["user"], row["client_id"], row["quota_type"]),
     )
     candidates = {name: CandidateSummary(name=name) for name in names}
     groups: dict[LimitGroup, GroupSummary] = {}
-    requests = {}
+    by_client: dict[ClientQuota, dict[str, Row]] = {}
     for row in rows:
         candidates[row["candidate"]].add(row)
-        requests[tuple(row[name] for name in _NAMES)] = row["requests"]
+        by_client.setdefault((row["user"], row["client_id"], row["quota_type"]), {})[row["candidate"]] = row
         group = groups.setdefault(group_of(row), GroupSummary(group=group_of(row)))
         group.muted_ms += row["muted_ms"]
         group.amount += row["amount"]
         group.limits[row["candidate"]] = row["limit"]
+    requests = sum(next(iter(found.values()))["requests"] for found in by_client.values())
     for candidate in candidates.values():
-        candidate.requests = sum(requests.values())
+        candidate.requests = requests
         candidate.wait_saved = benefit.saved[candidate.name] if benefit else None
     return ReplaySummary(
         source=source,
@@ -345,17 +345,16 @@ def summary_of(  # noqa: PLR0913 - the last by name
         candidates=list(candidates.values()),
         groups=sorted(groups.values(), key=GroupSummary.weight, reverse=True),
         rows=rows,
-        comparisons=list(_compared(rows, list(candidates.values()))),
+        by_client=by_client,
+        comparisons=list(_compared(by_client, list(candidates.values()))),
         benefit=benefit,
     )
 
 
-def _compared(rows: Iterable[Row], candidates: Sequence[CandidateSummary]) -> Iterator[Comparison]:
+def _compared(
+    by_client: Mapping[ClientQuota, Mapping[str, Row]], candidates: Sequence[CandidateSummary]
+) -> Iterator[Comparison]:
     """Each candidate but the first beside the first; a client that a candidate does not limit is not throttled by it."""
-    by_client: dict[tuple[str, str, str], dict[str, Row]] = {}
-    for row in rows:
-        key = (row["user"], row["client_id"], row["quota_type"])
-        by_client.setdefault(key, {})[row["candidate"]] = row
     for candidate in candidates[1:]:
         by_user: dict[str, list[Change]] = {}
         for (user, client_id, quota_type), found in by_client.items():
@@ -563,16 +562,13 @@ def _by_rule(summary: ReplaySummary) -> Iterator[Element]:
 
 def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
     """What each candidate does to a client, one below the other."""
-    hit: dict[tuple[str, str, str], list[Row]] = {}
-    for row in summary.rows:
-        if row["throttled_requests"]:
-            key = (row["user"], row["client_id"], row["quota_type"])
-            hit.setdefault(key, []).append(row)
-    for (user, client_id, quota_type), rows in hit.items():
-        names = [spelled(user, client_id), spaced(quota_type)]
-        for row in rows:
+    for (user, client_id, quota_type), found in summary.by_client.items():
+        for row in found.values():
+            if not row["throttled_requests"]:
+                continue
             yield (
-                *names,
+                spelled(user, client_id),
+                spaced(quota_type),
                 shown(row["candidate"]),
                 rate(group_of(row).kind, row["limit"]),
                 rule_of(row),
