@@ -33,10 +33,8 @@ _OF_SHARES: Final = (
     "Each broker enforces limits separately: a recommended limit is what the broker with the highest demand needs.",
     "The search for the lowest limit takes requests as logged, not slowed down (open loop).",
 )
-_NOTES: Final = (
-    "Nothing was applied.",
-    "The throttled clients are those of a replay of all quotas together, with Kafka's own precedence.",
-)
+_OF_HITS: Final = "The throttled clients are those of a replay of all quotas together, with Kafka's own precedence."
+_NOT_KNOWN: Final = "The configured quotas are unknown here, so that every limit counts as new."
 
 
 def recommend_page(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands: Sequence[str]) -> str:
@@ -130,14 +128,12 @@ def verdict(advice: Advice) -> str:
 
 def notes(advice: Advice) -> Sequence[str]:
     """What a reader must know about the figures, one sentence each."""
-    missing = "The configured quotas are unknown here, so that every limit counts as new."
-    searched = _OF_SHARES if advice.protection is None else ()
     return (
-        _NOTES[0],
-        *searched,
-        *_NOTES[1:],
+        "Nothing was applied.",
+        *(_OF_SHARES if advice.protection is None else ()),
+        *((_OF_HITS,) if advice.recommended else ()),
         advice.kafka.note,
-        *([missing] if advice.now is None else ()),
+        *((_NOT_KNOWN,) if advice.now is None else ()),
     )
 
 
