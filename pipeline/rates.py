@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import reduce
+from operator import and_
 from typing import Any, Final
 
 import numpy as np
@@ -115,22 +117,6 @@ def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch
                 yield from sums.select(_COLUMNS).to_batches()
 
 
-@dataclass(slots=True)
-class _Seconds:
-    """What was used on one broker; a second may come in several rows."""
-
-    starts: list[Ints] = field(default_factory=list)
-    amounts: list[Ints] = field(default_factory=list)
-
-    def sums(self) -> tuple[Ints, Ints]:
-        """Seconds in order, and what was used in each."""
-        starts = np.concatenate(self.starts)
-        seconds, places = np.unique(starts, return_inverse=True)
-        sums = np.zeros(seconds.size, np.int64)
-        np.add.at(sums, places, np.concatenate(self.amounts))
-        return seconds, sums
-
-
 def usages_of(
     batches: Iterable[pa.RecordBatch], groups: Sequence[LimitGroup], span: tuple[int, int], zone: tzinfo
 ) -> dict[LimitGroup, GroupUsage]:
@@ -144,45 +130,41 @@ def usages_of(
         zone: time zone of hours and weekdays.
 
     """
-    found: dict[LimitGroup, dict[str, _Seconds]] = {group: {} for group in groups}
+    found: dict[LimitGroup, list[pa.Table]] = {group: [] for group in groups}
     quarters = np.zeros(0, np.int64)
     for batch in batches:
         starts: Any = batch.column("start").to_numpy()
         quarters = np.union1d(quarters, starts // QUARTER_MS)
-        for group in groups:
+        rows = pa.Table.from_batches([batch])
+        for group, parts in found.items():
             wanted = {"quota_type": group.kind.label, "user": group.user, "client_id": group.client_id}
-            keep = np.ones(batch.num_rows, np.bool_)
-            for name, value in wanted.items():
-                if value is not None:
-                    keep &= _equal(batch, name, value)
-            rows = batch.filter(pa.array(keep))
-            for broker in map(str, rows.column("broker").unique().to_pylist()):
-                own = rows.filter(pa.array(_equal(rows, "broker", broker)))
-                seconds = found[group].setdefault(broker, _Seconds())
-                seconds.starts.append(own.column("start").to_numpy())
-                seconds.amounts.append(own.column("amount").to_numpy())
+            chosen = [pc.field(name) == value for name, value in wanted.items() if value is not None]
+            parts.append(rows.filter(reduce(and_, chosen)).select(("broker", "start", "amount")))
     seen = seen_hours(quarters * QUARTER_MS, zone)
-    return {group: _busiest(group.kind, brokers, span, zone, seen) for group, brokers in found.items() if brokers}
-
-
-def _equal(batch: pa.RecordBatch, name: str, value: str) -> NDArray[np.bool_]:
-    column: Any = batch.column(name)
-    same: NDArray[np.bool_] = pc.equal(column, pa.scalar(value)).to_numpy(zero_copy_only=False)
-    return same
+    usages = {group: _busiest(group.kind, parts, span, zone, seen) for group, parts in found.items() if parts}
+    return {group: usage for group, usage in usages.items() if usage is not None}
 
 
 def _busiest(
-    kind: QuotaType, brokers: dict[str, _Seconds], span: tuple[int, int], zone: tzinfo, seen: NDArray[np.bool_]
-) -> GroupUsage:
-    made = [(broker, *seconds.sums()) for broker, seconds in sorted(brokers.items())]
-    highest = max(made, key=lambda each: peaks(kind, each[1], each[2]).max())
-    broker, starts, amounts = highest
-    found = np.zeros(HOURS)
-    np.maximum.at(found, hours_of_week(starts, zone), peaks(kind, starts, amounts))
+    kind: QuotaType, parts: Sequence[pa.Table], span: tuple[int, int], zone: tzinfo, seen: NDArray[np.bool_]
+) -> GroupUsage | None:
+    """The usage on the broker with the highest peak, None without any; a second may come in several rows."""
+    sums = pa.concat_tables(parts).group_by(["broker", "start"]).aggregate([("amount", "sum")])
+    sums = sums.sort_by([("broker", "ascending"), ("start", "ascending")])
+    made = []
+    for broker in map(str, sums["broker"].unique().to_pylist()):
+        own = sums.filter(pc.field("broker") == broker)
+        starts, amounts = own["start"].to_numpy(), own["amount_sum"].to_numpy()
+        made.append((broker, starts, amounts, peaks(kind, starts, amounts)))
+    if not made:
+        return None
+    broker, starts, amounts, highest = max(made, key=lambda each: each[3].max())
+    by_hour = np.zeros(HOURS)
+    np.maximum.at(by_hour, hours_of_week(starts, zone), highest)
     return GroupUsage(
         broker=broker,
         usage=curve_of(kind, starts, amounts, span),
-        by_hour=np.where(found > 0, found, np.where(seen, 0.0, np.nan)).tolist(),
+        by_hour=np.where(by_hour > 0, by_hour, np.where(seen, 0.0, np.nan)).tolist(),
     )
 
 

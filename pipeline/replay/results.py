@@ -9,7 +9,7 @@ Figures of several brokers are added up; those that say "longest" are the larges
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,12 @@ from quotascope.quotas.candidates import Candidate
 from ..table import Progress
 from ..table.layout import Column
 from .closed_loop import NEVER, replay_closed
-from .compiled import Floats, Ints, kernel, natural, run
+from .compiled import Floats, Ints
 from .frame import FETCH, KINDS, PRODUCE, REQUEST, Frame, array
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,
+    FIELDS,
     IDLE_MUTED_MS,
     LONGEST_MS,
     MUTED_MS,
@@ -38,7 +39,6 @@ from .ledger import (
     UNSENT,
     UNSENT_BYTES,
     Booked,
-    cell_of,
 )
 from .open_loop import measured_by, replay_open
 from .plan import LEVELS, TYPES, Mode, ReplayPlan, ReplaySettings, plans
@@ -200,85 +200,29 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
         counts = np.bincount(frame.requests.pairs, minlength=frame.pairs)
         seen = np.add.reduceat(counts, starts) > 0
     rows = np.nonzero(np.isfinite(limits) & seen)
-    candidates, kinds, places = map(np.ascontiguousarray, rows)
-    added = ResultRows(candidates=candidates, kinds=kinds, places=places, starts=np.append(starts, frame.pairs))
-    totals = new_totals(len(places))
-    # As much as the whole replay: what is compiled once is used for all of it.
-    run(add_up, booked, added, totals, work=plan.steps)
-    fields = totals.fields.reshape(RESULT_FIELDS, -1)
-    active = totals.active + fields[IDLE_MUTED_MS]
+    candidates, kinds, places = rows
+    # By row its pairs, and by these what was counted of them under the row's candidate.
+    counts = np.diff(np.append(starts, frame.pairs))[places]
+    ends = np.cumsum(counts)
+    pairs = np.arange(counts.sum()) - np.repeat(ends - counts - starts[places], counts)
+    trials = pairs * len(booked.ranks) + np.repeat(booked.ranks[candidates], counts)
+    cells = booked.cells.reshape(-1, KINDS, FIELDS)[trials, np.repeat(kinds, counts), :RESULT_FIELDS]
+    sums = np.add.reduceat(cells[:, :SUMS], ends - counts)
+    fields = np.hstack([sums, np.maximum.reduceat(cells[:, SUMS:], ends - counts)])
+    active = np.add.reduceat(booked.active[trials], ends - counts) + fields[:, IDLE_MUTED_MS]
     share: Floats = np.zeros(len(active))
-    np.divide(fields[MUTED_MS], active, out=share, where=active > 0)
+    np.divide(fields[:, MUTED_MS], active, out=share, where=active > 0)
     columns = {
         **_names(plan, candidates, kinds, starts[places]),
-        **{name: array(fields[field]) for name, field in _FIELDS.items()},
+        **{name: array(fields[:, field]) for name, field in _FIELDS.items()},
         "limit": array(limits[rows]),
         "requests": array(requests[kinds, places]),
         "amount": array(amounts[kinds, places]),
-        "late_ms": array(totals.late),
+        "late_ms": array(np.maximum.reduceat(booked.late[trials], ends - counts)),
         "active_ms": array(active),
         "throttled_share": array(share),
     }
     return pa.table({name: columns[name] for name in RESULTS.names}, schema=RESULTS)
-
-
-class ResultRows(NamedTuple):
-    """The rows of the results: which figures each of them adds up."""
-
-    candidates: Ints
-    """By row."""
-    kinds: Ints
-    """By row: the quota type."""
-    places: Ints
-    """By row: the pairs that it adds up, by their place among `starts`."""
-    starts: Ints
-    """The first of the pairs that are added up together, in order; at last how many pairs there are."""
-
-
-class Totals(NamedTuple):
-    """The figures of all rows."""
-
-    fields: Ints
-    """By field below `ledger.RESULT_FIELDS` and row."""
-    late: Ints
-    """By row: the largest of its pairs, ms."""
-    active: Ints
-    """By row: the sum of its pairs, ms."""
-
-
-Totals.WRITTEN = True  # type: ignore[attr-defined]
-
-
-def new_totals(rows: int) -> Totals:
-    """Return empty totals."""
-    return Totals(
-        fields=np.zeros(RESULT_FIELDS * rows, np.int64), late=np.zeros(rows, np.int64), active=np.zeros(rows, np.int64)
-    )
-
-
-@kernel
-def add_up(booked: Booked, added: ResultRows, totals: Totals) -> None:
-    """Add up the figures of the pairs of each row, or take the largest."""
-    cells, candidates, rows = booked.cells, len(booked.ranks), len(totals.late)
-    for row in range(len(added.places)):
-        place, rank = added.places[row], booked.ranks[added.candidates[row]]
-        for pair in range(added.starts[place], added.starts[place + 1]):
-            trial = natural(pair * candidates) + rank
-            totals.late[row] = max(totals.late[row], booked.late[trial])
-            totals.active[row] += booked.active[trial]
-            cell = cell_of(trial, added.kinds[row])
-            # Where none of these was counted, all figures are zero; the second line is of throttles before a continued replay's part.
-            if (
-                cells[cell + THROTTLED] | cells[cell + REJECTED] | cells[cell + UNSENT]
-                | cells[cell + DELAYED] | cells[cell + MUTED_MS] | cells[cell + IDLE_MUTED_MS] | cells[cell + RECOVERY_MS]
-            ):  # fmt: skip
-                at = row
-                for place in range(cell, cell + SUMS):
-                    totals.fields[at] += cells[place]
-                    at += rows
-                for place in range(cell + SUMS, cell + RESULT_FIELDS):
-                    totals.fields[at] = max(totals.fields[at], cells[place])
-                    at += rows
 
 
 def _names(plan: ReplayPlan, candidates: Ints, kinds: Ints, pairs: Ints) -> dict[str, Column]:

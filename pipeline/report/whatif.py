@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from functools import partial
+from itertools import product
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 
-from quotascope.metrics import DEFAULT, LEVELS_LEGEND, Level, QuotaEntity, QuotaType, spelled
+from quotascope.metrics import DEFAULT, LEVELS_LEGEND, QuotaEntity, QuotaType, spelled
 from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart
 from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
@@ -27,18 +28,11 @@ Row = Mapping[str, Any]
 ClientQuota = tuple[str, str, str]
 """User, client id and quota type."""
 
-_OF_USER: Final = {Level.USER.value, Level.DEFAULT_USER.value}
-_OF_CLIENT: Final = {Level.CLIENT.value, Level.DEFAULT_CLIENT.value}
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
 _SHAPES: Final = {
-    Level.USER_CLIENT: ("name", "name"),
-    Level.USER_DEFAULT_CLIENT: ("name", "default"),
-    Level.USER: ("name", ""),
-    Level.DEFAULT_USER_CLIENT: ("default", "name"),
-    Level.DEFAULT_USER_DEFAULT_CLIENT: ("default", "default"),
-    Level.DEFAULT_USER: ("default", ""),
-    Level.CLIENT: ("", "name"),
-    Level.DEFAULT_CLIENT: ("", "default"),
+    QuotaEntity(user, client_id).level.value: (user, client_id)
+    for user, client_id in product((None, DEFAULT, "a name"), repeat=2)
+    if (user, client_id) != (None, None)
 }
 """User and client-id of the rules of each level."""
 _MEANINGS: Final = {
@@ -401,21 +395,20 @@ def _of_user(user: str, changes: Sequence[Change]) -> Change:
 
 def rule_of(row: Row) -> str:
     """The rule that decides a row: its level, with the names of the row where it has names (`QuotaEntity.rule`)."""
-    user, client_id = _SHAPES[Level(row["level"])]
+    user, client_id = _SHAPES[row["level"]]
     return QuotaEntity(
-        row["user"] if user == "name" else DEFAULT if user else None,
-        row["client_id"] if client_id == "name" else DEFAULT if client_id else None,
+        row["user"] if isinstance(user, str) else user, row["client_id"] if isinstance(client_id, str) else client_id
     ).rule
 
 
 def group_of(row: Row) -> LimitGroup:
     """The clients that share the limit of a row."""
-    kind, user, client_id = _KINDS[row["quota_type"]], row["user"], row["client_id"]
-    if row["level"] in _OF_USER:
-        return LimitGroup(kind, user, None)
-    if row["level"] in _OF_CLIENT:
-        return LimitGroup(kind, None, client_id)
-    return LimitGroup(kind, user, client_id)
+    user, client_id = _SHAPES[row["level"]]
+    return LimitGroup(
+        kind=_KINDS[row["quota_type"]],
+        user=None if user is None else row["user"],
+        client_id=None if client_id is None else row["client_id"],
+    )
 
 
 def whatif_page(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo = UTC) -> str:
