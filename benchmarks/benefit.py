@@ -41,8 +41,8 @@ from quotascope.pipeline.blame import intervals
 from quotascope.pipeline.blame.queueing import logged_queue
 from quotascope.pipeline.history.charges import history_of
 from quotascope.pipeline.replay import Mode
-from quotascope.pipeline.replay.arrivals import lateness
 from quotascope.pipeline.replay.closed_loop import NEVER
+from quotascope.pipeline.replay.results import lateness
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table
 from quotascope.quotas import QuotaSet

@@ -60,11 +60,9 @@ def blame(
     from quotascope.pipeline.runs.blame import blame as blamed
     from quotascope.pipeline.runs.engine import Engine
 
-    from .terminal import bar
-
     outputs.check(html)
     zone = zone_of(time_zone)
-    with bar("dividing waits") as progress:
+    with outputs.bar("dividing waits") as progress:
         found = blamed(folder, threads=io_threads, engine=Engine(engine), progress=progress)
     outputs.put(html, blame_page(found, zone) if html else "")
     if json:

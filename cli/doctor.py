@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -76,7 +77,6 @@ async def examined(config: Config, seconds: float, scraped_every_seconds: float 
     from quotascope.exporter.logs import configure_logs
 
     from .compose import admin_of
-    from .terminal import waiting
 
     configure_logs(config.log)
     evidence = Evidence(config, admin_of)
@@ -86,3 +86,16 @@ async def examined(config: Config, seconds: float, scraped_every_seconds: float 
             return await examine(checks, seconds, progress)
     finally:
         await evidence.close()
+
+
+@contextmanager
+def waiting() -> Iterator[Callable[[Sequence[str]], None]]:
+    """The names of what is waited for, on standard error until the block ends; nothing where that is no terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("waiting") as status:
+        yield lambda names: status.update(f"waiting for {', '.join(names) or 'nothing'}")

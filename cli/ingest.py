@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from . import outputs
 from .options import EngineName, Json, check_extra, named_folder
 
 if TYPE_CHECKING:
@@ -136,8 +137,6 @@ def ingest(
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
 
-    from .terminal import bar
-
     reading = IngestOptions(
         broker=broker,
         broker_pattern=broker_pattern,
@@ -174,7 +173,7 @@ def ingest(
     for name, value in given.items():
         if value:
             raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)
-    with bar("reading") as progress:
+    with outputs.bar("reading") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)
     print_report(report, json=json)
     if report.nothing_readable:

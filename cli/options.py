@@ -162,7 +162,9 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise typer.BadParameter(f"{name[:60]!r} is no time zone; try Europe/Berlin") from None
+        raise typer.BadParameter(
+            f"{name[:60]!r} is no time zone; try Europe/Berlin", param_hint="--time-zone"
+        ) from None
 
 
 def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:

@@ -1,9 +1,9 @@
-"""Files that a command writes."""
+"""Files that a command writes, and the bar that it shows meanwhile."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,3 +98,20 @@ def reported() -> Iterator[None]:
         yield
     except OSError as error:
         raise FileNotWritten(f"{error.filename}: {error.strerror}") from error
+
+
+@contextmanager
+def bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """
+    Show a bar on standard error until the block ends; nothing where that is no terminal.
+
+    What it gives is called with the part that is done, and the whole.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

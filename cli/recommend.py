@@ -144,8 +144,6 @@ def recommend(
     from quotascope.quotas import kafka_configs
     from quotascope.quotas.candidates import windows_of_text
 
-    from .terminal import bar
-
     outputs.check(*results.files, commands, strimzi)
     settings = kafka.configuration()
     policy = Policy(
@@ -167,7 +165,7 @@ def recommend(
         controller=windows_of_text(controller_windows),
         followed=followed(given, cluster=cluster),
     )
-    with bar("searching") as progress:
+    with outputs.bar("searching") as progress:
         advice = advise(folder, policy, now=now, windows=measured, engine=Engine(engine), progress=progress)
     servers = settings.kafka.bootstrap_servers if settings.kafka else ["localhost:9092"]
     found = kafka_configs(advice.changes, bootstrap_servers=",".join(servers))

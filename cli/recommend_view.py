@@ -11,6 +11,7 @@ from rich.text import Text
 
 from quotascope.exporter.diagnosis.units import type_name
 from quotascope.metrics import spelled
+from quotascope.pipeline.rates import rate
 from quotascope.pipeline.recommend.advice import Advice
 from quotascope.pipeline.report.recommend_page import (
     caveats,
@@ -22,7 +23,6 @@ from quotascope.pipeline.report.recommend_page import (
     peak_hour,
     verdict,
 )
-from quotascope.pipeline.report.words import rate
 from quotascope.quotas import Commands
 
 from .quotas.change_view import changes_view

@@ -80,10 +80,8 @@ def report(
 
     from quotascope.spark_listener.report import document, image, page, read_application, tables
 
-    from .terminal import bar
-
     outputs.check(html, svg)
-    with bar("reading") as progress:
+    with outputs.bar("reading") as progress:
         application = read_application(log, summary, progress)
     if html is not None:
         outputs.put(html, page(application))

@@ -65,9 +65,8 @@ def _table(found: Usage, top: int, *, by_topic: bool) -> RenderableType:
     from rich.text import Text
 
     from quotascope.metrics import QuotaType, spelled
-    from quotascope.pages.words import percent
+    from quotascope.pages.words import percent, spaced
     from quotascope.pipeline.report.usage_page import HEADS, NOTHING, clients_of, topics_of
-    from quotascope.pipeline.report.words import spaced
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("entity", overflow="fold", min_width=14)

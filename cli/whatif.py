@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from . import outputs
 from .options import EngineName, Folder, IoThreads, KafkaVersion, TimeZone, check_extra, grouped, release_of, zone_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from quotascope.pipeline.report.whatif import ReplaySummary
+
+_MOST: Final = 20
+_MOST_COLUMNS: Final = 4
+"""Candidates beside each other, which 80 columns have room for."""
 
 EXAMPLES = """
 Examples:
@@ -69,8 +82,6 @@ def whatif(
     from quotascope.pipeline.runs.whatif import what_if
     from quotascope.quotas.candidates import read_candidates
 
-    from .terminal import bar
-
     if decided and mode != "open":
         raise typer.BadParameter("a stream decides in open loop", param_hint="--mode")
     outputs.check(*results.files)
@@ -79,7 +90,7 @@ def whatif(
     tried = read_candidates(candidates)
     modes = {"open": Mode.OPEN_LOOP, "closed": Mode.CLOSED_LOOP}
     known = decided_by(folder, tried) if decided else None
-    with bar("replaying") as progress:
+    with outputs.bar("replaying") as progress:
         found = what_if(
             folder,
             tried,
@@ -100,6 +111,85 @@ def whatif(
     if not outputs.printed(*results.files):
         from rich.console import Console
 
-        from .whatif_view import as_tables
+        Console().print(_tables(found.summary))
 
-        Console().print(as_tables(found.summary))
+
+def _tables(summary: ReplaySummary) -> RenderableType:
+    """How the candidates differ from the first, what each would do, and for how long to which clients; a candidate in each column."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from quotascope.pages.words import shown
+    from quotascope.pipeline.report.whatif import COMPARED, PAGE_NOTES, headline
+
+    candidates = summary.candidates[:_MOST_COLUMNS]
+    numbers = [f"#{number}" for number in range(1, len(candidates) + 1)]
+    parts: list[RenderableType] = [Text(headline(summary), style="bold"), Text()]
+    parts += [Text(f"#{number} {shown(each.name)}") for number, each in enumerate(summary.candidates[:_MOST], start=1)]
+    parts.append(Text())
+    if summary.comparisons:
+        compared, base = summary.comparisons[: _MOST_COLUMNS - 1], candidates[0]
+        differences = _table(f"Difference to {numbers[0]}", "", *numbers[1:])
+        for figure in COMPARED:
+            differences.add_row(figure.head, *(figure.difference_cell(each.candidate, base) for each in compared))
+        differences.add_row("clients worse", *(f"{each.worse:,}" for each in compared))
+        differences.add_row("clients better", *(f"{each.better:,}" for each in compared))
+        parts.append(differences)
+    figures = _table(f"Candidates, {summary.mode_name}", "", *numbers)
+    for figure in summary.figures:
+        figures.add_row(figure.head, *map(figure.cell, candidates))
+    parts += [figures, _throttled(summary, numbers), Text("\n".join(summary.notes[: -len(PAGE_NOTES)]), style="dim")]
+    return Group(*parts)
+
+
+def _throttled(summary: ReplaySummary, numbers: Sequence[str]) -> RenderableType:
+    """A row for each throttled client and quota type, below one for all of its user; a column for each candidate."""
+    from rich.text import Text
+
+    from quotascope.metrics import spelled
+    from quotascope.pages.words import seconds, spaced
+
+    names = [each.name for each in summary.candidates[: len(numbers)]]
+    by_user: dict[str, list[tuple[str, ...]]] = {}
+    muted: dict[str, Counter[str]] = {}
+    unlimited = False
+    for (user, client_id, quota_type), found in summary.by_client.items():
+        if any(row["throttled_requests"] for row in found.values()):
+            unlimited |= len(found) < len(summary.candidates)
+            cells = (seconds(found[name]["muted_ms"] / 1_000) if name in found else "-" for name in names)
+            by_user.setdefault(user, []).append((spelled(user, client_id), spaced(quota_type), *cells))
+            muted.setdefault(user, Counter()).update({name: row["muted_ms"] for name, row in found.items()})
+    if not by_user:
+        return Text()
+    table = _table("Throttled for, by user and candidate", "entity", "quota", *numbers)
+    for user, rows in by_user.items():
+        if len(rows) > 1:
+            total = (seconds(muted[user][name] / 1_000) for name in names)
+            rows.insert(0, (spelled(user, None), "all", *total))
+    lines = list(chain.from_iterable(by_user.values()))
+    for line in lines[:_MOST]:
+        table.add_row(*map(Text, line), style="bold" if line[1] == "all" else "")
+    legend = ["-: unlimited under this candidate"] if unlimited else []
+    if len(lines) > _MOST or len(summary.candidates) > _MOST_COLUMNS:
+        count = sum(line[1] != "all" for line in lines)
+        legend.append(
+            f"{count:,} clients, {len(summary.candidates):,} candidates: see all with --html, --csv or --json"
+        )
+    table.caption = "\n".join(legend)
+    return table
+
+
+def _table(title: str, *heads: str) -> Table:
+    """A table without rows; columns that begin with # hold numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in heads:
+        if head.startswith("#"):
+            table.add_column(head, justify="right", no_wrap=True)
+        elif head == "entity":
+            table.add_column(head, overflow="fold", min_width=14)
+        else:
+            table.add_column(head, max_width=10 if head else None)
+    return table

@@ -81,7 +81,6 @@ th { vertical-align: bottom; }
 .many table { font-size: 13px; } .many th, .many td { padding-right: 10px; }
 @media (max-width: 1100px) { .wide table { font-size: 13px; } .wide th, .wide td { padding-right: 10px; } .wide td.name { min-width: 9em; } }
 svg { display: block; width: 100%; height: auto; max-width: 1150px; }
-svg.heat { max-width: 860px; }
 svg.key { display: inline-block; width: 22px; height: 10px; }
 svg.share { width: 140px; height: 10px; }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }

@@ -7,6 +7,9 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal
 
 _LENGTHS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
+_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_ROUNDED = 0.9995
+"""Of a scale: from here on three digits are 1 of it."""
 _PRECISE = 10
 _NEARLY_ALL = 99
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -40,6 +43,31 @@ def seconds(value: float) -> str:
             left = whole % size // smaller
             return f"{whole // size} {name}" + (f" {left} {rest}" if left else "")
     return f"{whole} s"
+
+
+def amount(value: float) -> str:
+    """
+    A number in three digits, and what its unit needs before it.
+
+    >>> amount(0.0), amount(1_500.0), amount(12.345), amount(999_700.0), amount(math.inf)
+    ('0 ', '1.5 k', '12.3 ', '1 M', '∞ ')
+    """
+    if not math.isfinite(value):
+        return "∞ " if value > 0 else "? "
+    for scale, prefix in _SCALES:
+        if abs(value) >= _ROUNDED * scale:
+            return f"{value / scale:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def spaced(label: str) -> str:
+    """
+    A label in words.
+
+    >>> spaced("controller_mutation")
+    'controller mutation'
+    """
+    return label.replace("_", " ")
 
 
 def counted(count: int, name: str) -> str:

@@ -5,7 +5,7 @@ A `QuotaSet` is all quotas of a file (`read_quotas`, `quotas_yaml`) or of a clus
 one to the other, `kafka_configs` and `kafka_users` say it to other tools, and `apply_changes` to the cluster.
 """
 
-from .change import UNREACHED, RuleChange, altered, apply_changes, difference, measure_only, merged, without
+from .change import UNREACHED, RuleChange, altered, apply_changes, difference, measure_only, without
 from .errors import InvalidQuotas, NotApplied, QuotasError
 from .kafka_configs import Commands, kafka_configs
 from .kafka_user import API_VERSION, Manifests, kafka_users
@@ -16,6 +16,7 @@ from .quota_set import (
     QuotaSet,
     from_admin,
     may_be_host,
+    merged,
     number,
     number_text,
     overruled_by,

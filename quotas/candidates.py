@@ -19,10 +19,9 @@ from typing import Final
 
 from quotascope.metrics import InvalidConfig, QuotaType, RuleTable, WindowConfig
 
-from .change import merged
 from .errors import InvalidQuotas, QuotasError
 from .quota_file import rules_of
-from .quota_set import QuotaSet, number_text
+from .quota_set import QuotaSet, merged, number_text
 from .yaml_file import Located, load_file, named
 
 _MOST_WINDOWS: Final = 10_000

@@ -124,12 +124,6 @@ def without(quotas: QuotaSet, entity: Entity, keys: Collection[str] | None) -> Q
     return QuotaSet({**quotas, entity: kept})
 
 
-def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
-    """The quotas after all the others were set as well; nothing is removed."""
-    both = {entity: {**quotas.get(entity, {}), **others.get(entity, {})} for entity in (*quotas, *others)}
-    return QuotaSet(both)
-
-
 def by_entity(changes: Iterable[RuleChange]) -> dict[Entity, list[RuleChange]]:
     """Changes grouped by entity, as every tool wants them."""
     groups: dict[Entity, list[RuleChange]] = {}

@@ -211,6 +211,12 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
         return QuotaSet({entity: self[entity] for entity in entities if entity in self._quotas})
 
 
+def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
+    """The quotas after all the others were set as well; nothing is removed."""
+    both = {entity: {**quotas.get(entity, {}), **others.get(entity, {})} for entity in (*quotas, *others)}
+    return QuotaSet(both)
+
+
 def overruling_rules(rules: RuleTable) -> Mapping[QuotaEntity, QuotaEntity]:
     """
     For each rule that decides for no client that sends a client-id, the one that decides in its place.

@@ -17,10 +17,10 @@ from quotascope.quotas.candidates import Candidate
 from ..errors import NoTable
 from ..history.charges import COLUMNS, history_of
 from ..replay import Mode, ReplaySettings
-from ..replay.arrivals import lateness
 from ..replay.closed_loop import NEVER
 from ..replay.compiled import Floats, Ints
 from ..replay.frame import array
+from ..replay.results import lateness
 from ..request_log.schema import REQUESTS
 from ..table import File, Table
 from ..table.table import Run

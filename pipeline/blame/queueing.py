@@ -18,8 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..replay.closed_loop import Heap, new_heap, pop, push
-from ..replay.compiled import Flags, Floats, Ints, kernel, run
+from ..replay.compiled import Flags, Floats, Heap, Ints, kernel, new_heap, pop, push, run
 from .intervals import RESOLUTION_US
 
 MOST_ERROR: Final = 0.25

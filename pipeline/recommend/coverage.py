@@ -16,7 +16,7 @@ from quotascope.pages.words import counted, seconds
 
 from ..errors import PipelineError
 from ..history.schema import UNKNOWN_MS
-from ..week import QUARTER_MS, seen_hours
+from ..rates import QUARTER_MS, seen_hours
 from .policy import RuleShape
 
 COLUMNS: Final = ("user", "client_id", "timestamp", "throttle_ms", "refused")

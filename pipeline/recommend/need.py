@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from quotascope.metrics import QuotaEntity, QuotaType
 
+from ..rates import HOURS, hours_of_week
 from ..replay.compiled import Floats, Ints
 from ..replay.frame import in_order
-from ..week import HOURS, hours_of_week
 from .policy import ClusterWindows, Policy, limit_of, steps_of
 from .sensors import QuotaSensor, mutations_of, prepare, sensors_of
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from quotascope.metrics import QuotaType, WindowConfig
 
+from ..replay.algorithms import UNCHECKED, Events, Measurements, observe, throttle_times
 from ..replay.compiled import Floats, Ints
 from ..replay.frame import REQUEST, Frame, entities_of, frame_of
 from ..replay.open_loop import events_of
 from ..replay.plan import MEASURED, TYPES
-from ..replay.rate import UNCHECKED, Events, Measurements, observe, throttle_times
 from .policy import ClusterWindows
 
 _MS: Final = 1000.0

@@ -9,9 +9,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import Codes, Flags, Floats, Ints, kernel, run
-from .connections import Connections, connections_of
-from .frame import FETCH, KINDS, MUTATION, NO_KIND, REQUEST, RequestColumns, TableSizes, is_timed
+from .algorithms import (
+    BURST_SPREADING,
+    PERMISSIVE,
+    POLICIES,
+    STRICT,
+    Buckets,
+    SensorWindows,
+    Spreads,
+    add,
+    empty_windows,
+    low_bits,
+    measure,
+    rate_throttle,
+    spread,
+    take,
+)
+from .compiled import LONG_MAX, Codes, Flags, Floats, Heap, Ints, kernel, new_heap, pop, push, run
+from .frame import FETCH, KINDS, MUTATION, NO_KIND, REQUEST, Frame, RequestColumns, TableSizes, is_timed
 from .ledger import (
     UNSENT,
     UNSENT_BYTES,
@@ -29,77 +44,32 @@ from .ledger import (
     new_ledger,
     stronger,
 )
-from .mutations import BURST_SPREADING, PERMISSIVE, POLICIES, STRICT, Buckets, Spreads, new_state, spread, take
-from .plan import MEASURED, ReplayPlan
-from .rate import LONG_MAX, SensorWindows, add, empty_windows, low_bits, measure, rate_throttle
+from .plan import MEASURED, ReplayPlan, buckets_of
 
 NEVER = -LONG_MAX
 """In place of ms: a request that does not come at all."""
 _MOST_PART = 2.0**62
 
 
-class Heap(NamedTuple):
-    """Entries in heap order; of equal times the lower number comes first."""
+class Connections(NamedTuple):
+    """Which request follows which, and when."""
 
-    times: Ints
-    numbers: Ints
-    size: Ints
-    """One element."""
-
-
-Heap.WRITTEN = True  # type: ignore[attr-defined]
-
-
-def new_heap(most: int) -> Heap:
-    """Return an empty heap with room for that many entries."""
-    return Heap(np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(1, np.int64))
-
-
-@kernel
-def push(heap: Heap, time_ms: int, number: int) -> None:
-    """Add an entry."""
-    place = heap.size[0]
-    heap.size[0] = place + 1
-    while place > 0:
-        above = (place - 1) // 2
-        if not _is_before(time_ms, number, heap.times[above], heap.numbers[above]):
-            break
-        heap.times[place] = heap.times[above]
-        heap.numbers[place] = heap.numbers[above]
-        place = above
-    heap.times[place] = time_ms
-    heap.numbers[place] = number
-
-
-@kernel
-def pop(heap: Heap) -> tuple[int, int]:
-    """Take the first entry out."""
-    first_ms, first = heap.times[0], heap.numbers[0]
-    size = heap.size[0] - 1
-    heap.size[0] = size
-    time_ms, number = heap.times[size], heap.numbers[size]
-    place = 0
-    while True:
-        below = 2 * place + 1
-        if below >= size:
-            break
-        if below + 1 < size and _is_before(
-            heap.times[below + 1], heap.numbers[below + 1], heap.times[below], heap.numbers[below]
-        ):
-            below += 1
-        if not _is_before(heap.times[below], heap.numbers[below], time_ms, number):
-            break
-        heap.times[place] = heap.times[below]
-        heap.numbers[place] = heap.numbers[below]
-        place = below
-    heap.times[place] = time_ms
-    heap.numbers[place] = number
-    return first_ms, first
-
-
-@kernel
-def _is_before(time_ms: int, number: int, other_ms: int, other: int) -> bool:
-    return time_ms < other_ms or (time_ms == other_ms and number < other)
+    heads: Codes
+    """The first request of each connection; negative for none."""
+    followers: Codes
+    """By request: the next one of its connection, negative for none."""
+    thinks: Ints
+    """By request: ms until the client sends the next one, if it is not muted."""
+    groups: Codes
+    """By connection: the first connection of the next group; groups share no sensor."""
+    reactions: Ints
+    """By connection: ms from the end of a mute to the next decision, at least 1."""
+    ends: Ints
+    """By connection: when it stops sending, epoch ms."""
+    networks: Floats
+    """By request: thread time in percent-seconds that is charged, unchecked, after the response."""
+    network_waits: Ints
+    """By request: how long after the decision that is, ms."""
 
 
 class LoopLimits(NamedTuple):
@@ -349,7 +319,7 @@ def replay_closed(plan: ReplayPlan, late: Ints | None = None) -> Booked:
     sizes = plan.sizes()._replace(candidates=1)
     booked = []
     for candidate, chosen in enumerate(plan.candidates):
-        numbers, buckets, spreads = new_state(plan)
+        numbers, buckets, spreads = buckets_of(plan)
         loop = ClosedLoop(
             requests=requests,
             connections=connections,
@@ -397,3 +367,63 @@ def _limits(plan: ReplayPlan, candidate: int, buckets: Codes) -> LoopLimits:
         window_ms=chosen.windows.window_ms,
         policy=POLICIES[chosen.mutation_policy],
     )
+
+
+def connections_of(plan: ReplayPlan) -> Connections:
+    """The connections of a frame, as their log shows them: requests that it shows as answered empty or refused are left out, since their retries are in the log."""
+    frame, requests = plan.frame, plan.frame.requests
+    order = np.argsort(requests.connections, kind="stable")
+    heads, followers = _chains(frame, order)
+    # by request: how long its connection's client had been busy or thinking until then, ms, mutes left out
+    steps = np.diff(requests.times[order], prepend=0)
+    mutes = np.maximum(0, np.r_[0, frame.throttles[order][:-1]])
+    clock = np.zeros(len(order), np.int64)
+    clock[order] = np.cumsum(np.maximum(0, steps - mutes))
+    thinks = np.zeros(len(requests.times), np.int64)
+    known = np.flatnonzero(followers >= 0)
+    thinks[known] = clock[followers[known]] - clock[known]
+    pair_of = np.zeros(frame.connections, np.int64)
+    pair_of[requests.connections] = requests.pairs
+    # Neither other candidates nor other entities of a limit move the end of an entity's replay.
+    last = np.full(frame.pairs, -LONG_MAX, np.int64)
+    np.maximum.at(last, requests.pairs, requests.times)
+    group_of = np.zeros(frame.connections, np.int64)
+    group_of[requests.connections] = frame.groups
+    lengths = np.unique(group_of, return_counts=True)[1]
+    return Connections(
+        heads=heads,
+        followers=followers,
+        thinks=thinks,
+        groups=np.repeat(np.cumsum(lengths), lengths).astype(np.int32),
+        reactions=_reactions(frame, order),
+        ends=last[pair_of] + plan.settings.drain_ms,
+        networks=frame.networks,
+        network_waits=np.maximum(0, frame.completed - requests.times),
+    )
+
+
+def _chains(frame: Frame, order: Ints) -> tuple[Codes, Codes]:
+    """The heads and followers of the connections."""
+    requests, connections = frame.requests, frame.requests.connections
+    sent = order[(requests.as_logged[order] == 0) | (frame.charged[order] > 0)]
+    heads = np.full(frame.connections, -1, np.int32)
+    followers = np.full(len(connections), -1, np.int32)
+    if len(sent):
+        first = np.r_[True, connections[sent[1:]] != connections[sent[:-1]]]
+        heads[connections[sent[first]]] = sent[first]
+        later = np.flatnonzero(~first)
+        followers[sent[later - 1]] = sent[later]
+    return heads, followers
+
+
+def _reactions(frame: Frame, order: Ints) -> Ints:
+    """By connection: the shortest time that was left of a gap after a reported throttle, ms; 1 where the log shows none."""
+    times, connections = frame.requests.times, frame.requests.connections
+    before, after = order[:-1], order[1:]
+    left = times[after] - times[before] - frame.throttles[before]
+    same = connections[before] == connections[after]
+    known = same & (frame.throttles[before] > 0) & (left > 0)
+    shortest = np.full(frame.connections, LONG_MAX, np.int64)
+    np.minimum.at(shortest, connections[before[known]], left[known])
+    reactions: Ints = np.where(shortest == LONG_MAX, 1, shortest)
+    return reactions

@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from quotascope.quotas.candidates import Candidate
 
 from ..history.schema import HISTORY
+from .algorithms import IDLE_MS, Measurements, SensorWindows, empty_windows
 from .compiled import Ints
 from .frame import MUTATION, NEEDED, NO_KIND, Frame, array, entities_of, frame_of, in_order, ints, needed
 from .ledger import ACTIVE_END, ACTIVE_MS, FIELDS, LATEST_MUTE, MUTE_END, MUTED_MS, RESULT_FIELDS, booked_of, new_ledger
-from .mutations import IDLE_MS, MutationOutcomes, decide, new_state
-from .open_loop import enter, limits_of, measured_by
-from .plan import CandidateRules, ReplayPlan, ReplaySettings, ResolvedRules, plan_of
-from .rate import Measurements, SensorWindows, empty_windows
+from .open_loop import MutationOutcomes, decide, enter, limits_of, measured_by
+from .plan import CandidateRules, ReplayPlan, ReplaySettings, ResolvedRules, buckets_of, plan_of
 from .results import RESULTS, results_of
 
 HOLD_MS: Final = 10_000
@@ -274,7 +273,7 @@ def _only(frame: Frame, due: NDArray[np.bool_]) -> Frame:
 
 def _mutations(carried: Carried, plan: ReplayPlan) -> MutationOutcomes:
     """What the mutation quotas decide, with the buckets that were carried."""
-    numbers, buckets, spreads = new_state(plan)
+    numbers, buckets, spreads = buckets_of(plan)
     keys: list[_Key] = []
     for candidate in range(len(plan.candidates)):
         resolved = plan.resolution(candidate, MUTATION)

@@ -229,65 +229,6 @@ class Booked(NamedTuple):
     """By candidate."""
 
 
-class ResultRows(NamedTuple):
-    """The rows of the results: which figures each of them adds up."""
-
-    candidates: Ints
-    """By row."""
-    kinds: Ints
-    """By row: the quota type."""
-    places: Ints
-    """By row: the pairs that it adds up, by their place among `starts`."""
-    starts: Ints
-    """The first of the pairs that are added up together, in order; at last how many pairs there are."""
-
-
-class Totals(NamedTuple):
-    """The figures of all rows."""
-
-    fields: Ints
-    """By field below `ledger.RESULT_FIELDS` and row."""
-    late: Ints
-    """By row: the largest of its pairs, ms."""
-    active: Ints
-    """By row: the sum of its pairs, ms."""
-
-
-Totals.WRITTEN = True  # type: ignore[attr-defined]
-
-
-def new_totals(rows: int) -> Totals:
-    """Return empty totals."""
-    return Totals(
-        fields=np.zeros(RESULT_FIELDS * rows, np.int64), late=np.zeros(rows, np.int64), active=np.zeros(rows, np.int64)
-    )
-
-
-@kernel
-def add_up(booked: Booked, added: ResultRows, totals: Totals) -> None:
-    """Add up the figures of the pairs of each row, or take the largest."""
-    cells, candidates, rows = booked.cells, len(booked.ranks), len(totals.late)
-    for row in range(len(added.places)):
-        place, rank = added.places[row], booked.ranks[added.candidates[row]]
-        for pair in range(added.starts[place], added.starts[place + 1]):
-            trial = natural(pair * candidates) + rank
-            totals.late[row] = max(totals.late[row], booked.late[trial])
-            totals.active[row] += booked.active[trial]
-            cell = cell_of(trial, added.kinds[row])
-            # Where none of these was counted, all figures are zero; the second line is of throttles before a continued replay's part.
-            if (
-                cells[cell + THROTTLED] | cells[cell + REJECTED] | cells[cell + UNSENT]
-                | cells[cell + DELAYED] | cells[cell + MUTED_MS] | cells[cell + IDLE_MUTED_MS] | cells[cell + RECOVERY_MS]
-            ):  # fmt: skip
-                at = row
-                for place in range(cell, cell + SUMS):
-                    totals.fields[at] += cells[place]
-                    at += rows
-                for place in range(cell + SUMS, cell + RESULT_FIELDS):
-                    totals.fields[at] = max(totals.fields[at], cells[place])
-                    at += rows
-
-
 def booked_of(ledger: ReplayLedger, sizes: TableSizes, candidates: Codes) -> Booked:
     """The figures of a ledger, which is closed; the candidates are given by rank."""
     run(_close, ledger, sizes, work=len(ledger.cells))

@@ -1,8 +1,8 @@
 """
 Open loop: requests arrive as logged, and each candidate only compares (`plan.Mode.OPEN_LOOP`).
 
-Rates are measured once for all candidates that share sensors (`rate.observe`); mutation quotas decide before (`mutations.decide`), since
-what a bucket holds depends on the limit.
+Rates are measured once for all candidates that share sensors (`measured_by`); mutation quotas decide before (`decide`), since what a bucket
+holds depends on the limit.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,26 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from .algorithms import (
+    BURST_SPREADING,
+    CHECKED,
+    PERMISSIVE,
+    POLICIES,
+    PROBE,
+    STRICT,
+    UNCHECKED,
+    WITHHELD,
+    Buckets,
+    Events,
+    Measurements,
+    SensorWindows,
+    Spreads,
+    low_bits,
+    observe,
+    rate_throttle,
+    spread,
+    take,
+)
 from .compiled import Codes, Flags, Floats, Ints, kernel, natural, run
 from .frame import (
     FETCH,
@@ -42,9 +62,36 @@ from .ledger import (
     stronger,
     trial_of,
 )
-from .mutations import MutationOutcomes, decide, new_state
-from .plan import MEASURED, ReplayPlan, ResolvedRules
-from .rate import CHECKED, UNCHECKED, WITHHELD, Events, Measurements, SensorWindows, low_bits, observe, rate_throttle
+from .plan import MEASURED, ReplayPlan, ResolvedRules, buckets_of
+
+
+class Mutations(NamedTuple):
+    """Mutations in order of their charge."""
+
+    times: Ints
+    """When the controller charged them, epoch ms."""
+    waits: Ints
+    """How much later the broker decided on the throttle, ms: it counts as served."""
+    permits: Ints
+    treatments: Flags
+    """`STRICT`, `PERMISSIVE` or `PROBE`."""
+    entities: Codes
+
+
+class MutationOutcomes(NamedTuple):
+    """What the mutation quotas decided, by candidate and mutation."""
+
+    throttles: Ints
+    refused: Flags
+    noted: Flags
+    """By mutation: 1 where any candidate throttles or refuses it."""
+    numbers: Codes
+    """By request: number of its mutation, negative for none."""
+    granted: Ints
+    """By mutation: partitions that the log shows as granted, before the rest of the request was refused: the mutation before."""
+
+
+MutationOutcomes.WRITTEN = True  # type: ignore[attr-defined]
 
 
 class CandidateLimits(NamedTuple):
@@ -201,10 +248,106 @@ def _enter_mutation(loop: OpenLoop, request: RequestRow, rank: int) -> int:
 def replay_open(plan: ReplayPlan) -> Booked:
     """Decide on mutations, measure rates, and enter all requests under all candidates."""
     ledger = new_ledger(plan.sizes())
-    outcomes = decide(plan, new_state(plan))
+    outcomes = decide(plan, buckets_of(plan))
     limits = limits_of(plan)
     enter(plan, limits, outcomes, measured_by(plan), ledger)
     return booked_of(ledger, plan.sizes(), limits.ranks)
+
+
+class MutationReplay(NamedTuple):
+    """All that the decisions need; no two candidates have a bucket in common."""
+
+    mutations: Mutations
+    numbers: Codes
+    """By candidate and entity: number of the bucket or rate, negative without a limit."""
+    policies: Flags
+    """By candidate: `TOKEN_BUCKET` or `BURST_SPREADING`."""
+    buckets: Buckets
+    spreads: Spreads
+    outcomes: MutationOutcomes
+    entities: int
+
+
+@kernel
+def decide_mutations(replay: MutationReplay) -> None:
+    """Decide on every mutation under every candidate."""
+    mutations, outcomes = replay.mutations, replay.outcomes
+    count = len(mutations.times)
+    for candidate in range(len(replay.policies)):
+        for number in range(count):
+            entity = mutations.entities[number]
+            bucket = replay.numbers[candidate * replay.entities + entity]
+            if bucket < 0:
+                continue
+            now_ms, permits = mutations.times[number], float(mutations.permits[number])
+            treatment = mutations.treatments[number]
+            if replay.policies[candidate] == BURST_SPREADING:
+                throttle_ms, refused = spread(replay.spreads, bucket, permits, now_ms, treatment)
+            else:
+                throttle_ms, refused = take(replay.buckets, bucket, permits, now_ms, treatment)
+            if throttle_ms == 0 and not refused:
+                continue
+            place = candidate * count + number
+            if throttle_ms != 0:
+                left_ms = throttle_ms - max(0, mutations.waits[number])
+                outcomes.throttles[place] = max(0, low_bits(left_ms))
+            outcomes.refused[place] = refused
+            outcomes.noted[number] = 1
+
+
+def decide(plan: ReplayPlan, state: tuple[Codes, Buckets, Spreads]) -> MutationOutcomes:
+    """What the mutation quotas of all candidates decide, in open loop, from what `buckets_of` returns, or what was left of it."""
+    frame, candidates = plan.frame, len(plan.candidates)
+    rows, mutations = _mutations(frame)
+    count = len(rows)
+    numbers = np.full(len(frame.requests.times), -1, np.int32)
+    numbers[rows] = np.arange(count, dtype=np.int32)  # of two of a row, the later one
+    refused = frame.requests.as_logged[rows] == 1
+    outcomes = MutationOutcomes(
+        throttles=np.zeros(candidates * count, np.int64),
+        refused=np.zeros(candidates * count, np.int8),
+        noted=np.zeros(count, np.int8),
+        numbers=numbers,
+        granted=np.where(refused, frame.charged[rows], 0),
+    )
+    if count:
+        policies = [POLICIES[each.mutation_policy] for each in plan.candidates]
+        bucket_numbers, buckets, spreads = state
+        replay = MutationReplay(
+            mutations=mutations,
+            numbers=bucket_numbers,
+            policies=np.array(policies, np.int8),
+            buckets=buckets,
+            spreads=spreads,
+            outcomes=outcomes,
+            entities=len(frame.entities.users),
+        )
+        # As much as the whole replay: what is compiled once is used for all of it.
+        run(decide_mutations, replay, work=plan.steps)
+    return outcomes
+
+
+def _mutations(frame: Frame) -> tuple[Ints, Mutations]:
+    """What mutation quotas check, in the order of the controller: of a refused request, first the partitions that it was granted."""
+    requests = frame.requests
+    mutating = requests.kinds == MUTATION
+    refused = mutating & (requests.as_logged == 1)
+    granted = np.flatnonzero(refused & (frame.charged > 0))
+    rows = np.concatenate([granted, np.flatnonzero(mutating)])
+    permits = requests.sizes[rows].copy()
+    permits[: len(granted)] = frame.charged[granted]
+    treatments = np.where(requests.permissive[rows] == 1, PERMISSIVE, STRICT)
+    treatments[len(granted) :][refused[rows[len(granted) :]]] = PROBE
+    times = np.minimum(frame.mutation_times, requests.times)[rows]
+    order = np.lexsort((np.arange(len(rows)) >= len(granted), rows, times))
+    rows = rows[order]
+    return rows, Mutations(
+        times=times[order],
+        waits=requests.times[rows] - times[order],
+        permits=permits[order],
+        treatments=treatments[order].astype(np.int8),
+        entities=frame.pair_entities[requests.pairs[rows]],
+    )
 
 
 def enter(

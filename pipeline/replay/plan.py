@@ -7,19 +7,36 @@ resolved once, and compared with the same measurements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from quotascope.metrics import NEWEST_RELEASE, KafkaRelease, Level, QuotaEntity, QuotaType, RuleTable
 from quotascope.quotas.candidates import Candidate
 
+from .algorithms import Buckets, Spreads, new_buckets, new_spreads
 from .compiled import Codes, Floats, Ints
-from .frame import FETCH, KINDS, MUTATION, PRODUCE, REQUEST, Entities, Frame, TableSizes, dense
+from .frame import (
+    FETCH,
+    KINDS,
+    MUTATION,
+    PRODUCE,
+    REQUEST,
+    Entities,
+    Frame,
+    TableSizes,
+    array,
+    dense,
+    entities_of,
+    frame_of,
+    in_order,
+    needed,
+)
 
 TYPES = {
     PRODUCE: QuotaType.PRODUCE,
@@ -251,6 +268,39 @@ class ReplayPlan:
         )
 
 
+def plans(history: pa.Table, candidates: Sequence[Candidate], settings: ReplaySettings) -> Iterator[ReplayPlan]:
+    """The plans for the parts of a history: each is complete in its groups, its requests in the order of groups and times."""
+    table, rules = needed(history), CandidateRules(candidates)
+    if not len(table):
+        return
+    entities, codes = entities_of(table)
+    resolved = rules.resolve(entities)
+    groups = groups_of(resolved, len(entities.users))
+    order = in_order(table, groups[codes])
+    codes = codes[order]
+    clients = max(1, settings.cells_at_once // len(rules.candidates))
+    for start, stop in _cuts(groups[codes], groups, settings.rows_at_once, clients):
+        numbers, local = np.unique(codes[start:stop], return_inverse=True)
+        part = table.take(array(order[start:stop]))
+        frame = frame_of(part, entities.only(numbers), local.astype(np.int32), groups[codes[start:stop]])
+        yield plan_of(frame, rules, [each.only(numbers) for each in resolved], settings)
+
+
+def _cuts(rows: Ints, entities: Ints, most_rows: int, most_entities: int) -> Iterator[tuple[int, int]]:
+    """Where to cut rows, given by their groups in order, so that no piece exceeds either number unless it is one group."""
+    borders = [*np.flatnonzero(rows[1:] != rows[:-1]) + 1, len(rows)]
+    counts = np.unique(entities, return_counts=True)[1]
+    start = stop = held = 0
+    for border, count in zip(borders, counts.tolist(), strict=True):
+        full = border - start > most_rows or held + count > most_entities
+        if full and stop > start:
+            yield start, stop
+            start, held = stop, 0
+        stop = int(border)
+        held += count
+    yield start, stop
+
+
 def plan_of(frame: Frame, rules: CandidateRules, resolved: list[ResolvedRules], settings: ReplaySettings) -> ReplayPlan:
     """The plan for a frame; the rules are resolved for its entities."""
     limits = np.full((len(rules.candidates), KINDS, frame.pairs), np.inf)
@@ -268,3 +318,28 @@ def _slot(rules: CandidateRules, candidate: int, kind: int) -> _Slot:
     windows = rules.candidates[candidate].windows
     number = rules.resolution_of[candidate][kind]
     return kind, number, (windows.samples, windows.window_ms)
+
+
+def buckets_of(plan: ReplayPlan) -> tuple[Codes, Buckets, Spreads]:
+    """By candidate and entity the number of its bucket or rate, negative for none; and all of these, unused."""
+    entities = len(plan.frame.entities.users)
+    numbers = np.full((len(plan.candidates), entities), -1, np.int32)
+    limits: list[Floats] = [np.zeros(0)]
+    samples: list[Ints] = [np.zeros(0, np.int64)]
+    windows: list[Ints] = [np.zeros(0, np.int64)]
+    first = 0
+    for candidate, chosen in enumerate(plan.candidates):
+        resolved = plan.resolution(candidate, MUTATION)
+        limited = np.flatnonzero(resolved.tags >= 0)
+        tags, places = np.unique(resolved.tags[limited], return_inverse=True)
+        numbers[candidate, limited] = places + first
+        bounds = np.zeros(len(tags))
+        by_entity = resolved.limits(plan.rules.tables[candidate][MUTATION])
+        bounds[places] = by_entity[limited]
+        limits.append(bounds)
+        samples.append(np.full(len(tags), chosen.controller_windows.samples))
+        windows.append(np.full(len(tags), chosen.controller_windows.window_ms))
+        first += len(tags)
+    given = np.concatenate(limits), np.concatenate(samples), np.concatenate(windows)
+    most = max((each.controller_windows.samples for each in plan.candidates), default=0)
+    return numbers.ravel(), new_buckets(*given), new_spreads(*given, most)

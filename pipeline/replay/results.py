@@ -7,23 +7,25 @@ request quota on a tie. A request is counted under one type only, so that the fi
 Figures of several brokers are added up; those that say "longest" are the largest of one broker.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from quotascope.quotas.candidates import Candidate
 
 from ..table import Progress
 from ..table.layout import Column
-from .closed_loop import replay_closed
-from .compiled import Floats, Ints, run
-from .frame import KINDS, REQUEST, Frame, array, entities_of, frame_of, in_order, needed
+from .closed_loop import NEVER, replay_closed
+from .compiled import Floats, Ints
+from .frame import FETCH, KINDS, PRODUCE, REQUEST, Frame, array
 from .ledger import (
     DELAYED,
     DELAYED_BYTES,
+    FIELDS,
     IDLE_MUTED_MS,
     LONGEST_MS,
     MUTED_MS,
@@ -31,17 +33,15 @@ from .ledger import (
     REJECTED,
     REJECTED_MUTATIONS,
     RESULT_FIELDS,
+    SUMS,
     THROTTLED,
     THROTTLED_MS,
     UNSENT,
     UNSENT_BYTES,
     Booked,
-    ResultRows,
-    add_up,
-    new_totals,
 )
-from .open_loop import replay_open
-from .plan import LEVELS, TYPES, CandidateRules, Mode, ReplayPlan, ReplaySettings, ResolvedRules, groups_of, plan_of
+from .open_loop import measured_by, replay_open
+from .plan import LEVELS, TYPES, Mode, ReplayPlan, ReplaySettings, plans
 
 
 def _column(name: str, kind: pa.DataType, about: str, *, null: bool = False) -> "pa.Field[pa.DataType]":
@@ -171,55 +171,15 @@ def replay(
     """
     if not candidates:
         return RESULTS.empty_table()
-    settings = settings or ReplaySettings()
-    rules = CandidateRules(candidates)
     work = replay_open if mode is Mode.OPEN_LOOP else replay_closed
     done = 0
     parts = [RESULTS.empty_table()]
-    for frame, resolved in frames(needed(history), rules, settings):
-        plan = plan_of(frame, rules, resolved, settings)
-        booked = work(plan)
-        parts.append(results_of(plan, booked))
-        done += len(frame.groups)
+    for plan in plans(history, candidates, settings or ReplaySettings()):
+        parts.append(results_of(plan, work(plan)))
+        done += len(plan.frame.groups)
         if progress is not None:
             progress(done, len(history))
     return pa.concat_tables(parts)
-
-
-def frames(
-    table: pa.Table, rules: CandidateRules, settings: ReplaySettings
-) -> Iterator[tuple[Frame, list[ResolvedRules]]]:
-    """The rows in frames that are complete in their groups, each in the order of groups and times, with their resolved rules."""
-    if not len(table):
-        return
-    entities, codes = entities_of(table)
-    resolved = rules.resolve(entities)
-    groups = groups_of(resolved, len(entities.users))
-    order = in_order(table, groups[codes])
-    codes = codes[order]
-    clients = max(1, settings.cells_at_once // len(rules.candidates))
-    for start, stop in _cuts(groups[codes], groups, settings.rows_at_once, clients):
-        numbers, local = np.unique(codes[start:stop], return_inverse=True)
-        part = table.take(array(order[start:stop]))
-        part_groups = groups[codes[start:stop]]
-        some = entities.only(numbers)
-        frame = frame_of(part, some, local.astype(np.int32), part_groups)
-        yield frame, [each.only(numbers) for each in resolved]
-
-
-def _cuts(rows: Ints, entities: Ints, most_rows: int, most_entities: int) -> Iterator[tuple[int, int]]:
-    """Where to cut rows, given by their groups in order, so that no piece exceeds either number unless it is one group."""
-    borders = [*np.flatnonzero(rows[1:] != rows[:-1]) + 1, len(rows)]
-    counts = np.unique(entities, return_counts=True)[1]
-    start = stop = held = 0
-    for border, count in zip(borders, counts.tolist(), strict=True):
-        full = border - start > most_rows or held + count > most_entities
-        if full and stop > start:
-            yield start, stop
-            start, held = stop, 0
-        stop = int(border)
-        held += count
-    yield start, stop
 
 
 def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> pa.Table:
@@ -240,22 +200,25 @@ def results_of(plan: ReplayPlan, booked: Booked, *, of_active: bool = False) -> 
         counts = np.bincount(frame.requests.pairs, minlength=frame.pairs)
         seen = np.add.reduceat(counts, starts) > 0
     rows = np.nonzero(np.isfinite(limits) & seen)
-    candidates, kinds, places = map(np.ascontiguousarray, rows)
-    added = ResultRows(candidates=candidates, kinds=kinds, places=places, starts=np.append(starts, frame.pairs))
-    totals = new_totals(len(places))
-    # As much as the whole replay: what is compiled once is used for all of it.
-    run(add_up, booked, added, totals, work=plan.steps)
-    fields = totals.fields.reshape(RESULT_FIELDS, -1)
-    active = totals.active + fields[IDLE_MUTED_MS]
+    candidates, kinds, places = rows
+    # By row its pairs, and by these what was counted of them under the row's candidate.
+    counts = np.diff(np.append(starts, frame.pairs))[places]
+    ends = np.cumsum(counts)
+    pairs = np.arange(counts.sum()) - np.repeat(ends - counts - starts[places], counts)
+    trials = pairs * len(booked.ranks) + np.repeat(booked.ranks[candidates], counts)
+    cells = booked.cells.reshape(-1, KINDS, FIELDS)[trials, np.repeat(kinds, counts), :RESULT_FIELDS]
+    sums = np.add.reduceat(cells[:, :SUMS], ends - counts)
+    fields = np.hstack([sums, np.maximum.reduceat(cells[:, SUMS:], ends - counts)])
+    active = np.add.reduceat(booked.active[trials], ends - counts) + fields[:, IDLE_MUTED_MS]
     share: Floats = np.zeros(len(active))
-    np.divide(fields[MUTED_MS], active, out=share, where=active > 0)
+    np.divide(fields[:, MUTED_MS], active, out=share, where=active > 0)
     columns = {
         **_names(plan, candidates, kinds, starts[places]),
-        **{name: array(fields[field]) for name, field in _FIELDS.items()},
+        **{name: array(fields[:, field]) for name, field in _FIELDS.items()},
         "limit": array(limits[rows]),
         "requests": array(requests[kinds, places]),
         "amount": array(amounts[kinds, places]),
-        "late_ms": array(totals.late),
+        "late_ms": array(np.maximum.reduceat(booked.late[trials], ends - counts)),
         "active_ms": array(active),
         "throttled_share": array(share),
     }
@@ -301,3 +264,59 @@ def _charged(frame: Frame) -> tuple[Ints, Floats]:
     spent = np.nan_to_num(requests.percents) + frame.networks
     amounts[REQUEST] = np.bincount(requests.pairs, spent, frame.pairs)
     return counts, amounts
+
+
+def lateness(
+    history: pa.Table, candidates: Sequence[Candidate], mode: Mode, rows: int, settings: ReplaySettings | None = None
+) -> Ints:
+    """
+    By candidate and position: how many ms later than logged the request is sent; `NEVER` for one that is not.
+
+    Closed loop: as the replay moves it. Open loop: no request moves, and of those that measure a rate above their limit the part above it
+    never comes, evenly among them; a real client sends them later, or not.
+
+    Args:
+        history: as `replay` takes it, but all of one `file`.
+        candidates: as `replay` takes them.
+        mode: whether arrivals react.
+        rows: all `position`s are below it.
+        settings: `ReplaySettings()` unless given.
+
+    """
+    late = np.zeros((len(candidates), rows), np.int64)
+    for plan in plans(history, candidates, settings or ReplaySettings()):
+        positions = plan.frame.positions
+        if mode is Mode.CLOSED_LOOP:
+            moved = np.zeros((len(candidates), len(positions)), np.int64)
+            replay_closed(plan, moved)
+        else:
+            moved = np.where(_kept(plan), 0, NEVER)
+        late[:, positions] = moved
+    return late
+
+
+def _kept(plan: ReplayPlan) -> NDArray[np.bool_]:
+    """By candidate and request: whether it is within the limits, or among the part of the excess that is."""
+    requests, measured = plan.frame.requests, measured_by(plan)
+    rates = measured.rates.reshape(-1, len(requests.times))
+    order = np.argsort(requests.pairs, kind="stable")
+    pairs = requests.pairs[order]
+    starts = np.flatnonzero(np.r_[True, pairs[1:] != pairs[:-1]])
+    lengths = np.diff(np.r_[starts, len(pairs)])
+    kept = np.ones((len(plan.candidates), len(pairs)), np.bool_)
+    for candidate in range(len(plan.candidates)):
+        parts: Floats = np.ones(len(pairs))
+        for kind in (PRODUCE, FETCH, REQUEST):
+            charged = requests.kinds == kind
+            if kind == REQUEST:
+                charged = ~np.isnan(requests.percents)
+            rate = rates[plan.slot(candidate, kind)][charged]
+            limit = plan.limits[candidate, kind][requests.pairs[charged]]
+            within = np.divide(limit, rate, out=np.ones(len(rate)), where=rate > limit)
+            parts[charged] = np.minimum(parts[charged], within)
+        # A request comes where the sum of the parts of its client reaches the next whole number.
+        sums = np.cumsum(parts[order])
+        sums -= np.repeat(sums[starts] - parts[order][starts], lengths)
+        whole = np.floor(sums + 1e-9)
+        kept[candidate, order] = whole > np.floor(sums - parts[order] + 1e-9)
+    return kept

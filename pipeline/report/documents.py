@@ -17,10 +17,10 @@ from quotascope.metrics import QuotaType
 from quotascope.pages.words import text_cell
 from quotascope.quotas import Commands, Manifests, QuotaSet, kafka_users
 
+from ..rates import HOURS
 from ..recommend.advice import Advice, Recommendation
 from ..replay.plan import Mode
 from ..replay.results import CLOSED_LOOP_ONLY
-from ..week import HOURS
 from .whatif import COMPARED, ReplaySummary
 
 _COLUMNS: Final = (

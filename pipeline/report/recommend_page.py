@@ -8,13 +8,12 @@ from xml.etree.ElementTree import Element
 
 from quotascope.metrics import spelled
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, percent, seconds, shown
+from quotascope.pages.words import counted, moment, percent, seconds, shown, spaced
 
+from ..rates import HOURS, GroupUsage, LimitGroup, hour_name, rate
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit, Recommendation
 from ..recommend.coverage import Logged
-from ..week import HOURS, hour_name
-from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import rate, spaced
+from .whatif import GroupSummary, group_section
 
 CHARTS: Final = 12
 _COLORS: Final = {RECOMMENDED: 0, NOW: 1}
@@ -34,10 +33,8 @@ _OF_SHARES: Final = (
     "Each broker enforces limits separately: a recommended limit is what the broker with the highest demand needs.",
     "The search for the lowest limit takes requests as logged, not slowed down (open loop).",
 )
-_NOTES: Final = (
-    "Nothing was applied.",
-    "The throttled clients are those of a replay of all quotas together, with Kafka's own precedence.",
-)
+_OF_HITS: Final = "The throttled clients are those of a replay of all quotas together, with Kafka's own precedence."
+_NOT_KNOWN: Final = "The configured quotas are unknown here, so that every limit counts as new."
 
 
 def recommend_page(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands: Sequence[str]) -> str:
@@ -131,14 +128,12 @@ def verdict(advice: Advice) -> str:
 
 def notes(advice: Advice) -> Sequence[str]:
     """What a reader must know about the figures, one sentence each."""
-    missing = "The configured quotas are unknown here, so that every limit counts as new."
-    searched = _OF_SHARES if advice.protection is None else ()
     return (
-        _NOTES[0],
-        *searched,
-        *_NOTES[1:],
+        "Nothing was applied.",
+        *(_OF_SHARES if advice.protection is None else ()),
+        *((_OF_HITS,) if advice.recommended else ()),
         advice.kafka.note,
-        *([missing] if advice.now is None else ()),
+        *((_NOT_KNOWN,) if advice.now is None else ()),
     )
 
 

@@ -17,16 +17,15 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType, spelled
 from quotascope.pages.charts import share_bar
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, percent, seconds, shown
+from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
 
 from ..errors import NoTable
 from ..history import History
 from ..history.schema import TOPICS, Kind
 from ..history.topics import ID, MINUTE_MS
+from ..rates import rate, span_ms
 from ..table import Table
 from ..table.layout import bucket_of
-from .usage import span_ms
-from .words import amount, rate, spaced
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""

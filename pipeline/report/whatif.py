@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from functools import partial
+from itertools import product
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 
-from quotascope.metrics import DEFAULT, LEVELS_LEGEND, Level, QuotaEntity, QuotaType, spelled
-from quotascope.pages.charts import ChartBar, bar_chart
+from quotascope.metrics import DEFAULT, LEVELS_LEGEND, QuotaEntity, QuotaType, spelled
+from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, percent, seconds, shown
+from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
 
 from ..blame.benefit import Benefit
+from ..rates import GroupUsage, LimitGroup, rate
 from ..releases import Followed
 from ..replay import Mode
-from .usage import GroupSummary, GroupUsage, LimitGroup, group_section
-from .words import amount, rate, spaced
 
 Row = Mapping[str, Any]
 """A row of `quotascope.pipeline.replay.RESULTS` as Python values."""
+ClientQuota = tuple[str, str, str]
+"""User, client id and quota type."""
 
-_OF_USER: Final = {Level.USER.value, Level.DEFAULT_USER.value}
-_OF_CLIENT: Final = {Level.CLIENT.value, Level.DEFAULT_CLIENT.value}
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
-_NAMES: Final = ("user", "client_id", "quota_type")
 _SHAPES: Final = {
-    Level.USER_CLIENT: ("name", "name"),
-    Level.USER_DEFAULT_CLIENT: ("name", "default"),
-    Level.USER: ("name", ""),
-    Level.DEFAULT_USER_CLIENT: ("default", "name"),
-    Level.DEFAULT_USER_DEFAULT_CLIENT: ("default", "default"),
-    Level.DEFAULT_USER: ("default", ""),
-    Level.CLIENT: ("", "name"),
-    Level.DEFAULT_CLIENT: ("", "default"),
+    QuotaEntity(user, client_id).level.value: (user, client_id)
+    for user, client_id in product((None, DEFAULT, "a name"), repeat=2)
+    if (user, client_id) != (None, None)
 }
 """User and client-id of the rules of each level."""
 _MEANINGS: Final = {
@@ -56,6 +52,9 @@ PAGE_NOTES: Final = (
 """Of charts and shares; the last of the notes, which the terminal leaves out."""
 CHARTS: Final = 12
 """Groups that are drawn: those that are throttled longest."""
+_WEEK: Final = "The highest peak in each hour of the week; gray hours are not in the history"
+_FEWEST_HOURS: Final = 6
+"""Of a week, in which requests were logged, for a map of its hours."""
 _ROW_HEADS: Final = (
     "entity",
     "=quota",
@@ -189,6 +188,23 @@ FIGURES: Final = (
 COMPARED: Final = tuple(figure for figure in FIGURES if figure.compared)
 
 
+@dataclass(slots=True, kw_only=True)
+class GroupSummary:
+    """The limits that candidates set for a group, and what they would do to it."""
+
+    group: LimitGroup
+    muted_ms: int = 0
+    """Of all candidates and clients together."""
+    amount: float = 0.0
+    limits: dict[str, float] = field(default_factory=dict)
+    """By candidate."""
+
+    def weight(self) -> tuple[int, float]:
+        """Throttled time, and usage as a part of the lowest limit: which groups are shown first."""
+        lowest = min(self.limits.values(), default=0.0)
+        return self.muted_ms, self.amount / lowest if lowest > 0 else 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What a candidate does to one client or user, and what the base does to it."""
@@ -244,6 +260,8 @@ class ReplaySummary:
     rows: Sequence[Row]
     """Of the results, in the same order."""
 
+    by_client: Mapping[ClientQuota, Mapping[str, Row]]
+    """The rows by client and quota type, then by candidate; a candidate that does not limit the client has none."""
     comparisons: Sequence[Comparison] = ()
     """Of all candidates but the first."""
     benefit: Benefit | None = None
@@ -297,24 +315,21 @@ def summary_of(  # noqa: PLR0913 - the last by name
     # Those that are throttled longest first; equal ones by name, whatever engine did the work.
     rows = sorted(
         results.to_pylist(),
-        key=lambda row: (
-            -row["muted_ms"],
-            -row["amount"],
-            *(row[name] for name in _NAMES),
-        ),
+        key=lambda row: (-row["muted_ms"], -row["amount"], row["user"], row["client_id"], row["quota_type"]),
     )
     candidates = {name: CandidateSummary(name=name) for name in names}
     groups: dict[LimitGroup, GroupSummary] = {}
-    requests = {}
+    by_client: dict[ClientQuota, dict[str, Row]] = {}
     for row in rows:
         candidates[row["candidate"]].add(row)
-        requests[tuple(row[name] for name in _NAMES)] = row["requests"]
+        by_client.setdefault((row["user"], row["client_id"], row["quota_type"]), {})[row["candidate"]] = row
         group = groups.setdefault(group_of(row), GroupSummary(group=group_of(row)))
         group.muted_ms += row["muted_ms"]
         group.amount += row["amount"]
         group.limits[row["candidate"]] = row["limit"]
+    requests = sum(next(iter(found.values()))["requests"] for found in by_client.values())
     for candidate in candidates.values():
-        candidate.requests = sum(requests.values())
+        candidate.requests = requests
         candidate.wait_saved = benefit.saved[candidate.name] if benefit else None
     return ReplaySummary(
         source=source,
@@ -324,17 +339,16 @@ def summary_of(  # noqa: PLR0913 - the last by name
         candidates=list(candidates.values()),
         groups=sorted(groups.values(), key=GroupSummary.weight, reverse=True),
         rows=rows,
-        comparisons=list(_compared(rows, list(candidates.values()))),
+        by_client=by_client,
+        comparisons=list(_compared(by_client, list(candidates.values()))),
         benefit=benefit,
     )
 
 
-def _compared(rows: Iterable[Row], candidates: Sequence[CandidateSummary]) -> Iterator[Comparison]:
+def _compared(
+    by_client: Mapping[ClientQuota, Mapping[str, Row]], candidates: Sequence[CandidateSummary]
+) -> Iterator[Comparison]:
     """Each candidate but the first beside the first; a client that a candidate does not limit is not throttled by it."""
-    by_client: dict[tuple[str, str, str], dict[str, Row]] = {}
-    for row in rows:
-        key = (row["user"], row["client_id"], row["quota_type"])
-        by_client.setdefault(key, {})[row["candidate"]] = row
     for candidate in candidates[1:]:
         by_user: dict[str, list[Change]] = {}
         for (user, client_id, quota_type), found in by_client.items():
@@ -381,21 +395,20 @@ def _of_user(user: str, changes: Sequence[Change]) -> Change:
 
 def rule_of(row: Row) -> str:
     """The rule that decides a row: its level, with the names of the row where it has names (`QuotaEntity.rule`)."""
-    user, client_id = _SHAPES[Level(row["level"])]
+    user, client_id = _SHAPES[row["level"]]
     return QuotaEntity(
-        row["user"] if user == "name" else DEFAULT if user else None,
-        row["client_id"] if client_id == "name" else DEFAULT if client_id else None,
+        row["user"] if isinstance(user, str) else user, row["client_id"] if isinstance(client_id, str) else client_id
     ).rule
 
 
 def group_of(row: Row) -> LimitGroup:
     """The clients that share the limit of a row."""
-    kind, user, client_id = _KINDS[row["quota_type"]], row["user"], row["client_id"]
-    if row["level"] in _OF_USER:
-        return LimitGroup(kind, user, None)
-    if row["level"] in _OF_CLIENT:
-        return LimitGroup(kind, None, client_id)
-    return LimitGroup(kind, user, client_id)
+    user, client_id = _SHAPES[row["level"]]
+    return LimitGroup(
+        kind=_KINDS[row["quota_type"]],
+        user=None if user is None else row["user"],
+        client_id=None if client_id is None else row["client_id"],
+    )
 
 
 def whatif_page(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo = UTC) -> str:
@@ -542,16 +555,13 @@ def _by_rule(summary: ReplaySummary) -> Iterator[Element]:
 
 def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
     """What each candidate does to a client, one below the other."""
-    hit: dict[tuple[str, str, str], list[Row]] = {}
-    for row in summary.rows:
-        if row["throttled_requests"]:
-            key = (row["user"], row["client_id"], row["quota_type"])
-            hit.setdefault(key, []).append(row)
-    for (user, client_id, quota_type), rows in hit.items():
-        names = [spelled(user, client_id), spaced(quota_type)]
-        for row in rows:
+    for (user, client_id, quota_type), found in summary.by_client.items():
+        for row in found.values():
+            if not row["throttled_requests"]:
+                continue
             yield (
-                *names,
+                spelled(user, client_id),
+                spaced(quota_type),
                 shown(row["candidate"]),
                 rate(group_of(row).kind, row["limit"]),
                 rule_of(row),
@@ -579,3 +589,45 @@ def _charts(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zon
         yield element(
             "p", f"{counted(left, 'more group')} with less throttled time or usage: no chart.", class_="where"
         )
+
+
+def group_section(
+    summary: GroupSummary, drawn: GroupUsage, colors: Mapping[str, int], zone: tzinfo
+) -> Iterator[Element]:
+    """
+    A heading, a line chart with its legend, and a heat map where the history has at least six hours of the week.
+
+    Args:
+        summary: the group and its limits by candidate.
+        drawn: its usage.
+        colors: number of the color of each candidate.
+        zone: time zone of the labels below the time axis.
+
+    """
+    group = summary.group
+    unit = partial(rate, group.kind)
+    limits = [LimitLine(name=name, value=value, color=colors[name]) for name, value in summary.limits.items()]
+    chart, left_out = line_chart(drawn.usage, limits, unit, zone)
+    yield element("h3", f"{spelled(group.user, group.client_id)}: {spaced(group.kind.label)}")
+    yield element("p", f"on broker {shown(drawn.broker)}", class_="where")
+    yield element("p", *_legend(drawn, limits, unit), class_="legend")
+    yield chart
+    for limit in left_out:
+        text = f"Far above: {shown(limit.name)}, {unit(limit.value)}"
+        yield element("p", text, class_="where")
+    if sum(map(math.isfinite, drawn.by_hour)) >= _FEWEST_HOURS:
+        yield element("p", _WEEK, class_="where above")
+        yield heat_map(drawn.by_hour, unit, _WEEK)
+
+
+def _legend(drawn: GroupUsage, limits: Sequence[LimitLine], unit: Format) -> Iterator[Child]:
+    if drawn.usage.mean:
+        yield key("used, mean", element("path", class_="mean", d="M0 5H22"))
+    yield key("peak", element("rect", class_="peak", width=22, height=10))
+    by_value: dict[float, list[LimitLine]] = {}
+    for limit in limits:
+        by_value.setdefault(limit.value, []).append(limit)
+    for value, alike in by_value.items():
+        names = ", ".join(shown(limit.name, 60) for limit in alike)
+        mark = alike[-1].mark(d="M0 5H22")  # the last is drawn above the others
+        yield key(f"{unit(value)}: {names}", mark)

@@ -17,10 +17,9 @@ from quotascope.quotas import QuotaSet
 from ..errors import NoTable
 from ..history import History
 from ..history.episodes import episodes_in
-from ..report.usage import span_ms
+from ..rates import QUARTER_MS, span_ms
 from ..table import Table
 from ..table.layout import DAY_MS
-from ..week import QUARTER_MS
 
 _OF_EARLIER: Final = "the history is of a release that kept no throttle episodes: `quotascope ingest LOGS --into {}` makes them of all requests that it has, whether these logs are new or not"
 

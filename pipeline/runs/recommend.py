@@ -14,6 +14,7 @@ from quotascope.quotas.candidates import Candidate
 
 from ..blame.benefit import benefit_of
 from ..history import History
+from ..rates import span_ms, usages
 from ..recommend.advice import NOW, RECOMMENDED, Advice, hits, protecting, recommendations, target
 from ..recommend.coverage import COLUMNS, RequestTally, coverage_of, tally
 from ..recommend.need import Need, needs
@@ -23,7 +24,6 @@ from ..releases import followed_by
 from ..replay import Mode, ReplaySettings
 from ..replay.frame import NEEDED
 from ..report.recommend_page import charted, recommend_page
-from ..report.usage import span_ms, usages
 from ..table import File, Progress, Table
 from ..table.table import Run, run_here
 from .engine import Engine, parts_of, run_for

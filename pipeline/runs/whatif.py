@@ -14,11 +14,11 @@ from quotascope.quotas.candidates import Candidate
 
 from ..blame.benefit import benefit_of
 from ..history import History
+from ..rates import GroupUsage, LimitGroup, span_ms, usages
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, Mode, ReplaySettings, replay
 from ..replay.frame import NEEDED
 from ..replay.plan import CandidateRules
-from ..report.usage import GroupUsage, LimitGroup, span_ms, usages
 from ..report.whatif import CHARTS, ReplaySummary, summary_of
 from ..table import File, Progress, Table
 from ..table.table import Run, run_here

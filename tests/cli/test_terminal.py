@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from quotascope.cli.terminal import can_redraw, full_screen, waiting
+from quotascope.cli.doctor import waiting
+from quotascope.cli.terminal import can_redraw, full_screen
 
 
 class Terminal(io.StringIO):

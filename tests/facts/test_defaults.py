@@ -28,7 +28,6 @@ cli/shadow.py status(top) 10
 cli/shadow.py stream(buckets) 16
 cli/shadow.py verify(tolerance) 10.0
 cli/status.py status(top) 10
-cli/whatif_view.py _figures(first) 1
 cli/usage.py usage(top) 20
 clients/accounting/account.py __init__(most_clients) 1000
 clients/security.py Connection.timeout_seconds 10.0

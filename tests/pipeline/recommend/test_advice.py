@@ -300,6 +300,13 @@ def test_csv_and_json_hold_all() -> None:
     assert read["policy"]["share"] == 0.01
 
 
+def test_no_note_on_throttled_clients_without_limits() -> None:
+    """Where nothing is recommended, nothing is replayed under limits: the note would explain figures that are not there."""
+    note = "The throttled clients are those of a replay"
+    assert note in Reader(recommend_page(advice([recommendation("alice")]), {}, [])).text
+    assert note not in Reader(recommend_page(advice([]), {}, [])).text
+
+
 def test_page_tells_all() -> None:
     """Limits beside the configured ones, who would be hit, usage, and the commands."""
     made = advice(

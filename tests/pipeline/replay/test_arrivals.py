@@ -20,8 +20,8 @@ from tests.pipeline.replay.histories import (
 
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.replay import Mode, replay
-from quotascope.pipeline.replay.arrivals import lateness
 from quotascope.pipeline.replay.closed_loop import NEVER
+from quotascope.pipeline.replay.results import lateness
 
 
 def numbered(made: list[Request]) -> pa.Table:

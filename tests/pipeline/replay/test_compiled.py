@@ -97,7 +97,7 @@ WITHOUT = """
 import sys
 sys.modules["numba"] = None
 import numpy as np
-from quotascope.pipeline.replay.rate import CHECKED, Events, observe
+from quotascope.pipeline.replay.algorithms import CHECKED, Events, observe
 from quotascope.pipeline.replay.compiled import WAY
 count = 3
 events = Events(

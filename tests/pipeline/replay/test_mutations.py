@@ -18,20 +18,17 @@ from quotascope.metrics import (
     Registry,
     ThrottlingQuotaExceeded,
 )
-from quotascope.pipeline.replay.compiled import run
-from quotascope.pipeline.replay.mutations import (
+from quotascope.pipeline.replay.algorithms import (
     BURST_SPREADING,
     PERMISSIVE,
     PROBE,
     STRICT,
     TOKEN_BUCKET,
-    MutationOutcomes,
-    MutationReplay,
-    Mutations,
-    decide_mutations,
     new_buckets,
     new_spreads,
 )
+from quotascope.pipeline.replay.compiled import run
+from quotascope.pipeline.replay.open_loop import MutationOutcomes, MutationReplay, Mutations, decide_mutations
 
 USERS = ("alice", "bob")
 HOUR_MS = 3_600_000

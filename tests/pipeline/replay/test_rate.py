@@ -22,20 +22,19 @@ from quotascope.metrics import (
 )
 from quotascope.metrics.request_quota_manager import PERCENT_PER_NANO
 from quotascope.metrics.throttle_time import rate_formula_ms, token_formula_ms
-from quotascope.pipeline.replay.compiled import run
-from quotascope.pipeline.replay.mutations import debt_throttle
-from quotascope.pipeline.replay.rate import (
+from quotascope.pipeline.replay.algorithms import (
     CHECKED,
-    LONG_MAX,
     UNCHECKED,
     WITHHELD,
     Events,
     Measurements,
+    debt_throttle,
     observe,
     rate_throttle,
     rounded,
     throttle_times,
 )
+from quotascope.pipeline.replay.compiled import LONG_MAX, run
 
 USERS = ("alice", "bob", "carol")
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from quotascope.pipeline.history.schema import ROLLUP
+from quotascope.pipeline.rates import GroupUsage, LimitGroup, usages_of
 from quotascope.pipeline.releases import Followed
 from quotascope.pipeline.replay import RESULTS, Mode
-from quotascope.pipeline.report.usage import GroupUsage, LimitGroup, usages_of
 from quotascope.pipeline.report.whatif import ReplaySummary, summary_of
 
 HOSTILE = "<script>alert('hit')</script>\n\u202e\"&amp;<img src=x onerror=alert(1)>\x1b[2J"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,9 +16,9 @@ from tests.pipeline.recommend.advices import advice, hit, recommendation
 from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, throttled, usages
 
 from quotascope.metrics import QuotaType
+from quotascope.pipeline.rates import LimitGroup
 from quotascope.pipeline.report.blame import blame_page
 from quotascope.pipeline.report.recommend_page import charted, recommend_page
-from quotascope.pipeline.report.usage import LimitGroup
 from quotascope.pipeline.report.usage_page import ClientUsage, Usage, usage_page
 from quotascope.pipeline.report.whatif import whatif_page
 from quotascope.pipeline.runs.blame import blame
@@ -31,6 +32,7 @@ FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
 FOREIGN = "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 CUT = "[...document.querySelectorAll('.wide')].filter(t => t.scrollWidth > t.clientWidth).length"
+HEAT = "JSON.stringify([...document.querySelectorAll('svg.heat')].map(s => [s.getBoundingClientRect().width, s.viewBox.baseVal.width]))"
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
 
 
@@ -62,10 +64,10 @@ def recommended(*, hostile: bool) -> str:
     return recommend_page(made, drawn, commands.lines)
 
 
-def blamed(*, hostile: bool) -> str:
+def blamed(*, hostile: bool, others: int = 30) -> str:
     """The page of blame."""
     with TemporaryDirectory() as folder:
-        rows = saturated(HOSTILE if hostile else "dana", others=30)
+        rows = saturated(HOSTILE if hostile else "dana", others=others)
         return blame_page(blame(stored(Path(folder), rows)))
 
 
@@ -122,3 +124,14 @@ def test_narrow_windows(
     chromium.open(file, width=width)
     assert chromium.evaluate(WIDER) is False
     assert chromium.evaluate(CUT) == 0
+
+
+@pytest.mark.parametrize("width", [900, 1_400])
+def test_a_heat_map_of_few_clients_is_no_larger_than_one_of_many(width: int, chromium: Browser, tmp_path: Path) -> None:
+    """Its cells and names keep their size, whatever room a wide window has."""
+    file = tmp_path / "page.html"
+    for others in (2, 30):
+        file.write_text(blamed(hostile=False, others=others), encoding="utf-8")
+        chromium.open(file, width=width)
+        ((shown, drawn),) = json.loads(chromium.evaluate(HEAT))
+        assert shown == drawn

@@ -4,8 +4,8 @@ from xml.etree.ElementTree import Element
 
 from quotascope.metrics import QuotaType
 from quotascope.pages.charts import Curve, LimitLine
-from quotascope.pipeline.report.usage import GroupUsage, _legend
-from quotascope.pipeline.report.words import rate
+from quotascope.pipeline.rates import GroupUsage, rate
+from quotascope.pipeline.report.whatif import _legend
 
 
 def test_legend_draws_limits_as_the_chart_does() -> None:

@@ -14,9 +14,9 @@ from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaType
+from quotascope.pipeline.rates import LimitGroup
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.report.documents import whatif_csv, whatif_json
-from quotascope.pipeline.report.usage import LimitGroup
 from quotascope.pipeline.report.whatif import group_of, headline, whatif_page
 
 ALICE = LimitGroup(QuotaType.PRODUCE, "alice", "app1")

@@ -11,10 +11,10 @@ from tests.pipeline.report.results import HOSTILE
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.history import History
+from quotascope.pipeline.rates import EmptyHistory, LimitGroup, _span_of, span_ms
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.replay import Mode
-from quotascope.pipeline.report.usage import EmptyHistory, LimitGroup, _span_of, span_ms
 from quotascope.pipeline.runs import engine
 from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
 from quotascope.pipeline.runs.recommend import advise, page

@@ -1,7 +1,12 @@
 """
-The windowed `Rate` of bandwidth and request quotas, many sensors at once (`metrics.rate`, `metrics.sampled`), and how long it throttles.
+Kafka's quota algorithms, many sensors at once: the windowed rate, the token bucket, and how long they throttle.
 
-A rate does not depend on the limit that it is compared with: it is computed once, whatever the number of candidates.
+They equal `metrics.rate` with `metrics.sampled`, and `metrics.token_bucket` with `metrics.mutation_quota`; for comparison there is the
+burst-spreading rate of an early draft of KIP-599 (`metrics.burst_spreading`).
+
+A rate does not depend on the limit that it is compared with: it is computed once, whatever the number of candidates. What a bucket holds
+does, so that each candidate has its own; entities that a rule gives the same tags share one, whatever the broker, since one controller
+decides.
 """
 
 import math
@@ -9,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import Codes, Flags, Floats, Ints, kernel, run
+from quotascope.quotas.candidates import MutationPolicy
 
-LONG_MAX = 9223372036854775807
+from .compiled import LONG_MAX, Codes, Flags, Floats, Ints, kernel, run
+
 INT_MAX = 2147483647
 _TWO_TO_63 = 9223372036854775808.0
 _HALF = 0.5
@@ -232,3 +238,158 @@ def rounded(x: float) -> int:
 def low_bits(n: int) -> int:
     """Keep the low 32 bits as a signed number (`metrics.numbers.to_i32`)."""
     return ((n + _SIGN) & _LOW) - _SIGN
+
+
+STRICT = 0
+"""The client understands a refusal: checked first, and charged if it is not refused."""
+PERMISSIVE = 1
+"""The client is too old: charged, then checked."""
+PROBE = 2
+"""Checked as `STRICT` is, and not charged."""
+
+TOKEN_BUCKET = 0
+BURST_SPREADING = 1
+POLICIES = {
+    MutationPolicy.TOKEN_BUCKET: TOKEN_BUCKET,
+    MutationPolicy.BURST_SPREADING: BURST_SPREADING,
+}
+"""The candidates' policies by the numbers of the kernels."""
+
+IDLE_MS = 3_600_000
+"""A sensor without a record for longer is removed; the next request finds a full bucket."""
+
+
+class Buckets(NamedTuple):
+    """Buckets, and what is in them."""
+
+    limits: Floats
+    """Partitions per second, above 0."""
+    bursts: Floats
+    """Most tokens: `samples * window in s * limit`."""
+    tokens: Floats
+    touched: Ints
+    """When the bucket held these, epoch ms."""
+    charged: Ints
+    """When they were last charged, epoch ms; negative for never."""
+
+
+Buckets.WRITTEN = True  # type: ignore[attr-defined]
+
+
+def new_buckets(limits: Floats, samples: Ints, window_ms: Ints) -> Buckets:
+    """Return unused buckets: empty in 1970 and so full at any real time, as in Kafka."""
+    count = len(limits)
+    return Buckets(
+        limits=limits,
+        bursts=samples.astype(np.float64) * (window_ms / 1000.0) * limits,
+        tokens=np.zeros(count, np.float64),
+        touched=np.zeros(count, np.int64),
+        charged=np.full(count, -1, np.int64),
+    )
+
+
+@kernel
+def take(buckets: Buckets, bucket: int, permits: float, now_ms: int, treatment: int) -> tuple[int, bool]:
+    """
+    Charge a mutation, or refuse it; return the throttle in ms and whether it was refused.
+
+    Args:
+        buckets: state.
+        bucket: which one.
+        permits: partitions.
+        now_ms: epoch ms.
+        treatment: `STRICT`, `PERMISSIVE` or `PROBE`.
+
+    """
+    if buckets.charged[bucket] < 0:
+        buckets.charged[bucket] = now_ms
+    elif now_ms - buckets.charged[bucket] > IDLE_MS:
+        buckets.tokens[bucket] = 0.0
+        buckets.touched[bucket] = 0
+        buckets.charged[bucket] = now_ms
+    limit, burst = buckets.limits[bucket], buckets.bursts[bucket]
+    passed_s = (now_ms - buckets.touched[bucket]) / 1000.0
+    tokens = min(burst, buckets.tokens[bucket] + limit * passed_s)
+    buckets.touched[bucket] = now_ms
+    buckets.tokens[bucket] = tokens
+    if treatment != PERMISSIVE and tokens < 0.0:
+        return debt_throttle(tokens, limit), True
+    if treatment == PROBE:
+        return 0, False
+    left = min(burst, tokens - permits)
+    buckets.tokens[bucket] = left
+    buckets.charged[bucket] = now_ms
+    if treatment == PERMISSIVE and left < 0.0:
+        return debt_throttle(left, limit), False
+    return 0, False
+
+
+@kernel
+def debt_throttle(tokens: float, limit: float) -> int:
+    """Return the ms after which a bucket in debt is back at zero (`metrics.throttle_time`)."""
+    return rounded(-tokens / limit * 1000.0)
+
+
+class Spreads(NamedTuple):
+    """Rates, and what is booked in their windows."""
+
+    limits: Floats
+    """Partitions per second, above 0."""
+    samples: Ints
+    window_ms: Ints
+    bases: Ints
+    """Where the windows of each begin; they are in order, the current one last."""
+    windows: Floats
+    currents: Ints
+    """Number of the current window since 1970."""
+
+
+Spreads.WRITTEN = True  # type: ignore[attr-defined]
+
+
+def new_spreads(limits: Floats, samples: Ints, window_ms: Ints, most: int) -> Spreads:
+    """Return rates without bookings, with room for this many windows each."""
+    return Spreads(
+        limits=limits,
+        samples=samples,
+        window_ms=window_ms,
+        bases=np.arange(len(limits)) * most,
+        windows=np.zeros(len(limits) * most, np.float64),
+        currents=np.zeros(len(limits), np.int64),
+    )
+
+
+@kernel
+def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: int) -> tuple[int, bool]:
+    """
+    Book a mutation over the windows before, or refuse it; return the ms to wait, at least 1, and whether it was refused.
+
+    The draft knows no clients that are too old to be refused.
+    """
+    base, samples = spreads.bases[rate], spreads.samples[rate]
+    current = now_ms // spreads.window_ms[rate]
+    over = min(max(0, current - spreads.currents[rate]), samples)
+    if over > 0:
+        for place in range(base, base + samples - over):
+            spreads.windows[place] = spreads.windows[place + over]
+        for place in range(base + samples - over, base + samples):
+            spreads.windows[place] = 0.0
+        spreads.currents[rate] = current
+    total = 0.0
+    for place in range(base, base + samples):
+        total += spreads.windows[place]
+    limit = spreads.limits[rate]
+    span_s = samples * spreads.window_ms[rate] / 1000.0
+    per_second = total / span_s
+    if per_second > limit:
+        wait_ms = (per_second - limit) / limit * span_s * 1000.0
+        return max(1, rounded(wait_ms)), True
+    if treatment != PROBE:
+        full = limit * spreads.window_ms[rate] / 1000.0
+        left = permits
+        for place in range(base, base + samples - 1):
+            booked = max(0.0, min(left, full - spreads.windows[place]))
+            spreads.windows[place] += booked
+            left -= booked
+        spreads.windows[base + samples - 1] += left
+    return 0, False
