@@ -4,13 +4,13 @@ Each request's queue time, divided among the requests that held the handler thre
 A request that is enqueued at `e` and taken at `d` is divided by what its pool's threads did from `e` to `d`, and half the resolution of the
 log's times before and after it, in which another holding may have been as well: a shorter one would else be missed, or counted twice, by
 chance. Its own holding is left out. The time of threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread
-and one holder of half of the time, half of the wait is that holder's. WaitParts are whole ns, rounded down; `NOT_LOGGED` has what is left,
+and one holder of half of the time, half of the wait is that holder's. Parts are whole ns, rounded down; `NOT_LOGGED` has what is left,
 so that the parts of a wait are the wait, and in whatever order or pieces requests are taken, all sums are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ class Waiting(NamedTuple):
 
 
 class WaitParts(NamedTuple):
-    """WaitParts of waits, until there is no room for those of another wait; and what is needed between two waits."""
+    """Parts of waits, until there is no room for those of another wait; and what is needed between two waits."""
 
     keys: Ints
     """The wait's, and the culprit."""
@@ -67,7 +67,7 @@ class WaitParts(NamedTuple):
 WaitParts.WRITTEN = True  # type: ignore[attr-defined]
 
 
-def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> pa.Table:
+def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> Iterator[pa.Table]:
     """
     Divide the waits that ended from `begin_us` to before `end_us`.
 
@@ -79,7 +79,7 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
         slot_us: length of slots.
 
     Returns:
-        `wait_ns` by `slot`, in which the wait ended, `victim` and `culprit`: groups, also `NOT_LOGGED`. Each combination is there once.
+        Some waits at a time, in parts: `slot`, in which the wait ended, `victim` and `culprit`, which are groups, also `NOT_LOGGED`, and `wait_ns`.
 
     """
     groups = len(requests.names)
@@ -93,22 +93,20 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     room = min(_MOST_PARTS, _PARTS_OF_A_WAIT * len(rows)) + width
     sizes = {"keys": room, "wait_ns": room, "held": groups, "met": groups, "active": len(requests), "state": _STATE}
     parts = WaitParts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
-    found, left = [], True
+    left = True
     while left:
         left = not run(_divide, holdings, Waiting(rows, keys, threads), parts, work=4 * len(rows))
         filled = int(parts.state[_FILLED])
         parts.state[_FILLED] = 0
-        found.append(summed({"key": parts.keys[:filled]}, {"wait_ns": parts.wait_ns[:filled]}))
-    whole = added(pa.concat_tables(found), ("key",))
-    victims, culprits = np.divmod(whole["key"].to_numpy(), width)
-    slots, victims = np.divmod(victims, width)
-    columns = {
-        "slot": slots + first,
-        "victim": victims,
-        "culprit": np.where(culprits == groups, NOT_LOGGED, culprits),
-        "wait_ns": whole["wait_ns"].to_numpy(),
-    }
-    return pa.table(columns)
+        victims, culprits = np.divmod(parts.keys[:filled], width)
+        slots, victims = np.divmod(victims, width)
+        columns = {
+            "slot": slots + first,
+            "victim": victims,
+            "culprit": np.where(culprits == groups, NOT_LOGGED, culprits),
+            "wait_ns": parts.wait_ns[:filled].copy(),
+        }
+        yield pa.table(columns)
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
