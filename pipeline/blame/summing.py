@@ -14,8 +14,9 @@ import pyarrow as pa
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import array
 from ..table import File, Table
+from ..table.layout import added
 from .intervals import Intervals, read, together
-from .waits import MARGIN_US, NOT_LOGGED, added, divided, summed
+from .waits import MARGIN_US, NOT_LOGGED, divided, summed
 
 ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads sets num.io.threads"
 """What a number of handler threads is that no option gives."""
@@ -115,15 +116,11 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
     pools, of_listeners = head.pools
     busiest = [1] * len(pools)
     if threads is None:
-        places = {place: number for number, place in enumerate(head.listeners)}
-        numbers = [
-            np.asarray([of_listeners[places[place]] for place in each.head.listeners], np.int64) for each in surveys
-        ]
-        busy = [
-            each.busy.append_column("pool", array(of[each.busy["place"].to_numpy()]))
-            for each, of in zip(surveys, numbers, strict=True)
-        ]
-        by_second = added(pa.concat_tables(busy).drop_columns(["place"]), ("pool", "second"))
+        busy = []
+        for each in surveys:
+            of_places = of_listeners[[head.listeners.index(place) for place in each.head.listeners]]
+            busy.append(each.busy.set_column(0, "pool", array(of_places[each.busy["place"].to_numpy()])))
+        by_second = added(pa.concat_tables(busy), ("pool", "second"))
         for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
             busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
     rows = sum(each.rows for each in surveys)

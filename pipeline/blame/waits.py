@@ -10,13 +10,14 @@ so that the parts of a wait are the wait, and in whatever order or pieces reques
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ..replay.compiled import Ints, kernel, natural, run
+from ..table.layout import added
 from .intervals import RESOLUTION_US, Intervals
 
 NOT_LOGGED: Final = -1
@@ -39,21 +40,11 @@ class Holdings(NamedTuple):
     groups: Ints
 
 
-class Waiting(NamedTuple):
-    """What is divided."""
-
-    rows: Ints
-    """Requests that waited, sorted by `enqueued`."""
-    keys: Ints
-    """By row: slot and victim, to which the culprit is added to have the key of a part."""
-    threads: int
-
-
 class WaitParts(NamedTuple):
     """Parts of waits, until there is no room for those of another wait; and what is needed between two waits."""
 
     keys: Ints
-    """The wait's, and the culprit."""
+    """Slot, victim and culprit."""
     wait_ns: Ints
     held: Ints
     """By culprit: us within the wait at hand, else 0."""
@@ -95,7 +86,7 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     parts = WaitParts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
     left = True
     while left:
-        left = not run(_divide, holdings, Waiting(rows, keys, threads), parts, work=4 * len(rows))
+        left = not run(_divide, holdings, rows, keys, threads, parts, work=4 * len(rows))
         filled = int(parts.state[_FILLED])
         parts.state[_FILLED] = 0
         victims, culprits = np.divmod(parts.keys[:filled], width)
@@ -112,14 +103,6 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
     """Values of equal keys added up, in any order; all are columns of integers."""
     return added(pa.table({name: np.asarray(each, np.int64) for name, each in {**keys, **values}.items()}), [*keys])
-
-
-def added(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The same of the rows of a table: columns that are no keys are added up."""
-    values = [name for name in table.column_names if name not in keys]
-    sums = table.group_by([*keys]).aggregate([(name, "sum") for name in values])
-    columns = {**{name: sums[name] for name in keys}, **{name: sums[f"{name}_sum"] for name in values}}
-    return pa.table(columns)
 
 
 @kernel
@@ -173,14 +156,18 @@ def _assign(parts: WaitParts, met: int, wait_ns: int, room: int, key: int) -> No
     parts.state[_FILLED] = filled + (left > 0)
 
 
-def _divide(holdings: Holdings, waiting: Waiting, parts: WaitParts) -> bool:
-    """Divide the waits that are left; return whether all are, or there is no room for more parts."""
+def _divide(holdings: Holdings, rows: Ints, keys: Ints, threads: int, parts: WaitParts) -> bool:
+    """
+    Divide the waits that are left; return whether all are, or there is no room for more parts.
+
+    `rows` are the requests that waited, sorted by `enqueued`, and `keys` their slots and victims, to which the culprit of a part is added.
+    """
     state, count = parts.state, len(holdings.dequeued)
-    while state[_ROW] < len(waiting.rows):
+    while state[_ROW] < len(rows):
         if state[_FILLED] + len(parts.held) >= len(parts.keys):
             return False
         number = natural(state[_ROW])
-        row = natural(waiting.rows[number])
+        row = natural(rows[number])
         taken = holdings.dequeued[row]
         wait = taken - holdings.enqueued[row]
         begin, end = taken - wait - MARGIN_US, taken + MARGIN_US
@@ -194,7 +181,7 @@ def _divide(holdings: Holdings, waiting: Waiting, parts: WaitParts) -> bool:
                 met = _hold(holdings, parts, later, begin, end, met)
             later += 1
         own = min(holdings.released[row], end) - taken
-        room = waiting.threads * (end - begin) - own
-        _assign(parts, met, 1_000 * wait, room, waiting.keys[number])
+        room = threads * (end - begin) - own
+        _assign(parts, met, 1_000 * wait, room, keys[number])
         state[_ROW] += 1
     return True
