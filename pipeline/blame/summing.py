@@ -14,13 +14,15 @@ import pyarrow as pa
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import array
 from ..table import File, Table
+from ..table.layout import added
 from .intervals import Intervals, read, together
-from .waits import MARGIN_US, added, divided, summed
+from .waits import MARGIN_US, NOT_LOGGED, divided, summed
 
 ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads sets num.io.threads"
 """What a number of handler threads is that no option gives."""
 OTHERS: Final = -2
 """In the place of a culprit in `Sums.timeline`: clients with less than a twentieth of a slot's waits each."""
+_CELL: Final = ("victim", "culprit")
 _LEAST_SHARE: Final = 0.05
 SECOND_US: Final = 1_000_000
 _SLOTS_S: Final = (1, 10, 60, 600, 3_600, 86_400)
@@ -114,15 +116,11 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
     pools, of_listeners = head.pools
     busiest = [1] * len(pools)
     if threads is None:
-        places = {place: number for number, place in enumerate(head.listeners)}
-        numbers = [
-            np.asarray([of_listeners[places[place]] for place in each.head.listeners], np.int64) for each in surveys
-        ]
-        busy = [
-            each.busy.append_column("pool", array(of[each.busy["place"].to_numpy()]))
-            for each, of in zip(surveys, numbers, strict=True)
-        ]
-        by_second = added(pa.concat_tables(busy).drop_columns(["place"]), ("pool", "second"))
+        busy = []
+        for each in surveys:
+            of_places = of_listeners[[head.listeners.index(place) for place in each.head.listeners]]
+            busy.append(each.busy.set_column(0, "pool", array(of_places[each.busy["place"].to_numpy()])))
+        by_second = added(pa.concat_tables(busy), ("pool", "second"))
         for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
             busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
     rows = sum(each.rows for each in surveys)
@@ -189,13 +187,15 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
 
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.clients
-    parts = divided(requests, plan.threads[pool], begin_us, end_us, slot_us)
-    victims, culprits = (parts[name].to_numpy() for name in ("victim", "culprit"))
-    # the last group for those below 0, which stay as they are
-    of_culprits = np.where(culprits < 0, culprits, of_groups[culprits] if len(of_groups) else culprits)
-    timeline = summed(
-        {"slot": parts["slot"], "victim": of_groups[victims], "culprit": of_culprits}, {"wait_ns": parts["wait_ns"]}
-    )
+    of_culprits = np.r_[of_groups, NOT_LOGGED]  # the last is that of the index `NOT_LOGGED`, -1
+    matrices, timelines = [], []
+    for parts in divided(requests, plan.threads[pool], begin_us, end_us, slot_us):
+        matrices.append(added(parts.drop_columns("slot"), _CELL))
+        victims, culprits = (parts[name].to_numpy() for name in _CELL)
+        of_clients = {"slot": parts["slot"], "victim": of_groups[victims], "culprit": of_culprits[culprits]}
+        timelines.append(summed(of_clients, {"wait_ns": parts["wait_ns"]}))
+    matrix = added(pa.concat_tables(matrices), _CELL)
+    timeline = _folded(added(pa.concat_tables(timelines), ("slot", *_CELL)))
     from_, to = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)
     rows, slots, held = spread(from_, to - from_, slot_us)
     taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))
@@ -204,10 +204,7 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
         {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
         {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]}
     )  # fmt: skip
-    matrix = added(parts.drop_columns(["slot"]), ("victim", "culprit"))
-    return Sums(
-        *(table.add_column(0, "pool", array(np.full(len(table), pool))) for table in (matrix, _folded(timeline), loads))
-    )
+    return Sums(*(table.add_column(0, "pool", array(np.full(len(table), pool))) for table in (matrix, timeline, loads)))
 
 
 def _folded(timeline: pa.Table) -> pa.Table:

@@ -4,19 +4,20 @@ Each request's queue time, divided among the requests that held the handler thre
 A request that is enqueued at `e` and taken at `d` is divided by what its pool's threads did from `e` to `d`, and half the resolution of the
 log's times before and after it, in which another holding may have been as well: a shorter one would else be missed, or counted twice, by
 chance. Its own holding is left out. The time of threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread
-and one holder of half of the time, half of the wait is that holder's. WaitParts are whole ns, rounded down; `NOT_LOGGED` has what is left,
+and one holder of half of the time, half of the wait is that holder's. Parts are whole ns, rounded down; `NOT_LOGGED` has what is left,
 so that the parts of a wait are the wait, and in whatever order or pieces requests are taken, all sums are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ..replay.compiled import Ints, kernel, natural, run
+from ..table.layout import added
 from .intervals import RESOLUTION_US, Intervals
 
 NOT_LOGGED: Final = -1
@@ -39,21 +40,11 @@ class Holdings(NamedTuple):
     groups: Ints
 
 
-class Waiting(NamedTuple):
-    """What is divided."""
-
-    rows: Ints
-    """Requests that waited, sorted by `enqueued`."""
-    keys: Ints
-    """By row: slot and victim, to which the culprit is added to have the key of a part."""
-    threads: int
-
-
 class WaitParts(NamedTuple):
-    """WaitParts of waits, until there is no room for those of another wait; and what is needed between two waits."""
+    """Parts of waits, until there is no room for those of another wait; and what is needed between two waits."""
 
     keys: Ints
-    """The wait's, and the culprit."""
+    """Slot, victim and culprit."""
     wait_ns: Ints
     held: Ints
     """By culprit: us within the wait at hand, else 0."""
@@ -67,7 +58,7 @@ class WaitParts(NamedTuple):
 WaitParts.WRITTEN = True  # type: ignore[attr-defined]
 
 
-def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> pa.Table:
+def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> Iterator[pa.Table]:
     """
     Divide the waits that ended from `begin_us` to before `end_us`.
 
@@ -79,7 +70,7 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
         slot_us: length of slots.
 
     Returns:
-        `wait_ns` by `slot`, in which the wait ended, `victim` and `culprit`: groups, also `NOT_LOGGED`. Each combination is there once.
+        Some waits at a time, in parts: `slot`, in which the wait ended, `victim` and `culprit`, which are groups, also `NOT_LOGGED`, and `wait_ns`.
 
     """
     groups = len(requests.names)
@@ -93,35 +84,25 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
     room = min(_MOST_PARTS, _PARTS_OF_A_WAIT * len(rows)) + width
     sizes = {"keys": room, "wait_ns": room, "held": groups, "met": groups, "active": len(requests), "state": _STATE}
     parts = WaitParts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
-    found, left = [], True
+    left = True
     while left:
-        left = not run(_divide, holdings, Waiting(rows, keys, threads), parts, work=4 * len(rows))
+        left = not run(_divide, holdings, rows, keys, threads, parts, work=4 * len(rows))
         filled = int(parts.state[_FILLED])
         parts.state[_FILLED] = 0
-        found.append(summed({"key": parts.keys[:filled]}, {"wait_ns": parts.wait_ns[:filled]}))
-    whole = added(pa.concat_tables(found), ("key",))
-    victims, culprits = np.divmod(whole["key"].to_numpy(), width)
-    slots, victims = np.divmod(victims, width)
-    columns = {
-        "slot": slots + first,
-        "victim": victims,
-        "culprit": np.where(culprits == groups, NOT_LOGGED, culprits),
-        "wait_ns": whole["wait_ns"].to_numpy(),
-    }
-    return pa.table(columns)
+        victims, culprits = np.divmod(parts.keys[:filled], width)
+        slots, victims = np.divmod(victims, width)
+        columns = {
+            "slot": slots + first,
+            "victim": victims,
+            "culprit": np.where(culprits == groups, NOT_LOGGED, culprits),
+            "wait_ns": parts.wait_ns[:filled].copy(),
+        }
+        yield pa.table(columns)
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
     """Values of equal keys added up, in any order; all are columns of integers."""
     return added(pa.table({name: np.asarray(each, np.int64) for name, each in {**keys, **values}.items()}), [*keys])
-
-
-def added(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The same of the rows of a table: columns that are no keys are added up."""
-    values = [name for name in table.column_names if name not in keys]
-    sums = table.group_by([*keys]).aggregate([(name, "sum") for name in values])
-    columns = {**{name: sums[name] for name in keys}, **{name: sums[f"{name}_sum"] for name in values}}
-    return pa.table(columns)
 
 
 @kernel
@@ -175,14 +156,18 @@ def _assign(parts: WaitParts, met: int, wait_ns: int, room: int, key: int) -> No
     parts.state[_FILLED] = filled + (left > 0)
 
 
-def _divide(holdings: Holdings, waiting: Waiting, parts: WaitParts) -> bool:
-    """Divide the waits that are left; return whether all are, or there is no room for more parts."""
+def _divide(holdings: Holdings, rows: Ints, keys: Ints, threads: int, parts: WaitParts) -> bool:
+    """
+    Divide the waits that are left; return whether all are, or there is no room for more parts.
+
+    `rows` are the requests that waited, sorted by `enqueued`, and `keys` their slots and victims, to which the culprit of a part is added.
+    """
     state, count = parts.state, len(holdings.dequeued)
-    while state[_ROW] < len(waiting.rows):
+    while state[_ROW] < len(rows):
         if state[_FILLED] + len(parts.held) >= len(parts.keys):
             return False
         number = natural(state[_ROW])
-        row = natural(waiting.rows[number])
+        row = natural(rows[number])
         taken = holdings.dequeued[row]
         wait = taken - holdings.enqueued[row]
         begin, end = taken - wait - MARGIN_US, taken + MARGIN_US
@@ -196,7 +181,7 @@ def _divide(holdings: Holdings, waiting: Waiting, parts: WaitParts) -> bool:
                 met = _hold(holdings, parts, later, begin, end, met)
             later += 1
         own = min(holdings.released[row], end) - taken
-        room = waiting.threads * (end - begin) - own
-        _assign(parts, met, 1_000 * wait, room, waiting.keys[number])
+        room = threads * (end - begin) - own
+        _assign(parts, met, 1_000 * wait, room, keys[number])
         state[_ROW] += 1
     return True

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from ..table.layout import Column, numbers_of
+from ..table.layout import Column, added, numbers_of
 from .schema import HISTORY, PLACE, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (
@@ -50,10 +50,6 @@ Clients ask brokers, so that a line is the broker's unless it is one that a brok
 """
 SECOND_MS: Final = 1_000
 """The span of a sum."""
-KEY: Final = ("user", "client_id", "broker", "quota_type", "start")
-"""What a sum is about."""
-SUMS: Final = ("requests", "amount", "throttled", "throttle_ms")
-"""What is added up."""
 _NAMES: Final = ("user", "client_id", "broker")
 COLUMNS: Final = (
     "timestamp",
@@ -174,12 +170,10 @@ def rollup(history: pa.Table) -> pa.Table:
     sums = []
     for quota_type, parts in charges.items():
         charged = pa.concat_tables([_charged(clients, *part) for part in parts])
-        added = charged.group_by([*_NAMES, "start"], use_threads=False).aggregate([(name, "sum") for name in SUMS])
-        columns: dict[str, Column] = {
-            name: encoded.dictionary.take(added.column(name)) for name, encoded in names.items()
-        }
-        columns |= {"quota_type": pa.repeat(quota_type.label, len(added)), "start": added.column("start")}
-        columns |= {name: added.column(f"{name}_sum") for name in SUMS}
+        found = added(charged, (*_NAMES, "start"))
+        columns: dict[str, Column] = {name: found.column(name) for name in found.column_names}
+        columns |= {name: encoded.dictionary.take(columns[name]) for name, encoded in names.items()}
+        columns["quota_type"] = pa.repeat(quota_type.label, len(found))
         sums.append(pa.table(columns, schema=ROLLUP))
     return pa.concat_tables(sums)
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
-from ..table.layout import DAY_MS, Column
+from ..table.layout import DAY_MS, Column, added
 from .schema import TOPICS, Kind
 
 COLUMNS: Final = (
@@ -76,9 +76,7 @@ def topics_of(requests: pa.Table) -> pa.Table:
     named = pc.or_(pc.is_valid(topics), pc.is_valid(ids))
     parts = _rows(common.take(parents), pc.if_else(named, Kind.RECORDS, Kind.UNKNOWN_TOPIC), topics, ids, 1, held)
     rows = pa.concat_tables([whole, parts, _names(requests)])
-    sums = rows.group_by([*_KEY], use_threads=False).aggregate([("requests", "sum"), ("bytes", "sum")])
-    columns: list[Column] = [sums[name if name in _KEY else f"{name}_sum"] for name in TOPICS.names]
-    return pa.table(columns, schema=TOPICS)
+    return added(rows, _KEY).cast(TOPICS)
 
 
 def _names(requests: pa.Table) -> pa.Table:

@@ -142,18 +142,15 @@ def episodes(found: Blame) -> list[BusyTime]:
         own[pool, victim, slot] += ns
         if culprit >= 0 and culprit != victim:
             caused[pool, culprit, slot][victim] = ns
-    chosen = []
+    groups: list[list[tuple[int, int, int]]] = []
     for key, of_culprit in sorted(caused.items()):
         slot = key[0], key[2]
         of_others = whole[slot] - own[key]
         if sum(of_culprit.values()) >= _CAUSES * of_others and of_others >= _WAITED_NS * (requests[slot] - taken[key]):
-            chosen.append(key)
-    groups: list[list[tuple[int, int, int]]] = []
-    for key in chosen:
-        last = groups[-1][-1] if groups else None
-        if last is None or key[:2] != last[:2] or key[2] > last[2] + 1 + _PAUSE:
-            groups.append([])
-        groups[-1].append(key)
+            last = groups[-1][-1] if groups else None
+            if last is None or key[:2] != last[:2] or key[2] > last[2] + 1 + _PAUSE:
+                groups.append([])
+            groups[-1].append(key)
     made = []
     for keys in groups:
         (pool, client, first), last_slot = keys[0], keys[-1][2]

@@ -25,7 +25,7 @@ from ..history.schema import TOPICS, Kind
 from ..history.topics import ID, MINUTE_MS
 from ..rates import rate, span_ms
 from ..table import Table
-from ..table.layout import bucket_of
+from ..table.layout import added, bucket_of
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""
@@ -110,15 +110,15 @@ def find_usage(
         user, client_id, label = key = tuple(row[name] for name in _CLIENT)
         return found.setdefault(key, ClientUsage(user, client_id, _KINDS[label]))
 
-    for row in _added(history.seconds, where, span, _CLIENT, ("amount", "requests")):
+    for row in _sums(history.seconds, where, span, _CLIENT, ("amount", "requests")):
         usage = of(row)
         usage.amount, usage.requests = row["amount"], row["requests"]
     with suppress(NoTable):  # as in a history of an earlier release
         table = Table.open(f"{folder.rstrip('/')}/topics", None, TOPICS)
         # of any time: a client asks for the ids of its topics when it starts
-        pairs = _added(table, {"user": "", "kind": Kind.NAME}, None, ("topic_id", "topic"), ())
+        pairs = _sums(table, {"user": "", "kind": Kind.NAME}, None, ("topic_id", "topic"), ())
         names = {row["topic_id"]: row["topic"] for row in pairs}
-        for row in _added(table, where, span, (*_CLIENT, "kind", "topic", "topic_id"), ("bytes", "requests")):
+        for row in _sums(table, where, span, (*_CLIENT, "kind", "topic", "topic_id"), ("bytes", "requests")):
             kind, topic_id = row["kind"], row["topic_id"]
             if kind == Kind.RECORDS:
                 name = row["topic"] or names.get(topic_id, f"{ID}{topic_id}")
@@ -132,7 +132,7 @@ def find_usage(
     return Usage(folder, max(span[0], covered[0]), min(span[1], covered[1]), clients)
 
 
-def _added(
+def _sums(
     table: Table, where: Mapping[str, str], span: tuple[int, int] | None, key: Sequence[str], sums: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Sums by key of the rows with these values and a `start` in a span, in the memory of a row group."""
@@ -146,13 +146,11 @@ def _added(
         for file in table.files()
         if bucket in (None, file.bucket) and (file.first or begin) < end and (file.last or begin) >= begin
     ]
-
-    def grouped(rows: pa.Table) -> pa.Table:
-        added = rows.group_by([*key], use_threads=False).aggregate([(name, "sum") for name in sums])
-        return added.rename_columns([name.removesuffix("_sum") for name in added.column_names])
-
-    parts = [grouped(pa.Table.from_batches([batch]).filter(chosen)) for batch in table.batches(files)]
-    return grouped(pa.concat_tables(parts)).to_pylist() if parts else []
+    parts = [
+        added(pa.Table.from_batches([batch]).filter(chosen).select([*key, *sums]), key)
+        for batch in table.batches(files)
+    ]
+    return added(pa.concat_tables(parts), key).to_pylist() if parts else []
 
 
 HEADS: Final = ("used", "share", "mean", "requests")

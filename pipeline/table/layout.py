@@ -1,6 +1,6 @@
 """Where the rows of a table lie: its layout and files, the bucket and the day of a row."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, TypeAlias
@@ -77,6 +77,13 @@ def numbers_of(names: Column, number: Callable[[str], int]) -> Numbers:
     known = [number(name) for name in encoded.dictionary.to_pylist()]
     places: Numbers = encoded.indices.to_numpy(zero_copy_only=False)
     return np.asarray(known, np.int64)[places]
+
+
+def added(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Rows of equal keys as one row, in which all other columns are added up."""
+    values = [name for name in rows.column_names if name not in keys]
+    sums = rows.group_by([*keys], use_threads=False).aggregate([(name, "sum") for name in values])
+    return sums.select([*keys, *(f"{name}_sum" for name in values)]).rename_columns([*keys, *values])
 
 
 def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:

@@ -88,6 +88,9 @@ def test_a_dashboard_is_drawn_without_fault(uid: str, data: str, views: Mapping[
             assert {*drawn.report["marks"]} == MARKS | throttled
             spans = [end - begin for text, begin, end in drawn.report["regions"] if text in throttled]
             assert any(spans) is bool(throttled)
+            assert len(drawn.report["painted"]) == (
+                2 if throttled else 1
+            )  # a color for limits that changed, one for episodes
             assert all(each["options"] for each in drawn.choices())
         case "demo":
             jobs = panels if uid == "quotascope-spark" else set()

@@ -152,6 +152,8 @@ function panel(pluginId, component, options) {
   const plugin = new D.PanelPlugin(component).useFieldConfig({
     useCustomConfig: (builder) => options.forEach((path) => builder.addCustomEditor(option(path, D.identityOverrideProcessor))),
   });
+  // as Grafana's own graph does: else it gets no marks
+  plugin.setDataSupport({ annotations: true });
   S.sceneUtils.registerRuntimePanelPlugin({ pluginId, plugin });
 }
 
@@ -166,15 +168,19 @@ function Graph({ data, timeRange, width, height, options, fieldConfig }) {
   if (!frames.length) return <Nothing fieldConfig={fieldConfig} height={height} />;
   return (
     <TimeSeries frames={frames} structureRev={data.structureRev} timeRange={timeRange} timeZone="utc" width={width} height={height} legend={options.legend} options={options}>
-      {(plot) => <Marks plot={plot} annotations={data.annotations} />}
+      {(config) => <Marks config={config} annotations={data.annotations} />}
     </TimeSeries>
   );
 }
 
-function Marks({ plot, annotations = [] }) {
+/** A graph takes hooks when it is made, and marks may come after that. */
+function Marks({ config, annotations = [] }) {
+  const graph = React.useRef(null);
+  const marks = React.useRef([]);
   React.useLayoutEffect(() => {
-    const marks = annotations.flatMap((frame) => new D.DataFrameView(frame).map(({ time, timeEnd, color }) => ({ time, timeEnd, color })));
-    plot.addHook('draw', (u) => marks.forEach(({ time, timeEnd, color }) => {
+    config.addHook('init', (u) => { graph.current = u; });
+    config.addHook('draw', (u) => marks.current.forEach(({ time, timeEnd, color }) => {
+      wanted.painted.add(color);
       const x = u.valToPos(time, 'x', true);
       u.ctx.save();
       if (timeEnd > time) {
@@ -190,7 +196,11 @@ function Marks({ plot, annotations = [] }) {
       u.ctx.stroke();
       u.ctx.restore();
     }));
-  }, [plot, annotations]);
+  }, [config]);
+  React.useLayoutEffect(() => {
+    marks.current = annotations.flatMap((frame) => new D.DataFrameView(frame).map(({ time, timeEnd, color }) => ({ time, timeEnd, color })));
+    graph.current?.redraw(false);
+  }, [annotations]);
   return null;
 }
 
@@ -339,6 +349,7 @@ function reportOf(scene, { panels }) {
     )),
     marks: layers.flatMap((data) => data.series.flatMap((frame) => new D.DataFrameView(frame).map(({ text }) => text))),
     regions: layers.flatMap((data) => data.series.flatMap((frame) => new D.DataFrameView(frame).map(({ text, time, timeEnd }) => [text, time / 1000, (timeEnd ?? time) / 1000]))),
+    painted: [...wanted.painted],
     refused: wanted.refused,
     // scenes keeps of a failed query of marks only that it failed
     errors: layers.filter(({ state }) => state === D.LoadingState.Error).map(() => 'the query failed'),
@@ -354,7 +365,7 @@ const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
  * collapsed rows).
  */
 window.draw = async (asked) => {
-  wanted = { ...asked, scene: null, refused: [] };
+  wanted = { ...asked, scene: null, refused: [], painted: new Set() };
   if (!theme) await started();
   source = new PrometheusDatasource({ ...SOURCE, jsonData: { timeInterval: `${wanted.scrapeSeconds}s`, httpMethod: 'GET', disableRecordingRules: true } });
   root?.unmount();

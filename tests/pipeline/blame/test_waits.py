@@ -90,7 +90,7 @@ def every_pair(requests: list[Request], threads: int) -> Sums:
 def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request], threads: int) -> None:
     """And the parts of all waits are the waits."""
     with kernels(way):
-        found = sums(divided(made(requests), threads, 0, END_US, SLOT_US))
+        found = sums(*divided(made(requests), threads, 0, END_US, SLOT_US))
     assert found == every_pair(requests, threads)
     assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
 
@@ -104,12 +104,13 @@ def test_cut_anywhere(requests: list[Request], cuts: list[int], extra: int) -> N
     bounds = [0, *sorted(cuts), END_US]
     with kernels("compiled"):
         pieces = [
-            divided(
+            part
+            for begin, end in pairwise(bounds)
+            for part in divided(
                 between(whole, begin - longest - MARGIN_US - extra, end + MARGIN_US + extra), 2, begin, end, SLOT_US
             )
-            for begin, end in pairwise(bounds)
         ]
-        assert sums(*pieces) == sums(divided(whole, 2, 0, END_US, SLOT_US))
+        assert sums(*pieces) == sums(*divided(whole, 2, 0, END_US, SLOT_US))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -120,12 +121,12 @@ def test_many_groups_and_a_long_queue(way: str) -> None:
     names = [Group(f"u{number}", "", 0, None) for number in range(300)]
     many = replace(waiting, names=names, groups=np.arange(300, dtype=np.int32))
     with kernels(way):
-        found = sums(divided(many, 1, 0, 1 << 40, SLOT_US))
+        found = sums(*divided(many, 1, 0, 1 << 40, SLOT_US))
     assert len(found) > 40_000
     assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
 
 
 def test_a_lone_holder_is_blamed_for_all_but_the_margins() -> None:
     """One thread; a request of 100 ms, and one that waits for its end: of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own."""
-    found = sums(divided(made([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, SLOT_US))
+    found = sums(*divided(made([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, SLOT_US))
     assert found[20, 2, 1] == floor(1e8 * (100_000 / 100_500))

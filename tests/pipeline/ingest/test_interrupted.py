@@ -14,11 +14,11 @@ from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read
 from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.errors import LostCommit
-from quotascope.pipeline.history import History
-from quotascope.pipeline.history.charges import KEY, SUMS
+from quotascope.pipeline.history import ROLLUP, History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest, local
 from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.table import Table
+from quotascope.pipeline.table.layout import added
 
 ROOT = Path(__file__).parents[3]
 
@@ -140,8 +140,8 @@ def test_killed_run(tmp_path: Path, before: str) -> None:
 
 
 def _sums(history: History) -> Any:
-    sums = history.seconds.read().group_by(list(KEY))
-    return sums.aggregate([(name, "sum") for name in SUMS]).sort_by([(name, "ascending") for name in KEY])
+    key = ROLLUP.names[: ROLLUP.names.index("requests")]
+    return added(history.seconds.read(), key).sort_by([(name, "ascending") for name in key])
 
 
 @pytest.mark.slow

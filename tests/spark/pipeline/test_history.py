@@ -9,11 +9,11 @@ from tests.pipeline.history.requests import START_MS, requests
 from tests.spark.process import run_with
 from tests.spark.versions import CONNECTOR
 
-from quotascope.pipeline.history import ORDER, History
-from quotascope.pipeline.history.charges import KEY, SUMS
+from quotascope.pipeline.history import ORDER, ROLLUP, History
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import Table, TableLayout
+from quotascope.pipeline.table.layout import added
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,8 +79,8 @@ def _is_kept(folder: Path, done: list[int]) -> None:
 
 
 def _sums(seconds: Table) -> pa.Table:
-    rows = seconds.read().group_by([*KEY])
-    return rows.aggregate([(name, "sum") for name in SUMS]).sort_by([(name, "ascending") for name in KEY])
+    key = ROLLUP.names[: ROLLUP.names.index("requests")]
+    return added(seconds.read(), key).sort_by([(name, "ascending") for name in key])
 
 
 def test_spark_keeps_the_same_history(spark: "SparkSession", tmp_path: Path) -> None:
