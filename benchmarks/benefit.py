@@ -186,7 +186,7 @@ def measured(folder: Path, threads: int, aggressor: str, rounds: int) -> None:
 
 def between(usage: Path, begin_ms: float, end_ms: float) -> tuple[pa.Table, intervals.Intervals, NDArray[np.str_]]:
     """Requests that were completed then: their rows, those of the broker's handler threads, and the client of each of these."""
-    table = Table.open(f"{usage}/requests", None, REQUESTS).read().sort_by("position")
+    table = Table.open(f"{usage}/requests", schema=REQUESTS).read().sort_by("position")
     times = table["completed"].to_numpy()
     rows = table.filter(pa.array((times >= begin_ms) & (times < end_ms)))
     rows = rows.set_column(rows.column_names.index("position"), "position", pa.array(np.arange(len(rows))))

@@ -346,7 +346,7 @@ def compare(
     usage: Path, candidates: Path, first: tuple[int, int], second: tuple[int, int], samples: Samples
 ) -> dict[str, Any]:
     """Predicted and logged, by client."""
-    rows = Table.open(str(usage / "shadow"), None, SHADOW).read()
+    rows = Table.open(str(usage / "shadow"), schema=SHADOW).read()
     decided = pc.field("timestamp")
     predicted: Any = added_up(rows.filter((decided > first[0] - 1_000) & (decided <= first[1] + 5_000)))
     history: Any = History.open(str(usage)).detail.read()

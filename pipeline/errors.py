@@ -30,7 +30,7 @@ class PipelineError(Exception):
     """Something about logs, history, candidates or their replay went wrong; the message says what, where, and what to do."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restored, (type(self), str(self), self.__dict__)
+        return restored, (type(self), str(self), self.__dict__)
 
 
 class BadOption(PipelineError):
@@ -182,7 +182,7 @@ class OtherTopic(PipelineError):
         self.topic: str = topic
 
 
-def _restored(kind: type[PipelineError], message: str, state: dict[str, object]) -> PipelineError:
+def restored(kind: type[PipelineError], message: str, state: dict[str, object]) -> PipelineError:
     """Make an error again that another process raised, whatever it was made of."""
     error = kind.__new__(kind, message)
     error.__dict__.update(state)

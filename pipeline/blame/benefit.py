@@ -179,7 +179,7 @@ def benefit_of(
     """
     names = [each.name for each in candidates]
     try:
-        requests = Table.open(f"{folder}/requests", None, REQUESTS)
+        requests = Table.open(f"{folder}/requests", schema=REQUESTS)
     except NoTable:
         return Benefit(names=names, brokers=())
     files = sorted(requests.files(), key=lambda file: file.day)

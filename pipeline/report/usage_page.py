@@ -114,7 +114,7 @@ def find_usage(
         usage = of(row)
         usage.amount, usage.requests = row["amount"], row["requests"]
     with suppress(NoTable):  # as in a history of an earlier release
-        table = Table.open(f"{folder.rstrip('/')}/topics", None, TOPICS)
+        table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
         # of any time: a client asks for the ids of its topics when it starts
         pairs = _sums(table, {"user": "", "kind": Kind.NAME}, None, ("topic_id", "topic"), ())
         names = {row["topic_id"]: row["topic"] for row in pairs}

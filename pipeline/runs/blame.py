@@ -43,7 +43,7 @@ def blame(
         NoQueueTimes: none of its requests has a queue time, or there is none.
 
     """
-    table = Table.open(f"{folder.rstrip('/')}/requests", None, REQUESTS)
+    table = Table.open(f"{folder.rstrip('/')}/requests", schema=REQUESTS)
     rows = sum(file.rows for file in table.files())
     run = run_of(chosen(engine, rows, MOST_LOCAL_REQUESTS), "survey of buckets")
     buckets = list(table.buckets().values())

@@ -265,7 +265,7 @@ def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
         PipelineError: it has decided nothing under them, or there is no table.
 
     """
-    rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+    rows = Table.open(f"{folder.rstrip('/')}/shadow", schema=SHADOW).read()
     rows = rows.filter(pc.field("rules") == fingerprint(candidates))
     if not len(rows):
         about = "`shadow stream` has decided nothing under these candidates; without --decided they are replayed"

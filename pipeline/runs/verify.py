@@ -120,7 +120,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         raise NotVerified(f"{folder}: no request was read since the limits were set")
     times = times_of(since_ms, until_ms or pc.max(requests["timestamp"]).as_py(), begin_ms)
     try:
-        rows = Table.open(f"{folder.rstrip('/')}/shadow", None, SHADOW).read()
+        rows = Table.open(f"{folder.rstrip('/')}/shadow", schema=SHADOW).read()
     except NoTable as error:
         raise NotVerified(
             f"{folder}: no shadow was decided in it; `quotascope shadow stream --into` does that"

@@ -2,8 +2,7 @@
 `DataFrame.mapInArrow` and `GroupedData.applyInArrow` without pandas, and with errors that arrive in the driver as they were raised.
 
 PySpark asks for pandas before it makes such a plan, and then has no use for it: what goes to the workers and comes back is Arrow. Where
-pandas is not installed the same plans are made here, by the calls that PySpark's own methods make (`PandasMapOpsMixin`,
-`PandasGroupedOpsMixin`); a name changed between 3.5 and 4.0. Spark Connect needs pandas for everything, so that its frames always have it.
+pandas is not installed it is not asked for (`_without_pandas`). Spark Connect needs pandas for everything, so that its frames always have it.
 """
 
 import json
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from ..errors import PipelineError, SparkFailed
+from ..errors import PipelineError, SparkFailed, restored
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, Row
 
 Answer = TypeVar("Answer")
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -44,18 +43,11 @@ def map_in_arrow(frame: "DataFrame", work: Work, schema: str) -> "DataFrame":
     """What the work makes of each partition's batches; `schema` is DDL. `collected` raises again what the work raises."""
 
     def marked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _errors_marked():
+        with errors_marked():
             yield from work(batches)
 
-    if find_spec("pandas"):
+    with _without_pandas():
         return frame.mapInArrow(marked, schema)
-    column = _applied(marked, frame, schema, "SQL_MAP_ARROW_ITER_UDF")
-    plan: Any = frame._jdf  # noqa: SLF001 - as PySpark's own method does
-    if _is_spark_3(frame):
-        mapped = plan.pythonMapInArrow(column.expr(), False)  # noqa: FBT003 - the JVM's
-    else:
-        mapped = plan.mapInArrow(column, False, None)  # noqa: FBT003 - as above
-    return _frame_of(mapped, frame.sparkSession)
 
 
 def apply_in_arrow(frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.Table], schema: str) -> "DataFrame":
@@ -68,21 +60,17 @@ def apply_in_arrow(frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.T
         SparkFailed: Spark is older than 4.0, which has no `applyInArrow`.
 
     """
-    if _is_spark_3(frame):
+    if frame.sparkSession.version.startswith("3."):
         raise SparkFailed(
             f"limits that users share are replayed with Spark 4.0 or newer, and this is {frame.sparkSession.version}"
         )
 
     def marked(table):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202 - from annotations PySpark would guess what it is
-        with _errors_marked():
+        with errors_marked():
             return work(table)
 
-    grouped = frame.groupBy(key)
-    if find_spec("pandas"):
-        return grouped.applyInArrow(marked, schema)
-    column = _applied(marked, frame, schema, "SQL_GROUPED_MAP_ARROW_UDF")
-    made = grouped._jgd.flatMapGroupsInArrow(column)  # noqa: SLF001 - as above
-    return _frame_of(made, frame.sparkSession)
+    with _without_pandas():
+        return frame.groupBy(key).applyInArrow(marked, schema)
 
 
 def collected(frame: "DataFrame") -> "list[Row]":
@@ -94,13 +82,8 @@ def collected(frame: "DataFrame") -> "list[Row]":
         SparkFailed: Spark gave up for another reason.
 
     """
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with Spark
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as late as can be
-
-    try:
+    with errors_restored():
         return frame.collect()
-    except (PySparkException, Py4JError) as error:
-        raise error_of(str(error)) from error
 
 
 def answers_of(frame: "DataFrame", work: Callable[[Iterator[pa.RecordBatch]], Answer]) -> list[Answer]:
@@ -131,15 +114,32 @@ def error_of(text: str) -> PipelineError:
     if marked:
         kind, message, state = json.JSONDecoder().raw_decode(rest)[0]
         known = {each.__name__: each for each in _kinds(PipelineError)}
-        found = known.get(kind, PipelineError)
-        error = found.__new__(found, message)
-        error.__dict__.update(state)
-        return error
+        return restored(known.get(kind, PipelineError), message, state)
     return SparkFailed(f"Spark gave up: {_reason(text)}; what it logged before says more")
 
 
 @contextmanager
-def _errors_marked() -> Iterator[None]:
+def errors_restored() -> Iterator[None]:
+    """
+    Raise what Spark raises as an error of ours.
+
+    Raises:
+        PipelineError: the one that a worker, or what Spark called in the driver, raised under `errors_marked`.
+        SparkFailed: Spark gave up for another reason.
+
+    """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with Spark
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as late as can be
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise error_of(str(error)) from error
+
+
+@contextmanager
+def errors_marked() -> Iterator[None]:
+    """Raise errors of ours in a way that they can be found in what Spark says."""
     try:
         yield
     except PipelineError as error:
@@ -164,27 +164,16 @@ def _reason(text: str) -> str:
     return _SECRET.sub(r"\1[hidden]", found)[:_MOST]
 
 
-def _applied(
-    work: Callable[..., object],
-    frame: Any,  # noqa: ANN401 - parts of it are PySpark's own
-    schema: str,
-    kind: str,
-) -> Any:  # noqa: ANN401 - the JVM's
-    """The column that a function of PySpark makes of all columns of a frame."""
-    from pyspark.sql.udf import UserDefinedFunction  # noqa: PLC0415 - as late as can be
-    from pyspark.util import PythonEvalType  # noqa: PLC0415 - as above
+@contextmanager
+def _without_pandas() -> Iterator[None]:
+    """Let PySpark make plans without pandas, where it is not installed."""
+    from pyspark.sql.pandas import functions  # noqa: PLC0415 - as late as can be
 
-    number = getattr(PythonEvalType, kind)
-    function = UserDefinedFunction(work, returnType=schema, evalType=number)
-    column: Any = function(*[frame[name] for name in frame.columns])
-    return column._jc  # noqa: SLF001 - as PySpark's own methods do
-
-
-def _frame_of(plan: Any, spark: "SparkSession") -> "DataFrame":  # noqa: ANN401 - the JVM's
-    from pyspark.sql import DataFrame  # noqa: PLC0415 - as late as can be
-
-    return DataFrame(plan, spark)
-
-
-def _is_spark_3(frame: "DataFrame") -> bool:
-    return frame.sparkSession.version.startswith("3.")
+    plans: Any = functions  # which has it from another module
+    asked = plans.require_minimum_pandas_version
+    if not find_spec("pandas"):
+        plans.require_minimum_pandas_version = lambda: None
+    try:
+        yield
+    finally:
+        plans.require_minimum_pandas_version = asked

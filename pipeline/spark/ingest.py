@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import PipelineError, SparkFailed, UnreadableLog
+from ..errors import SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
@@ -27,7 +27,7 @@ from ..request_log.parsing import Parsed, parse
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table.layout import buckets_of
 from ..table.storage import bounded, gathered
-from .arrow import answers_of, ddl, error_of, map_in_arrow
+from .arrow import answers_of, ddl, errors_marked, errors_restored, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,32 +122,23 @@ def stream(
         SparkFailed: the source cannot be read, or Spark gave up for another reason.
 
     """
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with Spark
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as late as can be
-
-    failed: list[PipelineError] = []
 
     def add_batch(lines: "DataFrame", number: int) -> None:
         context = lines.sparkSession.sparkContext
         # kept with the checkpoint
         query = context.getLocalProperty("sql.streaming.queryId")
-        try:
+        with errors_marked():
             add(lines, Batch(f"stream {query}", number))
-        except PipelineError as error:
-            failed.append(error)  # through the JVM only its text would come
-            raise
 
     writer: Any = lines.writeStream.option("checkpointLocation", checkpoint)
     trigger = {"processingTime": every} if every else {"availableNow": True}
-    try:
+    with errors_restored():
         query = writer.foreachBatch(add_batch).trigger(**trigger).start()
         try:
             query.awaitTermination()
         finally:
             with suppress(Exception):  # of a JVM that is gone
                 query.stop()
-    except (PySparkException, Py4JError) as error:
-        raise (failed[0] if failed else error_of(str(error))) from error
 
 
 def lines_of_files(spark: "SparkSession", paths: list[str], names: str = "*") -> "DataFrame":
@@ -178,15 +169,14 @@ def lines_of_topic(spark: "SparkSession", source: Mapping[str, str]) -> "DataFra
         SparkFailed: there is no connector, or an option is wrong.
 
     """
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as late as can be
-
     topic = spark.readStream.format("kafka").option("startingOffsets", "earliest")
     try:
-        return lines_of_messages(topic.options(**source).load())
-    except PySparkException as error:
-        if "data source: kafka" in str(error):
+        with errors_restored():
+            return lines_of_messages(topic.options(**source).load())
+    except SparkFailed as error:
+        if "data source: kafka" in str(error.__cause__):
             raise SparkFailed(_NO_CONNECTOR.format(spark.version)) from error
-        raise error_of(str(error)) from error
+        raise
 
 
 def lines_of_messages(messages: "DataFrame") -> "DataFrame":
@@ -255,17 +245,11 @@ def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Stretches of lines of one piece of one file."""
-    if not batch.num_rows:
-        return
-    files: Any = batch.column("file")
-    known: Any = batch.column("start")
-    starts: Any = pc.fill_null(known, -1)
-    others: Any = pc.not_equal(files[1:], files[:-1])
-    pieces: Any = pc.not_equal(starts[1:], starts[:-1])
-    changed: Any = pc.or_(others, pieces)
-    edges = [0, *(np.flatnonzero(changed) + 1).tolist(), batch.num_rows]
-    for begin, end in pairwise(edges):
-        yield batch.slice(begin, end - begin)
+    begin = 0
+    for _, lines in groupby(zip(batch["file"].to_pylist(), batch["start"].to_pylist(), strict=True)):
+        count = sum(1 for _ in lines)
+        yield batch.slice(begin, count)
+        begin += count
 
 
 def _packed(found: Parsed) -> pa.Table:
@@ -325,17 +309,14 @@ def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOpt
 
 @contextmanager
 def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with Spark
-    from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415 - as late as can be
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - as late as can be
 
     try:
-        yield
-    except AnalysisException as error:
-        raise UnreadableLog(", ".join(paths), _first_line(error)) from error
-    except (PySparkException, Py4JError) as error:
-        # such as a scheme that has no file system, or credentials that are missing
-        raise error_of(str(error)) from error
+        with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
+            yield
     except SparkFailed as error:
+        if isinstance(error.__cause__, AnalysisException):
+            raise UnreadableLog(", ".join(paths), _first_line(error.__cause__)) from error
         if not any(word in str(error.__cause__) for word in _DAMAGED):
             raise
         raise UnreadableLog(

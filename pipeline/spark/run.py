@@ -82,8 +82,7 @@ class SparkRun:
         tasks = self.spark.range(0, count, 1, count)
         with shown(self.spark, f"{self.doing} 1 to {count}", progress):
             answers = answers_of(tasks, partial(_worked, work, items))
-        numbered = dict(chain.from_iterable(answers))
-        return [numbered[number] for number in range(count)]
+        return list(chain.from_iterable(answers))
 
 
 @contextmanager
@@ -162,8 +161,5 @@ def tasks_of(context: "SparkContext", tag: str) -> tuple[int, int]:
     return done, count
 
 
-def _worked(
-    work: Callable[[Item], Answer], items: Sequence[Item], batches: Iterator[pa.RecordBatch]
-) -> list[tuple[int, Answer]]:
-    numbers = [number for batch in batches for number in batch["id"].to_numpy().tolist()]
-    return [(number, work(items[number])) for number in numbers]
+def _worked(work: Callable[[Item], Answer], items: Sequence[Item], batches: Iterator[pa.RecordBatch]) -> list[Answer]:
+    return [work(items[number]) for batch in batches for number in batch["id"].to_numpy().tolist()]

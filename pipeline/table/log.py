@@ -30,7 +30,6 @@ _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _UNSUPPORTED: Final = "Unsupported table features"
 """In the library's error about a commit to a table with features of Delta that it does not know."""
 _PARTITIONS: Final = [("day", pa.int32()), ("bucket", pa.int32())]
-_TRIES: Final = 5
 
 
 def opened(storage: Storage) -> DeltaTable:
@@ -44,7 +43,7 @@ def opened(storage: Storage) -> DeltaTable:
 
     """
     try:
-        log = DeltaTable(storage.uri, storage_options=dict(storage.options))
+        log = DeltaTable(storage.uri)
     except TableNotFoundError as error:
         raise NoTable(storage.uri) from error
     except (OSError, DeltaError) as error:
@@ -81,7 +80,6 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
             mode="ignore",
             partition_by=[name for name, _ in _PARTITIONS],
             configuration={_LAYOUT: json.dumps(asdict(layout)), **_statistics(layout)},
-            storage_options=dict(storage.options),
             commit_properties=CommitProperties(max_commit_retries=0),
             raise_if_key_not_exists=False,
         )
@@ -118,23 +116,17 @@ def add_columns(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
     Add the columns that a table of an earlier release does not have; they are null in its files.
 
     Raises:
-        LostCommit: other processes committed first each time.
+        LostCommit: another process committed first; it may have added them.
         NotWritten: no space, or no permission.
 
     """
-    for tries_left in reversed(range(_TRIES)):
-        held = schema_of(log).names
-        missing = [column for column in schema if column.name not in held]
-        if not missing:
-            return
+    refresh(storage, log)
+    held = schema_of(log).names
+    if missing := [Field.from_arrow(column) for column in schema if column.name not in held]:
         try:
-            log.alter.add_columns([Field.from_arrow(column) for column in missing])
+            log.alter.add_columns(missing)
         except (OSError, DeltaError) as error:
-            failed = _not_committed(storage, error)
-            # another process may have added them
-            if isinstance(failed, NotWritten) or not tries_left:
-                raise failed from error
-        refresh(storage, log)
+            raise _not_committed(storage, error) from error
 
 
 def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[File, ...]:
@@ -152,7 +144,7 @@ def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[Fi
         name = f"delta.`{storage.uri}`"
         purge = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} APPLY (PURGE)"
         raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
-    actions = pa.table(log.get_add_actions(flatten=True)).to_pylist()
+    actions = pa.table(log.get_add_actions()).to_pylist()
     files = (_file(storage, layout, action) for action in actions)
     return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.name)))
 
@@ -181,16 +173,15 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
         raise ChangedRows(storage.uri, f"{version} ({operation})")
     for each in added:
         known = json.loads(each.get("stats") or "{}")
-        # with the keys of the library's flattened actions
-        flat = {"path": unquote(each["path"]), "size_bytes": each["size"], "num_records": known.get("numRecords")}
-        parts = {
+        action = {  # with the library's names
+            "path": unquote(each["path"]),
+            "size_bytes": each["size"],
+            "num_records": known.get("numRecords"),
             "partition": each["partitionValues"],
-            "min": known.get("minValues", {}),
-            "max": known.get("maxValues", {}),
+            "min": known.get("minValues"),
+            "max": known.get("maxValues"),
         }
-        for kind, values in parts.items():
-            flat |= {f"{kind}.{name}": value for name, value in values.items()}
-        yield _file(storage, layout, flat)
+        yield _file(storage, layout, action)
 
 
 def _file(storage: Storage, layout: TableLayout, action: Mapping[str, Any]) -> File:
@@ -198,12 +189,12 @@ def _file(storage: Storage, layout: TableLayout, action: Mapping[str, Any]) -> F
     rows = action.get("num_records")
     file = File(
         path=action["path"],
-        day=int(action["partition.day"]),
-        bucket=int(action["partition.bucket"]),
+        day=int(action["partition"]["day"]),
+        bucket=int(action["partition"]["bucket"]),
         rows=rows or 0,
         size=action["size_bytes"],
-        first=action.get(f"min.{layout.day_of}"),
-        last=action.get(f"max.{layout.day_of}"),
+        first=(action.get("min") or {}).get(layout.day_of),
+        last=(action.get("max") or {}).get(layout.day_of),
     )
     return file if rows is not None else replace(file, rows=storage.rows_of(file))
 

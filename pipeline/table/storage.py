@@ -2,7 +2,7 @@
 Where a table's files lie, and how they are written and read.
 
 A local path needs nothing else. A URI such as `s3://bucket/table` is reached through deltalake's own object stores, in Spark's Python
-workers too; credentials come from its options or the environment.
+workers too; credentials come from the environment.
 """
 
 import os
@@ -10,9 +10,9 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from errno import ENOENT
 from functools import cached_property, reduce
 from operator import and_
@@ -82,11 +82,9 @@ class Storage:
 
     uri: str
     """A local path, or a URI that deltalake knows."""
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Credentials and endpoints, as deltalake's `storage_options`; never shown."""
 
-    def __reduce__(self) -> tuple[type["Storage"], tuple[str, dict[str, str]]]:
-        return Storage, (self.uri, dict(self.options))
+    def __reduce__(self) -> tuple[type["Storage"], tuple[str]]:
+        return Storage, (self.uri,)
 
     @property
     def is_local(self) -> bool:
@@ -100,7 +98,7 @@ class Storage:
             return fs.SubTreeFileSystem(str(Path(self.uri).absolute()), fs.LocalFileSystem())
         from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415 - local tables are read without it
 
-        return fs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
+        return fs.PyFileSystem(DeltaStorageHandler(self.uri))
 
     def write(
         self, layout: TableLayout, partition: tuple[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
@@ -227,7 +225,7 @@ class Storage:
             return self, path
         local = unquote(urlsplit(path).path) if path.startswith("file:") else path
         folder, _, name = local.rpartition("/")
-        return Storage(folder, self.options), name
+        return Storage(folder), name
 
     def _trouble(self, file: File, columns: pa.Schema, error: Exception) -> TableError:
         """

@@ -103,9 +103,7 @@ class Table:
         return type(self), (self.storage, self.schema, self.layout)
 
     @classmethod
-    def create(
-        cls, path: str, schema: pa.Schema, layout: TableLayout, options: Mapping[str, str] | None = None
-    ) -> Self:
+    def create(cls, path: str, schema: pa.Schema, layout: TableLayout) -> Self:
         """
         Make a table, or open the one that is there: it keeps its layout, and gets the columns that it lacks.
 
@@ -113,28 +111,27 @@ class Table:
             path: a folder, or a URI such as `s3://bucket/table` that deltalake knows.
             schema: the columns; none may be called `day` or `bucket`. One that may be null can be added later, or renamed (`FORMERLY`).
             layout: how rows are spread over files.
-            options: credentials and endpoints, as deltalake's `storage_options`.
 
         Raises:
             OtherSchema: the one that is there has other columns.
+            LostCommit: it lacks columns, and other processes committed first each time (`retried`).
             NotWritten: it cannot be made.
 
         """
-        storage = Storage(path, options or {})
+        storage = Storage(path)
         made = log.made(storage, schema, layout)
         if differences := _differences(log.schema_of(made), schema):
             raise OtherSchema(path, differences)
-        log.add_columns(storage, made, schema)
+        retried(partial(log.add_columns, storage, made, schema))
         return cls(storage, schema, log.layout_of(made))
 
     @classmethod
-    def open(cls, path: str, options: Mapping[str, str] | None = None, schema: pa.Schema | None = None) -> Self:
+    def open(cls, path: str, schema: pa.Schema | None = None) -> Self:
         """
         Open a table.
 
         Args:
             path: as in `create`.
-            options: as in `create`.
             schema: the columns to read, also where an earlier release made the table; those of the table by default.
 
         Raises:
@@ -142,7 +139,7 @@ class Table:
             UnreadableTable: its log is damaged, or of another program.
 
         """
-        storage = Storage(path, options or {})
+        storage = Storage(path)
         opened = log.opened(storage)
         return cls(storage, schema or log.schema_of(opened), log.layout_of(opened))
 
@@ -256,12 +253,9 @@ class Table:
                     parts.append(rows)
             yield pa.concat_tables(parts)
 
-    def append(self, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch], epoch: int = 0) -> int:
+    def append(self, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch]) -> int:
         """Stage rows in any order and `advance`, unless their batch was added before; return how many were added."""
-        last = self.last_epoch(batch_id)
-        if last is not None and epoch <= last:
-            return 0
-        return self.advance(batch_id, self.stage(rows), after=last, epoch=epoch)
+        return 0 if self.holds(batch_id) else self.advance(batch_id, self.stage(rows), after=None, epoch=0)
 
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """

@@ -91,7 +91,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Table:
         )
     ]
     folder = stored(tmp_path_factory.mktemp("waiting"), rows)
-    return Table.open(f"{folder}/requests", None, REQUESTS)
+    return Table.open(f"{folder}/requests", schema=REQUESTS)
 
 
 @given(times=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 300)), max_size=9), slot=st.integers(1, 99))

@@ -147,7 +147,7 @@ def test_two_updates_of_a_history_at_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 def _of_worker(error: Exception) -> str:
     """What Spark says of a worker that raised this."""
-    with pytest.raises(RuntimeError) as raised, arrow._errors_marked():
+    with pytest.raises(RuntimeError) as raised, arrow.errors_marked():
         raise error
     return f'An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File "a.py"\nRuntimeError: {raised.value}\n\tat org.apache.spark.Task.run'
 
@@ -199,8 +199,9 @@ class _Query:
 
     def __getattr__(self, name: str) -> Any:
         if name == self._last == "awaitTermination":
-            with pytest.raises(PipelineError):
+            with pytest.raises(RuntimeError) as raised:
                 self._add(self, 0)
+            self._error += f": An exception was raised by the Python Proxy. Return Message: {raised.value}"
         if name == self._last:
             raise PySparkException(self._error)
         return self

@@ -262,12 +262,12 @@ def test_a_commit_that_was_forgotten_is_told_from_one_that_may_not_be_read(table
         ([], "run this again when the storage answers"),
     ],
 )
-def test_object_store_that_refuses(answer: list[str], advice: str) -> None:
+def test_object_store_that_refuses(answer: list[str], advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a file nor the log is called damaged; what to do depends on what the store says, in one line."""
     command = [sys.executable, "-m", "tests.pipeline.table.object_store", *answer]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as store:
         assert store.stdout is not None
-        options = {
+        environment = {
             "AWS_ENDPOINT_URL": store.stdout.readline().strip(),
             "AWS_ALLOW_HTTP": "true",
             "AWS_ACCESS_KEY_ID": "key",
@@ -275,9 +275,11 @@ def test_object_store_that_refuses(answer: list[str], advice: str) -> None:
             "AWS_REGION": "here",
             "max_retries": "0",
         }
-        storage = Storage("s3://bucket/table", options)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        storage = Storage("s3://bucket/table")
         file = File(path="day=1/bucket=0/a.parquet", day=1, bucket=0, rows=1, size=9)
-        for read in (lambda: [*storage.batches(file, SCHEMA)], lambda: Table.open(storage.uri, options)):
+        for read in (lambda: [*storage.batches(file, SCHEMA)], lambda: Table.open(storage.uri)):
             with pytest.raises(TableError) as raised:
                 read()
             assert isinstance(raised.value, UnreachableTable)
