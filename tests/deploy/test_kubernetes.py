@@ -13,6 +13,7 @@ import yaml
 from tests.deploy.commands import ROOT, options_of_serve
 from tests.deploy.manifests import LAYERS, Manifest, built, config_file, container, definition, only, texts
 from tests.integration import web
+from tests.integration.eventually import eventually
 
 from quotascope.exporter.config import Config, load_config
 
@@ -137,6 +138,9 @@ def _is_reference(key: str, value: str) -> bool:
 def test_probes_are_answered(service: Service) -> None:
     """What the probes ask is there, and a broker that is down takes nobody out of service."""
     probes: list[Manifest] = [container()[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
-    for probe in probes:
-        assert probe["port"] == "metrics"
-        assert web.ask(service.url + probe["path"]).status == 200
+
+    def answered() -> None:
+        assert [web.ask(service.url + probe["path"]).status for probe in probes] == [200, 200, 200]
+
+    assert [probe["port"] for probe in probes] == ["metrics"] * 3
+    eventually(answered)  # it is ready after its first collection
