@@ -53,20 +53,20 @@ Examples:
 
   quotascope alerts write rules --runbook-url 'https://wiki.corp/kafka/{alert}' --runbooks wiki --cluster-label kafka_cluster
 
-  quotascope alerts write rules --config alerts.yaml --alertmanager alertmanager.yaml
+  quotascope alerts write rules --alerts-config alerts.yaml --alertmanager alertmanager.yaml
 
   quotascope alerts write rules --prometheus-rule kubernetes/quotascope.yaml
 """
 
 
 @alerts.command(
-    epilog="Examples:\n\nquotascope alerts config > alerts.yaml\n\nquotascope alerts write rules --config alerts.yaml"
+    epilog="Examples:\n\nquotascope alerts config > alerts.yaml\n\nquotascope alerts write rules --alerts-config alerts.yaml"
 )
 def config() -> None:
     """
     Print the configuration of the alerts: every key with its default and what it means.
 
-    Thresholds with reason and unit, severities, times, labels, links, owners of clients, and objectives (SLO). `alerts write` and `dashboards write` use it with --config.
+    Thresholds with reason and unit, severities, times, labels, links, owners of clients, and objectives (SLO). `alerts write` and `dashboards write` use it with --alerts-config.
     """
     from .alerts_config import alerts_reference
 
@@ -74,7 +74,7 @@ def config() -> None:
 
 
 @alerts.command(
-    epilog="Examples:\n\nquotascope alerts mixin > quotascope.libsonnet\n\nquotascope alerts mixin --config alerts.yaml > quotascope.libsonnet"
+    epilog="Examples:\n\nquotascope alerts mixin > quotascope.libsonnet\n\nquotascope alerts mixin --alerts-config alerts.yaml > quotascope.libsonnet"
 )
 @grouped
 def mixin(

@@ -22,8 +22,8 @@ from quotascope.quotas import named
 _HEAD: Final = """\
 The configuration of the alerts: every key, its default, and what it means.
 
-`quotascope alerts write DIR --config FILE` writes rules and runbooks by it,
-`quotascope dashboards write DIR --config FILE` dashboards with colors that change at its thresholds.
+`quotascope alerts write DIR --alerts-config FILE` writes rules and runbooks by it,
+`quotascope dashboards write DIR --alerts-config FILE` dashboards with colors that change at its thresholds.
 A key that is left out has the default. A key after a # without a space has no default; its value
 is an example. Options of the commands override this file.
 """

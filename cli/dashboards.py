@@ -30,7 +30,7 @@ Examples:
 
   quotascope dashboards write build --cluster-label kafka_cluster --exporter-url https://quotascope.corp
 
-  quotascope dashboards write build --config alerts.yaml
+  quotascope dashboards write build --alerts-config alerts.yaml
 """
 _PUSH = """
 Examples:

@@ -261,11 +261,9 @@ class RunningExporter:
 class SiteOptions:
     """The installation that rules and dashboards are written for."""
 
-    config: Annotated[
+    alerts_config: Annotated[
         Path | None,
         typer.Option(
-            "--config",
-            "-c",
             metavar="FILE",
             help="YAML file with thresholds, owners and settings of alerts; `quotascope alerts config` prints one.",
         ),
@@ -297,10 +295,10 @@ class SiteOptions:
         from quotascope.alerts.links import served_runbooks
 
         base = Site()
-        if self.config is not None:
+        if self.alerts_config is not None:
             from .alerts_config import read_alerts_config
 
-            base = read_alerts_config(self.config)
+            base = read_alerts_config(self.alerts_config)
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
             if runbook_url is not None:

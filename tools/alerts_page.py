@@ -98,11 +98,11 @@ This writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both 
 
 ```
 quotascope alerts config > alerts.yaml
-quotascope alerts write DIR --config alerts.yaml
+quotascope alerts write DIR --alerts-config alerts.yaml
 ```
 
 [The file](alerts.yaml) explains each key: thresholds, severities, times, labels, owners and objectives. Delete what you do not change.
-`quotascope dashboards write --config alerts.yaml` takes its colors from the thresholds. Runbooks that the exporter serves name the defaults.
+`quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. Runbooks that the exporter serves name the defaults.
 
 **Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
@@ -110,7 +110,7 @@ quotascope alerts write DIR --config alerts.yaml
 fast on the client's worst broker.
 
 **Jsonnet**: `quotascope alerts mixin > mixin.libsonnet` prints a monitoring mixin with [`_config`](../alerts/generated/mixin). Owners and objectives are read from
-`--config` instead.
+`--alerts-config` instead.
 
 ## Before you use them
 

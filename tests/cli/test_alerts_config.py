@@ -28,7 +28,7 @@ def write(run: Run, tmp_path: Path) -> Write:
         text = config if isinstance(config, str) else json.dumps(config)
         file.write_text(text, encoding="utf-8")
         folder = tmp_path / "rules"
-        command = ("alerts", "write", str(folder), "--config", str(file), *options)
+        command = ("alerts", "write", str(folder), "--alerts-config", str(file), *options)
         code, _, errors = run(*command)
         assert code == 0, errors
         return {
@@ -54,7 +54,7 @@ def test_what_is_printed_changes_nothing(run: Run, tmp_path: Path) -> None:
     (tmp_path / "alerts.yaml").write_text(printed, encoding="utf-8")
     for name, options in {
         "without": (),
-        "with": ("--config", str(tmp_path / "alerts.yaml")),
+        "with": ("--alerts-config", str(tmp_path / "alerts.yaml")),
     }.items():
         to = tmp_path / name
         others = ("--alertmanager", str(to / "am.yaml"), "--runbooks", str(to / "wiki"))
@@ -121,7 +121,7 @@ def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp
     assert "`CLIENT_TIMEOUT` (45 s, default 30 s)" in runbook
     boards = tmp_path / "boards"
     config = str(tmp_path / "alerts.yaml")
-    assert run("dashboards", "write", str(boards), "--config", config)[0] == 0
+    assert run("dashboards", "write", str(boards), "--alerts-config", config)[0] == 0
     overview = json.loads((boards / "dashboards" / "quotascope-overview.json").read_text("utf-8"))
     delay = next(panel for panel in overview["panels"] if panel["title"] == "Longest delay")
     steps = delay["fieldConfig"]["defaults"]["thresholds"]["steps"]
@@ -221,7 +221,7 @@ def test_labels_of_alerts_leave_the_clusters_label_alone(run: Run, tmp_path: Pat
     """Also where an option names it: alerts of all clusters would look like those of one."""
     config = tmp_path / "alerts.yaml"
     config.write_text("labels: {kafka: ours}\n")
-    command = ("alerts", "write", str(tmp_path / "rules"), "--config", str(config))
+    command = ("alerts", "write", str(tmp_path / "rules"), "--alerts-config", str(config))
     code, _, errors = run(*command, "--cluster-label", "kafka")
     assert (code, "'kafka' cannot be the label of clusters" in errors) == (1, True), errors
     assert not (tmp_path / "rules").exists()
@@ -232,10 +232,10 @@ def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) 
     """One message with the key and its line; earlier files stay as they are."""
     config, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
     config.write_text("thresholds:\n  STORM: 70\n")
-    assert run("alerts", "write", str(folder), "--config", str(config))[0] == 0
+    assert run("alerts", "write", str(folder), "--alerts-config", str(config))[0] == 0
     before = files(folder)
     config.write_text(f"alerts:\n  KafkaQuotaNearLimit:\n    for: {wrong}\n")
-    code, out, errors = run("alerts", "write", str(folder), "--config", str(config))
+    code, out, errors = run("alerts", "write", str(folder), "--alerts-config", str(config))
     assert (code, out) == (1, "")
     assert "line 3: alerts.KafkaQuotaNearLimit.for is not a duration" in errors
     assert files(folder) == before

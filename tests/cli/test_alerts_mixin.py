@@ -59,7 +59,7 @@ def written(run: Run, tmp_path: Path) -> Callable[[object], dict[str, Any]]:
         file, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
         text = json.dumps(config, ensure_ascii=False)
         file.write_text(text, encoding="utf-8")
-        code, _, errors = run("alerts", "write", str(folder), "--config", str(file))
+        code, _, errors = run("alerts", "write", str(folder), "--alerts-config", str(file))
         assert code == 0, errors
         return {
             name: yaml.safe_load((folder / f"quotascope-{stem}.yaml").read_text("utf-8"))
@@ -93,7 +93,7 @@ def test_the_defaults_are_the_rules_that_are_written(
 ) -> None:
     """To the character where the label of clusters is no very short one, with owners and objectives from the file."""
     expected = written(config)
-    found = render(None, "--config", str(tmp_path / "alerts.yaml"))
+    found = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
     if "cluster_label" in config:
         found, expected = parsed(found), parsed(expected)
     assert found == expected
@@ -203,7 +203,7 @@ def test_characters_that_mark_places_are_refused(run: Run, tmp_path: Path) -> No
     """In owners they would become expressions."""
     file = tmp_path / "alerts.yaml"
     file.write_text(json.dumps({"owners": [{"team": "\ue000", "user": "a"}]}))
-    code, out, errors = run("alerts", "mixin", "--config", str(file))
+    code, out, errors = run("alerts", "mixin", "--alerts-config", str(file))
     assert (code, out) == (1, "")
     assert "characters for private use" in errors
 
@@ -232,7 +232,7 @@ def test_dashboards_are_those_that_are_written(
     file = tmp_path / "alerts.yaml"
     file.write_text(json.dumps(config))
     folder = tmp_path / "boards"
-    assert run("dashboards", "write", str(folder), "--config", str(file))[0] == 0
+    assert run("dashboards", "write", str(folder), "--alerts-config", str(file))[0] == 0
     expected = {path.name: json.loads(path.read_text("utf-8")) for path in (folder / "dashboards").iterdir()}
     found = render(config, shown="m.grafanaDashboards")
     assert normal(found) == normal(expected)

@@ -57,7 +57,7 @@ WRONG = (
     ("history drop usage --before yesterday", "'yesterday' is no date such as 2026-09-01"),
     ("dashboards push --grafana-url http://127.0.0.1:1 --grafana-token-file pw", "http://127.0.0.1:1: Connection refused"),
     ("dashboards push --grafana-url http://{silent} --grafana-token-file pw --grafana-ca-file none", "cannot use none: No such file"),
-    ("alerts write rules --config none", "none: cannot be read: No such file"),
+    ("alerts write rules --alerts-config none", "none: cannot be read: No such file"),
 )  # fmt: skip
 SILENT = (
     "status --exporter http://{silent}",

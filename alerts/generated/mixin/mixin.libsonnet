@@ -7,7 +7,7 @@
 //     },
 //   }
 //
-// Not here, but in the file of `quotascope alerts mixin --config FILE`: owners and objectives, which make expressions.
+// Not here, but in the file of `quotascope alerts mixin --alerts-config FILE`: owners and objectives, which make expressions.
 
 local exact(number) = '%.15g' % number;
 local short(number) = '%g' % number;

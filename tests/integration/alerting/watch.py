@@ -47,7 +47,7 @@ def _write(folder: Path, pager: Pager, exporter: Exporter, config: Mapping[str, 
     folder.mkdir(exist_ok=True)
     (folder / "alerts.yaml").write_text(yaml.safe_dump(dict(config)))
     links = ("--exporter-url", exporter.url, "--grafana-url", f"{pager.url}/grafana")
-    others = ("--config", folder / "alerts.yaml", "--alertmanager", folder / EXAMPLE)
+    others = ("--alerts-config", folder / "alerts.yaml", "--alertmanager", folder / EXAMPLE)
     done = run("alerts", "write", folder / "rules", *links, *others)
     assert done.returncode == 0, done.stderr
 
