@@ -24,6 +24,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from quotascope.metrics.protocol import ErrorCode
+
 _LONGEST_REASON = 300
 
 
@@ -138,7 +140,7 @@ class MutationThrottled(AdminRequestFailed):
         self.throttle_time_ms = throttle_time_ms
         self.message = message
         reason = message or "the throttling quota has been exceeded"
-        super().__init__(request, 89, f"{reason} (wait {throttle_time_ms} ms)")
+        super().__init__(request, ErrorCode.THROTTLING_QUOTA_EXCEEDED, f"{reason} (wait {throttle_time_ms} ms)")
 
     def after(self, waited_ms: int) -> MutationThrottled:
         """The same refusal with the rest of its throttle time after a wait in ms."""

@@ -66,11 +66,6 @@ class ConnectionPool:
         self.refused = RateLimitedLog("connections were refused: all are in use")
         self.failed_handshakes = RateLimitedLog("TLS handshakes failed")
 
-    @property
-    def answering(self) -> int:
-        """How many requests are being answered."""
-        return len(self._all) - len(self._waiting)
-
     def __len__(self) -> int:
         return len(self._all)
 

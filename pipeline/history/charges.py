@@ -38,16 +38,6 @@ The APIs that every node answers with `sendResponseExemptThrottle`: what brokers
 The first four went with ZooKeeper. A follower's Fetch is exempt as well. What the log does not show is taken for the usual case: an exempt
 request that was refused for want of permission is charged by Kafka, and the thread time of a Produce with `acks=0` is not.
 """
-EXEMPT_ON_CONTROLLERS: Final = (
-    ApiKey.DESCRIBE_QUORUM,
-    ApiKey.ADD_RAFT_VOTER,
-    ApiKey.REMOVE_RAFT_VOTER,
-)
-"""
-APIs that a controller answers exempt, and a broker forwards to it and charges its client for.
-
-Clients ask brokers, so that a line is the broker's unless it is one that a broker forwarded.
-"""
 SECOND_MS: Final = 1_000
 """The span of a sum."""
 _NAMES: Final = ("user", "client_id", "broker")

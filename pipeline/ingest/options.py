@@ -129,13 +129,6 @@ class IngestReport:
         self.reasons.update(later.reasons)
 
     @property
-    def balanced(self) -> bool:
-        """Whether every line that was read is accounted for."""
-        added = self.kept + self.quarantined
-        known = self.duplicates + self.quarantined_before + self.forwarded
-        return self.read == added + known
-
-    @property
     def nothing_readable(self) -> bool:
         """Whether none of the lines was a request, or there was none."""
         return self.read == self.quarantined + self.quarantined_before

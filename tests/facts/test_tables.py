@@ -2,6 +2,7 @@
 
 import pytest
 from tests.facts.kafka import RELEASES, facts, key_of
+from tools.replay_check.log import EXEMPT_ON_CONTROLLERS
 
 from quotascope.clients.throttling import client_waits, first_waiting_version, has_throttle_time
 from quotascope.clients.throttling.mutation import RetryOptions
@@ -18,7 +19,7 @@ from quotascope.metrics import (
 from quotascope.metrics.kafka_release import METADATA_LEVELS
 from quotascope.metrics.protocol import ApiKey, ErrorCode
 from quotascope.pipeline import releases as layouts
-from quotascope.pipeline.history.charges import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
+from quotascope.pipeline.history.charges import EXEMPT_APIS
 from quotascope.pipeline.replay import frame
 from quotascope.pipeline.request_log import messages
 

@@ -13,12 +13,22 @@ import pyarrow as pa
 from quotascope.metrics import KafkaRelease, Principal
 from quotascope.metrics.protocol import ApiKey
 from quotascope.pipeline.errors import PipelineError
-from quotascope.pipeline.history.charges import EXEMPT_APIS, EXEMPT_ON_CONTROLLERS
+from quotascope.pipeline.history.charges import EXEMPT_APIS
 from quotascope.pipeline.releases import last_named
 from quotascope.pipeline.request_log.messages import FetchResponse, LogLine, Message, Produced, ProduceRequest
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
 NS_PER_MS: Final = 1e6
+EXEMPT_ON_CONTROLLERS: Final = (
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+)
+"""
+APIs that a controller answers exempt, and a broker forwards to it and charges its client for.
+
+Clients ask brokers, so that a line is the broker's unless it is one that a broker forwarded.
+"""
 _MARK: Final = b"Completed request:"
 _GZIP: Final = b"\x1f\x8b"
 _COLUMNS: Final = (

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.pipeline.ingest.accounts import balanced
 
 from quotascope.cli.main import app
 from quotascope.pipeline.history import History
@@ -33,7 +34,7 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
     reports: list[Any] = []
 
     def done(number: int, report: IngestReport) -> None:
-        assert report.balanced
+        assert balanced(report)
         assert shadow.step(workers).late == 0
         tables = tables_of(f"{folder}/tables")
         rows = {name: state_of(name, table).rows for name, table in tables.items()}
