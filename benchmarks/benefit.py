@@ -2,8 +2,11 @@
 What a simulated queue predicts, and what is measured: `python -m benchmarks.benefit --threads 1 --aggressor large_produces`.
 
 On a real broker a victim sends 50 requests a second and a steady client has requests of a few milliseconds, on the same schedule in each phase:
-alone, with an aggressor, without it, and with it under a `request_percentage` of half of what it used. From the log of the first two phases, the
-victim's queue times in the other two are predicted.
+alone, with an aggressor, without it, and with it under a `request_percentage` of half of what it used; then the last three again, as a control:
+two measurements of the same load differ as well, and no prediction can be nearer than that. From the log of the first two phases, the victim's
+queue times in all are predicted.
+
+`--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time.
 """
 
 import argparse
@@ -19,11 +22,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Event, Process
 from multiprocessing.synchronize import Event as Stop
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import kafka as kafka_python
 import numpy as np
@@ -32,6 +36,7 @@ from benchmarks.blame import broker
 from kafka.record import MemoryRecordsBuilder
 from numpy.typing import NDArray
 from rich.console import Console
+from tests.cluster.cluster import Cluster
 from tests.cluster.flood import metadata, small_fetches
 from tests.cluster.quotas import Quotas
 
@@ -42,6 +47,7 @@ from quotascope.pipeline.blame.queueing import logged_queue
 from quotascope.pipeline.history.charges import history_of
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.replay.closed_loop import NEVER
+from quotascope.pipeline.replay.compiled import Floats, Ints
 from quotascope.pipeline.replay.results import lateness
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.table import Table
@@ -49,9 +55,12 @@ from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
 _SAY = Console(highlight=False, soft_wrap=True).print
-SECONDS = {"quiet": 3.0, "with": 18.0, "without": 18.0, "throttled": 20.0}
-"""Of each phase of a round, after 2 s for the clients to begin."""
-WARM_S = 10.0
+QUIET, WITH, WITHOUT, THROTTLED = "quiet", "with", "without", "throttled"
+PHASES = (QUIET, WITH, WITHOUT, THROTTLED, WITHOUT, THROTTLED, WITH)
+"""Of a round; each begins 2 s after its clients."""
+QUIET_S, WARM_S = 3.0, 20.0
+_BLOCK_MS = 1_000
+"""Requests of so long are drawn together for the sampling error, as waits of neighbors depend on each other."""
 TOPICS, PARTITIONS = 60, 16
 """Topics beside it, which make Metadata long; its partitions."""
 _NO_LIMIT = 10_000.0
@@ -117,8 +126,7 @@ def drawn(mean_s: float, seed: int) -> list[float]:
 
 
 def client(calls: Sequence[tuple[Any, ...]], on_time: bool, stop: Stop) -> None:  # noqa: FBT001 - of a process
-    """All connections of a client, as a process that yields to the broker: clients have machines of their own."""
-    os.nice(10)
+    """All connections of a client, as a process."""
     threads = [threading.Thread(target=send, args=call, kwargs={"on_time": on_time, "stop": stop}) for call in calls]
     for thread in threads:
         thread.start()
@@ -152,10 +160,36 @@ def phase(address: str, aggressor: str | None, threads: int, seconds: float) -> 
     return begin_ms, end_ms
 
 
-def measured(folder: Path, threads: int, aggressor: str, rounds: int) -> None:
-    """Write all requests to `usage`, and by round when its phases were, with the quota of the last one, to `rounds.json`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is measured, and on which CPUs."""
+
+    threads: int
+    aggressor: str
+    seconds: float
+    """Of a phase."""
+    broker_cpus: frozenset[int]
+    client_cpus: frozenset[int]
+
+
+def yield_to_clients(cluster: Cluster) -> None:
+    """
+    Give a broker the lower priority on CPUs that it shares with its clients, which have machines of their own elsewhere.
+
+    Clients that cannot run while a handler thread does send when it is idle: their requests do not wait, whatever the load.
+    """
+    for task in Path(f"/proc/{cluster.brokers[0].pid}/task").iterdir():
+        os.setpriority(os.PRIO_PROCESS, int(task.name), os.getpriority(os.PRIO_PROCESS, 0) + 10)
+
+
+def measured(folder: Path, setting: Setting, rounds: int) -> None:
+    """Write all requests to `usage`, and by round when its phases were, with the quota of the throttled ones, to `rounds.json`."""
     found, usage = [], folder / "usage"
-    with broker(threads, folder / "kafka") as cluster, closing(Quotas(cluster.connection())) as quotas:
+    # Processes run on the CPUs of the thread that starts them.
+    os.sched_setaffinity(0, setting.broker_cpus)
+    with broker(setting.threads, folder / "kafka") as cluster, closing(Quotas(cluster.connection())) as quotas:
+        os.sched_setaffinity(0, setting.client_cpus)
+        yield_to_clients(cluster)
         with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
             more = {f"more-{number}": 1 for number in range(TOPICS)}
             made = {
@@ -164,24 +198,28 @@ def measured(folder: Path, threads: int, aggressor: str, rounds: int) -> None:
             }
             admin.create_topics(made, wait_for_metadata=True)
         log = str(cluster.brokers[0].request_log)
-        phase(cluster.admin, aggressor, threads, WARM_S)
+        phase(cluster.admin, setting.aggressor, setting.threads, WARM_S)
         for _ in range(rounds):
-            spans: dict[str, tuple[int, int]] = {}
+            spans: list[tuple[str, int, int]] = []
             percent = 0.0
-            quotas.clear()
-            quotas.set(({"user": "ANONYMOUS", "client-id": _VICTIM}, {"request_percentage": _NO_LIMIT}))
-            for name, seconds in SECONDS.items():
-                if name == "throttled":
+            for name in PHASES:
+                if name == THROTTLED and not percent:
                     app(["ingest", log, "--broker", "1", "--into", str(usage)], standalone_mode=False)
-                    percent = used(usage, *spans["with"]) / 2
+                    percent = used(usage, *spans[PHASES.index(WITH)][1:]) / 2
+                quotas.clear()
+                quotas.set(({"user": "ANONYMOUS", "client-id": _VICTIM}, {"request_percentage": _NO_LIMIT}))
+                if name == THROTTLED:
                     quotas.set(({"user": "ANONYMOUS", "client-id": _AGGRESSOR}, {"request_percentage": percent}))
-                alone = name in {"quiet", "without"}
-                spans[name] = phase(cluster.admin, None if alone else aggressor, threads, seconds)
+                aggressor = None if name in {QUIET, WITHOUT} else setting.aggressor
+                seconds = QUIET_S if name == QUIET else setting.seconds
+                spans.append((name, *phase(cluster.admin, aggressor, setting.threads, seconds)))
                 time.sleep(1)
             found.append({"percent": percent, "spans": spans})
         app(["ingest", log, "--broker", "1", "--into", str(usage)], standalone_mode=False)
     shutil.rmtree(folder / "kafka")
-    (folder / "rounds.json").write_text(json.dumps({"threads": threads, "aggressor": aggressor, "rounds": found}))
+    (folder / "rounds.json").write_text(
+        json.dumps({"threads": setting.threads, "aggressor": setting.aggressor, "rounds": found})
+    )
 
 
 def between(usage: Path, begin_ms: float, end_ms: float) -> tuple[pa.Table, intervals.Intervals, NDArray[np.str_]]:
@@ -201,51 +239,99 @@ def used(usage: Path, begin_ms: int, end_ms: int) -> float:
     return round(float(held) / (end_ms - begin_ms) / 10, 1)
 
 
-def report(usage: Path, threads: int, percent: float, spans: dict[str, tuple[int, int]]) -> None:
-    """Print mean and p95 of the victim's queue times in a round, predicted and measured, these with their sampling error."""
+class Figure(NamedTuple):
+    """Of the victim's queue times."""
 
-    def say(name: str, waits_us: Any, begin_ms: float, end_ms: float) -> None:  # noqa: ANN401 - an array
-        _, pool, clients = between(usage, begin_ms, end_ms)
-        real = (pool.dequeued - pool.enqueued)[clients == _VICTIM]
-        drawn_again = np.random.default_rng(1).choice(real, (200, len(real)))
-        for figure, found in (("mean", np.mean), ("p95", partial(np.percentile, q=95))):
-            one, other, spread = found(waits_us) / 1e3, found(real) / 1e3, found(drawn_again, axis=1).std() / 1e3
+    name: str
+    of: Callable[[Floats | Ints], Any]
+
+
+FIGURES = (Figure("mean", np.mean), Figure("p95", partial(np.percentile, q=95)))
+
+
+def waits_between(usage: Path, begin_ms: float, end_ms: float) -> tuple[Ints, Ints]:
+    """The victim's queue times of requests that were completed then, and the number of the block that each is in."""
+    _, pool, clients = between(usage, begin_ms, end_ms)
+    victim = clients == _VICTIM
+    return (pool.dequeued - pool.enqueued)[victim], pool.dequeued[victim] // 1_000 // _BLOCK_MS
+
+
+def spread(figure: Figure, waits: Ints, blocks: Ints) -> float:
+    """The standard error of a figure, by drawing whole blocks again."""
+    source = np.random.default_rng(1)
+    parts = [waits[blocks == block] for block in np.unique(blocks)]
+    drawn_again = (source.integers(0, len(parts), len(parts)) for _ in range(300))
+    return float(np.std([figure.of(np.concatenate([parts[n] for n in numbers])) for numbers in drawn_again]))
+
+
+def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str, int, int]]) -> None:
+    """
+    Print mean and p95 of the victim's queue times in the phases of a round, predicted and measured.
+
+    The error is that of the prediction against both measurements together; the control is by how much the second one differs from the first.
+    """
+
+    def say(name: str, phase: str, waits_us: Floats | Ints, later_ms: float = 0.0) -> None:
+        phases = [
+            waits_between(usage, begin_ms + later_ms, end_ms) for kind, begin_ms, end_ms in spans if kind == phase
+        ]
+        both, blocks = (np.concatenate(column) for column in zip(*phases, strict=True))
+        for figure in FIGURES:
+            predicted, real = figure.of(waits_us) / 1e3, figure.of(both) / 1e3
+            each = [figure.of(waits) / 1e3 for waits, _ in phases]
             _SAY(
-                f"  {name} {figure}: predicted {one:.3f} ms, measured {other:.3f} ± {spread:.3f} ms, {one / other - 1:+.0%}"
+                f"  {name} {figure.name}: predicted {predicted:.3f} ms, measured {real:.3f} ± {spread(figure, both, blocks) / 1e3:.3f} ms, "
+                f"error {predicted / real - 1:+.0%}; "
+                f"measured twice {' and '.join(f'{one:.3f}' for one in each)} ms, control {each[-1] / each[0] - 1:+.0%}"
             )
 
-    rows, pool, clients = between(usage, spans["quiet"][0], spans["with"][1])
+    begin_ms, end_ms = next((begin, end) for kind, begin, end in spans if kind == WITH)
+    rows, pool, clients = between(usage, spans[PHASES.index(QUIET)][1], end_ms)
     queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
-    begin_us = spans["with"][0] * 1_000
-    victim = (clients == _VICTIM) & (pool.dequeued >= begin_us)
-    say("as logged", queue.waits()[victim], *spans["with"])
+    victim = (clients == _VICTIM) & (pool.dequeued >= begin_ms * 1_000)
+    say("as logged", WITH, queue.waits()[victim])
     gone = queue.waits(np.zeros(len(pool), np.int64), clients != _AGGRESSOR)
-    say("removed", gone[victim], *spans["without"])
+    say("removed", WITHOUT, gone[victim])
     tried = Candidate(
         name="tried", quotas=QuotaSet({QuotaEntity("ANONYMOUS", _AGGRESSOR): {"request_percentage": percent}})
     )
     connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
-    later = victim & (pool.dequeued >= begin_us + LATER_S * 1e6)
-    begin_ms = spans["throttled"][0] + 1e3 * LATER_S
+    later = victim & (pool.dequeued >= begin_ms * 1_000 + LATER_S * 1e6)
     for mode in Mode:
         late = lateness(history_of(rows), [tried], mode, len(rows))[0][pool.rows]
         reacting = np.where(clients == _AGGRESSOR, connections, -1) if mode is Mode.CLOSED_LOOP else None
         waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, reacting)
-        say(f"throttled, {mode.value}", waits[later], begin_ms, spans["throttled"][1])
+        say(f"throttled, {mode.value}", THROTTLED, waits[later], 1e3 * LATER_S)
+
+
+def cpus(text: str) -> frozenset[int]:
+    """Numbers of CPUs, separated by commas."""
+    return frozenset(int(number) for number in text.split(","))
 
 
 def main() -> int:
     """Run the phases, unless the folder has them, and report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="num.io.threads")
     parser.add_argument("--aggressor", choices=CONNECTIONS, default="large_produces")
     parser.add_argument("--folder", type=Path, help="keep the requests of the run here, or report on a run kept here")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=24.0, help="of each phase")
+    everywhere = frozenset(os.sched_getaffinity(0))
+    parser.add_argument("--broker-cpus", type=cpus, default=everywhere, help="CPUs that the broker has, as 1 or 2,3")
+    parser.add_argument("--client-cpus", type=cpus, default=everywhere, help="CPUs that all clients have")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         if not (folder / "rounds.json").exists():
-            measured(folder, given.threads, given.aggressor, given.rounds)
+            setting = Setting(
+                threads=given.threads,
+                aggressor=given.aggressor,
+                seconds=given.seconds,
+                broker_cpus=given.broker_cpus,
+                client_cpus=given.client_cpus,
+            )
+            measured(folder, setting, given.rounds)
         made = json.loads((folder / "rounds.json").read_text())
         for each in made["rounds"]:
             _SAY(
