@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +43,7 @@ from tests.cluster.quotas import Quotas
 from quotascope.cli.main import app
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.blame import intervals
-from quotascope.pipeline.blame.queueing import logged_queue
+from quotascope.pipeline.blame.queueing import MOST_ERROR, logged_queue
 from quotascope.pipeline.history.charges import history_of
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.replay.closed_loop import NEVER
@@ -58,7 +58,7 @@ _SAY = Console(highlight=False, soft_wrap=True).print
 QUIET, WITH, WITHOUT, THROTTLED = "quiet", "with", "without", "throttled"
 PHASES = (QUIET, WITH, WITHOUT, THROTTLED, WITHOUT, THROTTLED, WITH)
 """Of a round; each begins 2 s after its clients."""
-QUIET_S, WARM_S = 3.0, 20.0
+QUIET_S, WARM_S = 3.0, 40.0
 _BLOCK_MS = 1_000
 """Requests of so long are drawn together for the sampling error, as waits of neighbors depend on each other."""
 TOPICS, PARTITIONS = 60, 16
@@ -264,6 +264,13 @@ def spread(figure: Figure, waits: Ints, blocks: Ints) -> float:
     return float(np.std([figure.of(np.concatenate([parts[n] for n in numbers])) for numbers in drawn_again]))
 
 
+def held(usage: Path, spans: Sequence[tuple[str, int, int]]) -> Iterator[str]:
+    """By phase the mean holding time of the steady client, whose requests are the same in all: it differs as threads compete for CPUs."""
+    for name, begin_ms, end_ms in spans:
+        _, pool, clients = between(usage, begin_ms, end_ms)
+        yield f"{name} {(pool.released - pool.dequeued)[clients == _STEADY].mean() / 1e3:.2f} ms"
+
+
 def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str, int, int]]) -> None:
     """
     Print mean and p95 of the victim's queue times in the phases of a round, predicted and measured.
@@ -289,7 +296,11 @@ def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str,
     rows, pool, clients = between(usage, spans[PHASES.index(QUIET)][1], end_ms)
     queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
     victim = (clients == _VICTIM) & (pool.dequeued >= begin_ms * 1_000)
-    say("as logged", WITH, queue.waits()[victim])
+    simulated = queue.waits()
+    error = simulated.mean() / queue.logged.mean() - 1
+    _SAY(f"  all requests: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
+    _SAY(f"  {_STEADY} client's requests hold a thread for {', '.join(held(usage, spans))}")
+    say("as logged", WITH, simulated[victim])
     gone = queue.waits(np.zeros(len(pool), np.int64), clients != _AGGRESSOR)
     say("removed", WITHOUT, gone[victim])
     tried = Candidate(
