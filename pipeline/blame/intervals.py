@@ -20,7 +20,7 @@ from quotascope.metrics.protocol import ApiKey
 
 from ..history.topics import ID
 from ..replay.compiled import Codes, Ints
-from ..replay.frame import array, dense
+from ..replay.frame import dense
 from ..table import File, Table
 from ..table.layout import Column
 
@@ -226,21 +226,18 @@ def _us(rows: pa.Table, name: str) -> Ints:
 
 def _topics(rows: pa.Table) -> Column:
     """By row: the topic with the most bytes, the first of several with as many; else null."""
-    names = np.full(len(rows), None, object)
-    if "traffic" in rows.column_names:
-        lists: Column = rows["traffic"].combine_chunks()
-        entries: Column = pc.list_flatten(lists)
-        if len(entries):
-            of_rows: Column = pc.list_parent_indices(lists)
-            parents = of_rows.to_numpy()
-            sizes = entries.field("bytes").fill_null(0).to_numpy()
-            largest = np.lexsort((-np.arange(len(sizes)), sizes, parents))
-            last = np.r_[parents[largest][1:] != parents[largest][:-1], True]
-            entries = entries.take(array(largest[last]))
-            ids = pc.binary_join_element_wise(ID, entries.field("id"), "")
-            topics: Column = pc.coalesce(entries.field("topic"), ids)
-            names[parents[largest[last]]] = topics.to_numpy(zero_copy_only=False)
-    return pa.array(names, pa.string())
+    if "traffic" not in rows.column_names:
+        return pa.nulls(len(rows), pa.string())
+    lists: Column = rows["traffic"].combine_chunks()
+    of_rows: Column = pc.list_parent_indices(lists)
+    entries: Column = pc.list_flatten(lists)
+    sizes = entries.field("bytes").fill_null(0).to_numpy()
+    order = np.lexsort((-np.arange(len(sizes)), sizes))
+    largest = np.full(len(rows), -1)
+    largest[of_rows.to_numpy()[order]] = order  # of those of a row the last stays
+    ids = pc.binary_join_element_wise(ID, entries.field("id"), "")
+    topics: Column = pc.coalesce(entries.field("topic"), ids)
+    return topics.take(pa.array(largest, mask=largest < 0))
 
 
 def _named(rows: pa.Table) -> dict[str, str]:
