@@ -20,7 +20,7 @@ from quotascope.quotas.candidates import Candidate
 
 from ..blame.intervals import COLUMNS as BLAME_COLUMNS
 from ..blame.intervals import intervals
-from ..blame.summing import KEY, ROWS, Plan, Sums, sums_of
+from ..blame.summing import KEY, ROWS, Plan, Sums, spread, sums_of
 from ..blame.waits import MARGIN_US
 from ..errors import PipelineError
 from ..history import HISTORY
@@ -49,6 +49,8 @@ _PIECES: Final = pa.schema(
         *((name, pa.int32()) for name in ("groups", "places")),
     ]
 )
+_PART_ROWS: Final = 200_000
+"""Requests whose sums are about a partition of 10 MB, of which the driver's JVM holds some copies. Spark's own partitions may be all in one."""
 _GROUPS: Final = 200
 """Where `spark.sql.shuffle.partitions` is no number; Spark's default."""
 _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
@@ -144,8 +146,10 @@ def waits_divided(
         rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES))
         sums = apply_in_arrow(rows, GROUP, partial(_divided, plan), ddl(ROWS))
         values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
-        whole = map_in_arrow(sums.groupBy(*KEY).agg(*values), _pickled, "pickled binary")
-        batches = [pickle.loads(row.pickled) for row in whole.toLocalIterator()]  # noqa: S301 - of our own workers
+        parted = sums.repartition(1 + plan.rows // _PART_ROWS, *KEY)
+        whole = map_in_arrow(parted.groupBy(*KEY).agg(*values), _pickled, "pickled binary")
+        pickled = whole.toLocalIterator(prefetchPartitions=True)
+        batches = [pickle.loads(row.pickled) for row in pickled]  # noqa: S301 - of our own workers
     return Sums.of(pa.Table.from_batches(batches, ROWS))
 
 
@@ -158,11 +162,8 @@ def _pieces(
         for part in batch.column("id").to_numpy().tolist():
             for rows in requests.batches(parts[part], BLAME_COLUMNS):
                 found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
-                first = (found.dequeued - MARGIN_US) // plan.piece_us
-                last = (found.released + plan.longest_us + MARGIN_US) // plan.piece_us
-                counts = last - first + 1
-                places = np.repeat(np.arange(len(found)), counts)
-                pieces = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts - first, counts)
+                begin, end = found.dequeued - MARGIN_US, found.released + plan.longest_us + MARGIN_US
+                places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
                 columns = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
                 key = pieces * len(of_listeners) + of_listeners[found.places[places]]
                 yield from pa.table({GROUP: key, **columns}, _PIECES).to_batches()
