@@ -121,8 +121,8 @@ class Intervals:
         """Those that one pool of handler threads serves."""
         pools, of_listeners = self.pools
         number = pools.index(name) if name in pools else -1
-        chosen = of_listeners[self.places] == number
-        return self.only(chosen, unknown=np.where(of_listeners == number, self.unknown, 0))
+        unknown = np.where(of_listeners == number, self.unknown, 0)
+        return replace(self.only(of_listeners[self.places] == number), unknown=unknown)
 
     def filled(self, parts: Iterable[Intervals]) -> Intervals:
         """Rows of parts under these names and listeners, of which the parts have no others."""
@@ -139,10 +139,10 @@ class Intervals:
         whole = replace(self, **columns, unknown=unknown)
         return whole.only(np.argsort(whole.dequeued, kind="stable"))
 
-    def only(self, chosen: NDArray[np.bool_] | Ints, unknown: Ints | None = None) -> Intervals:
+    def only(self, chosen: NDArray[np.bool_] | Ints) -> Intervals:
         """Some rows, by a mask or their numbers, of the same names and listeners."""
         columns: Any = {name: getattr(self, name)[chosen] for name in _NUMBERS}
-        return replace(self, **columns, unknown=self.unknown if unknown is None else unknown)
+        return replace(self, **columns)
 
 
 def read(table: Table, files: Iterable[File], *, topics: bool = True) -> Intervals:

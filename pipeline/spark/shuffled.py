@@ -164,9 +164,9 @@ def _pieces(
                 found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
                 begin, end = found.dequeued - MARGIN_US, found.released + plan.longest_us + MARGIN_US
                 places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
-                columns = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
-                key = pieces * len(of_listeners) + of_listeners[found.places[places]]
-                yield from pa.table({GROUP: key, **columns}, _PIECES).to_batches()
+                columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
+                columns[GROUP] = pieces * len(of_listeners) + of_listeners[found.places[places]]
+                yield from pa.table(columns, _PIECES).to_batches()
 
 
 def _pickled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
