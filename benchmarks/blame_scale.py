@@ -1,10 +1,11 @@
 """
-Time of blame by rows, beside a plain read and sort of the same rows: `python -m benchmarks.blame_scale --millions 1 5 20`. Spark has its defaults.
+Time of blame by rows, beside a plain read and sort of the same rows: `python -m benchmarks.blame_scale --millions 1 5 20`.
 
 The rows are those of four brokers with one handler thread each, busy for 80 % of the time: 200 clients wait in one queue, first in first out.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from quotascope.pipeline.blame.intervals import COLUMNS
@@ -106,6 +108,10 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="a folder for the tables")
     given = parser.parse_args()
     plain = {"local": sorted_here, "spark": sorted_by_spark}
+    if "spark" in given.engines:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # the plain sort of all columns, again and again in one session, has no room in the default
+        SparkSession.builder.config("spark.driver.memory", "3g").getOrCreate()
     for millions in given.millions:
         with tempfile.TemporaryDirectory() as passing:
             folder = str((given.keep or Path(passing)) / f"{millions}")
