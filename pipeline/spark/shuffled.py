@@ -50,7 +50,7 @@ _PIECES: Final = pa.schema(
     ]
 )
 _PART_ROWS: Final = 200_000
-"""Requests whose sums are about a partition of 10 MB, of which the driver's JVM holds some copies. Spark's own partitions may be all in one."""
+"""Requests to a partition, also of sums, of which the driver's JVM holds some copies: Spark would join them to as few as it has cores."""
 _GROUPS: Final = 200
 """Where `spark.sql.shuffle.partitions` is no number; Spark's default."""
 _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
@@ -143,11 +143,12 @@ def waits_divided(
     spark = run.spark
     with shown(spark, "division of waits", progress), errors_restored():
         tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
-        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES))
+        count = 1 + plan.rows // _PART_ROWS
+        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES)).repartition(count, GROUP)
         sums = apply_in_arrow(rows, GROUP, partial(_divided, plan), ddl(ROWS))
         values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
-        parted = sums.repartition(1 + plan.rows // _PART_ROWS, *KEY)
-        whole = map_in_arrow(parted.groupBy(*KEY).agg(*values), _pickled, "pickled binary")
+        added = sums.repartition(count, *KEY).groupBy(*KEY).agg(*values)
+        whole = map_in_arrow(added, _pickled, "pickled binary")
         pickled = whole.toLocalIterator(prefetchPartitions=True)
         batches = [pickle.loads(row.pickled) for row in pickled]  # noqa: S301 - of our own workers
     return Sums.of(pa.Table.from_batches(batches, ROWS))
