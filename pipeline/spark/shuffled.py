@@ -148,9 +148,9 @@ def waits_divided(
         sums = apply_in_arrow(rows, GROUP, partial(_divided, plan), ddl(ROWS))
         values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
         added = sums.repartition(count, *KEY).groupBy(*KEY).agg(*values)
-        whole = map_in_arrow(added, _pickled, "pickled binary")
-        pickled = whole.toLocalIterator(prefetchPartitions=True)
-        batches = [pickle.loads(row.pickled) for row in pickled]  # noqa: S301 - of our own workers
+        # of an iterator's partitions one is made after the other: there is no more to make than to read
+        pickled = map_in_arrow(added, _pickled, "pickled binary").repartition(count)
+        batches = [pickle.loads(row.pickled) for row in pickled.toLocalIterator()]  # noqa: S301 - of our own workers
     return Sums.of(pa.Table.from_batches(batches, ROWS))
 
 
