@@ -56,20 +56,13 @@ class Episode:
 
 class Episodes:
     """
-    The episodes since the exporter started, as far as they fit.
+    The episodes since the exporter started; of those that ended the latest, as far as they fit into ``MOST_CHARACTERS``.
 
     Noting a snapshot costs a few array operations, and work for each entity that is throttled or was in the last minute. The begin and the
-    end of an episode are lines of the log, no more than ``most_lines`` in a minute.
-
-    Args:
-        most_characters: how much is kept: of those that ended, the latest.
-        most_lines: of the log, in a minute.
-
+    end of an episode are lines of the log, no more than ``MOST_LINES`` in a minute.
     """
 
-    def __init__(self, most_characters: int = MOST_CHARACTERS, most_lines: int = MOST_LINES) -> None:
-        self._most = most_characters
-        self._most_lines = most_lines
+    def __init__(self) -> None:
         self._open: dict[tuple[object, ...], Episode] = {}
         self._ended = deque[Episode]()
         self._characters = 0
@@ -113,11 +106,11 @@ class Episodes:
         if episode is None:
             usage = columns.usage_at(row)
             episode = Episode(began_at=now, seen_at=now, usage=usage)
-            while self._ended and self._characters + episode.characters > self._most:
+            while self._ended and self._characters + episode.characters > MOST_CHARACTERS:
                 oldest = self._ended.popleft()
                 self._characters -= oldest.characters
                 self.since = max(self.since or 0.0, oldest.seen_at)
-            if self._characters + episode.characters > self._most:
+            if self._characters + episode.characters > MOST_CHARACTERS:
                 return False
             self._open[place] = episode
             self._characters += episode.characters
@@ -169,7 +162,7 @@ class Episodes:
         self._now = now
 
     def _log(self, event: str, episode: Episode, **more: object) -> None:
-        if self._lines >= self._most_lines:
+        if self._lines >= MOST_LINES:
             self._unlogged += 1
             return
         self._lines += 1

@@ -20,7 +20,7 @@ from quotascope.metrics.protocol import ApiKey
 
 from ..history.topics import ID
 from ..replay.compiled import Codes, Ints
-from ..replay.frame import array, dense
+from ..replay.frame import dense
 from ..table import File, Table
 from ..table.layout import Column
 
@@ -121,8 +121,8 @@ class Intervals:
         """Those that one pool of handler threads serves."""
         pools, of_listeners = self.pools
         number = pools.index(name) if name in pools else -1
-        chosen = of_listeners[self.places] == number
-        return self.only(chosen, unknown=np.where(of_listeners == number, self.unknown, 0))
+        unknown = np.where(of_listeners == number, self.unknown, 0)
+        return replace(self.only(of_listeners[self.places] == number), unknown=unknown)
 
     def filled(self, parts: Iterable[Intervals]) -> Intervals:
         """Rows of parts under these names and listeners, of which the parts have no others."""
@@ -139,10 +139,10 @@ class Intervals:
         whole = replace(self, **columns, unknown=unknown)
         return whole.only(np.argsort(whole.dequeued, kind="stable"))
 
-    def only(self, chosen: NDArray[np.bool_] | Ints, unknown: Ints | None = None) -> Intervals:
+    def only(self, chosen: NDArray[np.bool_] | Ints) -> Intervals:
         """Some rows, by a mask or their numbers, of the same names and listeners."""
         columns: Any = {name: getattr(self, name)[chosen] for name in _NUMBERS}
-        return replace(self, **columns, unknown=self.unknown if unknown is None else unknown)
+        return replace(self, **columns)
 
 
 def read(table: Table, files: Iterable[File], *, topics: bool = True) -> Intervals:
@@ -226,21 +226,18 @@ def _us(rows: pa.Table, name: str) -> Ints:
 
 def _topics(rows: pa.Table) -> Column:
     """By row: the topic with the most bytes, the first of several with as many; else null."""
-    names = np.full(len(rows), None, object)
-    if "traffic" in rows.column_names:
-        lists: Column = rows["traffic"].combine_chunks()
-        entries: Column = pc.list_flatten(lists)
-        if len(entries):
-            of_rows: Column = pc.list_parent_indices(lists)
-            parents = of_rows.to_numpy()
-            sizes = entries.field("bytes").fill_null(0).to_numpy()
-            largest = np.lexsort((-np.arange(len(sizes)), sizes, parents))
-            last = np.r_[parents[largest][1:] != parents[largest][:-1], True]
-            entries = entries.take(array(largest[last]))
-            ids = pc.binary_join_element_wise(ID, entries.field("id"), "")
-            topics: Column = pc.coalesce(entries.field("topic"), ids)
-            names[parents[largest[last]]] = topics.to_numpy(zero_copy_only=False)
-    return pa.array(names, pa.string())
+    if "traffic" not in rows.column_names:
+        return pa.nulls(len(rows), pa.string())
+    lists: Column = rows["traffic"].combine_chunks()
+    of_rows: Column = pc.list_parent_indices(lists)
+    entries: Column = pc.list_flatten(lists)
+    sizes = entries.field("bytes").fill_null(0).to_numpy()
+    order = np.lexsort((-np.arange(len(sizes)), sizes))
+    largest = np.full(len(rows), -1)
+    largest[of_rows.to_numpy()[order]] = order  # of those of a row the last stays
+    ids = pc.binary_join_element_wise(ID, entries.field("id"), "")
+    topics: Column = pc.coalesce(entries.field("topic"), ids)
+    return topics.take(pa.array(largest, mask=largest < 0))
 
 
 def _named(rows: pa.Table) -> dict[str, str]:

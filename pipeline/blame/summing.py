@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..replay.compiled import Codes, Ints
 from ..replay.frame import array
 from ..table import File, Table
-from ..table.layout import added
+from ..table.layout import Column, added
 from .intervals import Intervals, read, together
 from .waits import MARGIN_US, NOT_LOGGED, divided, summed
 
@@ -27,8 +28,8 @@ _LEAST_SHARE: Final = 0.05
 SECOND_US: Final = 1_000_000
 _SLOTS_S: Final = (1, 10, 60, 600, 3_600, 86_400)
 _MOST_SLOTS: Final = 1_500
-_PIECE_ROWS: Final = 200_000
-"""About as many requests of all pools are in a piece that a worker of Spark takes."""
+_PIECE_ROWS: Final = 500_000
+"""About as many requests of all pools are in a piece that a worker of Spark takes: with fewer, more cells of the matrix are in many pieces."""
 _IDLE: Final = 0.1
 """Part of a thread: busier ones count in an estimate of threads."""
 
@@ -143,8 +144,14 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
     )
 
 
+KEY: Final = ("table", "pool", "slot", "victim", "culprit", "client")
+"""Of `ROWS`: the number of the table in `Sums`, and what its keys are of."""
+ROWS: Final = pa.schema([(name, pa.int64()) for name in (*KEY, "wait_ns", "requests", "held_us")])
+"""The rows of all tables of `Sums` in one, with nulls in the columns that a table has not."""
+
+
 class Sums(NamedTuple):
-    """What parts add up to: tables of int64, each key once. Clients and groups are the plan's numbers, culprits also `NOT_LOGGED`."""
+    """What parts add up to: tables of int64, each key once and in its order. Clients and groups are the plan's numbers, culprits also `NOT_LOGGED`."""
 
     matrix: pa.Table
     """`pool`, `victim` and `culprit` (groups): `wait_ns`"""
@@ -154,15 +161,19 @@ class Sums(NamedTuple):
     """`pool`, `slot`, `client`: `requests` that were taken in it, `held_us` within it"""
 
     @classmethod
-    def added(cls, parts: Iterable[Sums]) -> Sums:
-        """The sums of all parts, in the order of their keys."""
-        keys = [("pool", "victim", "culprit"), ("pool", "slot", "victim", "culprit"), ("pool", "slot", "client")]
-        tables = map(pa.concat_tables, zip(*parts, strict=True))
-        sums = [
-            added(table, key).sort_by([(name, "ascending") for name in key])
-            for table, key in zip(tables, keys, strict=True)
+    def of(cls, rows: pa.Table) -> Sums:
+        """The sums in `ROWS`, of which each key has one."""
+        columns = [
+            (("pool", *_CELL), ("wait_ns",)),
+            (("pool", "slot", *_CELL), ("wait_ns",)),
+            (("pool", "slot", "client"), ("requests", "held_us")),
         ]
-        return cls(*sums)
+        tables = []
+        for number, (key, values) in enumerate(columns):
+            chosen: Column = pc.equal(rows["table"], pa.scalar(number))
+            table = rows.filter(chosen).select([*key, *values])
+            tables.append(table.sort_by([(name, "ascending") for name in key]))
+        return cls(*tables)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -174,9 +185,9 @@ class Blame:
     sums: Sums
 
 
-def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> Sums:
+def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> pa.Table:
     """
-    The sums of the waits that ended, and of the threads that were held, in a piece of time of a pool.
+    The sums of the waits that ended, and of the threads that were held, in a piece of time of a pool, as `ROWS`.
 
     Args:
         requests: with the plan's names; of the pool, all that hold a thread from the beginning of the first wait on.
@@ -204,7 +215,12 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
         {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
         {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]}
     )  # fmt: skip
-    return Sums(*(table.add_column(0, "pool", array(np.full(len(table), pool))) for table in (matrix, timeline, loads)))
+    tables = [
+        table.append_column("table", array(np.full(len(table), number)))
+        for number, table in enumerate((matrix, timeline, loads))
+    ]
+    sums = pa.concat_tables(tables, promote_options="default")
+    return sums.append_column("pool", array(np.full(len(sums), pool))).select(ROWS.names)
 
 
 def _folded(timeline: pa.Table) -> pa.Table:

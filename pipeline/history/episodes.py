@@ -94,11 +94,7 @@ def merged(fragments: pa.Table) -> pa.Table:
 
 
 def episodes_in(
-    table: Table,
-    user: str | None = None,
-    client_id: str | None = None,
-    begin_ms: int | None = None,
-    end_ms: int | None = None,
+    table: Table, user: str | None = None, client_id: str | None = None, begin_ms: int = 0, end_ms: int = 1 << 62
 ) -> pa.Table:
     """
     Return the episodes of a table that touch a time, whole.
@@ -107,8 +103,8 @@ def episodes_in(
         table: of fragments; a user's bucket is read as a whole, whatever the time is.
         user: None for all.
         client_id: None for all.
-        begin_ms: ms since 1970; None for the begin of the table.
-        end_ms: ms since 1970; None for the end of the table.
+        begin_ms: ms since 1970.
+        end_ms: ms since 1970.
 
     Returns:
         Rows of `EPISODES`, by key and time.
@@ -119,20 +115,13 @@ def episodes_in(
     """
     bucket = None if user is None else bucket_of(user, table.layout.buckets)
     files = [file for file in table.files() if bucket in {None, file.bucket}]
-    wanted = {"user": user, "client_id": client_id}
-    parts = [EPISODES.empty_table()]
-    for batch in table.batches(files):
-        rows = pa.Table.from_batches([batch])
-        for name, value in wanted.items():
-            if value is not None:
-                rows = rows.filter(pc.equal(rows.column(name), pa.scalar(value)))
-        parts.append(rows)
-    found = merged(pa.concat_tables(parts))
-    if begin_ms is not None:
-        found = found.filter(pc.greater_equal(found.column("ended"), pa.scalar(begin_ms)))
-    if end_ms is not None:
-        found = found.filter(pc.less_equal(found.column("began"), pa.scalar(end_ms)))
-    return found
+    chosen = pc.scalar(True)  # noqa: FBT003 - Arrow's, not a flag
+    for name, value in (("user", user), ("client_id", client_id)):
+        if value is not None:
+            chosen &= pc.field(name) == value
+    parts = [pa.Table.from_batches([batch]).filter(chosen) for batch in table.batches(files)]
+    found = merged(pa.concat_tables([EPISODES.empty_table(), *parts]))
+    return found.filter((pc.field("ended") >= begin_ms) & (pc.field("began") <= end_ms))
 
 
 def _numbers(rows: pa.Table, name: str) -> Numbers:

@@ -77,8 +77,7 @@ def label_of(by: str, group: Group) -> str:
         return spelled(group.user, group.client_id)
     if by == "topic":
         return shown(group.topic or "no topic")
-    known = group.api_key in set(ApiKey)
-    return ApiKey(group.api_key).name.title().replace("_", "") if known else f"API {group.api_key}"
+    return ApiKey(group.api_key).request_name if group.api_key in set(ApiKey) else f"API {group.api_key}"
 
 
 def waited(ns: float) -> str:
@@ -323,11 +322,7 @@ def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
         mean=[],
         peak=[waits[slot] / 1e3 / plan.slot_us for slot in slots],
     )
-    return line_chart(curve, [], _plain, zone, "Requests in the queue")[0]
-
-
-def _plain(value: float) -> str:
-    return f"{value:.3g}"
+    return line_chart(curve, [], "{:.3g}".format, zone, "Requests in the queue")[0]
 
 
 def _timeline(found: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Element:

@@ -6,6 +6,8 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, cast
 
+import pyarrow as pa
+
 from ..blame.intervals import Intervals, read
 from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
 from ..errors import PipelineError
@@ -55,15 +57,15 @@ def blame(
             f"no request of {folder} has a queue time; ingest the request logs with this release into another folder"
         )
     if whole is not None:
-        parts = run(partial(_of_pool, whole, plan), range(len(plan.threads)), progress)
+        sums = Sums.of(pa.concat_tables(run(partial(_of_pool, whole, plan), range(len(plan.threads)), progress)))
     else:
         from ..spark.shuffled import waits_divided  # noqa: PLC0415 - brings Spark in
 
-        parts = waits_divided(cast("SparkRun", run), table, buckets, plan, progress)
-    return Blame(folder=folder, plan=plan, sums=Sums.added(parts))
+        sums = waits_divided(cast("SparkRun", run), table, buckets, plan, progress)
+    return Blame(folder=folder, plan=plan, sums=sums)
 
 
-def _of_pool(whole: Intervals, plan: Plan, pool: int) -> Sums:
+def _of_pool(whole: Intervals, plan: Plan, pool: int) -> pa.Table:
     """All requests of a pool as one piece."""
     slot = plan.slot_us
     begin, end = plan.begin_us // slot * slot, -(-plan.end_us // slot) * slot

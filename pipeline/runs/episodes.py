@@ -89,11 +89,9 @@ def find_episodes(
 
 def _rules(row: dict[str, Any], tables: Mapping[QuotaType, RuleTable]) -> list[str]:
     """What may have throttled, by Kafka's precedence: the quota of the API, or that of request time."""
-    labels = {row["quota_type"], QuotaType.REQUEST.label}
-    decided = {
-        kind.label: tables[kind].decide(row["user"], row["client_id"]) for kind in QuotaType if kind.label in labels
-    }
-    return [f"{label} {rule.entity.rule}" for label, rule in decided.items() if rule.entity]
+    kinds = [kind for kind in QuotaType if kind is QuotaType.REQUEST or kind.label == row["quota_type"]]
+    decided = [(kind.label, tables[kind].decide(row["user"], row["client_id"]).entity) for kind in kinds]
+    return [f"{label} {entity.rule}" for label, entity in decided if entity]
 
 
 def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[str | None, int, int]]:

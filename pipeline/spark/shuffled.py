@@ -5,6 +5,7 @@ Else `runs` takes a history bucket by bucket: each worker reads the files of its
 CPU time.
 """
 
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from quotascope.quotas.candidates import Candidate
 
 from ..blame.intervals import COLUMNS as BLAME_COLUMNS
 from ..blame.intervals import intervals
-from ..blame.summing import Plan, Sums, sums_of
+from ..blame.summing import KEY, ROWS, Plan, Sums, spread, sums_of
 from ..blame.waits import MARGIN_US
 from ..errors import PipelineError
 from ..history import HISTORY
@@ -33,7 +34,7 @@ from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
 from ..table.layout import Column
 from ..table.storage import names_of
-from .arrow import answers_by, apply_in_arrow, collected, ddl, map_in_arrow
+from .arrow import answers_by, apply_in_arrow, collected, ddl, errors_restored, map_in_arrow
 from .run import SparkRun, shown
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ _PIECES: Final = pa.schema(
         *((name, pa.int32()) for name in ("groups", "places")),
     ]
 )
+_PART_ROWS: Final = 200_000
+"""Requests to a partition, also of sums, of which the driver's JVM holds some copies: Spark would join them to as few as it has cores."""
 _GROUPS: Final = 200
 """Where `spark.sql.shuffle.partitions` is no number; Spark's default."""
 _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
@@ -118,9 +121,11 @@ def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> list[Need
 
 def waits_divided(
     run: SparkRun, requests: Table, parts: Sequence[Sequence[File]], plan: Plan, progress: Progress | None = None
-) -> list[Sums]:
+) -> Sums:
     """
     Divide the waits of all requests, a pool of handler threads and a piece of time after the other (`Plan.piece_us`).
+
+    The pieces' sums together may be larger than the log: Spark adds them up, on disk if need be, and the driver reads one partition at a time.
 
     Args:
         run: of the session.
@@ -133,11 +138,20 @@ def waits_divided(
         PipelineError: what keeps a worker from reading the table.
 
     """
+    from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
+
     spark = run.spark
-    with shown(spark, "division of waits", progress):
+    with shown(spark, "division of waits", progress), errors_restored():
         tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
-        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES))
-        return answers_by(rows, GROUP, partial(_divided, plan))
+        count = 1 + plan.rows // _PART_ROWS
+        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES)).repartition(count, GROUP)
+        sums = apply_in_arrow(rows, GROUP, partial(_divided, plan), ddl(ROWS))
+        values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
+        added = sums.repartition(count, *KEY).groupBy(*KEY).agg(*values)
+        # of an iterator's partitions one is made after the other: there is no more to make than to read
+        pickled = map_in_arrow(added, _pickled, "pickled binary").repartition(count)
+        batches = [pickle.loads(row.pickled) for row in pickled.toLocalIterator()]  # noqa: S301 - of our own workers
+    return Sums.of(pa.Table.from_batches(batches, ROWS))
 
 
 def _pieces(
@@ -149,17 +163,19 @@ def _pieces(
         for part in batch.column("id").to_numpy().tolist():
             for rows in requests.batches(parts[part], BLAME_COLUMNS):
                 found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
-                first = (found.dequeued - MARGIN_US) // plan.piece_us
-                last = (found.released + plan.longest_us + MARGIN_US) // plan.piece_us
-                counts = last - first + 1
-                places = np.repeat(np.arange(len(found)), counts)
-                pieces = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts - first, counts)
-                columns = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
-                key = pieces * len(of_listeners) + of_listeners[found.places[places]]
-                yield from pa.table({GROUP: key, **columns}, _PIECES).to_batches()
+                begin, end = found.dequeued - MARGIN_US, found.released + plan.longest_us + MARGIN_US
+                places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
+                columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
+                columns[GROUP] = pieces * len(of_listeners) + of_listeners[found.places[places]]
+                yield from pa.table(columns, _PIECES).to_batches()
 
 
-def _divided(plan: Plan, rows: pa.Table) -> Sums:
+def _pickled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"pickled": [pickle.dumps(batch)]})
+
+
+def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
     columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
     found = replace(plan.head, **columns, rows=np.arange(len(rows)))
     piece, pool = divmod(rows[GROUP][0].as_py(), len(plan.head.listeners))

@@ -13,6 +13,7 @@ from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.strategies import HOSTILE
 
 from quotascope.exporter.config import LogConfig, LogFormat
+from quotascope.exporter.diagnosis import episodes as diagnosis_episodes
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.snapshot import EntityUsage, SourceHealth
@@ -90,9 +91,10 @@ def test_a_clock_that_is_set_back_keeps_lengths() -> None:
     assert times(episodes) == [(-1, 0, 0.5, False)]
 
 
-def test_memory_is_bounded_and_what_was_lost_is_known() -> None:
+def test_memory_is_bounded_and_what_was_lost_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest that ended go first, and it is known from when on all are there; what does not fit is a gap."""
-    episodes = Episodes(most_characters=3 * 410)
+    monkeypatch.setattr(diagnosis_episodes, "MOST_CHARACTERS", 3 * 410)
+    episodes = Episodes()
     for number in range(5):
         noted(episodes, 100.0 * number, usage(user=f"u{number}", throttle_time_seconds=SLOW))
     assert [each.usage.entity.user for each in episodes] == ["u4", "u3", "u2"]

@@ -6,19 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.pipeline.blame.intervals import read
-from quotascope.pipeline.blame.summing import Sums, Survey, plan_of, spread, sums_of
+from quotascope.pipeline.blame.summing import KEY, Sums, Survey, plan_of, spread, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, summed
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, matrix_of, pools_of, sentences
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import NoQueueTimes, blame
 from quotascope.pipeline.table import Table
+from quotascope.pipeline.table.layout import added
 
 from .logs import row, saturated, stored
 from .test_waits import between
@@ -73,7 +75,8 @@ def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> Non
         for begin in range(first, last + 1, piece)
     ]
     once = sums_of(whole, plan, 0, first, last + piece)
-    assert all(each.equals(other) for each, other in zip(Sums.added(parts), Sums.added([once]), strict=True))
+    whole_sums = Sums.of(added(pa.concat_tables(parts), KEY))
+    assert all(each.equals(other) for each, other in zip(whole_sums, Sums.of(once), strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -136,8 +136,13 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
     table.compact()
     assert episodes_in(table, "alice", "app").equals(found)
     assert len(episodes_in(table)) == 2
-    for begin, end, count in ((50_201, None, 0), (50_200, None, 1), (None, -50_001, 0), (None, -50_000, 1)):
-        times = [each and START_MS + midnight + each for each in (begin, end)]
+    for begin, end, count in (
+        (50_201, 1 << 41, 0),
+        (50_200, 1 << 41, 1),
+        (-midnight, -50_001, 0),
+        (-midnight, -50_000, 1),
+    ):
+        times = [START_MS + midnight + each for each in (begin, end)]
         assert len(episodes_in(table, "alice", None, *times)) == count
 
 
