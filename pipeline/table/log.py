@@ -146,7 +146,7 @@ def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[Fi
         raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
     actions = pa.table(log.get_add_actions()).to_pylist()
     files = (_file(storage, layout, action) for action in actions)
-    return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.name)))
+    return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.path)))
 
 
 def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[File]:
