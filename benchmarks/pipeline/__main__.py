@@ -46,17 +46,17 @@ def main() -> int:
                 console.print(table(f"{outcome.title}; {load}", outcome.sides))
                 console.print(*(f"{name}: {value:,.4g}" for name, value in outcome.facts.items()), sep="\n")
                 if given.json:
-                    _add(given.json, outcome)
+                    _add(given.json, f"{outcome.title}, before and after" if options.beside else outcome.title, outcome)
     except NoRoom as error:
         console.print(error)
         return 1
     return 0
 
 
-def _add(path: Path, outcome: Outcome) -> None:
+def _add(path: Path, title: str, outcome: Outcome) -> None:
     """Write it at once: a later case may fail."""
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    known[outcome.title] = outcome.plain()
+    known[title] = outcome.plain()
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 

@@ -56,10 +56,7 @@ def computed(figures: Figures) -> Iterator[Row]:
 
 def _cores(figures: Figures, lines: float) -> Iterator[Row]:
     total = 0.0
-    for name, each in (
-        ("read the lines", figures.ingest),
-        ("make history and sums", figures.history),
-    ):
+    for name, each in (("read the lines", figures.ingest), ("make history and sums", figures.history)):
         cores = lines * each / DAY_SECONDS / BUSY
         total += cores
         yield f"cores to {name}", f"{cores:,.1f}"

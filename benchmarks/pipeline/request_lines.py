@@ -120,10 +120,7 @@ def _forwarded(call: Call, key: int, name: bytes, body: bytes) -> bytes:
 
 def _line(call: Call, key: int, version: int, name: bytes, body: bytes, *, forwarded: bool = False) -> bytes:
     mark = b"true" if forwarded else b"false"
-    head = (
-        *(call.second, call.millisecond, mark, key, version),
-        *(call.correlation_id, call.client_id, name),
-    )
+    head = (*(call.second, call.millisecond, mark, key, version), *(call.correlation_id, call.client_id, name))
     return b"".join((_HEAD % head, body, _tail(call, forwarded=forwarded)))
 
 

@@ -156,8 +156,4 @@ class Outcome:
             "max": max(found, default=None),
         }
         runs = [asdict(run) for run in side.runs]
-        return {
-            "rows": side.rows,
-            "runs": runs,
-            "times_as_long": compared if found else None,
-        }
+        return {"rows": side.rows, "runs": runs, "times_as_long": compared if found else None}

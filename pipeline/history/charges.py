@@ -171,11 +171,7 @@ def rollup(history: pa.Table) -> pa.Table:
 def _charged(clients: dict[str, Column], times: Column, amounts: Column, decisions: dict[str, Column]) -> pa.Table:
     """Return the seconds and amounts of the requests that charge something; without a decision they count no request, and more than nothing."""
     starts = times.to_numpy() // SECOND_MS * SECOND_MS
-    columns: dict[str, Column] = {
-        **clients,
-        "start": starts,
-        "amount": amounts.cast(pa.int64()),
-    }
+    columns: dict[str, Column] = {**clients, "start": starts, "amount": amounts.cast(pa.int64())}
     for name in ("requests", "throttled", "throttle_ms"):
         counts = decisions.get(name, pa.repeat(0, len(times)))
         columns[name] = counts.cast(pa.int64())

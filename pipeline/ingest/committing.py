@@ -74,8 +74,8 @@ class Ingest:
     def __init__(self, tables: IngestTables, snapshot: Mapping[str, int] = MappingProxyType({})) -> None:
         self.tables = tables
         self._topics = KnownTopics(tables.requests, MutationLedger(snapshot))
-        self._requests = Seen(tables.requests, "timestamp")
-        self._quarantine = Seen(tables.quarantine, None)
+        self._requests = Seen(tables.requests)
+        self._quarantine = Seen(tables.quarantine)
 
     def add(self, stage: Callable[[], Staged], batch: Batch | None = None) -> IngestReport:
         """
@@ -160,15 +160,10 @@ class Seen:
     Rows are looked up by their identity, and only in files of the same bucket with overlapping times: the cost of a lookup does not grow with
     the table.
 
-    Args:
-        table: of the rows.
-        time: the column that days are taken from, None for a table without days.
-
     """
 
-    def __init__(self, table: Table, time: str | None) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
-        self._time = time
         self._loaded: dict[str, pa.Table] = {}
 
     def fresh(self, rows: pa.Table, staged: Sequence[File] = ()) -> pa.Table:
@@ -178,9 +173,9 @@ class Seen:
             return rows
         files = self._overlapping(rows, [*self._table.files(), *staged])
         # after the files: days that are dropped in between are still seen
-        first = self._table.first_kept_day
-        if self._time and first is not None:
-            old = pc.less(rows[self._time], pa.scalar(first * DAY_MS, pa.int64()))
+        first, time = self._table.first_kept_day, self._table.layout.day_of
+        if time and first is not None:
+            old = pc.less(rows[time], pa.scalar(first * DAY_MS, pa.int64()))
             rows = rows.filter(pc.invert(old))
         known = [self._identities(file) for file in files]
         if not known:
@@ -189,11 +184,11 @@ class Seen:
         return rows.filter(pc.invert(there))
 
     def _overlapping(self, rows: pa.Table, files: list[File]) -> list[File]:
-        if self._time is None:
-            return files
         layout = self._table.layout
+        if layout.day_of is None:
+            return files
         partitions = set(np.unique(partitions_of(rows, layout)).tolist())
-        span: Any = pc.min_max(rows[self._time]).as_py()
+        span: Any = pc.min_max(rows[layout.day_of]).as_py()
         return [
             file
             for file in files

@@ -130,13 +130,9 @@ def _reported(context: "SparkContext", tag: str, progress: Progress | None) -> I
     report, over = progress, Event()
 
     def look() -> None:
-        before = 0, 0
         while not over.wait(_LOOK_S):
             with suppress(Exception):  # of a JVM that is going
-                now = tasks_of(context, tag)
-                if now != before:
-                    report(*now)
-                before = now
+                report(*tasks_of(context, tag))
 
     thread = Thread(target=look, name="quotascope progress", daemon=True)
     thread.start()

@@ -41,7 +41,7 @@ class File:
     """One file: complete, of one day and one bucket, never changed once it is committed."""
 
     path: str
-    """Relative to the table."""
+    """Relative to the table; of files of one day and bucket, those of later appends sort after those of earlier ones."""
     day: int
     """Days since 1970, UTC; 0 in a table without days."""
     bucket: int
@@ -54,11 +54,6 @@ class File:
     """Least value of the column that days are taken from, ms since 1970."""
     last: int | None = None
     """Greatest value of that column."""
-
-    @property
-    def name(self) -> str:
-        """File name; those of later appends sort after those of earlier ones."""
-        return self.path.rpartition("/")[2]
 
 
 def bucket_of(name: str, buckets: int) -> int:

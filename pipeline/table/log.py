@@ -130,14 +130,7 @@ def add_columns(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
 
 
 def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[File, ...]:
-    """
-    Return the files of the table, by bucket, day, and age.
-
-    Raises:
-        UnreadableTable: some rows are only marked as deleted.
-        MissingFile, DamagedFile, UnreachableTable: a file that another program committed without its number of rows cannot be read.
-
-    """
+    """Return the files of the table as `Table.files` does; raises what that raises."""
     features = log.protocol().reader_features or ()
     if "deletionVectors" in features and pa.table(log.deletion_vectors()).num_rows:
         # they could be read, but the library cannot take such a file out of the table: a compaction would double its rows
@@ -146,18 +139,11 @@ def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[Fi
         raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
     actions = pa.table(log.get_add_actions()).to_pylist()
     files = (_file(storage, layout, action) for action in actions)
-    return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.name)))
+    return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.path)))
 
 
 def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[File]:
-    """
-    Yield the files of a commit that brought new rows.
-
-    Raises:
-        UnreadableTable: the log has forgotten the commit.
-        ChangedRows: another program changed rows by it.
-
-    """
+    """Yield the files of a commit that brought new rows; raises what `Table.added_since` raises."""
     path = f"_delta_log/{version:020d}.json"
     try:
         with storage.filesystem.open_input_stream(path) as stream:

@@ -42,10 +42,7 @@ _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 _INTERNALS: Final = (
-    (
-        re.compile(r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}'),
-        r": \1",
-    ),
+    (re.compile(r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}'), r": \1"),
     (re.compile(r" ?\(os error \d+\)"), ""),
     (re.compile(r"\[[Ee]rrno \d+\] "), ""),
 )

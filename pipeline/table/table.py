@@ -504,7 +504,7 @@ def _portions(files: Sequence[File]) -> list[list[File]]:
     """Return files of one bucket together, but not more of them than give one worker enough to do."""
     portions: list[list[File]] = []
     rows = PORTION
-    for file in sorted(files, key=lambda file: (file.bucket, file.name)):
+    for file in sorted(files, key=lambda file: (file.bucket, file.day, file.path)):
         if rows >= PORTION or file.bucket != portions[-1][0].bucket:
             portions.append([])
             rows = 0

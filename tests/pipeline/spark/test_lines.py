@@ -15,7 +15,7 @@ from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, v
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
 from quotascope.pipeline.ingest.committing import Batch, Ingest, KnownTopics, Seen, Staged
 from quotascope.pipeline.request_log.mutations import MutationLedger
-from quotascope.pipeline.spark.ingest import LINES, ROWS, parsed, staged
+from quotascope.pipeline.spark.ingest import LINES, ROWS, TOGETHER_BYTES, packed, parsed, staged, unpacked
 from quotascope.pipeline.table import File
 from quotascope.pipeline.table.storage import Storage
 
@@ -194,6 +194,23 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(tmp_path: Path, monkeypatch: 
     order: list[Any] = found.read()["correlation_id"].to_pylist()
     assert len(found.files()) > 5
     assert [number for number in order if number < 999] == list(range(40))
+
+
+def test_rows_cross_the_jvm_many_in_a_value() -> None:
+    """A value has rows of one part in their order, and no more bytes than Spark may hold of many values; nothing of them is lost."""
+    many = [line(principal=f"User:{n % 9}", header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(3_000)]
+    create = mutation("create", [topic("t", 4)])
+    given = rows(batch(*((text, "a", 0, None) for text in (*many, create, *captured(), b"junk", b"other"))))
+    values_of = [packed(each) for each in given]
+    back = list(unpacked(values_of))
+    assert sum(len(each) for each in values_of) == len(back) < 200
+    assert [each["part"][0] for each in back] == [part for each in values_of for part in each["part"]]
+    assert all(each["part"].unique().equals(each["part"][:1]) for each in back)
+    ordered: list[list[Any]] = [each["position"].drop_null().to_pylist() for each in back]
+    assert ordered == [sorted(each) for each in ordered]
+    assert max(each.nbytes for each in back) <= TOGETHER_BYTES
+    found, wanted = (pa.Table.from_batches(each, ROWS).sort_by("identity") for each in (back, given))
+    assert found == wanted
 
 
 def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
