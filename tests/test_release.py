@@ -111,7 +111,7 @@ def test_index_accepts_them(release: Release) -> None:
 
 @pytest.mark.real
 def test_limits_of_a_cluster_need_no_extra(release: Release, tmp_path: Path) -> None:
-    """A plain installation asks the cluster, whose address is wrong here, and is not told to install anything."""
+    """A plain installation asks the cluster, whose address is wrong here, and is not asked to install anything."""
     command = installed(tmp_path / "venv", release.whole).with_name("quotascope")
     for code, words in ((2, ["doctor"]), (1, ["quotas", "list"])):
         done = run(command, *words, "--bootstrap-servers", "127.0.0.1:9", code=code)

@@ -44,7 +44,7 @@ def test_names_and_labels_exist(rule: Record | Alert) -> None:
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=ids)
-def test_alerts_have_the_labels_that_they_tell(alert: Alert) -> None:
+def test_alerts_have_the_labels_that_they_report(alert: Alert) -> None:
     """What aggregations and joins leave is what annotations and links use, no more and no less."""
     assert labels_of(alert.expr) == {CLUSTER, *alert.labels}
 

@@ -111,7 +111,7 @@ def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
         write(tmp_path / "rules", SITE, Extras(alertmanager=one, prometheus_rule=one))
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_to_is_reported(tmp_path: Path) -> None:
     """A file in place of the folder is a message, not a traceback."""
     (tmp_path / "taken").write_text("")
     with pytest.raises(CannotWrite, match=r"taken/quotascope-recording.* is not a fold"):
@@ -163,7 +163,7 @@ def test_a_site_shows_in_all_rules() -> None:
     ],
 )
 def test_a_site_that_cannot_work_is_refused(field: str, value: str) -> None:
-    """A mistake is told when the rules are written, not by Prometheus at night."""
+    """A mistake is reported when the rules are written, not by Prometheus at night."""
     wrong: dict[str, Any] = {field: value}
     with pytest.raises(InvalidSite, match=r"is not|cannot be"):
         Site(**wrong)

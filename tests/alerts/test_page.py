@@ -41,7 +41,7 @@ def missing() -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.parametrize("gap", GAPS, ids=lambda gap: gap.what)
 def test_every_alert_that_needs_it_is_named(gap: Gap) -> None:
-    """An alert that reads what an agent does not tell is silent or weaker there."""
+    """An alert that reads what an agent does not report is silent or weaker there."""
     names = {family.name for family in gap.families}
     readers = {name for name, expr in EXPRESSIONS.items() if names & _families(expr)}
     assert readers <= {*gap.silent, *gap.weaker}
@@ -55,10 +55,10 @@ def test_dialects_are_those_of_the_documentation(gap: Gap) -> None:
     assert missing()[gap.what] == gap.dialects
 
 
-def test_every_gap_is_told() -> None:
+def test_every_gap_is_reported() -> None:
     """Whatever the other page marks as missing is here, but what no alert reads."""
-    told = {what for what, dialects in missing().items() if dialects}
-    assert told - UNREAD == {gap.what for gap in GAPS}
+    reported = {what for what, dialects in missing().items() if dialects}
+    assert reported - UNREAD == {gap.what for gap in GAPS}
 
 
 def lines(title: str, begin: str) -> list[str]:

@@ -28,6 +28,6 @@ def test_the_clusters_label_may_be_asked_for() -> None:
 
 @pytest.mark.parametrize("text", ["broker", '"broker"="1"'])
 def test_what_is_no_matcher_is_refused(text: str) -> None:
-    """A typing mistake is told."""
+    """A typing mistake is reported."""
     with pytest.raises(InvalidExpression, match="is not a matcher"):
         select(LIMIT_CHANGES, text)

@@ -98,9 +98,9 @@ def test_an_alert_arrives_at_its_owner(watch: Watch) -> None:
     pager, _ = watch
 
     def arrived() -> list[Message]:
-        told = some(pager.told("firing", alertname=ALERT))
-        assert len({_client(message) for message in told}) == len(CLIENTS)
-        return told
+        reported = some(pager.reported("firing", alertname=ALERT))
+        assert len({_client(message) for message in reported}) == len(CLIENTS)
+        return reported
 
     messages = eventually(arrived, seconds=60)
     owners = {_client(each): each.labels["owner"] for each in messages}

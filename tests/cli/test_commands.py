@@ -173,7 +173,7 @@ def test_throttles_of_a_topics_creation(capsys: pytest.CaptureFixture[str]) -> N
     assert err.endswith("were repeated: 0\n")
 
 
-def test_broken_files_are_told_apart_from_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_files_are_distinguished_from_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
     """On standard error, each in one line whatever its name is."""
     report = IngestReport(read=3, kept=2, duplicates=1, broken={"a\nb.gz": "cut off"})
     print_report(report)
@@ -252,7 +252,7 @@ def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float])
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("producer_byte_rate=a lot", "--floor takes KEY=LIMIT, not 'producer_byte_rate=a lot'"),
         ("producer_byte_rate", "--floor takes KEY=LIMIT, not 'producer_byte_rate'"),
@@ -260,8 +260,8 @@ def test_a_floor_is_a_key_and_a_limit(text: str, found: tuple[QuotaType, float])
         ("x" * 99, f"'{'x' * 60}' is none of producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate"),
     ]
 )  # fmt: skip
-def test_a_floor_that_is_none_is_refused(text: str, told: str) -> None:
+def test_a_floor_that_is_none_is_refused(text: str, reported: str) -> None:
     """With what was given, as far as it can be read at a glance."""
     with pytest.raises(typer.BadParameter) as refused:
         _floor(text)
-    assert refused.value.message == told
+    assert refused.value.message == reported

@@ -102,7 +102,7 @@ def test_port_in_use() -> None:
 
 
 def test_reader_goes_away() -> None:
-    """When nobody reads the pipe any more, it ends without a word."""
+    """When the pipe is no longer read, it ends without a word."""
     with started("--duration", "0") as process:
         assert process.stdout is not None
         process.stdout.close()

@@ -76,8 +76,8 @@ def test_levels_that_do_not_reach_a_client_without_an_id() -> None:
     assert "(1)" not in printed("alice", None, PAIRS)
 
 
-def test_programs_are_told_the_same() -> None:
-    """Unlimited, and nothing to fall back to, are told from what is unknown."""
+def test_programs_get_the_same() -> None:
+    """Unlimited, and nothing to fall back to, are distinguished from what is unknown."""
     known = Limits(rules={QuotaType.FETCH: QuotaRules({PAIRS: 7.0})}, read_at=0.0)
     answer = as_json("alice", None, explain(known, "alice", None), {"2": "a.B"})
     whole = json.loads(json.dumps(answer))

@@ -37,7 +37,7 @@ def test_a_folder_is_looked_after(folder: str, run: Run) -> None:
         assert output in out
 
 
-def test_mistakes_are_told(folder: str, run: Run) -> None:
+def test_mistakes_are_reported(folder: str, run: Run) -> None:
     """An unknown table, two ways to name a day, and a folder without tables are one message each."""
     steps = {
         ("drop", folder, "--keep-days", "3", "--table", "days"): "'days' is none of requests",

@@ -50,7 +50,7 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def told(usage: Path, *options: str, of: str = "4.4.0") -> dict[str, Any]:
+def reported(usage: Path, *options: str, of: str = "4.4.0") -> dict[str, Any]:
     """What what-if says."""
     done = quotascope(usage, "whatif", of, "--candidates", "candidates.yaml", "--json", *options)
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_the_release_that_wrote_the_log_is_followed(
     usage: Path, version: str, release: str, throttled: int, longest_ms: int
 ) -> None:
     """Without any option the throttles are those that the broker wrote into its log, and the result says why."""
-    found = told(usage, of=version)
+    found = reported(usage, of=version)
     assert found["kafka"] == {"version": release, "known_by": "log", "also_named": []}
     assert f"follow Kafka {release}, as the log says:" in " ".join(found["notes"])
     (row,) = found["results"]
@@ -76,21 +76,21 @@ def test_the_release_that_wrote_the_log_is_followed(
 
 def test_a_log_of_two_releases_follows_the_newer(usage: Path) -> None:
     """It says which other one the log names; a closed loop likewise."""
-    found = told(usage, "--mode", "closed", of="both")
+    found = reported(usage, "--mode", "closed", of="both")
     assert found["kafka"] == {"version": "4.4", "known_by": "log", "also_named": ["4.3"]}
     assert "as the log says (the newest that it names; some of it is of 4.3)" in " ".join(found["notes"])
 
 
 def test_the_newest_release_is_followed_where_none_is_named(usage: Path) -> None:
     """A folder that does not know, such as one of an earlier release of this program, stays readable."""
-    found = told(usage, of="silent")
+    found = reported(usage, of="silent")
     assert found["kafka"] == {"version": "4.4", "known_by": "default", "also_named": []}
     assert found["results"][0]["longest_throttle_ms"] == 2_147_483_647
 
 
 def test_another_release_on_request(usage: Path) -> None:
     """Up to 4.3 the third throttle wraps around to none."""
-    found = told(usage, "--kafka-version", "4.3.1")
+    found = reported(usage, "--kafka-version", "4.3.1")
     assert found["kafka"] == {"version": "4.3", "known_by": "option", "also_named": []}
     (row,) = found["results"]
     assert row["throttled_requests"] == 2

@@ -27,7 +27,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_shows_the_help(run: Run) -> None:
-    """Who does not know what to type is told."""
+    """Without a command, the help is shown."""
     _, out, err = run()
     assert "serve" in out + err
     assert "explain" in out + err
@@ -35,7 +35,7 @@ def test_nothing_shows_the_help(run: Run) -> None:
 
 @pytest.mark.parametrize("arguments", [["servee"], ["serve", "--prot", "1"], ["serve", "--port", "x"]])
 def test_wrong_usage_is_exit_code_2(run: Run, arguments: list[str]) -> None:
-    """A typing mistake is told apart from something that failed."""
+    """A typing mistake is distinguished from something that failed."""
     code, out, err = run(*arguments)
     assert code == 2
     assert out == ""
@@ -117,7 +117,7 @@ def test_every_command_reaches_kafka_in_the_same_way(run: Run, command: str, mon
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "told"),
+    ("text", "code", "reported"),
     [
         (
             b"sources: [{name: a, url: 'http://a:1/jolokia'}]",
@@ -128,8 +128,8 @@ def test_every_command_reaches_kafka_in_the_same_way(run: Run, command: str, mon
         (b"\xff", 1, "standard input: is not UTF-8 text (byte 0)"),
     ],
 )
-def test_configuration_from_standard_input(text: bytes, code: int, told: str) -> None:
+def test_configuration_from_standard_input(text: bytes, code: int, reported: str) -> None:
     """A pipe can be checked as well as a file, and messages say where the text came from."""
     done = subprocess.run([QUOTASCOPE, "config", "check", "-"], input=text, capture_output=True, check=False)
     assert done.returncode == code
-    assert told in (done.stdout + done.stderr).decode()
+    assert reported in (done.stdout + done.stderr).decode()

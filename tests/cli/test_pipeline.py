@@ -49,9 +49,9 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_documented_commands_run_as_they_stand(tried: tuple[Path, str]) -> None:
     """From the log to a decision: what they print and write is what the page promises."""
-    folder, told = tried
-    assert "5,403 lines: 5,395 requests added, 8 second lines" in told
-    assert "app1 may do twice as much" in told
+    folder, reported = tried
+    assert "5,403 lines: 5,395 requests added, 8 second lines" in reported
+    assert "app1 may do twice as much" in reported
     for page in ("whatif.html", "recommend.html"):
         assert (folder / page).read_text(encoding="utf-8").startswith("<!doctype html>")
     with (folder / "whatif.csv").open(encoding="utf-8", newline="") as file:
@@ -72,26 +72,26 @@ def test_candidate_of_twice_as_much_frees_the_client(tried: tuple[Path, str]) ->
 
 
 @pytest.mark.slow
-def test_recommended_limits_hit_nobody_longer_than_wanted(tried: tuple[Path, str]) -> None:
+def test_recommended_limits_hit_no_one_longer_than_wanted(tried: tuple[Path, str]) -> None:
     """They were looked for without the configured quotas, so that nothing else decides."""
-    told = json.loads(
+    reported = json.loads(
         bash(
             "quotascope recommend usage --short-log --share 1 --windows 11x1 --controller-windows 11x1 --json", tried[0]
         )
     )
-    assert {each["user"] for each in told["recommended"]} == {"ANONYMOUS", "alice", "bob", "carol", "svc:team a"}
-    assert all(hit["share"] <= 0.01 for hit in told["hits"])
-    assert all(each["limit"] >= each["lowest"] for each in told["recommended"])
+    assert {each["user"] for each in reported["recommended"]} == {"ANONYMOUS", "alice", "bob", "carol", "svc:team a"}
+    assert all(hit["share"] <= 0.01 for hit in reported["hits"])
+    assert all(each["limit"] >= each["lowest"] for each in reported["recommended"])
     script = (tried[0] / "set-quotas.sh").read_text(encoding="utf-8")
-    assert [line for line in script.splitlines() if "kafka-configs.sh -" in line] == told["commands"]
+    assert [line for line in script.splitlines() if "kafka-configs.sh -" in line] == reported["commands"]
 
 
 @pytest.mark.slow
 def test_reading_a_log_again_adds_nothing(tried: tuple[Path, str]) -> None:
     """Every line is known before."""
-    told = bash(f"quotascope ingest {CAPTURE} --broker 1 --into usage", tried[0])
-    assert ": 0 requests added" in told
-    assert "5,395 known before" in told
+    reported = bash(f"quotascope ingest {CAPTURE} --broker 1 --into usage", tried[0])
+    assert ": 0 requests added" in reported
+    assert "5,395 known before" in reported
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_what_is_no_request_log_is_called_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["whatif usage --candidates candidates.yaml", "recommend usage"])
-def test_outputs_that_cannot_be_written_are_told_first(tmp_path: Path, command: str) -> None:
+def test_outputs_that_cannot_be_written_are_reported_first(tmp_path: Path, command: str) -> None:
     """Before anything is read: here there is not even a history."""
     arguments = [*command.split(), "--html", "no/page.html"]
     done = subprocess.run([BIN / "quotascope", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What the demo tells at a glance."""
+"""What the demo shows at a glance."""
 
 import re
 
@@ -67,7 +67,7 @@ async def test_as_many_rows_as_there_is_room_for() -> None:
         assert len(rows) == min(max(1, height - 4), every)
 
 
-async def test_tells_how_many_rows_do_not_fit() -> None:
+async def test_reports_how_many_rows_do_not_fit() -> None:
     """What is left out is counted."""
     snapshot = await demo_after(10)
     lines = shown(snapshot, 140, 20)
@@ -101,7 +101,7 @@ def test_ranking() -> None:
 
 
 async def test_summary() -> None:
-    """The last line tells who is muted at this moment, by quota type, and what was refused."""
+    """The last line reports who is muted at this moment, by quota type, and what was refused."""
     text = summary(await demo_after(10), 0)
     pattern = r"muted now: fetch \d, produce \d, request \d, controller mutation \d; refused with error 89: (\d+)"
     match = re.fullmatch(pattern, text)

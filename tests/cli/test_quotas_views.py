@@ -42,7 +42,7 @@ def test_a_narrow_terminal_shows_whom_a_rule_is_for() -> None:
     assert row.startswith(entity.rule)
 
 
-def test_an_address_is_told_to_programs_by_broker() -> None:
+def test_an_address_is_reported_to_programs_by_broker() -> None:
     """Its level is null: addresses have no precedence but their own rule before the default."""
     (rule,) = as_json([RULE])
     assert (rule["level"], rule["used"]) == (None, 0.9)
@@ -74,7 +74,7 @@ def test_an_affected_address_is_shown_with_its_limits() -> None:
 
 
 def test_limits_of_the_affected_for_programs() -> None:
-    """No infinity, which JSON lacks: a state tells unlimited and unknown apart. Names are as they are."""
+    """No infinity, which JSON lacks: a state distinguishes unlimited and unknown. Names are as they are."""
     changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
     rule = QuotaEntity('a\n"\x1b')
     client = Impact(
@@ -106,7 +106,7 @@ def test_limits_of_the_affected_for_programs() -> None:
     assert (cut["affected_total"], cut["affected"]) == (4, rows[:1])
 
 
-def test_nobody_and_too_many_are_told() -> None:
+def test_no_one_and_too_many_are_reported() -> None:
     """A table that is cut says so."""
     changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
     assert "no client that is measured now is affected" in rendered(view(changes, Affected([], []), 9), 90)

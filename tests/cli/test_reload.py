@@ -64,7 +64,7 @@ class Service:
         self._file = file
 
     def page(self) -> str:
-        """What is told from now on: a scrape that joins a collection under way may show what was before."""
+        """What is reported from now on: a scrape that joins a collection under way may show what was before."""
         get(f"{self.url}/metrics")
         return get(f"{self.url}/metrics")
 

@@ -54,7 +54,7 @@ def test_file_that_cannot_be_written(command: str, tmp_path: Path, run: Run) -> 
 
 
 @pytest.mark.parametrize("output", ["--html", "--svg"])
-def test_output_that_cannot_be_written_is_told_first(output: str, tmp_path: Path, run: Run) -> None:
+def test_output_that_cannot_be_written_is_reported_first(output: str, tmp_path: Path, run: Run) -> None:
     """Before the log is read, which may take long; here there is none."""
     missing = tmp_path / "missing" / "a"
     code, _, err = run("spark", "report", tmp_path / "none", output, missing)
@@ -89,7 +89,7 @@ def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
     assert "reading" in seen
 
 
-def test_without_a_command_the_commands_are_told(run: Run) -> None:
+def test_without_a_command_the_commands_are_reported(run: Run) -> None:
     """With what each does, and not only that one is missing."""
     _, out, err = run("spark")
     assert re.search(r"^.? *report  ", out + err, re.MULTILINE)

@@ -3,7 +3,7 @@ What a user types and sees: one file for each story in ``transcripts/``.
 
 A file begins with a sentence, then come files (``--- NAME``) and commands (``$ quotascope …``), each with its output, standard
 error last and marked ``! ``, and its exit code when that is not 0. ``{broker}`` and ``{controller}`` stand for agents that
-answer as recorded, ``{nobody}`` for one that does not. ``pytest --update-golden tests/cli`` rewrites the outputs: read the diff.
+answer as recorded, ``{no one}`` for one that does not. ``pytest --update-golden tests/cli`` rewrites the outputs: read the diff.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _named(user: str | DefaultType | None, client_id: str | DefaultType | None) 
 def places(agent: Serve) -> Iterator[dict[str, str]]:
     """What the names in braces stand for."""
     with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # taken, but nobody listens
+        silent.bind(("127.0.0.1", 0))  # taken, but no one listens
         yield {
             "broker": agent("split/throttled.1.jolokia2.json").url,
             "controller": agent("split/throttled.100.jolokia2.json").url,
@@ -135,17 +135,17 @@ def test_transcript(
     monkeypatch.setattr("quotascope.cli.compose.open_quota_admin", Cluster)
     monkeypatch.setattr(Cluster, "altered", {})
     story, expected = steps(path.read_text(encoding="utf-8"))
-    told = story
+    reported = story
     for step in expected:
         if step.is_file:
             (tmp_path / step.head[4:]).write_text(_filled(step.body, places))
-            told += f"{step.head}\n{step.body}"
+            reported += f"{step.head}\n{step.body}"
         else:
             said = run(_filled(step.head[2:], places), monkeypatch, capsys)
-            told += f"{step.head}\n{_stable(said, places)}"
+            reported += f"{step.head}\n{_stable(said, places)}"
     if request.config.getoption("--update-golden"):
-        path.write_text(told, encoding="utf-8")
-    assert told == path.read_text(encoding="utf-8")
+        path.write_text(reported, encoding="utf-8")
+    assert reported == path.read_text(encoding="utf-8")
 
 
 def _filled(text: str, places: dict[str, str]) -> str:

@@ -51,6 +51,6 @@ def silent(connection: socket.socket) -> None:
 
 
 def closed_port() -> str:
-    """`host:port` where nobody listens."""
+    """`host:port` where no one listens."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return f"127.0.0.1:{listening.getsockname()[1]}"

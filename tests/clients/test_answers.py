@@ -38,7 +38,7 @@ def test_the_cluster_lists_its_brokers() -> None:
 
 
 def test_settings_are_numbers() -> None:
-    """A broker tells its defaults too, so that none has to be guessed."""
+    """A broker reports its defaults too, so that none has to be guessed."""
     found = answers.configs(answer("settings"))
     assert answers.settings(1, found) == BrokerSettings(
         node_id=1,
@@ -95,7 +95,7 @@ def test_the_leader_of_the_quorum_is_the_active_controller() -> None:
 
 
 def test_there_is_no_leader_during_an_election() -> None:
-    """A leader id of -1 is nobody."""
+    """A leader id of -1 is no node."""
     electing = answer("quorum")
     electing["topics"][0]["partitions"][0]["leader_id"] = -1
     assert answers.quorum_leader(electing) is None
@@ -128,7 +128,7 @@ def test_a_missing_permission_names_the_acl(name: str, request_name: str, operat
 
 
 def test_another_error_keeps_its_code_and_reason() -> None:
-    """A change that Kafka refuses is told in Kafka's words."""
+    """A change that Kafka refuses is reported in Kafka's words."""
     with pytest.raises(AdminRequestFailed, match="nonsense") as caught:
         answers.check("AlterClientQuotas", answer("altered"), None)
     assert caught.value.code == 42
@@ -153,22 +153,22 @@ def test_changes_of_one_entity_go_together() -> None:
     ]
 
 
-def test_brokers_that_are_down_are_told_by_new_clusters_only() -> None:
+def test_brokers_that_are_down_are_reported_by_new_clusters_only() -> None:
     """Version 2 of the answer says of each broker whether it is fenced; an older one holds only those that are up."""
     new = answer("cluster")
-    told = answers.brokers(new)
-    assert [node.node_id for node in told.nodes] == [1]
-    assert told.with_fenced
+    reported = answers.brokers(new)
+    assert [node.node_id for node in reported.nodes] == [1]
+    assert reported.with_fenced
     (broker,) = new["brokers"]
     old = {key: value for key, value in broker.items() if key != "is_fenced"}
     assert not answers.brokers(new | {"brokers": [old]}).with_fenced
 
 
-def test_voters_are_told_with_their_addresses_by_new_clusters_only() -> None:
+def test_voters_are_reported_with_their_addresses_by_new_clusters_only() -> None:
     """Version 2 of the answer has the listeners of the controllers; an older one has their ids."""
-    told = answers.quorum_voters(answer("quorum"))
-    (node,) = told.nodes
-    assert (told.node_ids, node.node_id, node.host) == ((1,), 1, "127.0.0.1")
+    reported = answers.quorum_voters(answer("quorum"))
+    (node,) = reported.nodes
+    assert (reported.node_ids, node.node_id, node.host) == ((1,), 1, "127.0.0.1")
     old = {k: v for k, v in answer("quorum").items() if k != "nodes"}
     assert answers.quorum_voters(old).nodes == ()
     assert answers.quorum_voters(old).node_ids == (1,)

@@ -68,7 +68,7 @@ class Reply:
 
 
 class Library:
-    """Stands in for `KafkaAdminClient`: gives the replies and raises the errors it was told, in order."""
+    """Stands in for `KafkaAdminClient`: gives the replies and raises the errors it was given, in order."""
 
     def __init__(self, script: list[Any]) -> None:
         self._manager = self
@@ -202,13 +202,13 @@ def test_a_defect_of_the_library_is_no_reason_to_stay_with_it(libraries: list[Li
 
 
 def test_no_answer_is_not_waited_for_twice(libraries: list[Library]) -> None:
-    """A request that timed out is told at once, with its name and the time."""
+    """A request that timed out is reported at once, with its name and the time."""
     libraries.append(Library([RequestTimedOutError()]))
     with pytest.raises(AdminTimeout, match=r"DescribeClientQuotas of Kafka at .*: no answer within 3 s"):
         KafkaPythonAdmin(IMPATIENT).describe_quotas()
 
 
-def test_a_node_that_is_gone_is_told(libraries: list[Library]) -> None:
+def test_a_node_that_is_gone_is_reported(libraries: list[Library]) -> None:
     """Settings of a broker that the cluster does not know are a failed request, and the connection is kept."""
     library = Library([UnknownBrokerIdError(7)])
     libraries.append(library)
@@ -218,7 +218,7 @@ def test_a_node_that_is_gone_is_told(libraries: list[Library]) -> None:
 
 
 def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:
-    """A broker that does not know DescribeQuorum has no active controller to tell."""
+    """A broker that does not know DescribeQuorum has no active controller to report."""
     too_old = IncompatibleBrokerVersion("too old")
     libraries.append(Library([too_old, too_old]))
     admin = KafkaPythonAdmin(IMPATIENT)
@@ -226,7 +226,7 @@ def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:
     assert admin.describe_voters().node_ids == ()
 
 
-def test_other_failures_of_the_quorum_are_told(libraries: list[Library]) -> None:
+def test_other_failures_of_the_quorum_are_reported(libraries: list[Library]) -> None:
     """Only an unsupported request means that there is no quorum."""
     libraries.append(Library([answer("quorum") | {"error_code": 6}]))
     with pytest.raises(AdminRequestFailed, match=r"\(error 6\)"):
@@ -234,7 +234,7 @@ def test_other_failures_of_the_quorum_are_told(libraries: list[Library]) -> None
 
 
 def test_a_closed_client_connects_no_more() -> None:
-    """A call after `close` fails instead of opening a connection that nobody closes."""
+    """A call after `close` fails instead of opening a connection that no one closes."""
     admin = KafkaPythonAdmin(IMPATIENT)
     admin.close()
     with pytest.raises(AdminUnreachable, match="this client was closed"):
@@ -242,7 +242,7 @@ def test_a_closed_client_connects_no_more() -> None:
 
 
 def test_silence_is_a_timeout_and_leaves_nothing_running(caplog: pytest.LogCaptureFixture) -> None:
-    """A server that accepts and never answers is told as such; no thread is left, and nothing is logged or told."""
+    """A server that accepts and never answers is reported as such; no thread is left, and nothing is logged or reported."""
     caplog.set_level(logging.DEBUG)
     before = set(threading.enumerate())
     others = {thread.ident for thread in before - {threading.current_thread()}}
@@ -346,7 +346,7 @@ def test_a_library_that_cannot_be_used_is_named(
         open_quota_admin(CONNECTION)
 
 
-def test_a_library_of_unknown_version_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_of_unknown_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Something else that calls itself kafka is no traceback either."""
 
     def version(name: str) -> str:

@@ -37,7 +37,7 @@ def test_one_server_that_listens_is_enough() -> None:
         check_reachable(unsecured(closed_port(), living))
 
 
-def test_each_server_tells_its_reason() -> None:
+def test_each_server_reports_its_reason() -> None:
     """When none can be reached, every server is named with what it did."""
     first, second = closed_port(), closed_port()
     with pytest.raises(AdminUnreachable) as caught:
@@ -54,8 +54,8 @@ def test_a_name_that_cannot_be_one_is_unknown(host: str) -> None:
         check_reachable(unsecured(f"{host}:9092"))
 
 
-def test_an_unknown_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The resolver's answer is told in plain words."""
+def test_an_unknown_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The resolver's answer is reported in plain words."""
 
     def resolve(*_: object, **__: object) -> None:
         raise socket.gaierror(-2, "Name or service not known")
@@ -144,8 +144,8 @@ def connection(address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_
         (handshake_answer(34), "the listener does not use SASL"),
     ]
 )  # fmt: skip
-def test_the_broker_tells_why_it_refused(answer: bytes, reason: str) -> None:
-    """A handshake without credentials tells a wrong mechanism from a wrong password."""
+def test_the_broker_reports_why_it_refused(answer: bytes, reason: str) -> None:
+    """A handshake without credentials distinguishes a wrong mechanism from a wrong password."""
     with server(answering(answer)) as address:
         error = diagnose(connection(address), COMPLAINT, begun)
     assert isinstance(error, AuthenticationFailed)
@@ -170,7 +170,7 @@ def in_turn(*answers: bytes) -> Behavior:
 
 
 @pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_512])
-def test_a_broker_that_goes_away_has_refused_nobody(mechanism: SaslMechanism) -> None:
+def test_a_broker_that_goes_away_has_refused_no_one(mechanism: SaslMechanism) -> None:
     """It offers the mechanism, then stops before it has looked at the password: that says nothing of the password."""
     with server(in_turn(handshake_answer(0, mechanism))) as address:
         error = diagnose(connection(address, mechanism), COMPLAINT, begun)
@@ -209,7 +209,7 @@ def test_only_the_broker_says_that_a_password_is_wrong(code: int, kind: type[Exc
     ],
 )
 def test_what_is_no_broker_is_unreachable(answer: bytes) -> None:
-    """Nonsense instead of an answer is told with what the library said."""
+    """Nonsense instead of an answer is reported with what the library said."""
     with server(answering(answer)) as address:
         error = diagnose(connection(address), COMPLAINT, begun)
     assert isinstance(error, AdminUnreachable)

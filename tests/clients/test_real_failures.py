@@ -47,7 +47,7 @@ def wrong_password(connection: Connection) -> Connection:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("protocol", [SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL])
-def test_a_wrong_password_is_told_and_never_shown(
+def test_a_wrong_password_is_reported_and_never_shown(
     kafka: Cluster, protocol: SecurityProtocol, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The message names user and mechanism in the broker's words; neither it, nor its traceback, nor the log holds the password."""
@@ -63,7 +63,7 @@ def test_a_wrong_password_is_told_and_never_shown(
     assert PASSWORD not in "".join(traceback.format_exception(error)) + caplog.text
 
 
-def test_sasl_where_there_is_none_is_told(kafka: Cluster) -> None:
+def test_sasl_where_there_is_none_is_reported(kafka: Cluster) -> None:
     """A plaintext listener answers a SASL client with an error of its own."""
     sasl = Sasl(username="alice", password=Secret(PASSWORD))
     connection = Connection(bootstrap_servers=(kafka.admin,), protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
@@ -71,7 +71,7 @@ def test_sasl_where_there_is_none_is_told(kafka: Cluster) -> None:
 
 
 @pytest.mark.parametrize("listener", ["sasl", "ssl", "sasl_ssl"])
-def test_a_plain_client_at_another_listener_is_told(kafka: Cluster, listener: str) -> None:
+def test_a_plain_client_at_another_listener_is_reported(kafka: Cluster, listener: str) -> None:
     """Listeners that want SASL or TLS hang up on a client that has neither."""
     error = failure(Connection(bootstrap_servers=(getattr(kafka, listener),)))
     assert isinstance(error, AdminUnreachable)

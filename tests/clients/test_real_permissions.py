@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 CHANGE = QuotaChange(entity={"user": "zoe"}, key="producer_byte_rate", value=None)
-"""Takes away what nobody has: it needs the permission, and leaves nothing behind."""
+"""Takes away what no one has: it needs the permission, and leaves nothing behind."""
 CALLS: dict[str, Callable[[QuotaAdmin], object]] = {
     "describe_quotas": lambda admin: admin.describe_quotas(),
     "describe_settings": lambda admin: admin.describe_settings(1),
@@ -55,7 +55,7 @@ def missing(admin: QuotaAdmin) -> dict[str, PermissionMissing]:
 
 
 def test_the_cluster_is_described_to_everybody(mallory: QuotaAdmin) -> None:
-    """DescribeCluster needs no ACL, so that a missing one elsewhere can be told with the brokers' names."""
+    """DescribeCluster needs no ACL, so that a missing one elsewhere can be reported with the brokers' names."""
     assert [node.node_id for node in mallory.describe_cluster().nodes] == [1]
 
 
@@ -73,13 +73,13 @@ def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, mallory: Quot
         assert missing(mallory).keys() == CALLS.keys()
 
 
-def test_the_page_tells_the_same(mallory: QuotaAdmin) -> None:
+def test_the_page_reports_the_same(mallory: QuotaAdmin) -> None:
     """docs/permissions.md holds the command of each permission: those for reading first, and that for changing apart."""
     reading, heading, changing = PAGE.read_text().partition("## Changing quotas")
     assert heading
     refused = missing(mallory)
     assert refused.keys() == CALLS.keys()
     for name, error in refused.items():
-        told = error.grant.removeprefix("kafka-acls.sh --add ")
-        assert (told.replace("mallory", "quotascope") in reading) == (name != "alter_quotas")
-        assert (told.replace("mallory", "operator") in changing) == (name == "alter_quotas")
+        reported = error.grant.removeprefix("kafka-acls.sh --add ")
+        assert (reported.replace("mallory", "quotascope") in reading) == (name != "alter_quotas")
+        assert (reported.replace("mallory", "operator") in changing) == (name == "alter_quotas")

@@ -46,7 +46,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def test_a_password_is_never_shown_by_accident() -> None:
-    """Neither repr, str nor formatting tells it, at any depth."""
+    """Neither repr, str nor formatting shows it, at any depth."""
     connection = Connection(
         bootstrap_servers=SERVERS,
         protocol=SecurityProtocol.SASL_SSL,
@@ -87,20 +87,20 @@ def test_values_are_those_of_kafka() -> None:
 
 
 def test_a_missing_authority_is_named(tmp_path: Path) -> None:
-    """A CA file that is not there is told by its path."""
+    """A CA file that is not there is reported by its path."""
     with pytest.raises(InvalidConnection, match=r"the CA file .*ca\.pem cannot be used: .*No such file"):
         Tls(ca_file=tmp_path / "ca.pem").context()
 
 
 def test_a_key_that_does_not_fit_is_named(certificates: Certificates) -> None:
-    """Certificate and key of different owners are told by their paths."""
+    """Certificate and key of different owners are reported by their paths."""
     tls = Tls(cert_file=certificates.client, key_file=certificates.server_key)
     with pytest.raises(InvalidConnection, match=r"client\.pem with .*server\.key cannot be used"):
         tls.context()
 
 
 def test_an_encrypted_key_needs_its_password(certificates: Certificates, tmp_path: Path) -> None:
-    """It is opened by the right password; without one nobody is asked on the terminal."""
+    """It is opened by the right password; without one no one is asked on the terminal."""
     key = load_pem_private_key(certificates.client_key.read_bytes(), password=None)
     encrypted = tmp_path / "client.key"
     scheme = BestAvailableEncryption(b"hunter2")

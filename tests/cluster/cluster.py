@@ -118,7 +118,7 @@ class Cluster:
             node.wait_until_ready()
 
     def end(self) -> None:
-        """End every node at once; nobody will miss the data."""
+        """End every node at once; the data is not needed any more."""
         for node in self.nodes.values():
             node.kill()
 

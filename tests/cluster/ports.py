@@ -9,7 +9,7 @@ _given: set[int] = set()
 
 def free_port() -> int:
     """
-    A port that nobody listens on, and nobody else in this process was given: its node may only start later.
+    A port that no one listens on, and no one else in this process was given: its node may only start later.
 
     Taken below the range from which outgoing connections get theirs, so that it is still free when a node restarts.
     """

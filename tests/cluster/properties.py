@@ -39,7 +39,7 @@ class Plan:
 def properties(
     plan: Plan, voters: Sequence[Plan], data: Path, certificates: Certificates, *, authorizer: bool
 ) -> dict[str, str]:
-    """Everything a node is told."""
+    """The properties of a node."""
     quorum = ",".join(f"{voter.node_id}@{voter.address('CONTROLLER')}" for voter in voters)
     return {
         "node.id": str(plan.node_id),

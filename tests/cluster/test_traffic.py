@@ -9,7 +9,7 @@ pytestmark = pytest.mark.real
 
 
 def test_producers_and_consumers_are_throttled(quotas: Quotas, traffic: Traffic) -> None:
-    """A byte-rate quota throttles the user who has it, and nobody else."""
+    """A byte-rate quota throttles the user who has it, and no other client."""
     topic = traffic.topic(records=1000)
     slow = {"producer_byte_rate": 20_000.0, "consumer_byte_rate": 20_000.0}
     quotas.set(({"user": "alice"}, slow))
@@ -32,7 +32,7 @@ def test_requests_are_throttled(quotas: Quotas, traffic: Traffic) -> None:
 
 
 def test_mutations_are_refused(quotas: Quotas, traffic: Traffic) -> None:
-    """The request after the one that overdraws is refused when strict, and only told to wait when not."""
+    """The request after the one that overdraws is refused when strict, and only asked to wait when not."""
     quotas.set(({"user": "carol"}, {"controller_mutation_rate": 1.0}))
     overdrawn = traffic.mutate("carol", "maker", 30)
     assert (overdrawn.error, overdrawn.throttle_ms) == (0, 0)

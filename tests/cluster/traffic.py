@@ -1,4 +1,4 @@
-"""Real clients that bounce off real quotas, for a bounded time, and tell how they were throttled."""
+"""Real clients that bounce off real quotas, for a bounded time, and report how they were throttled."""
 
 import logging
 import threading
@@ -31,7 +31,7 @@ _PERMISSIVE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a client did, and every throttle time that it was told."""
+    """What a client did, and every throttle time that it got."""
 
     count: int
     """Records or requests."""

@@ -1,4 +1,4 @@
-"""The users of the test brokers, their passwords, and how a broker is told of them."""
+"""The users of the test brokers, their passwords, and how a broker gets them."""
 
 from typing import Final
 

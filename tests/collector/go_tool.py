@@ -37,8 +37,8 @@ def run(command: Sequence[str], folder: Path) -> str:
 
 
 def _version(program: str) -> tuple[int, ...]:
-    told = run([program, "env", "GOVERSION"], Path.cwd())
-    return tuple(map(int, re.findall(r"\d+", told)[:2]))
+    reported = run([program, "env", "GOVERSION"], Path.cwd())
+    return tuple(map(int, re.findall(r"\d+", reported)[:2]))
 
 
 def _environment() -> dict[str, str]:

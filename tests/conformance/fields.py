@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Fields:
-    """One object; `done` fails for keys that nobody asked for."""
+    """One object; `done` fails for keys that no one asked for."""
 
     def __init__(self, value: object) -> None:
         if not isinstance(value, dict):

@@ -236,7 +236,7 @@ def _quota(mode: str, sensors: ClientSensors, release: KafkaRelease) -> Mutation
 
 
 class Callbacks(ThrottleCallback):
-    """Counts what channels are told."""
+    """Counts what is reported to channels."""
 
     def __init__(self) -> None:
         self.started = 0

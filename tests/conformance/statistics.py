@@ -120,7 +120,7 @@ class SensorRunner(Runner):
         metric.done()
 
     def op_record(self, step: Fields) -> None:
-        """Record, then check unless told not to."""
+        """Record, then check unless switched off."""
         value, check = (
             float(step.number("value", 1.0)),
             step.flag("check_quotas", default=True),

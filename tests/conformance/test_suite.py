@@ -200,7 +200,7 @@ def _command(path: Path) -> tuple[int, list[str], str]:
 
 
 def test_the_command_counts(tmp_path: Path) -> None:
-    """The command ends with the counts, names what failed, and its exit code tells."""
+    """The command ends with the counts, names what failed, and its exit code says so."""
     file = tmp_path / "vectors.json"
     good, bad = _measured(1, 1).value, _measured(1, 2).value
     file.write_text(json.dumps({"vectors": [good, bad, [], good]}))
@@ -232,6 +232,6 @@ def test_the_command_needs_the_file() -> None:
 
 
 def test_failures_are_one_family() -> None:
-    """Whoever runs vectors has one error to catch."""
+    """A caller that runs vectors has one error to catch."""
     for kind in (Unmet, Malformed):
         assert issubclass(kind, Failure)

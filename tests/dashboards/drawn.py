@@ -51,7 +51,7 @@ class Drawn:
         return {each["title"] for each in self.report["panels"] if each["nothing"] is not None}
 
     def faults(self, boards: Mapping[str, Json]) -> list[str]:
-        """All that nobody meant; `boards` by uid are what links may lead to."""
+        """All that is not meant; `boards` by uid are what links may lead to."""
         found = [f"script: {each}" for each in self.complaints]
         found += [f"marks: {each}" for each in self.report["errors"]]
         found += [f"values of a variable: {each}" for each in self.report["refused"]]

@@ -86,10 +86,10 @@ def serving(grafana: FakeGrafana, certificate: Path | None = None) -> Iterator[N
         def _answer(self, body: Json) -> None:
             token = self.headers["Authorization"]
             if grafana.redirect_to:
-                status, told = 302, {"message": "moved"}
+                status, reported = 302, {"message": "moved"}
             else:
-                status, told = grafana.answer(self.command, self.path, token, body)
-            content = json.dumps(told).encode()
+                status, reported = grafana.answer(self.command, self.path, token, body)
+            content = json.dumps(reported).encode()
             self.send_response(status)
             self.send_header("Location", grafana.redirect_to)
             self.send_header("Content-Length", str(len(content)))

@@ -40,7 +40,7 @@ def test_the_example_of_a_data_source_is_a_prometheus(tmp_path: Path) -> None:
     assert source["type"] == "prometheus"
 
 
-def test_another_label_tells_clusters_apart() -> None:
+def test_another_label_distinguishes_clusters() -> None:
     """The variable keeps its name, so that links stay the same; queries use the label."""
     made = grafana_dashboards(Scope(site=Site(cluster_label="kafka_cluster")))
     text = json.dumps(made)

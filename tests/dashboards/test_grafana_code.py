@@ -91,8 +91,8 @@ def answer(asked: list[Json], node: str, grafana_code: Path, tmp_path_factory: p
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told: Json = json.loads(done.stdout)
-    return told
+    reported: Json = json.loads(done.stdout)
+    return reported
 
 
 def _values(value: Any, key: str) -> Iterator[Any]:
@@ -147,7 +147,7 @@ def test_limits_stand_in_the_row_of_their_own_entity(answer: Json) -> None:
 
 @pytest.mark.parametrize("table", [1, 2], ids=["empty", "not even a frame"])
 def test_a_query_without_result_leaves_the_others(answer: Json, table: int) -> None:
-    """When nobody has a limit, usage is shown as before."""
+    """When no one has a limit, usage is shown as before."""
     shown = answer["tables"][table]
     usage = [row[shown["names"].index("Usage")] for row in shown["rows"]]
     assert usage == [7, 5, 3]

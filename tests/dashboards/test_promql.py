@@ -42,7 +42,7 @@ def test_every_expression_is_understood(every: Expressions) -> None:
 
 
 def test_every_name_and_label_exists(every: Expressions, variant: Scope) -> None:
-    """A panel about a series or a label that nobody exposes would be empty for ever."""
+    """A panel about a series or a label that nothing exposes would be empty for ever."""
     for title, expression in every:
         for name, labels in names_and_labels(expression):
             if name in RECORDED:
@@ -92,7 +92,7 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
 
 
 def test_counters_are_never_shown_as_they_are(every: Expressions) -> None:
-    """Their values say when a broker was started; only their growth tells something."""
+    """Their values say when a broker was started; only their growth means something."""
     for title, expression in every:
         for node in walk(parsed(expression)):
             if type(node).__name__ != "AggregateExpr":

@@ -50,7 +50,7 @@ def _asked(role: Role) -> str:
 
 
 def test_everybody_does_what_is_written_down() -> None:
-    """Names, sizes and times: the tour of the demo tells of them."""
+    """Names, sizes and times: the tour of the demo covers them."""
     found = [
         f"{role.user} {role.client_id.replace(' ', '_')} {_asked(role)} every {role.rhythm.every_ms} from {role.rhythm.first_ms} "
         f"{role.thread_ms:g} ms busy {role.rhythm.busy_ms} pause {role.rhythm.pause_ms}"

@@ -144,7 +144,7 @@ def test_two_runs_are_alike(minute: Simulation) -> None:
     assert again == values(minute, "throttle-time-total", END_MS)
 
 
-def test_tells_when_it_is_due_next() -> None:
+def test_reports_when_it_is_due_next() -> None:
     """Between two requests there is nothing to do, and the simulation knows until when."""
     simulation = Simulation(START_MS)
     due_ms = simulation.advance(START_MS)

@@ -17,7 +17,7 @@ COMMAND = Path(sys.executable).with_name("quotascope")
 
 
 class Service:
-    """The running process, and what it told its manager."""
+    """The running process, and what it reported to its manager."""
 
     def __init__(self, folder: Path) -> None:
         port = free_port()
@@ -37,8 +37,8 @@ class Service:
             {**os.environ, "NOTIFY_SOCKET": str(folder / "notify")},
         )
 
-    def told(self) -> str:
-        """The next thing that it tells its manager."""
+    def reported(self) -> str:
+        """The next thing that it reports to its manager."""
         return self._manager.recv(100).decode()
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     """An exporter whose only broker is down, and that is ready."""
     running = Service(tmp_path)
     try:
-        assert running.told() == "READY=1"
+        assert running.reported() == "READY=1"
         yield running
     finally:
         running.close()

@@ -1,4 +1,4 @@
-"""The Dockerfile, as far as it can be carried out without a container: where this is not possible is told in docs/deployment.md."""
+"""The Dockerfile, as far as it can be carried out without a container: where this is not possible is written in docs/deployment.md."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def _parsed(text: str) -> Iterator[Instruction]:
 
 
 def given(keyword: str, stage: int = -1) -> list[str]:
-    """The arguments of these instructions of a stage, the last one unless told otherwise."""
+    """The arguments of these instructions of a stage, the last one unless given otherwise."""
     return [each.arguments for each in instructions(stage) if each.keyword == keyword]
 
 

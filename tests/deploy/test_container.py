@@ -49,7 +49,7 @@ def test_base_is_pinned() -> None:
     assert given("FROM", 1) == ["${PYTHON_IMAGE}"]
 
 
-def test_container_runs_as_nobody_and_without_a_shell() -> None:
+def test_container_runs_unprivileged_and_without_a_shell() -> None:
     """The user is a number that is not root's, and every program is started by itself."""
     (user,) = given("USER")
     assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
@@ -59,7 +59,7 @@ def test_container_runs_as_nobody_and_without_a_shell() -> None:
 
 
 def test_command_and_port_are_ours() -> None:
-    """What the container is told to run exists, and the port is the exporter's."""
+    """The command of the container exists, and the port is the exporter's."""
     assert options_of_serve(words("CMD"))["config"]
     assert given("EXPOSE") == [str(Config().server.port)]
 

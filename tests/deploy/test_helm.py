@@ -76,7 +76,7 @@ def test_linter_finds_nothing(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("kind", ["Deployment", "NetworkPolicy", "Service", "ServiceAccount", "ServiceMonitor"])
 def test_chart_is_what_kustomize_builds(kind: str) -> None:
-    """But for names and labels that tell releases apart, and the rollout by an annotation."""
+    """But for names and labels that distinguish releases, and the rollout by an annotation."""
     assert common(one(kind)) == common(only(kind, "prometheus-operator"))
 
 

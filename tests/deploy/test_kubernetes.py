@@ -136,7 +136,7 @@ def _is_reference(key: str, value: str) -> bool:
 
 
 def test_probes_are_answered(service: Service) -> None:
-    """What the probes ask is there, and a broker that is down takes nobody out of service."""
+    """What the probes ask is there, and a broker that is down takes no exporter out of service."""
     probes: list[Manifest] = [container()[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
 
     def answered() -> None:

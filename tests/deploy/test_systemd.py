@@ -92,11 +92,11 @@ def test_configuration_takes_the_credentials(tmp_path: Path) -> None:
     assert config.kafka.sasl.password_file == tmp_path / "kafka-password"
 
 
-def test_manager_is_told_of_start_and_end(service: Service) -> None:
-    """It is ready when it takes SIGHUP, goes on after it, and tells when it stops."""
+def test_manager_hears_of_start_and_end(service: Service) -> None:
+    """It is ready when it takes SIGHUP, goes on after it, and reports when it stops."""
     (reload,) = values("ExecReload")
     assert reload == "/bin/kill -HUP $MAINPID"
     assert values("Type") == ["notify"]
     service.child.signal(signal.SIGHUP)
     assert service.child.end() == 0
-    assert service.told() == "STOPPING=1"
+    assert service.reported() == "STOPPING=1"

@@ -64,7 +64,7 @@ class Lengths(QuotaCallback):
         principal: Principal,
         client_id: str,
     ) -> Mapping[str, str]:
-        """Name the group and the client-id; nobody has no tags."""
+        """Name the group and the client-id; an unnamed one has no tags."""
         if not principal.name:
             return {}
         return {"group": _group(principal.name), "client-id": client_id}
@@ -103,7 +103,7 @@ class CallbackTwin(NodeTwin):
     def __init__(self, shape: Shape, release: KafkaRelease) -> None:
         super().__init__()
         self._callback = Lengths()
-        # Ours count more than Kafka's unless told not to.
+        # Ours count more than Kafka's unless switched off.
         config = ManagerConfig(
             samples=shape.samples, window_seconds=shape.window_s, extra_counters=False, release=release
         )

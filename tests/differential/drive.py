@@ -104,7 +104,7 @@ def drive_seeded(kafka: Kafka, budget: Budget, subject: Subject[S]) -> None:
     """Compare the rest of the subject's share in long sessions of seeded generators, showing progress."""
     operations = budget.seeded(subject.share)
     done = session = 0
-    told = time.monotonic()
+    reported = time.monotonic()
     while done < operations:
         source = f"{subject.name} {budget.seed} {session} {kafka.version}"
         generator = random.Random(source)  # noqa: S311
@@ -112,8 +112,8 @@ def drive_seeded(kafka: Kafka, budget: Budget, subject: Subject[S]) -> None:
         replay = subject.long(Seeded(generator), length, kafka.release)
         done += _counted(budget, subject.name, compare_long(kafka, replay))
         session += 1
-        if time.monotonic() - told >= 5 or done >= operations:
-            told = time.monotonic()
+        if time.monotonic() - reported >= 5 or done >= operations:
+            reported = time.monotonic()
             progress = f"  {subject.name}: {done:,} of {operations:,} operations"
             print(progress, flush=True)  # noqa: T201 - `pytest -s` shows it
 

@@ -35,7 +35,7 @@ TYPES = (
 
 
 class Channel(ThrottleCallback):
-    """A throttled channel that tells the twin what happens to it."""
+    """A throttled channel that reports to the twin what happens to it."""
 
     def __init__(self, twin: "ManagerTwin", deadline_ms: int) -> None:
         self._twin = twin

@@ -54,7 +54,7 @@ class Chosen:
 
 
 class Events(MetricsReporter):
-    """Remembers what it was told since it was last asked."""
+    """Remembers what was reported to it since it was last asked."""
 
     def __init__(self) -> None:
         self._heard: list[str] = []

@@ -80,8 +80,8 @@ def test_first_versions_that_make_a_client_wait(kafka: Kafka) -> None:
         asked = [Operation("versions", 0, (int(api),))]
         low, high = map(int, answers(kafka, "new responses", asked)[0].split())
         versions = range(low, high + 1)
-        told = answers(kafka, "new responses", [Operation("response", 0, (int(api), each)) for each in versions])
-        waits = [answer.split()[1] == "1" for answer in told]
+        reported = answers(kafka, "new responses", [Operation("response", 0, (int(api), each)) for each in versions])
+        waits = [answer.split()[1] == "1" for answer in reported]
         first = step["expect"]
         assert (api, waits) == (api, [first is not None and each >= first for each in versions])
 

@@ -58,9 +58,9 @@ async def test_work_that_fails_is_logged_and_begins_again_where_it_lasts() -> No
     assert begun == {"once": 1, "lasting": 3}
     assert background.restarts == {"lasting": 3}
     assert pauses == [AGAIN_SECONDS] * 3
-    told = [(line["work"], line["log_level"], line["exc_info"]) for line in lines]
-    assert told.count(("lasting", "error", True)) == 3
-    assert told.count(("once", "error", True)) == 1
+    reported = [(line["work"], line["log_level"], line["exc_info"]) for line in lines]
+    assert reported.count(("lasting", "error", True)) == 3
+    assert reported.count(("once", "error", True)) == 1
 
 
 async def test_the_end_ends_all_whatever_some_do() -> None:

@@ -1,4 +1,4 @@
-"""The whole exporter among servers that mean harm: each is down with a reason, and nobody else notices."""
+"""The whole exporter among servers that mean harm: each is down with a reason, and no one else notices."""
 
 from __future__ import annotations
 
@@ -99,17 +99,17 @@ async def test_each_is_down_with_its_reason(hostile: Mapping[str, Hostile], time
     for health in snapshot.sources:
         if health.up:
             continue
-        reason, told = hostile[health.name.rpartition(" as ")[0]].reason, health.error
-        assert told is not None
-        assert re.search(reason, told), (health.name, told)
-        assert told.isprintable()
-        assert len(told) < 1_000
-        assert "unexpected" not in told
+        reason, reported = hostile[health.name.rpartition(" as ")[0]].reason, health.error
+        assert reported is not None
+        assert re.search(reason, reported), (health.name, reported)
+        assert reported.isprintable()
+        assert len(reported) < 1_000
+        assert "unexpected" not in reported
     assert peak < len(expected) * 6 * LONGEST + 20_000_000
 
 
 async def test_a_redirect_leads_nowhere() -> None:
-    """Neither to another host nor in circles: whoever answers for a node cannot choose whom we ask."""
+    """Neither to another host nor in circles: anyone who answers for a node cannot choose whom we ask."""
     asked = asyncio.Event()
 
     async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -120,7 +120,7 @@ async def test_deadline_comes_from_the_scraper(serve: Serve) -> None:
     ],
 )
 def test_scrape_timeout(header: str | None, seconds: float) -> None:
-    """A little less than the scraper waits, never less than half of it; a senseless header counts as none, and nobody waits for ever."""
+    """A little less than the scraper waits, never less than half of it; a senseless header counts as none, and no one waits for ever."""
     assert scrape_timeout(header, CollectionConfig()) == seconds
 
 
@@ -202,7 +202,7 @@ async def test_the_same_is_written_once() -> None:
 
 
 async def test_who_gives_up_takes_nothing_from_the_others() -> None:
-    """One scraper that goes away ends nobody else's scrape."""
+    """One scraper that goes away ends no one else's scrape."""
     held = Held()
     rendering = Rendering(held, lambda: NOW)
     shown = snapshot(usage(usage=1.0))
@@ -215,7 +215,7 @@ async def test_who_gives_up_takes_nothing_from_the_others() -> None:
         await first
 
 
-async def test_a_failure_is_told_to_all_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failure_is_reported_to_all_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next scrape tries again."""
     held = Held()
     held.go.set()

@@ -53,7 +53,7 @@ def test_a_layout_after_changes_is_like_a_new_one(
     data: st.DataObject,
     derived: bool,  # noqa: FBT001
 ) -> None:
-    """Whoever leaves, comes, is left out or is limited otherwise, and whatever was asked of the layout before."""
+    """Anyone who leaves, comes, is left out or is limited otherwise, and whatever was asked of the layout before."""
     came = data.draw(st.lists(st.sampled_from(given_entities), unique_by=order)) if given_entities else []
     first = Layout(sorted((each for each in given_entities if each not in came), key=order))
     rows = st.lists(st.booleans(), min_size=len(first), max_size=len(first))

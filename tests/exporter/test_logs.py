@@ -159,13 +159,13 @@ class FullDisk(io.StringIO):
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "exception"])
 def test_stream_that_fails_ends_nothing(level: str) -> None:
-    """Whoever logs goes on: a scrape is worth more than a line about it."""
+    """Anyone who logs goes on: a scrape is worth more than a line about it."""
     configure_logs(LogConfig(level=LogLevel.DEBUG), FullDisk())
     getattr(structlog.get_logger(), level)("nobody reads this")
 
 
 def test_record_that_cannot_be_formatted_ends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong format string of a library is told on standard error, not raised."""
+    """A wrong format string of a library is reported on standard error, not raised."""
     configure_logs(LogConfig(format=LogFormat.LOGFMT), io.StringIO())
     logging.getLogger("lib").error("%d", "x")
     assert "Logging error" in capsys.readouterr().err

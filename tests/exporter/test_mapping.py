@@ -122,12 +122,12 @@ def test_further_tags_are_those_of_a_custom_callback(quota_type: QuotaType) -> N
 
 def test_a_broker_may_report_utilization_itself() -> None:
     """KIP-1373 leaves controller mutations out."""
-    told = {
+    reported = {
         quota_type
         for quota_type in QuotaType
         if attribute_of(column("kafka.server", "quota-utilization", type=quota_type.group, user="u"))
     }
-    assert told == {QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST}
+    assert reported == {QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST}
 
 
 def test_every_quota_type_has_its_usage_and_throttle() -> None:

@@ -36,7 +36,7 @@ def test_any_name_can_be_asked_for(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "reported"),
     [
         ("(", "'(' is no RE2 expression: missing )"),
         (r"(a)\1", "invalid escape sequence"),
@@ -44,11 +44,11 @@ def test_any_name_can_be_asked_for(name: str) -> None:
         ("\ud800", "is no RE2 expression"),
     ],
 )
-def test_a_wrong_pattern_is_told(pattern: str, told: str) -> None:
+def test_a_wrong_pattern_is_reported(pattern: str, reported: str) -> None:
     """What could not be matched in linear time is no RE2 expression either."""
     with pytest.raises(ValueError) as caught:
         matcher(pattern)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_a_hostile_name_takes_no_time() -> None:
@@ -56,7 +56,7 @@ def test_a_hostile_name_takes_no_time() -> None:
     assert not matcher("(a+)+b")("a" * 10_000)
 
 
-def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra there is a sentence, not a traceback."""
     real = builtins.__import__
 

@@ -169,7 +169,7 @@ def test_defaults_of_windows(release: KafkaRelease) -> None:
 
 @releases
 def test_levels_of_the_metadata_version(release: KafkaRelease) -> None:
-    """The newest level of each release is that of `MetadataVersion`, and a broker's newest tells its release."""
+    """The newest level of each release is that of `MetadataVersion`, and a broker's newest shows its release."""
     known = facts(release)
     newest: dict[tuple[int, int], int] = {}
     for name, level in known["metadata_versions"].items():

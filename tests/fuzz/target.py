@@ -35,10 +35,10 @@ class Target:
         try:
             self.read(data)
         except self.refuses as error:
-            told(str(error))
+            reported(str(error))
 
 
-def told(message: str) -> None:
+def reported(message: str) -> None:
     """What a reader says of an input stays readable: some lines, each printable and none without end."""
     lines = message.split("\n")
     assert all(map(str.isprintable, lines)), f"not printable: {message!r}"

@@ -12,7 +12,7 @@ EXECUTIONS = 2_000
 
 
 def quiet(_outcome: Outcome) -> None:
-    """Nobody watches."""
+    """No one watches."""
 
 
 @pytest.mark.slow
@@ -27,7 +27,7 @@ def test_nothing_is_found_in_a_short_run(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_mistake_is_found(tmp_path: Path) -> None:
-    """A reader that raises something else than it should; its input is kept, and told."""
+    """A reader that raises something else than it should; its input is kept, and reported."""
     fuzzed = target("page_query")
     run = Run(
         target=fuzzed,

@@ -11,7 +11,7 @@ _PASSED = ("Content-Type", "Content-Encoding")
 
 
 class Relay(ThreadingHTTPServer):
-    """Passes each request on with `Accept: text/plain`; Prometheus 2.42 cannot be told to prefer it."""
+    """Passes each request on with `Accept: text/plain`; Prometheus 2.42 cannot be made to prefer it."""
 
     def __init__(self, target: str) -> None:
         self.target = target

@@ -79,7 +79,7 @@ def test_unknown_authority_is_called_so(kafka: Cluster, tmp_path: Path) -> None:
 
 
 def test_certificate_need_not_be_verified(kafka: Cluster, tmp_path: Path) -> None:
-    """`verify: false` reads an agent whose certificate nobody vouches for."""
+    """`verify: false` reads an agent whose certificate no one vouches for."""
     unverified = {"tls": {"verify": False}}
     code, shown = status(tmp_path, settings(kafka, **unverified, **password()))
     assert (code, "guarded jolokia up" in shown) == (0, True), shown

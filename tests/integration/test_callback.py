@@ -100,7 +100,7 @@ def test_the_number_is_the_broker_s(tenant_kafka: Cluster, exporter: Exporter) -
 
     def same() -> None:
         (item,) = agent.ask(tenant_kafka.brokers[0].agents.jolokia, asked)
-        (bean,) = (told for name, told in item["value"].items() if "alice" in name)
+        (bean,) = (reported for name, reported in item["value"].items() if "alice" in name)
         shown = exporter.page().value(THROTTLE, quota_type="produce", **TAGS)
         assert shown == pytest.approx((bean["throttle-time"] or 0) / 1000)
 

@@ -40,12 +40,12 @@ def test_rule_is_followed_from_its_beginning_to_its_end(
         assert not list(page.series(family, user="alice")), family
     assert _stale(page) > stale
     assert _changes(page) == seen_changes + 3
-    told = [
+    reported = [
         (line["quota_key"], line["entity"], line["old"], line["new"])
         for line in exporter.log()[seen_lines:]
         if line["msg"] == "limit changed"
     ]
-    assert told == [
+    assert reported == [
         ("producer_byte_rate", "user alice", None, 300_000),
         ("producer_byte_rate", "user alice", 300_000, 400_000),
         ("producer_byte_rate", "user alice", 400_000, None),

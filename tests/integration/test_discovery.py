@@ -56,7 +56,7 @@ def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: Gate,
 
 
 def test_status_and_check_find_them_too(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
-    """One look works without any source named, by flag and by file; the file's check connects to nobody."""
+    """One look works without any source named, by flag and by file; the file's check connects to no one."""
     flags = (
         "--bootstrap-servers",
         split_kafka.admin,
@@ -104,7 +104,7 @@ def _expect(exporter: Exporter, opened: Gate, second: float) -> None:
 
 
 def test_files_are_followed_while_running(kafka: Cluster, tmp_path: Path) -> None:
-    """A file that is rewritten adds and removes nodes; one that breaks changes nothing, and is told with its name."""
+    """A file that is rewritten adds and removes nodes; one that breaks changes nothing, and is reported with its name."""
     agents = kafka.nodes[1].agents
     here = f"127.0.0.1:{agents.jolokia2_port}"
     gone = "127.0.0.1:1"
@@ -118,7 +118,7 @@ def test_files_are_followed_while_running(kafka: Cluster, tmp_path: Path) -> Non
         _write(targets, here, gone)
         eventually(lambda: _equal(sources(exporter), {here: 1.0, gone: 0.0}))
         targets.write_text('[{"targets": ["http://evil/"]}]')
-        eventually(lambda: _told(exporter))
+        eventually(lambda: _reported(exporter))
         assert sources(exporter) == {here: 1.0, gone: 0.0}
         _write(targets, here)
         eventually(lambda: _equal(sources(exporter), {here: 1.0}))
@@ -135,7 +135,7 @@ def _equal(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
     assert found == expected
 
 
-def _told(exporter: Exporter) -> None:
+def _reported(exporter: Exporter) -> None:
     line = some(exporter.log("not everything was found"))[-1]
     assert "targets.json: group 1: 'http://evil/'" in line["error"]
 

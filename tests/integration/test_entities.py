@@ -106,32 +106,32 @@ def test_no_tokens_without_limit(scene: Exporter) -> None:
             assert not list(page.series(family, user="carol")), family
 
 
-def test_causes_are_told_apart(scene: Exporter) -> None:
+def test_causes_are_distinguished(scene: Exporter) -> None:
     """A request throttle that the controller's mutation quota imposed is not taken for one of the request quota."""
 
-    def told() -> None:
+    def reported() -> None:
         page = scene.page()
         assert _cause(page, client_id="scene-spam") == "own"
         assert _cause(page, client_id="scene-admin") == "controller_mutation"
 
-    eventually(told)
+    eventually(reported)
 
 
 def _cause(page: Page, client_id: str) -> str:
     return page.labels("kafka_quota_throttle_cause_info", quota_type="request", client_id=client_id)["cause"]
 
 
-def test_node_tells_who_is_muted_now(scene: Exporter) -> None:
-    """The delay queues, the throttle time told to clients and error 89 are shown for the broker."""
+def test_node_reports_who_is_muted_now(scene: Exporter) -> None:
+    """The delay queues, the throttle time reported to clients and error 89 are shown for the broker."""
     first = scene.page()
 
     def shown() -> None:
         page = scene.page()
         assert page.value("kafka_quota_delay_queue_size", quota_type="produce", broker="1") > 0
-        told = "kafka_quota_request_throttled_seconds_total"
+        reported = "kafka_quota_request_throttled_seconds_total"
         for request in ("Produce", "Fetch", "DescribeCluster"):
-            before = first.value(told, request=request, broker="1")
-            assert page.value(told, request=request, broker="1") > before
+            before = first.value(reported, request=request, broker="1")
+            assert page.value(reported, request=request, broker="1") > before
         errors = "kafka_quota_throttling_errors_total"
         assert page.value(errors, request="CreateTopics", broker="1") > 0
 

@@ -1,4 +1,4 @@
-"""A broker after the load: averages linger while nothing happens, and maxima tell what was missed."""
+"""A broker after the load: averages linger while nothing happens, and maxima report what was missed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +25,13 @@ def sampling(kafka: Cluster, tmp_path: Path) -> Iterator[Exporter]:
         yield running
 
 
-def test_throttle_lingers_while_nobody_is_muted(
+def test_throttle_lingers_while_no_one_is_muted(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter, sampling: Exporter
 ) -> None:
     """
     The average of the last throttles stays after the load, exactly as the broker gives it, with no usage beside it.
 
-    What tells that it is over is the delay queue, which is empty. Scrapes before and after have seen nothing of the
+    What reports that it is over is the delay queue, which is empty. Scrapes before and after have seen nothing of the
     burst; the maxima of samples in between have, and each scrape shows them.
     """
     sampling.page()

@@ -55,7 +55,7 @@ def said_on_demand(exporter: Exporter, text: str, *, code: int) -> None:
 
 
 def test_no_rule_is_configured(fresh: Cluster, tmp_path: Path) -> None:
-    """Without any quota Kafka measures nobody, and that is said."""
+    """Without any quota Kafka measures no one, and that is said."""
     settings = settings_for(fresh.brokers, fresh.admin)
     with serving(tmp_path / "serve", settings) as exporter:
         assert exporter.page().value("quotascope_entities", state="exported") == 0
@@ -64,7 +64,7 @@ def test_no_rule_is_configured(fresh: Cluster, tmp_path: Path) -> None:
 
 
 def test_rules_but_no_traffic(fresh: Cluster, tmp_path: Path) -> None:
-    """With a rule that nobody has met yet, that is said, and the rule is shown."""
+    """With a rule that no one has met yet, that is said, and the rule is shown."""
     with closing(Quotas(fresh.connection())) as quotas:
         quotas.set(({"user": "alice"}, {"producer_byte_rate": 1024.0}))
     settings = settings_for(fresh.brokers, fresh.admin)

@@ -54,7 +54,7 @@ def stable(found: dict[Key, float]) -> dict[Key, float]:
 
 
 def test_a_collector_that_is_down_costs_one_line(kafka: Cluster, tmp_path: Path) -> None:
-    """Scrapes go on and count it, the log tells once, and the end comes at once."""
+    """Scrapes go on and count it, the log reports once, and the end comes at once."""
     settings = {
         **settings_for(kafka.brokers, kafka.admin),
         "otlp": {

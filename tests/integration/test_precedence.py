@@ -27,7 +27,7 @@ class Rung:
     level: str
     entity: Mapping[str, str | None]
     limits: Mapping[str, float]
-    """By quota key, in Kafka's units; too high to throttle anybody."""
+    """By quota key, in Kafka's units; too high to throttle anyone."""
 
     @property
     def names(self) -> tuple[str, str]:

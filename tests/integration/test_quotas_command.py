@@ -70,8 +70,8 @@ def described(cluster: Cluster) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for kinds in DESCRIBED:
         types = [word for kind in kinds for word in ("--entity-type", kind)]
-        told = run_tool(cluster, "kafka-configs.sh", "--describe", *types)
-        for who, quotas in re.findall(r"^Quota configs for (.*?) are (.*)$", told, re.MULTILINE):
+        reported = run_tool(cluster, "kafka-configs.sh", "--describe", *types)
+        for who, quotas in re.findall(r"^Quota configs for (.*?) are (.*)$", reported, re.MULTILINE):
             found[who] = {
                 key: float(value) for key, _, value in (pair.partition("=") for pair in quotas.strip().split(", "))
             }
@@ -119,8 +119,8 @@ def test_kafka_configs_reads_back_every_shape(kafka: Cluster) -> None:
     """
     expected = {}
     for entity, quota, who in SHAPES:
-        told = quotascope("set", quota, *entity, "--apply", "--bootstrap-servers", kafka.admin)
-        assert "applied and read back: 1 quota\n" in told
+        reported = quotascope("set", quota, *entity, "--apply", "--bootstrap-servers", kafka.admin)
+        assert "applied and read back: 1 quota\n" in reported
         key, _, value = quota.partition("=")
         expected[who] = {key: float(value)}
     assert described(kafka) == expected
@@ -148,7 +148,7 @@ def test_kafka_configs_accepts_the_printed_commands(kafka: Cluster, hostile: Quo
     """
     The commands of `export` and `diff`, run by a real bash, make the cluster as the file says.
 
-    The file is what `export` wrote before; `diff` finds the same again, and its exit code tells.
+    The file is what `export` wrote before; `diff` finds the same again, and its exit code says so.
     """
     at = ("--bootstrap-servers", kafka.admin)
     file = tmp_path / "quotas.yaml"
@@ -185,8 +185,8 @@ def test_a_file_is_set_and_removed_quotas_are_named(kafka: Cluster, quotas: Quot
         "  - {ip: <default>, connection_creation_rate: 5}\n"
     )
     at = ("--bootstrap-servers", kafka.admin)
-    told = quotascope("set", "--file", file, *at)
-    assert "nothing was changed" in told
+    reported = quotascope("set", "--file", file, *at)
+    assert "nothing was changed" in reported
     assert ended("diff", file, *at)[0] == 2
     assert "read back: 4 quotas" in quotascope("set", "--file", file, *at, "--apply")
     assert ended("diff", file, *at)[0] == 0
@@ -196,7 +196,7 @@ def test_a_file_is_set_and_removed_quotas_are_named(kafka: Cluster, quotas: Quot
 def test_who_a_rule_hits_comes_from_the_brokers_or_from_an_exporter(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter
 ) -> None:
-    """Both ways tell the same rule of the same client, and a change says that it affects it."""
+    """Both ways report the same rule of the same client, and a change says that it affects it."""
     quotas.set(
         ({"user": "alice", "client-id": "list-app"}, {"producer_byte_rate": 50_000.0}),
         ({"user": None}, {"producer_byte_rate": 900_000.0}),
@@ -207,7 +207,7 @@ def test_who_a_rule_hits_comes_from_the_brokers_or_from_an_exporter(
         for usage in (jolokia, ("--exporter", exporter.url)):
             eventually(lambda usage=usage: _hits_alice(_listed(kafka, *usage)))  # type: ignore[misc]
         eventually(lambda: _hits_alice(_listed(None, "--exporter", exporter.url)))
-        told = quotascope(
+        reported = quotascope(
             "set",
             "producer_byte_rate=25000",
             "--user",
@@ -218,7 +218,7 @@ def test_who_a_rule_hits_comes_from_the_brokers_or_from_an_exporter(
             kafka.admin,
             *jolokia,
         )
-    assert re.search(r"alice / list-app +produce +.* 50\.0 kB/s +25\.0 kB/s", told)
+    assert re.search(r"alice / list-app +produce +.* 50\.0 kB/s +25\.0 kB/s", reported)
 
 
 def _listed(kafka: Cluster | None, *usage: str) -> list[dict[str, Any]]:
@@ -300,8 +300,8 @@ def test_measure_only_measures_and_throttles_no_client(
         shown = quotascope("set", "--measure-only", *at)
         assert "+ producer_byte_rate 1000000000000\n" in shown
         assert json.loads(quotascope("list", "--json", *at)) == []
-        told = quotascope("set", "--measure-only", "--apply", *at)
-        assert "applied and read back: 4 quotas\n" in told
+        reported = quotascope("set", "--measure-only", "--apply", *at)
+        assert "applied and read back: 4 quotas\n" in reported
         eventually(measured)
     assert described(kafka) == {
         "the default user-principal": {
@@ -335,5 +335,5 @@ def test_measure_only_overrules_no_limit(kafka: Cluster, quotas: Quotas) -> None
         "the default client-id": {"request_percentage": 50.0},
         "user-principal 'alice'": {"controller_mutation_rate": 3.0},
     }
-    told = quotascope("set", "--measure-only", "controller_mutation_rate", *pairs, "--apply", *at)
-    assert "read back: 1 quota\n" in told
+    reported = quotascope("set", "--measure-only", "controller_mutation_rate", *pairs, "--apply", *at)
+    assert "read back: 1 quota\n" in reported

@@ -101,7 +101,7 @@ def _assert_predicted(recording: Recording) -> None:
 
 
 def test_a_fresh_log_of_4_3_1_is_predicted(older_kafka: Cluster) -> None:
-    """Every kind of quota throttles; almost every answer is predicted to the ms, and the totals are near what the clients were told."""
+    """Every kind of quota throttles; almost every answer is predicted to the ms, and the totals are near what was reported to the clients."""
     _assert_predicted(record(older_kafka, seconds=12))
 
 

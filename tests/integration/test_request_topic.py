@@ -75,7 +75,7 @@ def retention(cluster: Cluster, topic: str) -> str:
 
 
 def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, traffic: Traffic, run: Run) -> None:
-    """Refused at first; who waits as told gets it, who has no time is told for how long, and each wait is told."""
+    """Refused at first; one that waits for as long gets it, one that has no time gets the time that is left, and each wait is reported."""
     shape = ("--partitions", "3", "--replication-factor", "1", "--retention-hours", "48")
 
     def in_debt() -> tuple[str, re.Match[str]]:
@@ -86,13 +86,13 @@ def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, tr
         assert re.search(r"CreateTopics failed \(error 89\): .* \(wait \d+ ms\)", err)
         code, out, err = run(kafka, "carol", topic, *shape)
         assert (code, out) == (0, f"{topic} was made: 3 partitions, 1 replica\n")
-        told = re.search(r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err)
-        assert told is not None
-        return topic, told
+        reported = re.search(r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err)
+        assert reported is not None
+        return topic, reported
 
-    topic, told = eventually(in_debt, seconds=60)  # a slow machine has paid its debt before it asks
-    assert float(told[1]) > 0
-    assert int(told[2]) > 0
+    topic, reported = eventually(in_debt, seconds=60)  # a slow machine has paid its debt before it asks
+    assert float(reported[1]) > 0
+    assert int(reported[2]) > 0
     assert retention(kafka, topic) == "172800000"
 
 

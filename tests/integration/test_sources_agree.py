@@ -47,7 +47,7 @@ def rules(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def jmx_exporter(kafka: Cluster, rules: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
-    """An exporter of the shared broker that reads its jmx_exporter, and is not told the node's id."""
+    """An exporter of the shared broker that reads its jmx_exporter, and does not get the node's id."""
     settings = settings_for(kafka.brokers, kafka.admin)
     url = getattr(kafka.brokers[0].agents, rules)
     settings["sources"] = [{"dialect": "jmx_exporter", "url": url}]
@@ -87,7 +87,7 @@ def test_same_numbers(scene: Exporter, jmx_exporter: Exporter, rules: str) -> No
     eventually(same, seconds=60)
 
 
-def test_the_dialect_is_told(scene: Exporter, jmx_exporter: Exporter, rules: str) -> None:
+def test_the_dialect_is_reported(scene: Exporter, jmx_exporter: Exporter, rules: str) -> None:
     """Found out from the page, where the configuration leaves it open."""
     found = "quotascope_rules" if rules == OWN_RULES else "kafka_2_0_0"
     for exporter, dialect in ((scene, "jolokia"), (jmx_exporter, found)):

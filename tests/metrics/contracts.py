@@ -54,7 +54,7 @@ class StatContract:
     @final
     @given(config=configs, trace=traces())
     def test_peek_changes_nothing(self, config: MetricConfig, trace: list[Event]) -> None:
-        """A value that is peeked at after each event ends as one that nobody looked at."""
+        """A value that is peeked at after each event ends as one that no one looked at."""
         watched = type(self).make()
         watched.peek(config, EPOCH_MS)
         for event in trace:

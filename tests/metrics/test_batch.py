@@ -73,7 +73,7 @@ def sensors(bound: float, *, related: bool = False) -> list[Sensor]:
 
 
 def bits(values: list[float]) -> bytes:
-    """Return what tells two doubles apart; all NaNs are one."""
+    """Return what distinguishes two doubles; all NaNs are one."""
     plain = [math.nan if math.isnan(value) else value for value in values]
     return struct.pack(f"{len(plain)}d", *plain)
 
@@ -157,7 +157,7 @@ def test_one_sensor_for_two_entities() -> None:
 
 
 def test_nothing_is_recorded_without_rules() -> None:
-    """A manager without rules lets everybody pass and measures nobody, in a batch, too."""
+    """A manager without rules lets all pass and measures none, in a batch, too."""
     registry = Registry()
     manager = _produce(registry)
     assert throttle_times_ms(manager, CLIENTS, [0, 1], [1e9, 1e9], EPOCH_MS).tolist() == [0, 0]

@@ -67,7 +67,7 @@ class Broker:
 
 
 def muted(decision: Decision) -> tuple[QuotaType | None, int, int]:
-    """Who mutes, for how long, and what the client is told."""
+    """Who mutes, for how long, and what the client gets."""
     return decision.throttled_by, decision.throttle_time_ms, decision.response_ms
 
 
@@ -94,7 +94,7 @@ class TestProduce:
         assert broker.value("throttle-count", "Produce") == 0.0
 
     def test_without_acks(self) -> None:
-        """Nobody waits for a response: the thread time is exempt, the channel muted all the same."""
+        """No client waits for a response: the thread time is exempt, the channel muted all the same."""
         broker = Broker(produce=1000.0, request=0.001)
         request = broker.request(3_000)
         decision = broker.quotas.produce(request, 20_000, NOW, acks=0)
@@ -154,7 +154,7 @@ class TestOther:
     """All other APIs of clients."""
 
     def test_forwarded(self) -> None:
-        """The node it was forwarded to reports the time and mutes nobody."""
+        """The node it was forwarded to reports the time and mutes no client."""
         broker = Broker(request=1.0)
         decision = broker.quotas.other(broker.request(200, forwarded=True), NOW)
         assert muted(decision) == (None, 0, 1000)

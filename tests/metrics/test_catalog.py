@@ -29,7 +29,7 @@ class TestFamily:
         assert re.fullmatch(r"(kafka_client|kafka_quota|process|quotascope|spark)_[a-z_]+", family.name)
 
     def test_only_counters_end_in_total(self, family: Family) -> None:
-        """The suffix tells a reader that ``rate()`` may be used."""
+        """The suffix shows a reader that ``rate()`` may be used."""
         assert family.name.endswith("_total") == (family.type is FamilyType.COUNTER)
 
     def test_labels_are_valid(self, family: Family) -> None:

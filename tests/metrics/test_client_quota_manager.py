@@ -29,7 +29,7 @@ class TestRecording:
     """What a request costs and what follows."""
 
     def test_record_no_throttle(self, engine: Engine) -> None:
-        """A cost may be recorded without anybody being throttled for it there and then."""
+        """A cost may be recorded without a throttle for it there and then."""
         manager = engine.manager
         manager.update_quota(DEFAULT_CLIENT, 1)
         manager.record_no_throttle(ALICE, "c", 1e6, EPOCH_MS)
@@ -53,7 +53,7 @@ class TestThrottling:
         assert engine.queue_size() == 0.0
         assert set(engine.registry.sensors()) == {"Produce-delayQueue"}
 
-    def test_average_is_nan_while_nobody_is_throttled(self, engine: Engine) -> None:
+    def test_average_is_nan_while_no_one_is_throttled(self, engine: Engine) -> None:
         """The average knows throttles only, and forgets them."""
         engine.manager.sensors_for(ALICE, "c", EPOCH_MS)
         assert math.isnan(engine.value("throttle-time", EPOCH_MS))

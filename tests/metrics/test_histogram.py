@@ -71,7 +71,7 @@ def test_an_empty_range_can_be_cut() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 0, -1])
-def test_one_bin_tells_nothing(count: int) -> None:
+def test_one_bin_reports_nothing(count: int) -> None:
     """There are at least two."""
     with pytest.raises(InvalidConfig, match="at least 2"):
         ConstantBins(count, 0, 1)
@@ -99,7 +99,7 @@ def test_a_value_lies_in_its_bin(value: float, count: int, width: float) -> None
 
 
 def test_the_base_class_knows_no_bins() -> None:
-    """A subclass that forgets a method is told so."""
+    """A subclass that forgets a method is refused."""
     with pytest.raises(NotImplementedError):
         BinScheme(2).bin_of(0.0)
     with pytest.raises(NotImplementedError):
@@ -236,7 +236,7 @@ def test_refuses_what_cannot_be_measured(buckets: int, low: float, high: float, 
 
 
 @pytest.mark.parametrize("buckets", [1, 0])
-def test_one_bucket_tells_nothing(buckets: int) -> None:
+def test_one_bucket_reports_nothing(buckets: int) -> None:
     """All values would fall into it."""
     with pytest.raises(InvalidConfig, match="at least 2"):
         Frequencies(buckets, 1.0, 4.0, [])

@@ -152,7 +152,7 @@ def test_a_late_reporter_shows_what_exists() -> None:
 
 
 def test_the_prefix_is_settled_by_the_first_mbean(registry: Registry, reporter: JmxReporter) -> None:
-    """Names do not change under whoever reads them; an empty prefix changes nothing before."""
+    """Names do not change while they are read; an empty prefix changes nothing before."""
     assert registry.metrics()
     with pytest.raises(InvalidConfig):
         reporter.context_change({"_namespace": "kafka.client"})

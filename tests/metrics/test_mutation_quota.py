@@ -93,8 +93,8 @@ class TestLongThrottles:
     def test_wrap_around(self, minor: int) -> None:
         """As in all of Kafka's releases the time turns negative, and the request is not throttled although it was refused."""
         config = ManagerConfig(samples=10, release=KafkaRelease(4, minor))
-        quota, told = self.overdrawn(config)
-        assert told == -1_294_967_296
+        quota, reported = self.overdrawn(config)
+        assert reported == -1_294_967_296
         assert quota.throttle_time_ms(T0) == 0
         assert quota.is_exceeded
 
@@ -159,7 +159,7 @@ def test_what_is_left_of_the_largest_throttle_wraps_as_in_java() -> None:
 
 
 def test_refusals_without_the_counter() -> None:
-    """Refusals are refused also where nobody counts them."""
+    """Refusals are refused also where no one counts them."""
     quotas = manager(ManagerConfig(extra_counters=False))
     quotas.update_quota(QuotaEntity("alice"), 1)
     quotas.record_and_get_throttle_time(ALICE, "c", 12, T0)

@@ -255,7 +255,7 @@ def test_the_order_of_tags_is_kept_but_does_not_count(tags: dict[str, str]) -> N
 
 
 def test_all_but_the_description_counts() -> None:
-    """Name, group and tags tell metrics apart."""
+    """Name, group and tags distinguish metrics."""
     name = MetricName("n", "g", {"a": "b"}, "one")
     assert name == MetricName("n", "g", [("a", "b")], "two")
     others = (

@@ -84,7 +84,7 @@ HOT = ["client_quota_manager", "rate", "sampled", "sensor", "token_bucket"]
 
 
 @pytest.mark.parametrize("name", HOT)
-def test_compiled_tells_what_was_loaded(name: str) -> None:
+def test_compiled_reports_what_was_loaded(name: str) -> None:
     """It is true exactly when the hot path comes from shared libraries."""
     file = importlib.import_module(f"quotascope.metrics.{name}").__file__ or ""
     assert compiled == file.endswith(tuple(EXTENSION_SUFFIXES))

@@ -22,11 +22,11 @@ ALICE, BOB = Principal("alice in a"), Principal("bob in b")
 
 
 class Groups(QuotaCallback):
-    """Measures users by the group that ends their name, and lets each group use what it was told."""
+    """Measures users by the group that ends their name, and lets each group use what was reported to it."""
 
     def __init__(self) -> None:
         self.limits: dict[str, float] = {"a": 10.0}
-        self.told: list[object] = []
+        self.reported: list[object] = []
         self.stale: set[QuotaType] = set()
 
     def quota_metric_tags(
@@ -49,12 +49,12 @@ class Groups(QuotaCallback):
 
     def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, bound: float) -> None:
         """Note it."""
-        self.told.append((quota_type, entity, bound))
+        self.reported.append((quota_type, entity, bound))
         self.limits["a"] = bound
 
     def remove_quota(self, quota_type: QuotaType, entity: QuotaEntity) -> None:
         """Note it."""
-        self.told.append((quota_type, entity))
+        self.reported.append((quota_type, entity))
         self.limits.pop("a", None)
 
     def quota_reset_required(self, quota_type: QuotaType) -> bool:
@@ -72,7 +72,7 @@ class Groups(QuotaCallback):
 
     def close(self) -> None:
         """Note it."""
-        self.told.append("closed")
+        self.reported.append("closed")
 
 
 @pytest.fixture
@@ -140,13 +140,13 @@ def test_configured_quotas_are_passed_on(managers: QuotaManagers, groups: Groups
     managers.fetch.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     somebody = QuotaEntity(user=DEFAULT)
     managers.update_quota(QuotaType.PRODUCE, somebody, 20)
-    assert groups.told == [(QuotaType.PRODUCE, somebody, 20.0)]
+    assert groups.reported == [(QuotaType.PRODUCE, somebody, 20.0)]
     assert bound(registry, "byte-rate", "Produce", A) == 20.0
     assert bound(registry, "byte-rate", "Fetch", A) == 10.0
     assert managers.produce.rules() == {somebody: 20.0}
     managers.update_quota(QuotaType.PRODUCE, somebody, None)
     managers.update_quota(QuotaType.PRODUCE, somebody, None)
-    assert groups.told[1:] == [(QuotaType.PRODUCE, somebody)] * 2
+    assert groups.reported[1:] == [(QuotaType.PRODUCE, somebody)] * 2
     assert bound(registry, "byte-rate", "Produce", A) == UNLIMITED
     assert managers.produce.rules().flags == 8
 
@@ -188,7 +188,7 @@ def test_limits_requests_and_mutations(managers: QuotaManagers) -> None:
 def test_is_closed_with_the_managers(managers: QuotaManagers, groups: Groups) -> None:
     """A node that stops lets go of it."""
     managers.close()
-    assert groups.told == ["closed"]
+    assert groups.reported == ["closed"]
 
 
 def test_most_of_it_need_not_be_written() -> None:

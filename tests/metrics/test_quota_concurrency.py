@@ -107,7 +107,7 @@ def test_throttle_counters_are_exact(pool: ThreadPoolExecutor) -> None:
     assert queue.value(T0) == total - len(ended) == len(manager.reaper.queue)
 
 
-def test_nobody_meets_a_sensor_without_metrics(pool: ThreadPoolExecutor) -> None:
+def test_no_one_meets_a_sensor_without_metrics(pool: ThreadPoolExecutor) -> None:
     """First requests of many clients at once: every value counts, also while quotas change and sensors expire."""
     registry = Registry()
     managers = QuotaManagers(registry, T0)

@@ -96,7 +96,7 @@ class TestCombinedNode:
             other.record(1, T0)
         assert caught.value.throttle_time_ms == 1000
 
-    def test_a_metric_follows_whoever_learns_a_rule(self) -> None:
+    def test_a_metric_follows_a_rule_that_is_learned(self) -> None:
         """The shared metric is bounded once either set knows the rule."""
         registry = Registry()
         broker, controller = QuotaManagers(registry, T0), QuotaManagers(registry, T0)

@@ -104,8 +104,8 @@ def test_refuses_values(entity: Mapping[str, str | None], key: str, value: float
     assert message in problem.message
 
 
-def test_tells_all_problems() -> None:
-    """Where Kafka would tell the first."""
+def test_reports_all_problems() -> None:
+    """Where Kafka would report the first."""
     changes = [("producer_byte_rate", 0.0), ("request_percentage", -1.0)]
     problems = validate_alteration({"user": "", "x": "y"}, changes)
     assert [problem.key for problem in problems] == [*(None, None, "producer_byte_rate", "request_percentage")]

@@ -93,7 +93,7 @@ MS = 1_000_000
 
 
 def channel(ms: int, now_ns: int = 0) -> ThrottledChannel:
-    """A throttle nobody listens to."""
+    """A throttle without a listener."""
     return ThrottledChannel(ms, ThrottleCallback(), now_ns)
 
 
@@ -119,7 +119,7 @@ def test_wait_does_not_block_on_a_due_channel() -> None:
 
 
 def test_wait_ends_with_the_delay() -> None:
-    """Nobody waits longer than for the first deadline."""
+    """No one waits longer than for the first deadline."""
     queue = DelayQueue()
     queue.add(channel(1))
     queue.wait(0, timeout_s=100.0)
@@ -135,7 +135,7 @@ def test_wake_before_the_wait() -> None:
 
 
 def test_an_earlier_channel_ends_the_wait() -> None:
-    """Whoever waits looks again when a channel comes in."""
+    """Anyone who waits looks again when a channel comes in."""
     queue = DelayQueue()
     waiter = threading.Thread(target=queue.wait, args=(0, 100.0))
     waiter.start()
@@ -213,7 +213,7 @@ def reaper() -> ThrottledChannelReaper:
 
 
 def test_throttles_end_by_themselves() -> None:
-    """Nobody has to call for a throttle to end."""
+    """A throttle ends without a call."""
     channels, signal = reaper(), Signal()
     thread = ReaperThread(channels, "FetchReaper")
     now_ns = 0  # long ago on the machine's monotonic clock

@@ -27,7 +27,7 @@ SEVEN = Measured(lambda _config, _now_ms: 7.0)
 
 
 class Recorder(MetricsReporter):
-    """Writes down what it is told."""
+    """Writes down what is reported to it."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -107,7 +107,7 @@ class TestMetrics:
         assert registry.metric(NAME) is first
 
     def test_if_absent(self, registry: Registry) -> None:
-        """Whoever comes second gets the first one's metric."""
+        """Anyone who comes second gets the first one's metric."""
         first = registry.add_metric_if_absent(NAME, SEVEN, MetricConfig(samples=5))
         assert registry.add_metric_if_absent(NAME, Gauge(lambda *_: "x")) is first
         assert (first.config.samples, first.value(EPOCH_MS)) == (5, 7.0)
@@ -177,7 +177,7 @@ class TestSensors:
             """Waits for the removal."""
 
             def metric_removal(self, metric: KafkaMetric) -> None:
-                """Tell."""
+                """Report."""
                 assert metric.name == NAME
                 removed.set()
 
@@ -230,7 +230,7 @@ class TestReporters:
         assert {record.getMessage() for record in caplog.records} == {"a metrics reporter failed: Broken"}
 
     def test_may_call_back(self, registry: Registry) -> None:
-        """A reporter may read, and even register, while it is being told."""
+        """A reporter may read, and even register, while it is being notified."""
 
         class Nosy(MetricsReporter):
             """Reads each metric and registers one of its own."""
@@ -253,7 +253,7 @@ class TestReporters:
             """Takes its lock for everything."""
 
             def metric_change(self, metric: KafkaMetric) -> None:
-                """Wait for whoever reads."""
+                """Wait for the reader."""
                 registering.set()
                 with own:
                     assert metric.name == NAME

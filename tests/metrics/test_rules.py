@@ -118,7 +118,7 @@ def test_staleness_by_brute_force() -> None:
 
 
 @given(rule_maps, requests)
-def test_whoever_is_measured_is_live(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
+def test_an_entity_that_is_measured_is_live(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
     """Nothing that a request is measured under is ever called stale."""
     table = QuotaRules(rules)
     assert table.would_record(*table.metric_tags(*request))

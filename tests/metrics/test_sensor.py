@@ -118,7 +118,7 @@ class TestAdd:
         assert value_of(sensor, "rate") == 4.0 / 30.0
 
     def test_not_to_an_expired_sensor(self, sensor: Sensor) -> None:
-        """Whoever gives the time is told that the sensor is as good as gone."""
+        """Anyone who gives the time gets an error: the sensor is as good as gone."""
         late = EPOCH_MS + 60_001
         assert not sensor.add(named("m"), CumulativeSum(), now_ms=late)
         assert not sensor.add_compound(Meter(named("rate"), named("total")), now_ms=late)
@@ -181,7 +181,7 @@ class TestHierarchy:
     """Parents."""
 
     def test_a_violation_keeps_the_value_from_the_parents(self, registry: Registry) -> None:
-        """The parents are told after the check; strict use tells them without a check of theirs."""
+        """The parents are recorded to after the check; strict use records to them without a check of theirs."""
         parent = registry.sensor("parent", EPOCH_MS, FIVE)
         parent.add(named("above"), CumulativeSum())
         child = registry.sensor("child", EPOCH_MS, FIVE, parents=(parent,))
@@ -198,14 +198,14 @@ class TestHierarchy:
         assert value_of(parent, "above") == 10.0
 
     def test_trying_returns_what_recording_raises(self, registry: Registry) -> None:
-        """The sensor's own violation comes first and stops the value; without one the parents' is told."""
+        """The sensor's own violation comes first and stops the value; without one the parents' is reported."""
         parent = registry.sensor("parent", EPOCH_MS)
         parent.add(named("parents"), CumulativeSum(), MetricConfig(quota=Quota(2.0)))
         child = registry.sensor("child", EPOCH_MS, parents=(parent,))
         child.add(named("own"), CumulativeSum(), FIVE)
         assert child.try_record(2.0, EPOCH_MS) is None
-        told = [child.try_record(value, EPOCH_MS) for value in (3.0, 1.0)]
-        assert [(breach.metric.name.name, breach.value, breach.bound) for breach in told if breach is not None] == [
+        reported = [child.try_record(value, EPOCH_MS) for value in (3.0, 1.0)]
+        assert [(breach.metric.name.name, breach.value, breach.bound) for breach in reported if breach is not None] == [
             ("parents", 5.0, 2.0),
             ("own", 6.0, 5.0),
         ]

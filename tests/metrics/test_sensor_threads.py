@@ -24,7 +24,7 @@ from quotascope.metrics import (
 
 
 class WatchedLock:
-    """A lock that tells when somebody has to wait for it."""
+    """A lock that reports when somebody has to wait for it."""
 
     def __init__(self) -> None:
         self.contended = threading.Event()
@@ -78,7 +78,7 @@ class TestOneAtATime:
         assert only_metric(sensor).value(EPOCH_MS) == -1.0
 
     def test_reading_does_not_wait_for_a_check(self, registry: Registry) -> None:
-        """Whoever holds the sensor's lock does not keep a reader."""
+        """A thread that holds the sensor's lock does not block a reader."""
         sensor = registry.sensor("s", EPOCH_MS)
         sensor.add(NAME, CumulativeSum(3.0))
         with sensor.lock, ThreadPoolExecutor(1) as pool:
@@ -177,7 +177,7 @@ class TestContention:
         assert metric.value(EPOCH_MS) == (THREADS - 1) * EACH
 
     def test_one_sensor_for_all(self, registry: Registry, pool: ThreadPoolExecutor) -> None:
-        """Whoever asks first makes the sensor and its metric, and everybody records to these."""
+        """Anyone who asks first makes the sensor and its metric, and everybody records to these."""
 
         def work(_number: int) -> Sensor:
             sensor = registry.sensor("shared", EPOCH_MS)

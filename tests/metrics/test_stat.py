@@ -7,7 +7,7 @@ from quotascope.metrics import CompoundStat, Measurable, Measured, Quota, Stat
 
 
 def test_the_base_classes_do_nothing_by_themselves() -> None:
-    """A subclass that forgets a method is told so."""
+    """A subclass that forgets a method is refused."""
     with pytest.raises(NotImplementedError):
         Measurable().measure(TEN_SECONDS, 0)
     with pytest.raises(NotImplementedError):

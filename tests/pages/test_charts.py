@@ -106,10 +106,10 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
     assert height - 12 < boxes[-1][3] < height
     assert width - right > 100  # for the figure
     texts = [*svg.iter("text")]
-    for name, told, box in zip(texts[::2], texts[1::2], boxes, strict=True):
+    for name, reported, box in zip(texts[::2], texts[1::2], boxes, strict=True):
         assert 0 < box[0] - float(name.attrib["x"]) < 15
-        assert 0 < float(told.attrib["x"]) - box[2] < 15
-        assert box[1] < float(name.attrib["y"]) == float(told.attrib["y"]) < box[3]
+        assert 0 < float(reported.attrib["x"]) - box[2] < 15
+        assert box[1] < float(name.attrib["y"]) == float(reported.attrib["y"]) < box[3]
     assert [each.text for each in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]
 
 

@@ -62,7 +62,7 @@ def test_one_that_fails_leaves_all_as_they_were(tmp_path: Path) -> None:
     assert names(tmp_path) == {"first"}
 
 
-def test_a_name_that_cannot_be_taken_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_cannot_be_taken_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is about that file, whichever others were staged, and nothing hidden is left."""
 
     def refuse(part: Path, target: Path) -> Path:
@@ -101,7 +101,7 @@ def test_check_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_read_only_files_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder's permissions would allow to replace them; `root`, who may write everything, is asked as anybody else."""
+    """The folder's permissions would allow to replace them; `root`, who may write everything, is checked like any other user."""
     file = tmp_path / "file"
     file.write_text("kept")
     monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK))

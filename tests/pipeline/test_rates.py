@@ -59,7 +59,7 @@ def test_group_without_usage_is_missing() -> None:
     assert usages(seconds([(0, 1)], user="bob"), [ALICE]) == {}
 
 
-def test_hours_that_were_not_seen_are_told_from_idle_ones() -> None:
+def test_hours_that_were_not_seen_are_distinguished_from_idle_ones() -> None:
     """One hour used, one in which only others sent requests, and the rest of the week unknown, also where the log has a gap."""
     rows = [*seconds([(0, 1_100)]), *seconds([(5_000, 9), (5 * 3_600, 9)], user="bob")]
     hours = usages(rows, [ALICE], length_ms=6 * 3_600_000)[ALICE].by_hour

@@ -38,7 +38,7 @@ def test_missing_topic_is_made() -> None:
     assert shape.configs == {"retention.ms": "172800000"}
 
 
-def test_cluster_decides_what_nobody_says() -> None:
+def test_cluster_decides_what_is_not_given() -> None:
     """Nothing is made up: no number of partitions, no retention."""
     assert TopicShape() == NOTHING_SAID
 
@@ -59,8 +59,8 @@ def test_topic_that_is_there_stays_as_it_is(shape: TopicShape) -> None:
         (shape_of(12, 3, None), "3 partitions, not 12 and 1 replicas, not 3;"),
     ],
 )
-def test_other_numbers_are_told(shape: TopicShape, differences: str) -> None:
-    """Nothing is changed, and nobody believes to have what is not there."""
+def test_other_numbers_are_reported(shape: TopicShape, differences: str) -> None:
+    """Nothing is changed, and nothing is shown that is not there."""
     with pytest.raises(OtherTopic, match=f"topic log is there with {differences}"):
         ensure(Topics(THERE), "log", shape, 1)
 
@@ -79,7 +79,7 @@ def test_somebody_was_so_quick_that_the_brokers_do_not_know_yet() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "a\n", "a/b", "ä", "a" * 250])
-def test_impossible_names_are_told_at_once(name: str) -> None:
+def test_impossible_names_are_reported_at_once(name: str) -> None:
     """Kafka is not even asked."""
     with pytest.raises(BadOption, match="cannot name a topic"):
         ensure(Topics(), name, NOTHING_SAID, 1)

@@ -108,8 +108,8 @@ def test_a_file_of_quotas_is_one_candidate(tmp_path: Path) -> None:
     assert only.quotas == {QuotaEntity(None, DEFAULT): {"producer_byte_rate": 7.0}}
 
 
-def test_all_problems_are_told_with_their_lines(tmp_path: Path) -> None:
-    """Everything that is wrong is told at once, in the order of the lines."""
+def test_all_problems_are_reported_with_their_lines(tmp_path: Path) -> None:
+    """Everything that is wrong is reported at once, in the order of the lines."""
     text = """
 windows: {num: 0}
 quots: 3
@@ -166,7 +166,7 @@ def test_problem(tmp_path: Path, text: str, problem: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """A missing file is told by its name."""
+    """A missing file is reported by its name."""
     with pytest.raises(InvalidQuotas, match=r"nowhere\.yaml: cannot be read"):
         read_candidates(tmp_path / "nowhere.yaml")
 

@@ -45,7 +45,7 @@ def test_a_difference_leads_from_one_to_the_other(old: QuotaSet, new: QuotaSet) 
     assert difference(new, new) == ()
 
 
-def test_changes_are_told_in_words_and_for_programs() -> None:
+def test_changes_are_reported_in_words_and_for_programs() -> None:
     """Old and new value, none where there is none."""
     new = QuotaSet({ALICE: {PERCENT: 3.0}, BOB: {PRODUCE: 4.0}})
     changes = difference(NOW, new)
@@ -157,7 +157,7 @@ def test_changes_go_in_one_request_and_are_read_back() -> None:
     ]
 
 
-def test_what_never_comes_into_force_is_told() -> None:
+def test_what_never_comes_into_force_is_reported() -> None:
     """After ten seconds, with what did."""
     with pytest.raises(NotApplied) as caught:
         apply(SlowAdmin(reads=0, stored=["producer_byte_rate"]))
@@ -166,7 +166,7 @@ def test_what_never_comes_into_force_is_told() -> None:
     assert str(caught.value).startswith("the cluster shows something else; in force: 2,")
 
 
-def test_a_refusal_is_told_with_what_came_into_force() -> None:
+def test_a_refusal_is_reported_with_what_came_into_force() -> None:
     """A controller stores each entity by itself."""
     admin = SlowAdmin(reads=0, stored=["consumer_byte_rate"])
     admin.refusal = AdminRequestFailed("AlterClientQuotas", 42, "no")

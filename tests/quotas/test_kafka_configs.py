@@ -19,8 +19,10 @@ def test_bash_reads_back_every_word(words: list[str]) -> None:
     assert BASH is not None
     line = " ".join(map(bash_quoted, words))
     assert line.isprintable()
-    told = subprocess.run([BASH, "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, env={"LC_ALL": "C"})
-    assert told.stdout.decode().split("\0")[:-1] == words
+    reported = subprocess.run(
+        [BASH, "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, env={"LC_ALL": "C"}
+    )
+    assert reported.stdout.decode().split("\0")[:-1] == words
 
 
 def test_one_command_for_each_entity() -> None:
@@ -46,7 +48,7 @@ def test_one_command_for_each_entity() -> None:
     )
 
 
-def test_a_name_that_no_argument_can_hold_is_told() -> None:
+def test_a_name_that_no_argument_can_hold_is_reported() -> None:
     """Instead of a command for somebody else."""
     new = QuotaSet({QuotaEntity("a\0b"): {"request_percentage": 5.0}})
     commands = kafka_configs(difference(QuotaSet(), new), bootstrap_servers="b:1")

@@ -99,7 +99,7 @@ BY_CLIENT, NO_NAME = "has no quotas by client-id", "no KafkaUser can have this n
         (QuotaEntity("a"), {"of_the_future": 1.0}, "a KafkaUser has no of_the_future"),
     ],
 )
-def test_what_strimzi_cannot_express_is_told(entity: Entity, values: dict[str, float], reason: str) -> None:
+def test_what_strimzi_cannot_express_is_reported(entity: Entity, values: dict[str, float], reason: str) -> None:
     """In the result and in a comment of the file; nothing of it becomes a manifest."""
     made = manifests({entity: values})
     assert made.left_out == (f"{entity!s}: {made.left_out[0].partition(': ')[2]}",)
@@ -108,7 +108,7 @@ def test_what_strimzi_cannot_express_is_told(entity: Entity, values: dict[str, f
     assert documents(made.text) == []
 
 
-def test_two_users_of_one_kafka_user_are_told() -> None:
+def test_two_users_of_one_kafka_user_are_reported() -> None:
     """The operator would set the quotas of one and remove those of the other."""
     values = {"request_percentage": 1.0}
     made = manifests({QuotaEntity("a"): values, QuotaEntity("CN=a"): values})
@@ -119,7 +119,7 @@ def test_two_users_of_one_kafka_user_are_told() -> None:
 
 @given(quota_sets)
 def test_hostile_names_break_nothing(quotas: QuotaSet) -> None:
-    """Every entity is in a manifest or told, and the stream holds nothing else."""
+    """Every entity is in a manifest or reported, and the stream holds nothing else."""
     made = kafka_users(quotas, cluster="c")
     assert all(line.isprintable() for line in made.text.splitlines())
     found = documents(made.text)

@@ -117,7 +117,7 @@ NOT_PLAIN = "'producer_byte_rate' must be a plain number"
         ("{ip: 1.2.3.4, request_percentage: 1}", "none of this entity's keys"),
     ],
 )
-def test_what_no_controller_would_store_is_told_with_its_line(rule: str, problem: str) -> None:
+def test_what_no_controller_would_store_is_reported_with_its_line(rule: str, problem: str) -> None:
     """Before anything is sent, and the good rules around it are no problem."""
     good = "  - {user: z, request_percentage: 1}\n"
     (found,) = problems(f"quotas:\n{good}  - {rule}\n")
@@ -125,7 +125,7 @@ def test_what_no_controller_would_store_is_told_with_its_line(rule: str, problem
     assert problem in found
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     """A repeated entity, an unknown key of the file, a wrong number."""
     text = "quotas:\n  - {user: a, request_percentage: 1}\n  - {user: a, request_percentage: x}\n  - {user: a, request_percentage: 2}\nmore: 1\n"
     assert problems(text) == [

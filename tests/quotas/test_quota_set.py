@@ -28,12 +28,12 @@ ALICE = QuotaEntity("alice")
 
 
 @given(quota_sets)
-def test_a_set_is_what_the_cluster_tells(quotas: QuotaSet) -> None:
+def test_a_set_is_what_the_cluster_reports(quotas: QuotaSet) -> None:
     """One answer for each entity and key, in any order, makes the same set."""
-    told = [
+    reported = [
         ConfiguredQuota(entity=to_admin(entity), key=key, value=value) for entity, key, value in quotas.items_by_key()
     ]
-    assert QuotaSet.of(reversed(told)) == quotas
+    assert QuotaSet.of(reversed(reported)) == quotas
 
 
 def test_entities_without_quotas_are_not_in_it() -> None:

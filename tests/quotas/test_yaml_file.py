@@ -31,7 +31,7 @@ def _refused(path: Path) -> str:
         (b"a: \x00", "is not valid YAML: unacceptable character"),
     ],
 )
-def test_problem_is_told_in_the_room_s_own_error(tmp_path: Path, data: bytes, problem: str) -> None:
+def test_problem_is_reported_in_the_room_s_own_error(tmp_path: Path, data: bytes, problem: str) -> None:
     """Whatever a file holds that is no YAML, the message says what and where."""
     path = tmp_path / "file.yaml"
     path.write_bytes(data)
@@ -169,7 +169,7 @@ def test_an_empty_document_is_an_empty_mapping() -> None:
         ("a: !!python/object:os.system x", "not valid YAML"),
     ],
 )
-def test_what_is_wrong_is_told(text: str, reason: str) -> None:
+def test_what_is_wrong_is_reported(text: str, reason: str) -> None:
     """With the line, where it has one; nothing is executed."""
     with pytest.raises(InvalidQuotas, match=r"^x: ") as caught:
         read(text)
@@ -195,7 +195,7 @@ def test_a_file_or_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.Mo
         load_file(STDIN)
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     """A missing file, and one that is no text."""
     with pytest.raises(InvalidQuotas, match="No such file"):
         load_file(tmp_path / "none.yaml")

@@ -72,13 +72,13 @@ def test_rules_are_needed(name: str) -> None:
 
 
 IDLE = (QuotaType.PRODUCE, QuotaEntity("svc:team a"))
-"""The one rule of the log of 4.4.0 that throttled nobody."""
+"""The one rule of the log of 4.4.0 that throttled no client."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str)
 def test_each_rule_that_throttled_somebody_is_needed(key: Key) -> None:
-    """Leaving out a single one is found out, except where nobody came near it."""
+    """Leaving out a single one is found out, except where no client came near it."""
     rules = read_rules(rules_path("kafka-4.4.0"))
     others = {each: value for each, value in rules.quotas.items() if each != key}
     result = check(read_log(log_path("kafka-4.4.0")), replace(rules, quotas=others))

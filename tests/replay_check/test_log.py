@@ -173,7 +173,7 @@ def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
     assert sessions.wanted(message(3, None, forgotten=0)) == (other,)
 
 
-def test_a_request_that_waited_for_nobody_was_decided_before() -> None:
+def test_a_request_that_waited_for_no_one_was_decided_before() -> None:
     """What the log calls remote time then comes after the decision: with acks=1, and for a fetch that finds records."""
     wait = {"remoteTimeMs": 10.0, "responseQueueTimeMs": 0.0, "sendTimeMs": 0.0}
     log = log_of(

@@ -26,7 +26,7 @@ def test_a_throttle_of_a_whole_window_shows_only_the_least() -> None:
 
 
 def test_no_throttle_shows_the_most() -> None:
-    """Whoever was not throttled was within the limit; another quota's throttle says that this one asked for no more."""
+    """Anyone who was not throttled was within the limit; another quota's throttle says that this one asked for no more."""
     assert shown(0, 1000, 10_000, 2.0).missing(25.0) == pytest.approx(-5.0)
     assert shown_at_most(500, 1000, 10_000, 2.0).missing(22.0) == pytest.approx(-0.999)
     assert shown_at_most(5000, 1000, 10_000, 2.0).missing(99.0) == 0

@@ -44,10 +44,10 @@ def test_answer_is_understood_and_adds_up(dialect: Dialect) -> None:
     """Our sources read every client from it, hostile names included, and what the others produce is the checker's rate."""
     found = table(dialect, 60.0)
     rates = produced(found)
-    told = rates.pop("sum-of-others")
+    reported = rates.pop("sum-of-others")
     assert found.node_id == str(2 * LIVES + 3)
     assert len(rates) == PER_SECOND * STAY_SECONDS
-    assert sum(rates.values()) == pytest.approx(told)
+    assert sum(rates.values()) == pytest.approx(reported)
     assert any('"' in name or "\n" in name or "<" in name for name in rates)
 
 
@@ -58,7 +58,7 @@ def test_restarted_node_has_forgotten_its_clients() -> None:
 
 
 def test_clients_come_and_go() -> None:
-    """Nobody stays for longer than the time given, and nobody comes back."""
+    """No one stays for longer than the time given, and no one comes back."""
     crowd = Crowd("node-1", PER_SECOND)
     first, later = ({each.number for each in crowd.at(at, 0)} for at in (60, 101))
     assert len(first) == len(later) == PER_SECOND * STAY_SECONDS
@@ -93,7 +93,7 @@ def test_every_trouble_comes() -> None:
 
 
 def test_refusal_is_a_restart() -> None:
-    """After nobody listened there is another life, which began when somebody listened again."""
+    """After no one listened there is another life, which began when somebody listened again."""
     weather = Weather("node-1")
     spells = [weather.at(at) for at in range(3_600)]
     after = next(later for sooner, later in pairwise(spells) if sooner.mood is Mood.REFUSED and later.mood is Mood.GOOD)

@@ -42,7 +42,7 @@ def test_missing_client_is_seen() -> None:
 
 
 def test_old_numbers_are_seen() -> None:
-    """A page from a while ago is told by the agent's own clock."""
+    """A page from a while ago is recognized by the agent's own clock."""
     (fault,) = found(expected=replace(EXPECTED, at=200.0))
     assert fault == "broker 1: numbers are 100 s old"
 
@@ -75,7 +75,7 @@ def test_falling_counter_is_seen() -> None:
 
 
 def test_unsettled_page_is_not_judged_by_sources() -> None:
-    """Right after a change nobody knows what is shown yet."""
+    """Right after a change it is not certain what is shown."""
     unsure = replace(EXPECTED, up={}, listed=None)
     assert found(PAGE.replace('node-2"} 0.0', 'node-3"} 0.0'), unsure) == []
 

@@ -61,7 +61,7 @@ def test_open_descriptors_are_found() -> None:
 
 
 def test_lost_scrape_is_found() -> None:
-    """One scrape that nobody answered is enough."""
+    """One scrape that no one answered is enough."""
     lost = Scrape(at=1, scraper="first", seconds=10, lost="TimeoutError")
     verdict = judge([*usages(), *scrapes(), lost])
     assert verdict.lost == 1
@@ -69,7 +69,7 @@ def test_lost_scrape_is_found() -> None:
 
 
 def test_wrong_scrape_is_found() -> None:
-    """So is one that tells something wrong."""
+    """So is one that reports something wrong."""
     wrong = Scrape(at=1, scraper="first", seconds=1, faults=("broker 1: no",))
     (failure,) = judge([*usages(), *scrapes(), wrong]).failures
     assert failure == "1 scrapes showed something wrong, first broker 1: no"

@@ -26,13 +26,13 @@ def busy(spark: SparkSession) -> dict[str, Any]:
     while job.is_alive():
         spins += sum(number * number for number in range(1_000))
     listener.close()
-    return {**_told(listener), "was busy": spins > 0}
+    return {**_reported(listener), "was busy": spins > 0}
 
 
 def stopped_and_started(spark: SparkSession) -> list[dict[str, Any]]:
     """Three applications in one driver, one after the other: two whose listener is closed after them, one that is left alone."""
-    told = [_stopped(spark, "first", interval_seconds=3_600)]
-    told.append(_stopped(_another(), "second"))
+    reported = [_stopped(spark, "first", interval_seconds=3_600)]
+    reported.append(_stopped(_another(), "second"))
     session = _another()
     listener = attach(session, app="third", http_enabled=False, interval_seconds=0.05)
     tasks(session, 10)
@@ -41,7 +41,7 @@ def stopped_and_started(spark: SparkSession) -> list[dict[str, Any]]:
     while not listener.ended:
         assert time.monotonic() < deadline, "the listener has not seen the end"
         time.sleep(0.05)
-    return [*told, _told(listener)]
+    return [*reported, _reported(listener)]
 
 
 def _stopped(session: SparkSession, app: str, **options: Any) -> dict[str, Any]:
@@ -49,14 +49,14 @@ def _stopped(session: SparkSession, app: str, **options: Any) -> dict[str, Any]:
     tasks(session, 10)
     session.stop()
     listener.close()
-    return _told(listener)
+    return _reported(listener)
 
 
 def _another() -> SparkSession:
     return SparkSession.builder.getOrCreate()
 
 
-def _told(listener: Listener) -> dict[str, Any]:
+def _reported(listener: Listener) -> dict[str, Any]:
     job = listener.snapshot()
     return {
         "app": job.app,

@@ -1,4 +1,4 @@
-"""What a broker says itself of the throttle times that it told."""
+"""What a broker says itself of the throttle times that it reported."""
 
 from tests.cluster.cluster import Cluster
 from tests.integration import agent
@@ -17,7 +17,7 @@ class BrokerAccount:
         self._before = self._count()
 
     def agrees(self, totals: ClientTotals) -> None:
-        """To the ms; of fetches the broker may have answered one more, for which nobody waits any longer."""
+        """To the ms; of fetches the broker may have answered one more, for which no one waits any longer."""
         missing = totals.longest_ms if totals.client.side == "read" else 0
         assert totals.throttled_ms > 1_000
         assert totals.throttled_ms <= totals.responses * totals.longest_ms

@@ -21,7 +21,7 @@ def _function(name: str) -> Callable[..., Any]:
 def _answer(work: Callable[[], Any]) -> str:
     try:
         return json.dumps({"result": work()})
-    except Exception:  # noqa: BLE001 - it is told to the test
+    except Exception:  # noqa: BLE001 - it is reported to the test
         return json.dumps({"error": traceback.format_exc()})
 
 

@@ -102,8 +102,8 @@ def _cancelled(spark: SparkSession) -> None:
 
 
 def _running(tracker: StatusTracker, tasks: int) -> bool:
-    told = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    return sum(stage.numActiveTasks for stage in told if stage) >= tasks
+    reported = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numActiveTasks for stage in reported if stage) >= tasks
 
 
 def _sleep(rows: Iterable[int]) -> Iterable[int]:
@@ -113,26 +113,26 @@ def _sleep(rows: Iterable[int]) -> Iterable[int]:
 
 def killed(spark: SparkSession) -> None:
     """An attempt at one task is killed by hand while it runs."""
-    told = Path(mkdtemp(prefix="killed-")) / "task"
-    job = threading.Thread(target=_waiting, args=(spark, told))
+    reported = Path(mkdtemp(prefix="killed-")) / "task"
+    job = threading.Thread(target=_waiting, args=(spark, reported))
     job.start()
-    while not told.exists():
+    while not reported.exists():
         time.sleep(0.05)
     context = spark.sparkContext._jsc.sc()
-    context.killTaskAttempt(int(told.read_text()), True, "by hand")  # noqa: FBT003 - the JVM's
+    context.killTaskAttempt(int(reported.read_text()), True, "by hand")  # noqa: FBT003 - the JVM's
     job.join()
 
 
-def _waiting(spark: SparkSession, told: Path) -> None:
+def _waiting(spark: SparkSession, reported: Path) -> None:
     """Two tasks; the first attempt at the first says which it is, and waits."""
 
     def work(rows: Iterable[int]) -> Iterable[int]:
         task = TaskContext.get()
         assert task is not None
         if task.partitionId() == 0 and task.attemptNumber() == 0:
-            being_written = told.with_suffix(".part")
+            being_written = reported.with_suffix(".part")
             being_written.write_text(str(task.taskAttemptId()))
-            being_written.rename(told)
+            being_written.rename(reported)
             time.sleep(60)
         return rows
 

@@ -13,7 +13,7 @@ from quotascope.spark_listener import attach
 
 Case = Callable[[SparkSession], None]
 ThrottledCase = Callable[[SparkSession, str, str, str], None]
-"""Is told the address of a broker, the id of a client that has a limit there, and a topic."""
+"""Takes the address of a broker, the id of a client that has a limit there, and a topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Row:
     executors_lost: int = 0
 
     def counts(self) -> dict[str, Any]:
-        """As `watched` tells them."""
+        """As `watched` reports them."""
         retries = self.failures if self.retries is None else self.retries
         return {
             "failures": dict(self.failures),
@@ -85,7 +85,7 @@ THROTTLED_CASES: tuple[ThrottledCase, ...] = (
 
 
 def watched(spark: SparkSession, name: str) -> dict[str, Any]:
-    """Attach, run the row's job, and tell the listener's counts."""
+    """Attach, run the row's job, and report the listener's counts."""
     rows = {row.case.__name__: row for row in (*LOCAL_ROWS, ALONE, *CLUSTER_ROWS)}
     row = rows[name]
     return counted(spark, row.case, executors_lost=row.executors_lost)

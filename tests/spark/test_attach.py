@@ -176,7 +176,7 @@ def test_jvm_that_cannot_queue_calls_back(
 def test_driver_without_a_way_to_its_bus_listens_to_queries(
     spark: SparkSession, listened: Callable[..., Listener], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on platforms that forbid py4j: streaming queries still tell of themselves."""
+    """As on platforms that forbid py4j: streaming queries still report themselves."""
 
     def refuse(_: object, __: object) -> None:
         raise PermissionError("py4j is not allowed here")
@@ -237,7 +237,7 @@ def test_thread_of_the_listener_fetches_by_itself(spark: SparkSession, listened:
 
 
 def test_property_of_a_session_enables(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is attached without it; with it, whoever asks for a session has a listener."""
+    """Nothing is attached without it; with it, anyone who asks for a session has a listener."""
     monkeypatch.setattr(enabling, "_WATCHING", [])
     monkeypatch.setattr(SparkContext, "__init__", SparkContext.__init__)
     builder = SparkSession.Builder

@@ -31,9 +31,9 @@ def test_busy_driver_loses_nothing(tmp_path: Path) -> None:
     capacity = "spark.scheduler.listenerbus.eventqueue.quotascope.capacity"
     conf = {capacity: str(attached.CAPACITY)}
     with spark_process(tmp_path, conf=conf) as driver:
-        told = driver.call(attached.busy)
+        reported = driver.call(attached.busy)
     events = OF_JOB + 2 * attached.BUSY_TASKS
-    assert told == {
+    assert reported == {
         "app": "tests",
         "events": events,
         "lost": 0,
@@ -47,12 +47,12 @@ def test_stopped_application_is_known_to_its_end(tmp_path: Path) -> None:
     """
     Nothing was fetched before it was stopped: the last fetch finds all, ApplicationEnd too.
 
-    The next application has a listener of its own, and one that nobody closes ends with its application.
+    The next application has a listener of its own, and one that no one closes ends with its application.
     """
     with spark_process(tmp_path) as driver:
-        told = driver.call(attached.stopped_and_started)
+        reported = driver.call(attached.stopped_and_started)
     last = 1
-    assert told == [
+    assert reported == [
         {
             "app": app,
             "events": OF_JOB + 2 * 10 + last,

@@ -95,7 +95,7 @@ def _bereft(server: ConnectServer, client: "subprocess.Popen[str]") -> list[str]
     return [before, client.stdout.readline()]
 
 
-def test_source_is_told(facts: Facts) -> None:
+def test_source_is_reported(facts: Facts) -> None:
     """Without a way to the JVM it is the streaming listener and the event log, by the listener and on its page."""
     assert facts["source"] == "streaming+event_log"
     assert {line.split("source=")[1] for line in facts["shown"]} == {
@@ -105,7 +105,7 @@ def test_source_is_told(facts: Facts) -> None:
 
 
 def test_queries_are_counted(facts: Facts) -> None:
-    """Each once, though the event log tells of them, too, and only to the session whose queries they are."""
+    """Each once, though the event log covers them, too, and only to the session whose queries they are."""
     first, second = facts["books"]
     assert first["queries"] == [["clicks", 1, False]]
     assert second["queries"] == []
@@ -120,7 +120,7 @@ def test_failures_are_counted(facts: Facts) -> None:
 
 
 def test_notes_are_carried(facts: Facts) -> None:
-    """What the failed attempt was told is known; without accumulators, what the others were told is not."""
+    """What the failed attempt got is known; without accumulators, what the others got is not."""
     assert facts["truth"] == [watching.THROTTLE_MS] * 3
     noted = ["", "alice", "etl", "write", watching.THROTTLE_MS, 1]
     assert [books["throttles"] for books in facts["books"]] == [[noted]] * 2
@@ -140,7 +140,7 @@ def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
     }
 
 
-def test_sessions_are_told_apart(facts: Facts) -> None:
+def test_sessions_are_distinguished(facts: Facts) -> None:
     """Each has one listener, however often it attaches, with a page, an entry for discovery and an account of its own."""
     names = sorted(f"{facts['app_id']}-{each}.json" for each in facts["sessions"])
     assert len(set(names)) == 2
@@ -159,7 +159,7 @@ def test_last_events_are_fetched(facts: Facts) -> None:
 
 
 def test_client_outlives_its_server(facts: Facts) -> None:
-    """When the server is killed nothing is raised, and closing the listener keeps nobody waiting."""
+    """When the server is killed nothing is raised, and closing the listener keeps no one waiting."""
     assert facts["bereft"] == ["streaming+event_log\n", "True none ['streaming']\n"]
 
 

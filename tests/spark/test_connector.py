@@ -79,19 +79,19 @@ def limited(
     return {f"kafka.{key}": value for key, value in login(kafka, user).items()} | SMALL
 
 
-def told(driver: SparkProcess, query: str, client: Client) -> ClientTotals:
+def reported(driver: SparkProcess, query: str, client: Client) -> ClientTotals:
     """The plugin's counts of a client."""
-    answer = {(name, Client(*who)): counts for name, (who, *counts) in driver.call(jobs.told)}
+    answer = {(name, Client(*who)): counts for name, (who, *counts) in driver.call(jobs.reported)}
     return ClientTotals(client, *answer[query, client])
 
 
 def test_batch_that_writes(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
-    """The estimate has all that the broker told the producer; who it was nobody knows without the reporter."""
+    """The estimate has all that the broker reported to the producer; who it was is unknown without the reporter."""
     options = limited(kafka, quotas, "alice")
     topic = traffic.topic()
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.batch_write, options, topic, ROWS)
-    broker.agrees(told(driver, "", Client("", "producer", "write")))
+    broker.agrees(reported(driver, "", Client("", "producer", "write")))
 
 
 def test_batch_that_gives_up(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
@@ -105,34 +105,34 @@ def test_batch_that_gives_up(kafka: Cluster, quotas: Quotas, traffic: Traffic, d
     counts = driver.call(jobs.gives_up, options, traffic.topic(), ROWS)
     row = Row(case=failures.python_exception, failures={"kafka_timeout": 1})
     assert counts == row.counts()
-    totals = told(driver, "", Client("mallory", "impatient", "write"))
+    totals = reported(driver, "", Client("mallory", "impatient", "write"))
     assert totals.longest_ms > jobs.PATIENCE_MS
 
 
 def test_batch_that_reads(kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str) -> None:
-    """The estimate has all that the broker told the consumer, under a name that is the same in each run."""
+    """The estimate has all that the broker reported to the consumer, under a name that is the same in each run."""
     options = limited(kafka, quotas, "bob")
     broker = BrokerAccount(kafka, "read")
     driver.call(jobs.batch_read, options, full_topic, ROWS)
     client = Client("", "consumer-spark-kafka-relation", "read")
-    broker.agrees(told(driver, "", client))
+    broker.agrees(reported(driver, "", client))
 
 
 def test_stream_that_reads(
     kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str, tmp_path: Path
 ) -> None:
-    """The reporter counts all that the broker told the consumer, under its user and its query."""
+    """The reporter counts all that the broker reported to the consumer, under its user and its query."""
     options = limited(kafka, quotas, "carol") | COUNTED
     broker = BrokerAccount(kafka, "read")
     query = driver.call(jobs.stream_read, options, full_topic, ROWS, str(tmp_path))
     client = Client("carol", "consumer-spark-kafka-source", "read")
-    broker.agrees(told(driver, query, client))
+    broker.agrees(reported(driver, query, client))
 
 
 def test_stream_that_writes(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess, full_topic: str, tmp_path: Path
 ) -> None:
-    """The reporter counts all that the broker told the producer, under its user and the client id that its quota is for."""
+    """The reporter counts all that the broker reported to the producer, under its user and the client id that its quota is for."""
     options = limited(kafka, quotas, "svc:team a") | COUNTED
     options["kafka.client.id"] = "etl"
     source = {
@@ -143,7 +143,7 @@ def test_stream_that_writes(
     topic = traffic.topic()
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.stream_write, options, topic, source, str(tmp_path))
-    broker.agrees(told(driver, "", Client("svc:team a", "etl", "write")))
+    broker.agrees(reported(driver, "", Client("svc:team a", "etl", "write")))
 
 
 def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A driver that is killed leaves its JVM alone with nobody to tell."""
+"""A driver that is killed leaves its JVM alone with no driver to report to."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def jvm(spark: SparkSession) -> int:
 
 
 def busy(spark: SparkSession, started: str) -> None:
-    """Attach, and run a job of more tasks than anybody waits for."""
+    """Attach, and run a job of more tasks than are waited for."""
     listener = attach(spark, interval_seconds=0.1)
     assert listener.source == "pull"
     while not listener.collect().events:

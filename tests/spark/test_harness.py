@@ -65,7 +65,7 @@ def test_other_version_runs_beside_it(tmp_path: Path) -> None:
     assert run_with(CONNECTOR, facts, tmp_path)[:2] == [CONNECTOR, CONNECTOR]
 
 
-def test_job_that_fails_tells_why(local_cluster: SparkProcess) -> None:
+def test_job_that_fails_reports_why(local_cluster: SparkProcess) -> None:
     """An error of a job comes back with its traceback, and the driver lives on."""
     with pytest.raises(JobFailed, match="no such thing"):
         local_cluster.call(mistake)

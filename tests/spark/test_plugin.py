@@ -1,4 +1,4 @@
-"""The plugin brings home what Kafka clients in an executor's JVM are told, whatever the version of Spark."""
+"""The plugin brings home the throttle times of Kafka clients in an executor's JVM, whatever the version of Spark."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -50,7 +50,7 @@ def write(spark: SparkSession, topic: str, settings: str) -> None:
 
 
 def stopped(spark: SparkSession) -> list[object]:
-    """What the plugin still tells after the application's end."""
+    """What the plugin still reports after the application's end."""
     plugin = PluginTotals.of(spark)
     assert plugin is not None
     spark.stop()
@@ -65,7 +65,7 @@ def only(answer: list[Any]) -> ClientTotals:
     return ClientTotals(Client(*client), *counts)
 
 
-def test_executor_tells_the_driver(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
+def test_executor_reports_to_the_driver(kafka: Cluster, quotas: Quotas, traffic: Traffic, driver: SparkProcess) -> None:
     """Two clients of one id at once are counted both, exactly, and stay counted when the executor dies and the job ends."""
     quotas.set(({"user": "alice"}, {"producer_byte_rate": RATE}))
     settings = login(kafka, "alice") | {
@@ -76,11 +76,11 @@ def test_executor_tells_the_driver(kafka: Cluster, quotas: Quotas, traffic: Traf
     text = "\\n".join(f"{key}={value}" for key, value in settings.items())
     broker = BrokerAccount(kafka, "write")
     driver.call(write, traffic.topic(), text)
-    eventually(lambda: broker.agrees(only(driver.call(jobs.told))), seconds=20)
-    totals = only(driver.call(jobs.told))
+    eventually(lambda: broker.agrees(only(driver.call(jobs.reported))), seconds=20)
+    totals = only(driver.call(jobs.reported))
     assert totals.client == CLIENT
     driver.call(losses.executor_killed)
-    later = driver.call(jobs.told)
+    later = driver.call(jobs.reported)
     assert only(later)[:4] == totals[:4]
     assert driver.call(stopped) == later
 

@@ -13,7 +13,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.cluster.users import USERS
-from tests.spark.telling import Watched, first_attempt
+from tests.spark.reporting import Watched, first_attempt
 
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.throttled_admin.kafka_python import ThrottleAwareAdmin

@@ -1,4 +1,4 @@
-"""Real clients in tasks that partly fail, against a real broker's quotas: the sums are what they were told, and what the broker says."""
+"""Real clients in tasks that partly fail, against a real broker's quotas: the sums are what they got, and what the broker says."""
 
 import logging
 import uuid
@@ -17,8 +17,8 @@ from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.integration import agent
 from tests.integration.eventually import eventually
+from tests.spark.reporting import Reported, Watched
 from tests.spark.server import Server
-from tests.spark.telling import Told, Watched
 
 from quotascope.clients.accounting import Side, ThrottleAccount, confluent_kafka_config, kafka_python_config
 from quotascope.spark_listener import attach
@@ -39,31 +39,31 @@ CLIENTS = 4
 class Logged(logging.Handler):
     """The throttle times that kafka-python logs, one warning for each response."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, reported: Reported) -> None:
         super().__init__()
-        self._told = told
+        self._reported = reported
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write it down."""
         if "throttled by broker" in str(record.msg):
             *_, throttle_ms = record.args or (0,)
-            self._told.write(int(str(throttle_ms)))
+            self._reported.write(int(str(throttle_ms)))
 
 
-def librdkafka(server: Server, account: ThrottleAccount, side: Side, told: Told) -> dict[str, Any]:
+def librdkafka(server: Server, account: ThrottleAccount, side: Side, reported: Reported) -> dict[str, Any]:
     """A configuration that counts, and writes down what the library says by itself."""
 
     def write(event: Any) -> None:
         if event.throttle_time:
-            told.write(round(event.throttle_time * 1_000))
+            reported.write(round(event.throttle_time * 1_000))
 
     config = {**server.librdkafka(), "throttle_cb": write}
     return confluent_kafka_config(config, account, side=side)
 
 
-def confluent_produce(server: Server, account: ThrottleAccount, topic: str, told: Told) -> None:
+def confluent_produce(server: Server, account: ThrottleAccount, topic: str, reported: Reported) -> None:
     """Write the records."""
-    producer = confluent_kafka.Producer(librdkafka(server, account, "write", told))
+    producer = confluent_kafka.Producer(librdkafka(server, account, "write", reported))
     for _ in range(FLUSHES):
         for _ in range(10):
             producer.produce(topic, RECORD)
@@ -71,10 +71,10 @@ def confluent_produce(server: Server, account: ThrottleAccount, topic: str, told
     producer.poll(0)
 
 
-def confluent_fetch(server: Server, account: ThrottleAccount, topic: str, told: Told) -> None:
+def confluent_fetch(server: Server, account: ThrottleAccount, topic: str, reported: Reported) -> None:
     """Read the records, a few at a time."""
     few = {"max.partition.fetch.bytes": 10_000, "group.id": uuid.uuid4().hex}
-    config = librdkafka(server, account, "read", told)
+    config = librdkafka(server, account, "read", reported)
     consumer = confluent_kafka.Consumer({**config, **few})
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     seen = 0
@@ -83,7 +83,7 @@ def confluent_fetch(server: Server, account: ThrottleAccount, topic: str, told: 
     consumer.close()
 
 
-def python_produce(server: Server, account: ThrottleAccount, topic: str, _told: Told) -> None:
+def python_produce(server: Server, account: ThrottleAccount, topic: str, _reported: Reported) -> None:
     """Write the records."""
     config = kafka_python_config(server.pure_python(), account, side="write")
     with closing(kafka_python.KafkaProducer(**config)) as producer:
@@ -93,7 +93,7 @@ def python_produce(server: Server, account: ThrottleAccount, topic: str, _told: 
             producer.flush(20)
 
 
-def python_fetch(server: Server, account: ThrottleAccount, topic: str, _told: Told) -> None:
+def python_fetch(server: Server, account: ThrottleAccount, topic: str, _reported: Reported) -> None:
     """Read the records, a few at a time."""
     few = {"max_partition_fetch_bytes": 10_000, "auto_offset_reset": "earliest"}
     config = kafka_python_config(server.pure_python(), account, side="read")
@@ -104,7 +104,7 @@ def python_fetch(server: Server, account: ThrottleAccount, topic: str, _told: To
             seen += sum(len(found) for found in consumer.poll(200).values())
 
 
-Use = Callable[[Server, ThrottleAccount, str, Told], None]
+Use = Callable[[Server, ThrottleAccount, str, Reported], None]
 LIBRARIES = ("librdkafka", "pure-python")
 USES: dict[Side, tuple[Use, Use]] = {
     "write": (confluent_produce, python_produce),
@@ -120,14 +120,14 @@ def watched(spark: SparkSession) -> Iterator[Watched]:
 
 
 @pytest.fixture
-def tolds(quotas: Quotas, tmp_path: Path) -> list[Told]:
+def tolds(quotas: Quotas, tmp_path: Path) -> list[Reported]:
     """Clients of alice's with a low quota on either side, one for each library."""
     names = [f"{each}-{uuid.uuid4().hex[:12]}" for each in LIBRARIES]
     limits = {"producer_byte_rate": RATE, "consumer_byte_rate": RATE}
     for name in names:
         quotas.set(({"user": "alice", "client-id": name}, limits))
         (tmp_path / name).mkdir()
-    return [Told(tmp_path / name, name) for name in names]
+    return [Reported(tmp_path / name, name) for name in names]
 
 
 def broker_ms(kafka: Cluster, request: str) -> float:
@@ -138,26 +138,26 @@ def broker_ms(kafka: Cluster, request: str) -> float:
     return float(item["value"]["Mean"] * item["value"]["Count"])
 
 
-def run(spark: SparkSession, address: str, side: Side, topic: str, tolds: list[Told]) -> None:
+def run(spark: SparkSession, address: str, side: Side, topic: str, tolds: list[Reported]) -> None:
     """Two tasks for each library; the first attempt at the second of each fails when it has done its work."""
     uses = USES[side]
 
     def work(index: int, _: Iterable[int]) -> list[int]:
         second, library = divmod(index, 2)
-        told = tolds[library]
-        handler = Logged(told)
+        reported = tolds[library]
+        handler = Logged(reported)
         logger = logging.getLogger("kafka.net.connection")
         logger.addHandler(handler)
         try:
             with throttle_scope() as account:
-                server = Server(address, told.client_id)
-                uses[library](server, account, topic, told)
+                server = Server(address, reported.client_id)
+                uses[library](server, account, topic, reported)
                 task = TaskContext.get()
                 if second and task is not None and task.attemptNumber() == 0:
                     attempt = str(task.taskAttemptId())
-                    while not (told.folder / attempt).exists():  # on a slow machine, as much once more
-                        uses[library](server, account, topic, told)
-                    told.failed.write_text(attempt)
+                    while not (reported.folder / attempt).exists():  # on a slow machine, as much once more
+                        uses[library](server, account, topic, reported)
+                    reported.failed.write_text(attempt)
                     raise RuntimeError("could not go on")
         finally:
             logger.removeHandler(handler)
@@ -168,20 +168,20 @@ def run(spark: SparkSession, address: str, side: Side, topic: str, tolds: list[T
 
 
 @pytest.mark.parametrize(("side", "request_name"), [("write", "Produce"), ("read", "FetchConsumer")])
-def test_the_sums_are_what_brokers_told(
-    watched: Watched, kafka: Cluster, traffic: Traffic, tolds: list[Told], side: Side, request_name: str
+def test_the_sums_are_what_brokers_reported(
+    watched: Watched, kafka: Cluster, traffic: Traffic, tolds: list[Reported], side: Side, request_name: str
 ) -> None:
-    """For each library to the millisecond, with attempts that fail; the broker says the same, but for fetches that nobody waited for."""
+    """For each library to the millisecond, with attempts that fail; the broker says the same, but for fetches that no one waited for."""
     topic = traffic.topic(records=RECORDS if side == "read" else 0)
     before = broker_ms(kafka, request_name)
     run(watched.spark, kafka.sasl, side, topic, tolds)
     total = 0
-    for told in tolds:
-        truth = told.truth()
-        assert (told.folder / told.failed.read_text()).exists()
-        assert watched.counted(told.client_id)[:2] == (sum(truth), len(truth))
+    for reported in tolds:
+        truth = reported.truth()
+        assert (reported.folder / reported.failed.read_text()).exists()
+        assert watched.counted(reported.client_id)[:2] == (sum(truth), len(truth))
         total += sum(truth)
-    longest = max(max(told.truth()) for told in tolds)
+    longest = max(max(reported.truth()) for reported in tolds)
     missing = 0 if side == "write" else len(tolds) * CLIENTS * longest
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""What tasks were told comes home, however they end: the sum over all attempts is the truth."""
+"""What tasks got comes home, however they end: the sum over all attempts is the truth."""
 
 import os
 import sys
@@ -12,14 +12,14 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
-from tests.spark.telling import Told, Watched, first_attempt, rows
+from tests.spark.reporting import Reported, Watched, first_attempt, rows
 
 from quotascope.spark_listener import attach
 from quotascope.spark_listener.task import JobThrottles, throttle_scope
 
 pytestmark = pytest.mark.real
 
-Work = Callable[[Told, JobThrottles], Iterable[int]]
+Work = Callable[[Reported, JobThrottles], Iterable[int]]
 
 
 @pytest.fixture(scope="module")
@@ -30,70 +30,70 @@ def watched(spark: SparkSession) -> Iterator[Watched]:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Told:
+def reported(tmp_path: Path) -> Reported:
     """A client of this test."""
-    return Told(tmp_path, f"told-{uuid.uuid4().hex[:12]}")
+    return Reported(tmp_path, f"reported-{uuid.uuid4().hex[:12]}")
 
 
-def fails_within(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def fails_within(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """The usual case."""
     with throttles.scope() as account:
-        list(rows(told, account))
+        list(rows(reported, account))
         if first_attempt():
             raise ValueError("no")
     return []
 
 
-def fails_while_rows_are_made(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def fails_while_rows_are_made(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """A generator, which Spark runs."""
     with throttles.scope() as account:
-        yield from rows(told, account)
+        yield from rows(reported, account)
         if first_attempt():
             raise KeyError("no")
 
 
-def is_wrapped_outside(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def is_wrapped_outside(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """The note is on the cause, and Python prints that, too."""
     try:
-        return list(fails_within(told, throttles))
+        return list(fails_within(reported, throttles))
     except ValueError as error:
         raise RuntimeError("quotascope throttles: {}\nnot so") from error
 
 
-def fails_in_the_second_scope(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def fails_in_the_second_scope(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """Its note has what the first one counted, as does that of a scope around another."""
     with throttles.scope() as account:
-        told.tell(account, 5)
+        reported.report(account, 5)
         with throttle_scope() as inner:
-            told.tell(inner, 7)
-    return fails_within(told, throttles)
+            reported.report(inner, 7)
+    return fails_within(reported, throttles)
 
 
-def is_swallowed(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def is_swallowed(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """The task succeeds all the same."""
     with suppress(ValueError):
-        fails_within(told, throttles)
+        fails_within(reported, throttles)
     return []
 
 
-def is_told_late(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def is_reported_late(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """After the scope, as by a flush."""
     with throttles.scope() as account:
-        told.tell(account, 5)
-    told.tell(account, 7)
+        reported.report(account, 5)
+    reported.report(account, 7)
     return []
 
 
-def leaves(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def leaves(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """With an exception that is none of the ordinary kind."""
     with throttles.scope() as account:
-        told.tell(account, 5)
+        reported.report(account, 5)
         if first_attempt():
             sys.exit("no")
     return []
 
 
-def has_an_old_exception(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def has_an_old_exception(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """As on Pythons before 3.11, where exceptions have no notes."""
 
     class OldError(ValueError):
@@ -102,17 +102,17 @@ def has_an_old_exception(told: Told, throttles: JobThrottles) -> Iterable[int]:
             raise AttributeError
 
     with throttles.scope() as account:
-        told.tell(account, 5)
+        reported.report(account, 5)
         if first_attempt():
             raise OldError("no")
     return []
 
 
-def tasks(watched: Watched, told: Told, work: Work, number: int = 2) -> RDD[int]:
+def tasks(watched: Watched, reported: Reported, work: Work, number: int = 2) -> RDD[int]:
     """So many of them, which run when they are wanted."""
     throttles = watched.throttles
     numbers = watched.spark.sparkContext.parallelize(range(number), number)
-    return numbers.mapPartitions(lambda _: work(told, throttles))
+    return numbers.mapPartitions(lambda _: work(reported, throttles))
 
 
 @pytest.mark.parametrize(
@@ -123,129 +123,131 @@ def tasks(watched: Watched, told: Told, work: Work, number: int = 2) -> RDD[int]
         is_wrapped_outside,
         fails_in_the_second_scope,
         is_swallowed,
-        is_told_late,
+        is_reported_late,
         leaves,
         has_an_old_exception,
     ],
 )
-def test_the_sum_over_attempts_is_the_truth(watched: Watched, told: Told, work: Work) -> None:
+def test_the_sum_over_attempts_is_the_truth(watched: Watched, reported: Reported, work: Work) -> None:
     """To the millisecond, and no attempt is unknown."""
     unknown = watched.unknown()
-    tasks(watched, told, work).count()
-    found = watched.counted(told.client_id)
-    truth = told.truth()
+    tasks(watched, reported, work).count()
+    found = watched.counted(reported.client_id)
+    truth = reported.truth()
     assert found.throttled_ms == sum(truth) > 0
     assert found.responses == len(truth)
     assert found.queries == {""}
     assert watched.unknown() == unknown
 
 
-def test_a_task_that_runs_its_function_again(watched: Watched, told: Told) -> None:
+def test_a_task_that_runs_its_function_again(watched: Watched, reported: Reported) -> None:
     """Under `coalesce`, for one partition after the other, in the same process: each time counts once."""
-    tasks(watched, told, is_told_late, 3).coalesce(1).count()
-    found = watched.counted(told.client_id)
-    assert (found.throttled_ms, found.responses) == (sum(told.truth()), 6)
+    tasks(watched, reported, is_reported_late, 3).coalesce(1).count()
+    found = watched.counted(reported.client_id)
+    assert (found.throttled_ms, found.responses) == (sum(reported.truth()), 6)
 
 
-def test_a_udf_counts(watched: Watched, told: Told) -> None:
+def test_a_udf_counts(watched: Watched, reported: Reported) -> None:
     """Spark prints a shorter traceback there, and its tasks find the driver by what it sent them."""
 
     def work(number: int) -> int:
         with throttle_scope() as account:
-            told.tell(account, number)
+            reported.report(account, number)
             if number == 3 and first_attempt():
                 raise ValueError("no")
         return number
 
     numbers = watched.spark.range(1, 5, 1, 1).select(udf(work, LongType(), useArrow=False)("id"))
     assert len(numbers.collect()) == 4
-    found = watched.counted(told.client_id)
-    assert found.throttled_ms == sum(told.truth()) == 16
+    found = watched.counted(reported.client_id)
+    assert found.throttled_ms == sum(reported.truth()) == 16
 
 
-def test_what_is_evaluated_twice_waited_twice(watched: Watched, told: Told) -> None:
-    """Brokers told it twice."""
-    numbers = tasks(watched, told, is_told_late, 1)
+def test_what_is_evaluated_twice_waited_twice(watched: Watched, reported: Reported) -> None:
+    """Brokers reported it twice."""
+    numbers = tasks(watched, reported, is_reported_late, 1)
     numbers.count()
     numbers.count()
-    assert watched.counted(told.client_id).throttled_ms == sum(told.truth()) == 24
+    assert watched.counted(reported.client_id).throttled_ms == sum(reported.truth()) == 24
 
 
-def makes_rows(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def makes_rows(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """More than are wanted."""
     with throttles.scope() as account:
-        yield from rows(told, account)
+        yield from rows(reported, account)
 
 
-def test_rows_that_nobody_wants_were_still_waited_for(watched: Watched, told: Told) -> None:
+def test_rows_that_no_one_wants_were_still_waited_for(watched: Watched, reported: Reported) -> None:
     """Spark closes the generator when it has enough."""
-    assert tasks(watched, told, makes_rows, 1).take(1) == [250]
-    assert watched.counted(told.client_id).throttled_ms == sum(told.truth()) > 0
+    assert tasks(watched, reported, makes_rows, 1).take(1) == [250]
+    assert watched.counted(reported.client_id).throttled_ms == sum(reported.truth()) > 0
 
 
-def keeps_its_client(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def keeps_its_client(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """For the next task in its process."""
     kept = sys.__dict__
     with throttles.scope() as account:
-        if told.client_id not in kept:
-            kept[told.client_id] = account.client("alice", told.client_id, "write")
-        told.write(7)
-        kept[told.client_id].throttled(7)
+        if reported.client_id not in kept:
+            kept[reported.client_id] = account.client("alice", reported.client_id, "write")
+        reported.write(7)
+        kept[reported.client_id].throttled(7)
     return [os.getpid()]
 
 
-def test_clients_may_be_kept_for_the_next_task(watched: Watched, told: Told) -> None:
+def test_clients_may_be_kept_for_the_next_task(watched: Watched, reported: Reported) -> None:
     """A worker runs several; its client counts in whichever runs."""
-    numbers = tasks(watched, told, keeps_its_client, 4)
+    numbers = tasks(watched, reported, keeps_its_client, 4)
     workers = set(numbers.collect() + numbers.collect())
     assert len(workers) < 8
-    assert watched.counted(told.client_id).throttled_ms == 8 * 7
+    assert watched.counted(reported.client_id).throttled_ms == 8 * 7
 
 
-def dies(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def dies(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """As one that is killed for its memory."""
     with throttles.scope() as account:
-        told.tell(account, 5)
+        reported.report(account, 5)
         if first_attempt():
             os._exit(1)
     return []
 
 
-def fails_elsewhere(told: Told, throttles: JobThrottles) -> Iterable[int]:
+def fails_elsewhere(reported: Reported, throttles: JobThrottles) -> Iterable[int]:
     """Where no scope is open."""
     with throttles.scope() as account:
-        told.tell(account, 5)
+        reported.report(account, 5)
     if first_attempt():
         raise ValueError("no")
     return []
 
 
 @pytest.mark.parametrize("work", [dies, fails_elsewhere])
-def test_an_attempt_that_tells_nothing_is_known_to_be_unknown(watched: Watched, told: Told, work: Work) -> None:
-    """What it was told is lost, which is counted, for other tasks of its stage had scopes."""
+def test_an_attempt_that_reports_nothing_is_known_to_be_unknown(
+    watched: Watched, reported: Reported, work: Work
+) -> None:
+    """What it got is lost, which is counted, for other tasks of its stage had scopes."""
     unknown = watched.unknown()
-    tasks(watched, told, work).count()
-    found = watched.counted(told.client_id)
-    assert (sum(told.truth()), found.throttled_ms) == (15, 10)
+    tasks(watched, reported, work).count()
+    found = watched.counted(reported.client_id)
+    assert (sum(reported.truth()), found.throttled_ms) == (15, 10)
     assert watched.unknown() == unknown + 1
 
 
-def test_a_streaming_query_is_named(watched: Watched, told: Told) -> None:
+def test_a_streaming_query_is_named(watched: Watched, reported: Reported) -> None:
     """In the tasks of its batches, which may fail, and in the driver's own part of them."""
 
     def work(_: Iterable[object]) -> None:
         with throttle_scope() as account:
-            told.tell(account, 5)
+            reported.report(account, 5)
             if first_attempt():
                 raise ValueError("no")
 
     def batch(frame: object, _number: int) -> None:
         with throttle_scope() as account:
-            told.tell(account, 100)
+            reported.report(account, 100)
         frame.rdd.foreachPartition(work)  # type: ignore[attr-defined]
 
     name = f"query-{uuid.uuid4().hex[:12]}"
-    source = told.folder.parent / f"{told.client_id}-source"
+    source = reported.folder.parent / f"{reported.client_id}-source"
     source.mkdir()
     (source / "a.txt").write_text("one\ntwo\n")
     query = (
@@ -256,8 +258,8 @@ def test_a_streaming_query_is_named(watched: Watched, told: Told) -> None:
         .start()
     )
     query.awaitTermination(60)
-    found = watched.counted(told.client_id)
-    truth = told.truth()
+    found = watched.counted(reported.client_id)
+    truth = reported.truth()
     assert found.throttled_ms == sum(truth)
     assert (truth.count(100), truth.count(5)) == (1, 2)
     assert found.queries == {name}

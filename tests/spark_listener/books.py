@@ -1,4 +1,4 @@
-"""Books that only remember what they were told."""
+"""Books that only remember what was reported to them."""
 
 from collections.abc import Mapping
 from typing import Any

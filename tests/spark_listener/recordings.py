@@ -80,14 +80,14 @@ def started(**numbers: Any) -> Event:
 
 def ended(reason: Event | str = "Success", **numbers: Any) -> Event:
     """A SparkListenerTaskEnd."""
-    told = {"Reason": reason} if isinstance(reason, str) else reason
+    reported = {"Reason": reason} if isinstance(reason, str) else reason
     event = attempt(**{"ended": 3_000, **numbers})
     info = event.pop("Task Info")
     return {
         "Event": "SparkListenerTaskEnd",
         **event,
         "Task Type": "ResultTask",
-        "Task End Reason": told,
+        "Task End Reason": reported,
         "Task Info": info,
     }
 

@@ -68,7 +68,7 @@ def test_application_without_a_name_is_called_by_its_id() -> None:
     assert Driver(_Connect("one", app_id="app-1")).app_name == "app-1"
 
 
-def test_sessions_of_one_server_are_told_apart() -> None:
+def test_sessions_of_one_server_are_distinguished() -> None:
     """They share the id of its application, and each has files and a page of its own."""
     first, second = (Driver(_Connect(each, app_id="app-1")) for each in ("a", "b"))
     assert (first.app_id, second.app_id) == ("app-1", "app-1")

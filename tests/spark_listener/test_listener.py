@@ -11,7 +11,7 @@ from quotascope.spark_listener.job import Job
 
 
 class _Source:
-    """One that does as it is told."""
+    """One that does as its settings say."""
 
     def __init__(self, name: str = "pull", late: float = 0.0) -> None:
         self.name = name
@@ -198,7 +198,7 @@ def test_tasks_import_nothing_of_the_driver() -> None:
 
 
 def test_package_has_no_other_names() -> None:
-    """A name that is not there is told as Python does."""
+    """A name that is not there is reported as Python does."""
     import quotascope.spark_listener as package  # noqa: PLC0415 - what is tested
 
     with pytest.raises(AttributeError, match="has no attribute 'detach'"):

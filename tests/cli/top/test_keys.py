@@ -87,6 +87,6 @@ def test_it_ends_by_q_or_whenever_it_has_to(keys: str) -> None:
         ("\x1b[15~\x1b[1;5Cx", ["x"]),
     ],
 )
-def test_keys_are_told_apart(text: str, keys: list[str]) -> None:
+def test_keys_are_distinguished(text: str, keys: list[str]) -> None:
     """Unknown ones are not taken for characters."""
     assert keys_in(text) == keys

@@ -37,21 +37,21 @@ def test_everything_fits_into_every_terminal() -> None:
             assert all(len(line) <= width for line in lines)
 
 
-def test_the_whole_is_told_in_the_first_line() -> None:
+def test_the_whole_is_reported_in_the_first_line() -> None:
     """Sources, entities, and connections that are muted at this moment."""
     waiting = usage_of("bob", throttle_time_seconds=2.0)
     (first, *_) = shown(waiting, MANY[0])
     assert first.startswith("quotascope top  sources up 1/2; 2 limited, 1 throttled lately; muted now 3")
 
 
-def test_a_row_tells_usage_limit_delay_trail_and_rule() -> None:
+def test_a_row_reports_usage_limit_delay_trail_and_rule() -> None:
     """The last stretch of the trail is the present one."""
     lines = shown(usage_of("bob", "app", usage=500.0, throttle_time_seconds=2.0))
     row = " ".join(lines[3].split())
     assert row == "1 bob / app produce 0.50 / 1.00 kB/s █████░░░░░ 50% 2.00 s ▄ 1 bob / app"
 
 
-def test_a_throttle_by_another_quota_is_told() -> None:
+def test_a_throttle_by_another_quota_is_reported() -> None:
     """A mutation quota shows at the requests of a broker."""
     hidden = usage_of("bob", usage=0.0, throttle_time_seconds=2.0)
     hidden.cause = ThrottleCause.CONTROLLER_MUTATION
@@ -65,7 +65,7 @@ def test_scrolling_stops_at_the_last_row() -> None:
     assert any("user-49" in line for line in lines)
 
 
-def test_the_last_line_tells_the_keys_and_what_they_chose() -> None:
+def test_the_last_line_reports_the_keys_and_what_they_chose() -> None:
     """Or what is typed, or what is wrong."""
     assert shown(MANY[0])[-1].startswith("s sort: used   t type: all   / filter   arrows")
     assert "/ filter: user   " in shown(MANY[0], choices=Choices(text="user"))[-1]

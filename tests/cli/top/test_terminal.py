@@ -39,7 +39,7 @@ def test_a_signal_gives_the_terminal_back(agent: Serve) -> None:
 
 
 @pytest.mark.slow
-def test_a_source_that_goes_away_is_told_and_the_last_numbers_stay(agent: Serve) -> None:
+def test_a_source_that_goes_away_is_reported_and_the_last_numbers_stay(agent: Serve) -> None:
     """In place of the keys, which go on working."""
     broker = agent("split/throttled.1.jolokia2.json")
     with terminal(QUOTASCOPE, "top", "--source", f"jolokia:1={broker.url}", "--every", "0.2s") as shown:

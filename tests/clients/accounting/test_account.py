@@ -65,7 +65,7 @@ def test_clients_that_come_too_late_are_counted_together() -> None:
 
 
 def test_a_side_must_be_one() -> None:
-    """A mistake is told where it is made."""
+    """A mistake is reported where it is made."""
     with pytest.raises(ValueError, match="side is one of read, write, admin, not 'w'"):
         ThrottleAccount().client("", "etl", cast("Side", "w"))
 
@@ -94,7 +94,7 @@ def test_what_is_recent_is_seen_by_all() -> None:
 
 
 def test_what_is_old_is_forgotten() -> None:
-    """After two minutes at the latest, also when nobody asked meanwhile."""
+    """After two minutes at the latest, also when no one asked meanwhile."""
     recent = RecentLongest(60, 100.0)
     recent.record(7, 119.0)
     assert recent.value(239.0) == 0

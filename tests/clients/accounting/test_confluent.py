@@ -19,7 +19,7 @@ class Event:
 
 
 def test_seconds_are_counted_as_whole_milliseconds() -> None:
-    """What Kafka told as 1001 ms comes as 1.001 s, which is no exact number; the event of 0 at the end counts nothing."""
+    """What Kafka reported as 1001 ms comes as 1.001 s, which is no exact number; the event of 0 at the end counts nothing."""
     account = ThrottleAccount()
     count = confluent_kafka_config({}, account, side="write")["throttle_cb"]
     for throttle_ms in (1_001, 29, 0):
@@ -50,7 +50,7 @@ def test_the_programs_own_callback_stays() -> None:
 def test_the_client_is_known_by_its_configuration(
     config: dict[str, Any], user: str | None, client: tuple[str, str]
 ) -> None:
-    """A user can be told who is not in it, such as one of a certificate."""
+    """A user can be given who is not in it, such as one of a certificate."""
     account = ThrottleAccount()
     confluent_kafka_config(config, account, side="read", user=user)
     assert account.totals()[0].client == (*client, "read")
@@ -58,23 +58,23 @@ def test_the_client_is_known_by_its_configuration(
 
 def test_the_default_client_id_is_the_librarys() -> None:
     """Its own statistics say what it calls itself when nothing is configured, which is what a quota sees."""
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
     config = {
         "bootstrap.servers": "127.0.0.1:1",
         "log_level": 0,
         "statistics.interval.ms": 10,
-        "stats_cb": lambda text: told.append(json.loads(text)),
+        "stats_cb": lambda text: reported.append(json.loads(text)),
     }
     producer = confluent_kafka.Producer(config)
 
     def poll() -> None:
         producer.poll(0.05)
-        assert told
+        assert reported
 
     eventually(poll)
     account = ThrottleAccount()
     confluent_kafka_config(config, account, side="write")
-    assert account.totals()[0].client.client_id == told[0]["client_id"]
+    assert account.totals()[0].client.client_id == reported[0]["client_id"]
 
 
 @pytest.mark.parametrize("make", [confluent_kafka.Producer, AdminClient])

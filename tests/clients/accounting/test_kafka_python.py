@@ -92,7 +92,7 @@ def test_a_client_that_cannot_be_watched_is_left_alone(
     assert reason in caplog.text
 
 
-def test_a_user_can_be_told() -> None:
+def test_a_user_can_be_given() -> None:
     """Such as one of a certificate, which no configuration names."""
     account = ThrottleAccount()
     client = client_of(metrics_of("etl"))

@@ -1,4 +1,4 @@
-"""What the accounts say of real producers and consumers is what they were told, and what the broker says itself."""
+"""The accounts of real producers and consumers hold the throttle times of their responses, and agree with the broker."""
 
 import logging
 import time
@@ -48,7 +48,7 @@ def limits(client_id: str, rate: float) -> Rule:
     return {"user": "alice", "client-id": client_id}, {"producer_byte_rate": rate, "consumer_byte_rate": rate}
 
 
-class Told(logging.Handler):
+class Reported(logging.Handler):
     """The throttle times that kafka-python logs, one warning for each response."""
 
     def __init__(self) -> None:
@@ -63,9 +63,9 @@ class Told(logging.Handler):
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
+def reported() -> Iterator[Reported]:
     """Listens to kafka-python's connections."""
-    handler = Told()
+    handler = Reported()
     logger = logging.getLogger("kafka.net.connection")
     logger.addHandler(handler)
     yield handler
@@ -213,7 +213,7 @@ def test_confluent_kafka_is_counted_exactly(
 
 @SIDES
 def test_kafka_python_is_counted_exactly(
-    kafka: Cluster, quotas: Quotas, traffic: Traffic, client_id: str, told: Told, side: Side
+    kafka: Cluster, quotas: Quotas, traffic: Traffic, client_id: str, reported: Reported, side: Side
 ) -> None:
     """Each response counts once, and the sum is the broker's but for a last response that was not waited for."""
     account = ThrottleAccount()
@@ -221,9 +221,9 @@ def test_kafka_python_is_counted_exactly(
     topic = traffic.topic() if side == "write" else filled(kafka, traffic)
     before = broker_ms(kafka, REQUESTS[side])
     run = python_produce if side == "write" else python_fetch
-    run(config, topic, relief(quotas, client_id, told.times_ms))
+    run(config, topic, relief(quotas, client_id, reported.times_ms))
     totals = only(account)
-    agrees(totals, told.times_ms)
+    agrees(totals, reported.times_ms)
     assert totals.client == ("alice", client_id, side)
     close_to_the_broker(kafka, REQUESTS[side], before, totals, exact=side == "write")
 
@@ -239,7 +239,9 @@ def close_to_the_broker(kafka: Cluster, request: str, before: float, totals: Cli
     eventually(look, seconds=10)
 
 
-def test_a_client_that_runs_can_be_watched(kafka: Cluster, traffic: Traffic, client_id: str, told: Told) -> None:
+def test_a_client_that_runs_can_be_watched(
+    kafka: Cluster, traffic: Traffic, client_id: str, reported: Reported
+) -> None:
     """From then on every response counts, and the client's own metrics have the sum."""
     account = ThrottleAccount()
     topic = traffic.topic()
@@ -248,11 +250,11 @@ def test_a_client_that_runs_can_be_watched(kafka: Cluster, traffic: Traffic, cli
         producer.send(topic, bytes(1_000)).get(20)
         assert watch(producer, account, side="write")
         assert not watch(producer, account, side="write")
-        seen = len(told.times_ms)
+        seen = len(reported.times_ms)
         deadline = time.monotonic() + 60
-        while len(told.times_ms) < seen + 2 and time.monotonic() < deadline:
+        while len(reported.times_ms) < seen + 2 and time.monotonic() < deadline:
             producer.send(topic, bytes(200_000)).get(20)
         totals = only(account)
-        agrees(totals, told.times_ms[seen:])
+        agrees(totals, reported.times_ms[seen:])
         own = producer.metrics()["quotascope"]["throttle-time-total"]
         assert own == totals.throttled_ms

@@ -100,7 +100,7 @@ def test_the_other_topics_keep_their_results() -> None:
     assert 0 < refused["throttle_time_ms"] <= 5_000
 
 
-def test_wrong_arguments_are_the_librarys_to_tell() -> None:
+def test_wrong_arguments_are_the_librarys_to_report() -> None:
     """No topics at all, and a wait for what will not be there."""
     with pytest.raises(ValueError, match="No valid topics"):
         Scripted().create_topics([])
@@ -158,8 +158,8 @@ def test_an_error_of_a_deletion_is_raised() -> None:
     unknown = (0, {"a": 3})  # UNKNOWN_TOPIC_OR_PARTITION
     with pytest.raises(errors.UnknownTopicOrPartitionError):
         Deleting(unknown).delete_topics(["a"])
-    (told,) = Deleting(unknown).delete_topics(["a"], raise_errors=False)["topics"]
-    assert told["error_code"] == 3
+    (reported,) = Deleting(unknown).delete_topics(["a"], raise_errors=False)["topics"]
+    assert reported["error_code"] == 3
 
 
 THROTTLED = MutationThrottled("CREATE_TOPICS", 1_340, None)
@@ -186,7 +186,7 @@ def test_each_topic_has_its_last_word() -> None:
 
 
 def test_a_topic_asked_for_by_id_is_known_by_it() -> None:
-    """The response tells its name as well, or not when that is a secret."""
+    """The response reports its name as well, or not when that is a secret."""
     known, secret = uuid4(), uuid4()
     outcomes = TopicOutcomes([known, secret])
     answer = [entry("b", topic_id=str(known)), entry(None, 29, topic_id=str(secret))]
@@ -194,7 +194,7 @@ def test_a_topic_asked_for_by_id_is_known_by_it() -> None:
 
 
 def test_a_topic_without_an_answer_has_an_entry() -> None:
-    """It tells what happened instead."""
+    """It reports what happened instead."""
     outcomes = TopicOutcomes(["a", "b"])
     missing = AdminRequestFailed("CREATE_TOPICS", None, "the answer leaves it out")
     late, lost = outcomes.entries({"a": LATE, "b": missing}, raise_errors=False)
@@ -220,7 +220,7 @@ def test_errors_are_the_librarys(error: ClientError, raised: type[Exception]) ->
 
 
 def test_a_refusal_is_ours_as_well() -> None:
-    """It tells how long to wait, and that it may be tried again."""
+    """It reports how long to wait, and that it may be tried again."""
     outcomes = TopicOutcomes(["a"])
     with pytest.raises(QuotaExceeded) as caught:
         outcomes.entries({"a": THROTTLED}, raise_errors=True)

@@ -33,8 +33,8 @@ class Library:
     def start(self, *topics: str, options: RetryOptions) -> dict[str, Future[object]]:
         """The call."""
         client = self.account.client("", "topics", "admin")
-        told = lambda _: self._throttle_ms  # noqa: E731 - a stand-in for a method
-        paced = PacedFutures(ApiKey.CREATE_TOPICS, self.ask, told, client, options)
+        reported = lambda _: self._throttle_ms  # noqa: E731 - a stand-in for a method
+        paced = PacedFutures(ApiKey.CREATE_TOPICS, self.ask, reported, client, options)
         return paced.start(topics)
 
 
@@ -95,7 +95,7 @@ def test_a_refusal_is_the_librarys_error_and_ours(options: RetryOptions) -> None
     assert 0 < refusal.throttle_time_ms <= 5_000
 
 
-def test_wrong_arguments_are_told_at_once() -> None:
+def test_wrong_arguments_are_reported_at_once() -> None:
     """Before there is a future."""
 
     def ask(_: Sequence[str], __: float) -> Futures:
@@ -108,7 +108,7 @@ def test_wrong_arguments_are_told_at_once() -> None:
 
 
 def test_no_future_is_left_open() -> None:
-    """Whatever happens on the thread, it is told."""
+    """Whatever happens on the thread, it is reported."""
     library = Library({"a": REFUSED}, {})
     with pytest.raises(KeyError):
         library.start("a", options=RetryOptions())["a"].result(20)

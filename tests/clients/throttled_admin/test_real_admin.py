@@ -72,7 +72,7 @@ def librdkafka(kafka: Cluster, client_id: str, account: ThrottleAccount) -> conf
 
 
 def throttles_logged(caplog: pytest.LogCaptureFixture) -> list[int]:
-    """The throttle times in ms that kafka-python logged, one for each response that told one."""
+    """The throttle times in ms that kafka-python logged, one for each response that had one."""
     return [
         int(str(record.args[-1]))
         for record in caplog.records
@@ -104,13 +104,13 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
 
         eventually(gone)
     (totals,) = account.totals()
-    told = throttles_logged(caplog)
+    reported = throttles_logged(caplog)
     assert totals.client == ("carol", client_id, "admin")
-    assert (totals.throttled_ms, totals.responses) == (sum(told), len(told))
+    assert (totals.throttled_ms, totals.responses) == (sum(reported), len(reported))
     assert totals.quota_retries > counted
 
 
-def test_kafka_python_tells_the_wait_to_who_will_not_wait(kafka: Cluster, client_id: str, names: list[str]) -> None:
+def test_kafka_python_reports_the_wait_to_who_will_not_wait(kafka: Cluster, client_id: str, names: list[str]) -> None:
     """Without retries, and when the time is over, the error has what is left of the throttle."""
     account = ThrottleAccount()
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
@@ -118,11 +118,11 @@ def test_kafka_python_tells_the_wait_to_who_will_not_wait(kafka: Cluster, client
         with pytest.raises(kafka_python.QuotaExceeded) as caught:
             admin.create_topics(dict.fromkeys(names, shape), retry_on_quota_violation=False)
         assert caught.value.throttle_time_ms == account.totals()[0].longest_ms > 0
-    told_ms = account.totals()[0].longest_ms
+    reported_ms = account.totals()[0].longest_ms
     with closing(pure_python(kafka, client_id, account)) as admin:
         with pytest.raises(kafka_python.QuotaExceeded) as late:
             admin.create_partitions(dict.fromkeys(names[:1], 2 * PARTITIONS), timeout_ms=200)
-        assert late.value.throttle_time_ms < told_ms
+        assert late.value.throttle_time_ms < reported_ms
     assert account.totals()[0].quota_retries == 0
 
 
@@ -154,7 +154,7 @@ def test_librdkafka_is_never_refused(kafka: Cluster, client_id: str, names: list
         assert min(versions(kafka, request)) < first
 
 
-def test_librdkafka_tells_errors_as_ever(kafka: Cluster, client_id: str, names: list[str]) -> None:
+def test_librdkafka_reports_errors_as_ever(kafka: Cluster, client_id: str, names: list[str]) -> None:
     """Of topics that exist, and of wrong arguments."""
     admin = librdkafka(kafka, client_id, ThrottleAccount())
     topic = [NewTopic(names[0], 1, 1)]

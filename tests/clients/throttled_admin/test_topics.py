@@ -28,7 +28,7 @@ TWO = [{"replica_nodes": [1, 2, 3]}, {"replica_nodes": [1, 2]}]
 
 
 class Library:
-    """Answers, or raises, what it is told to."""
+    """Answers, or raises, what it is given."""
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
@@ -85,7 +85,7 @@ def test_made_as_asked_for() -> None:
 
 @pytest.mark.parametrize("answer", [{"num_partitions": -1, "replication_factor": -1}, {}])
 def test_what_the_answer_withholds(answer: dict[str, int]) -> None:
-    """Who may not see configurations is told -1, an old cluster tells nothing: then it is what was asked for."""
+    """A client that may not see configurations gets -1, from an old cluster nothing: then it is what was asked for."""
     found = created(Library(answer), TopicShape(partitions=6))
     assert found == TopicFound(partitions=6, replication_factor=None)
 

@@ -12,19 +12,19 @@ NOW_MS = 1_700_000_000_000
 
 
 def throttled(ms: int, at_ms: int = NOW_MS) -> ClientConnection:
-    """A connection that was told to wait."""
+    """A connection that has to wait."""
     connection = ClientConnection()
     assert connection.received(ApiKey.PRODUCE, 11, ms, at_ms)
     return connection
 
 
 @given(st.lists(st.tuples(st.integers(0, 1_000), st.integers(-10, 5_000)), min_size=1))
-def test_ends_with_the_last_throttle_to_end(told: list[tuple[int, int]]) -> None:
+def test_ends_with_the_last_throttle_to_end(reported: list[tuple[int, int]]) -> None:
     """However throttles follow one another, the end is the latest of all ends."""
     connection = ClientConnection()
-    for at_ms, throttle_ms in told:
+    for at_ms, throttle_ms in reported:
         connection.received(ApiKey.PRODUCE, 11, throttle_ms, at_ms)
-    ends = [at_ms + throttle_ms for at_ms, throttle_ms in told if throttle_ms > 0]
+    ends = [at_ms + throttle_ms for at_ms, throttle_ms in reported if throttle_ms > 0]
     assert connection.throttled_until_ms == max(ends, default=0)
 
 

@@ -44,7 +44,7 @@ def test_each_topic_has_a_result_of_its_own() -> None:
 
 
 def test_a_refusal_is_final_without_retries() -> None:
-    """Who does not want to wait gets the throttle time that the response told."""
+    """Who does not want to wait gets the throttle time that the response reported."""
     creation = call("a", "b", retry_on_quota_violation=False)
     creation.answered({"a": None, "b": REFUSED}, 1_500, NOW_MS)
     assert creation.done
@@ -72,7 +72,7 @@ def test_a_topic_left_out_waits_for_those_tried_again() -> None:
     assert "leaves it out" in str(creation.results["b"])
 
 
-def test_topics_nobody_asked_for_are_passed_over() -> None:
+def test_topics_no_one_asked_for_are_passed_over() -> None:
     """Neither an unknown topic nor a second answer changes a result."""
     creation = call("a", "b")
     creation.answered({"a": None, "b": REFUSED, "z": REFUSED}, 10, NOW_MS)
@@ -95,7 +95,7 @@ def test_a_negative_timeout_is_none_at_all() -> None:
 
 
 @pytest.mark.parametrize(("waited_ms", "left_ms"), [(600, 400), (1_000, 0), (5_000, 0)])
-def test_a_timeout_tells_what_is_left_of_the_throttle(waited_ms: int, left_ms: int) -> None:
+def test_a_timeout_reports_what_is_left_of_the_throttle(waited_ms: int, left_ms: int) -> None:
     """Counted from when the refusal came in, and never below zero."""
     creation = call("a", timeout_ms=100)
     creation.answered({"a": REFUSED}, 1_000, NOW_MS + 100)
@@ -104,7 +104,7 @@ def test_a_timeout_tells_what_is_left_of_the_throttle(waited_ms: int, left_ms: i
 
 
 def test_a_timeout_is_a_timeout_for_the_others() -> None:
-    """Only what was last refused for its quota is told so."""
+    """Only what was last refused for its quota is reported so."""
     creation = call("a", "b", timeout_ms=100)
     creation.answered({"a": REFUSED}, 1_000, NOW_MS)
     assert creation.expire(NOW_MS + 101)

@@ -152,7 +152,7 @@ def test_all_topics_are_created_at_the_pace_of_the_quota(kafka: Cluster, limited
         assert after.throttle <= admitted * PARTITIONS / RATE
 
 
-def test_a_refusal_tells_the_wait_to_who_will_not_wait(kafka: Cluster, limited: Admin, names: list[str]) -> None:
+def test_a_refusal_reports_the_wait_to_who_will_not_wait(kafka: Cluster, limited: Admin, names: list[str]) -> None:
     """Without retries what fits into the bucket is created, and the rest knows when to come back."""
     once = RetryOptions(retry_on_quota_violation=False)
     results = mutate(ApiKey.CREATE_TOPICS, names, limited.create, options=once)

@@ -57,7 +57,7 @@ class Broker:
         )
 
 
-def test_waits_as_told_before_it_tries_again() -> None:
+def test_waits_as_long_as_reported_before_it_tries_again() -> None:
     """Each request goes out when the throttle before it is over, for what was refused, with the time that is left."""
     broker = Broker(
         (1_000, {"a": None, "b": REFUSED, "c": REFUSED}), (250, {"b": None, "c": REFUSED}), (0, {"c": None})
@@ -83,7 +83,7 @@ def test_how_long_the_wait_is(options: dict[str, int], second_ms: int) -> None:
 
 
 def test_ends_when_the_timeout_is_over() -> None:
-    """A throttle longer than the timeout is waited for no longer than that, and the rest of it is told."""
+    """A throttle longer than the timeout is waited for no longer than that, and the rest of it is reported."""
     broker = Broker((90_000, {"a": None, "b": REFUSED}))
     results = broker.create("a", "b", timeout_ms=2_000)
     refusal = results["b"]

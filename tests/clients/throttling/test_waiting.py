@@ -6,7 +6,7 @@ from quotascope.metrics.protocol import ApiKey
 
 
 def test_only_what_has_the_field_makes_wait() -> None:
-    """No client waits for a throttle time that it cannot be told."""
+    """No client waits for a throttle time that no response can carry."""
     for api in ApiKey:
         assert has_throttle_time(api) or first_waiting_version(api) is None
 

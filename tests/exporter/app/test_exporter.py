@@ -41,7 +41,7 @@ async def get(url: str) -> tuple[int, str]:
 
 
 async def refused(url: str) -> None:
-    """Wait until nobody listens any more."""
+    """Wait until no one listens any more."""
     while True:
         try:
             await get(f"{url}/-/healthy")
@@ -82,7 +82,7 @@ async def test_process_is_shown_as_the_operating_system_knows_it() -> None:
 
 
 async def test_requests_under_way_are_answered_before_the_end() -> None:
-    """A scrape that came before the signal gets its numbers; one that comes later finds nobody."""
+    """A scrape that came before the signal gets its numbers; one that comes later finds no one."""
     source = ScriptedSource()
     exporter = exporter_of(config(), [source], None)
     await exporter.__aenter__()
@@ -118,7 +118,7 @@ async def test_port_in_use_is_one_clear_error() -> None:
 
 
 async def test_start_log_says_why_there_is_nothing_to_show() -> None:
-    """What is missing is told once; what failed was told when it failed."""
+    """What is missing is reported once; what failed was reported when it failed."""
     source = ScriptedSource()
     source.table.values[0] = float("nan")
     empty = ScriptedLimits(limits(rules={}))
@@ -269,7 +269,7 @@ async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
 
 
 async def test_scrape_under_way_outlives_its_source() -> None:
-    """Whoever asked before the switch gets the numbers of the source that goes, which is closed after that."""
+    """Anyone who asked before the switch gets the numbers of the source that goes, which is closed after that."""
     world = Switching(collection={"max_age_seconds": 0})
     source = world.sources["a"]
     async with world.exporter(world.parts("a")) as exporter:
@@ -407,17 +407,17 @@ async def test_what_cannot_be_closed_is_not_used_again(monkeypatch: pytest.Monke
             assert exporter.parts.limits is world.limits["second"]
             shown = await exporter.snapshot()
             assert [source.name for source in shown.sources] == ["b"]
-    told = [(line["event"], line.get("part")) for line in lines]
-    assert ("a source could not be closed", None) in told
-    assert ("a part of the exporter could not be closed", "limits") in told
-    assert ("a part of the exporter could not be closed", "push") in told
+    reported = [(line["event"], line.get("part")) for line in lines]
+    assert ("a source could not be closed", None) in reported
+    assert ("a part of the exporter could not be closed", "limits") in reported
+    assert ("a part of the exporter could not be closed", "push") in reported
     assert (world.limits["second"].closed, first[1].closed) == (1, 1)
     await pushes[0].__class__.close(pushes[0])
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_limits_are_read_again_after_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refresh that dies is told, lets the first collection through, and begins again."""
+    """A refresh that dies is reported, lets the first collection through, and begins again."""
     monkeypatch.setattr(background, "AGAIN_SECONDS", 0.0)
     monkeypatch.setattr(LimitsRefresh, "_succeeded", broken_once())
     with capture_logs() as lines:
@@ -428,8 +428,8 @@ async def test_limits_are_read_again_after_a_defect(monkeypatch: pytest.MonkeyPa
             exporter.collection.configure(0.0, 5.0, 60.0)
             shown = await exporter.snapshot()
     assert shown.restarts == {"limits": 1, "trails": 0}
-    (told,) = (line for line in lines if line.get("work") == "limits")
-    assert told["log_level"] == "error"
+    (reported,) = (line for line in lines if line.get("work") == "limits")
+    assert reported["log_level"] == "error"
 
 
 def broken_once() -> Any:

@@ -69,7 +69,7 @@ def test_only_what_changed_is_made_anew(changes: dict[str, Any], new: set[str]) 
     assert ALL - kept(before, built(before, **changes)) == new
 
 
-def test_sources_are_told_apart_by_their_names() -> None:
+def test_sources_are_distinguished_by_their_names() -> None:
     """Those that stay keep their object wherever they stand now; the order is that of the configuration."""
     before = built()
     first, second = BASE["sources"]
@@ -90,7 +90,7 @@ def test_counters_of_a_push_count_since_the_same_time() -> None:
     assert after.push.starts is before.push.starts
 
 
-def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
     """A file of found sources is tried before any is found."""
     wrong = tmp_path / "header"
     wrong.write_bytes(b"\xff")
@@ -115,7 +115,7 @@ def test_new_contents_of_a_file_count(tmp_path: Path) -> None:
 
 
 def test_shadows_are_read_again_when_their_file_changes(tmp_path: Path) -> None:
-    """What is wrong in it is told with file, line and rule."""
+    """What is wrong in it is reported with file, line and rule."""
     file = tmp_path / "shadow.yaml"
     file.write_text("candidates: [{name: one}]")
     before = built(shadow={"file": file})

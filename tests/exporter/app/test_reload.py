@@ -30,12 +30,15 @@ class World:
         self.error: Exception | None = None
         self.parts = Parts(loaded=loaded(Config()))
         self.swaps = 0
-        self.told: list[LogConfig] = []
+        self.reported: list[LogConfig] = []
         self.go_on = threading.Event()
         self.go_on.set()
         self.now = NOW
         self.reloader = Reloader(
-            self.read, partial(build_parts, open_admin=_no_admin, environ={}), self.told.append, clock=lambda: self.now
+            self.read,
+            partial(build_parts, open_admin=_no_admin, environ={}),
+            self.reported.append,
+            clock=lambda: self.now,
         )
 
     def read(self) -> Config:
@@ -64,7 +67,7 @@ def _no_admin(_: object) -> Any:
 
 
 async def test_good_configuration_takes_over() -> None:
-    """What changed is told by name; the log follows at once."""
+    """What changed is reported by name; the log follows at once."""
     world = World()
     world.given = {"cluster": "prod", "log": {"level": "debug"}}
     world.now += 7
@@ -72,7 +75,7 @@ async def test_good_configuration_takes_over() -> None:
     assert line["event"] == "configuration was read again"
     assert line["changed"] == "cluster, log.level"
     assert world.parts.config.cluster == "prod"
-    assert [each.level.value for each in world.told] == ["debug"]
+    assert [each.level.value for each in world.reported] == ["debug"]
     assert world.reloader.health.succeeded_at == NOW + 7
     assert world.reloader.health.error is None
 
@@ -141,7 +144,7 @@ async def test_defect_of_a_swap_is_reported() -> None:
     assert world.parts.config.cluster == "mended"
 
 
-async def test_what_needs_a_restart_is_told_and_left() -> None:
+async def test_what_needs_a_restart_is_reported_and_left() -> None:
     """Each time, as long as the file says something else than what is in force."""
     world = World()
     world.given = {"server": {"port": 1}, "cluster": "prod"}

@@ -15,7 +15,7 @@ from quotascope.metrics.catalog import OVERFLOW
 
 Name = tuple[str, ...]
 Pool = tuple[bool, QuotaType]
-"""Whether tags tell entities apart, and the quota type."""
+"""Whether tags distinguish entities, and the quota type."""
 Pressure = tuple[int, float]
 Rows = list[EntityUsage]
 

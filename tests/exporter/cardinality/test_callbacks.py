@@ -33,7 +33,7 @@ def tagged(tenant: str, amount: float | None, throttle: float = 0.0, broker: str
 
 
 def entity(broker: str, kind: QuotaType, tags: tuple[str, ...]) -> Entity:
-    """One that a callback tells apart."""
+    """One that a callback distinguishes."""
     return Entity(broker=broker, quota_type=kind, user="", client_id="", tags=tags)
 
 

@@ -43,7 +43,7 @@ keys = st.tuples(nodes, kinds, names, names)
 
 @st.composite
 def entity_usages(draw: st.DrawFn, key: Key) -> EntityUsage:
-    """One entity as a broker or an engine of ours tells it; whole numbers, so that sums are exact."""
+    """One entity as a broker or an engine of ours reports it; whole numbers, so that sums are exact."""
     broker, kind, user, client_id = key
     resolution = RULES.limit(user, client_id)
     limited = resolution is not None
@@ -86,7 +86,7 @@ configs = st.fixed_dictionaries(
 
 
 def key_of(each: EntityUsage) -> Key:
-    """What tells two entities apart."""
+    """What distinguishes two entities."""
     entity = each.entity
     return entity.broker, entity.quota_type, entity.user, entity.client_id
 

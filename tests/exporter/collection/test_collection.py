@@ -102,7 +102,7 @@ async def test_age_counts_from_the_start_of_a_read(make: Make, monkeypatch: pyte
 
 
 async def test_scrapes_at_the_same_time_share_one_collection(make: Make) -> None:
-    """Whoever comes while a collection runs gets its result."""
+    """Anyone who comes while a collection runs gets its result."""
     source = ScriptedSource()
     source.answers.clear()
     collection = make(source, max_age=0)
@@ -283,7 +283,7 @@ async def test_impatient_scrapes_are_no_news_of_a_source(make: Make) -> None:
 
 
 async def test_source_that_hangs_is_down_however_impatient_scrapes_are(make: Make) -> None:
-    """It is told once what it was waited for is over, although no collection lasts that long."""
+    """It is reported once what it was waited for is over, although no collection lasts that long."""
     hung = ScriptedSource("hung")
     hung.answers.clear()
     collection = make(hung, max_age=0, patience=0.02)
@@ -295,7 +295,7 @@ async def test_source_that_hangs_is_down_however_impatient_scrapes_are(make: Mak
     assert (hung.reads, hung.canceled) == (1, 0)
 
 
-async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
+async def test_collection_that_no_one_waits_for_gives_way(make: Make) -> None:
     """A scrape does not get numbers from long ago because one node of many hangs."""
     slow, quick = ScriptedSource("slow", "1"), ScriptedSource("quick", "2")
     slow.answers.clear()
@@ -308,22 +308,22 @@ async def test_collection_that_nobody_waits_for_gives_way(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         (SourceUnreachable("connection refused"), "connection refused"),
         (ZeroDivisionError("oops"), "unexpected ZeroDivisionError: oops"),
     ],
 )
-async def test_failing_source_costs_only_itself(make: Make, error: Exception, told: str) -> None:
-    """Partial data at 3 a.m. beats an empty page; an exception that no source may raise is told like a failure."""
+async def test_failing_source_costs_only_itself(make: Make, error: Exception, reported: str) -> None:
+    """Partial data at 3 a.m. beats an empty page; an exception that no source may raise is reported like a failure."""
     broken, fine = ScriptedSource("broken", "1"), ScriptedSource("fine", "2")
     broken.error = error
     shown = await make(broken, fine).snapshot(LONG)
     assert up(shown) == {"broken": False, "fine": True}
-    assert shown.sources[0].error == told
+    assert shown.sources[0].error == reported
 
 
-async def test_what_a_source_noticed_is_told(make: Make) -> None:
+async def test_what_a_source_noticed_is_reported(make: Make) -> None:
     """What is wrong with an answer that could be read, and what to check, reach the diagnosis."""
     source = ScriptedSource()
     source.table = replace(source.table, remark="odd", hint="look there")
@@ -356,7 +356,7 @@ async def test_node_that_is_read_twice_counts_once(make: Make) -> None:
 
 
 async def test_first_collection_waits_for_limits() -> None:
-    """Without limits left-over beans could not be told from live ones."""
+    """Without limits left-over beans could not be distinguished from live ones."""
     limits = ScriptedLimits()
     limits.answers.clear()
     refresh = LimitsRefresh(limits, timeout_seconds=LONG)
@@ -381,10 +381,10 @@ async def test_first_collection_does_not_wait_for_limits_beyond_its_deadline() -
     await collection.close()
 
 
-async def test_defect_of_the_join_is_told_and_the_next_try_is_fresh(
+async def test_defect_of_the_join_is_reported_and_the_next_try_is_fresh(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A snapshot that cannot be made is an error for those who asked, and for nobody after them."""
+    """A snapshot that cannot be made is an error for those who asked, and for no one after them."""
     collection = make(ScriptedSource())
 
     def fail(*_: object) -> Snapshot:

@@ -45,7 +45,7 @@ class Exporter:
         self._cap = cardinality(max_entities=2)
 
     def answer(self, moment: Moment, nodes: str, after: float) -> Snapshot:
-        """What is told when these nodes have answered."""
+        """What is reported when these nodes have answered."""
         parts = {node: _beans(moment[node]) for node in nodes}
         return self._cap.apply(self._world.collect(parts, after))
 
@@ -62,7 +62,7 @@ def _count(user: str, count: float) -> Numbers:
 @pytest.mark.slow
 @given(history=histories(), again=st.integers(1, 2))
 def test_the_same_tables_again_change_nothing(history: list[Moment], again: int) -> None:
-    """Whoever scrapes next sees the page that is shown without those answers."""
+    """The next scrape shows the page that is shown without those answers."""
     one, other = Exporter(), Exporter()
     for moment in history:
         other.answer(moment, "12", 15)

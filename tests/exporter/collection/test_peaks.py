@@ -49,7 +49,7 @@ class Samples:
 
 
 def test_maximum_of_the_window() -> None:
-    """A peak is shown for as long as the window is, whoever asked meanwhile, and for a quarter longer at most."""
+    """A peak is shown for as long as the window is, no matter who asked meanwhile, and for a quarter longer at most."""
     samples = Samples()
     assert samples.take(1_000, 10) == 0.1
     assert samples.take(1_005, 90) == 0.9

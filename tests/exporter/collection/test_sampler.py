@@ -57,7 +57,7 @@ async def test_slow_read_costs_what_was_due_meanwhile() -> None:
     assert collection.began == [5.0, 20.0]
 
 
-async def test_failure_is_told_and_does_not_count() -> None:
+async def test_failure_is_reported_and_does_not_count() -> None:
     """A defect ends one sample, not the sampling."""
     collection = Timed(0.0, 0.0)
     collection.fails = True

@@ -22,7 +22,7 @@ def problems(text: str, **environ: str) -> tuple[str, ...]:
 
 
 def test_values_come_with_the_line_of_their_key() -> None:
-    """A problem with a value can be told with the line where the user wrote it."""
+    """A problem with a value can be reported with the line where the user wrote it."""
     document = parse("a: 1\nb:\n  - c: x\n    d: [1, 2]\n")
     assert document.data == {"a": 1, "b": [{"c": "x", "d": [1, 2]}]}
     assert document.lines[("a",)] == 1
@@ -77,7 +77,7 @@ def test_anchors_and_merges_work() -> None:
     ],
 )
 def test_broken_file_is_one_clear_problem(text: str, expected: str) -> None:
-    """What YAML cannot read is told with its line, without a traceback."""
+    """What YAML cannot read is reported with its line, without a traceback."""
     (problem,) = problems(text)
     assert problem.startswith(expected)
 

@@ -58,8 +58,8 @@ def test_sections_without_keys_are_defaults() -> None:
     assert build("server:\nlog:\nkafka:\n") == Config()
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
-    """Nobody mends a configuration one error at a time."""
+def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
+    """All errors of a configuration come at once."""
     text = """\
 cluster: prod
 surces: []
@@ -92,7 +92,7 @@ kafka:
     ]
 
 
-def test_mistakes_of_form_and_of_content_are_told_together() -> None:
+def test_mistakes_of_form_and_of_content_are_reported_together() -> None:
     """A key given twice or a missing variable does not hide what else is wrong, nor cause a second message."""
     text = "server:\n  port: ${NOPE}\n  prot: 1\nlog: {}\nlog: {level: loud}\n"
     assert problems(text) == [
@@ -135,7 +135,7 @@ def test_listen_address_is_host_and_port(address: str, expected: str) -> None:
     assert problems("", [flag]) == [f"{name}: server.listen_addresses[0] {expected}"]
 
 
-def test_misspelled_variable_is_told() -> None:
+def test_misspelled_variable_is_reported() -> None:
     """A variable that looks like ours but sets nothing is an error, as an unknown key is."""
     assert problems("", QUOTASCOPE_SERVER__PROT="1") == [
         "unknown environment variable QUOTASCOPE_SERVER__PROT; did you mean QUOTASCOPE_SERVER__PORT?"
@@ -259,7 +259,7 @@ def owners(keys: str) -> str:
         ),
     ]
 )  # fmt: skip
-def test_contradictions_are_told(text: str, expected: str) -> None:
+def test_contradictions_are_reported(text: str, expected: str) -> None:
     """What cannot work together is found before anything is connected."""
     assert problems(text) == [f"line 1: {expected}"]
 

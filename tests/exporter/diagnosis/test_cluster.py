@@ -29,8 +29,8 @@ NODE = Node(node_id=1, host="a", port=1)
 
 def described(release: str) -> ClusterAnswers:
     """A cluster of one broker."""
-    told = ClusterDescription(cluster_id="abc", nodes=(NODE,), release=release)
-    return ClusterAnswers(description=told)
+    reported = ClusterDescription(cluster_id="abc", nodes=(NODE,), release=release)
+    return ClusterAnswers(description=reported)
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
@@ -48,7 +48,7 @@ def codes(findings: Iterable[Finding]) -> list[str]:
     ],
 )
 def test_a_cluster_that_answers(release: str, text: str, count: int) -> None:
-    """It tells who it is; one that is too old for some quotas is worth a look."""
+    """It reports who it is; one that is too old for some quotas is worth a look."""
     results = list(reachability(described(release)))
     assert results[0].text == text
     assert codes(results) == ["kafka_answers", "kafka_too_old"][:count]
@@ -144,6 +144,6 @@ def test_the_shortest_window_counts() -> None:
 
 
 def test_without_settings_nothing_is_compared() -> None:
-    """Why they are missing is told by the permissions."""
+    """Why they are missing is reported by the permissions."""
     answers = ClusterAnswers(description=ask(ScriptedAdmin()).description)
     assert list(windows(answers, CollectionConfig(), 5.0)) == []

@@ -38,7 +38,7 @@ def names(found: list[Impact]) -> list[tuple[str, str, float | None, float | Non
 
 
 def test_a_new_value_affects_those_under_the_rule() -> None:
-    """With today's usage held against the new limit, the greatest of all brokers; nobody else."""
+    """With today's usage held against the new limit, the greatest of all brokers; no other client."""
     old = produce({ALICE: 1000.0, QuotaEntity(DEFAULT): 500.0})
     new = produce({ALICE: 400.0, QuotaEntity(DEFAULT): 500.0})
     measured = [
@@ -83,7 +83,7 @@ def test_a_sum_is_listed_once() -> None:
 
 
 def test_the_first_rule_of_a_type_affects_who_is_known_from_others() -> None:
-    """Nobody was measured under this type before."""
+    """No one was measured under this type before."""
     known = usage(QuotaType.REQUEST, user="bob", usage=0.1)
     (found,) = impacts(QuotaSet(), produce({QuotaEntity(DEFAULT): 5.0}), [known])
     assert names([found]) == [("bob", "", None, 5.0, True)]
@@ -131,7 +131,7 @@ rules = st.dictionaries(entities, st.sampled_from([1.0, 2.0, 3.0]), max_size=4)
 
 
 @given(rules, rules)
-def test_every_known_client_is_told_of_if_and_only_if_something_changes(
+def test_every_known_client_is_reported_if_and_only_if_something_changes(
     old: dict[QuotaEntity, float], new: dict[QuotaEntity, float]
 ) -> None:
     """A pair that is measured under all its names is missed by nothing that Kafka's precedence decides otherwise."""
@@ -170,8 +170,8 @@ def test_a_limit_that_is_meant_to_be_out_of_reach(kind: QuotaType, used: float, 
         usage(kind, user="b", usage=used / 2, broker="2"),
         usage(kind, user="c", usage=None),
     ]
-    told = reaching(difference(QuotaSet(), new), measured)
-    assert [text.partition(" now")[0] for text in told] == [
+    reported = reaching(difference(QuotaSet(), new), measured)
+    assert [text.partition(" now")[0] for text in reported] == [
         f"{kind.quota_key} {UNREACHED[kind.quota_key]:.0f}: broker 1 measures {units.measured(kind, used)}"
     ] * reached
 

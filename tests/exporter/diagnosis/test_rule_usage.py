@@ -91,7 +91,7 @@ def test_only_rules_of_its_own_type_are_hit() -> None:
 
 
 def test_whom_a_rule_hits_may_be_unknown() -> None:
-    """Nothing was measured, a callback decides, or only brokers know which address a host has: unknown is not nobody."""
+    """Nothing was measured, a callback decides, or only brokers know which address a host has: unknown is not none."""
     hosts = limits(connection_limits={"a.example": 5.0, "10.0.0.1": 5.0})
     hits = {str(rule.entity): rule.hits for rule in rule_usage(hosts, snapshot(usage()))}
     assert hits["ip a.example"] is None
@@ -103,7 +103,7 @@ def test_whom_a_rule_hits_may_be_unknown() -> None:
 
 
 def test_what_overrules_a_rule_is_named() -> None:
-    """By the rules alone, whoever is there."""
+    """By the rules alone, no matter who is there."""
     defaults = QuotaEntity(DEFAULT, DEFAULT)
     rules = QuotaRules({QuotaEntity(None, "app"): 5.0, defaults: 7.0})
     known = limits(rules={QuotaType.FETCH: rules}, connection_limits={})

@@ -34,7 +34,7 @@ def users(selection: Selection, most: int | None = None) -> list[str]:
     ],
 )
 def test_who_is_shown(show: Show, shown: set[str]) -> None:
-    """Whoever is throttled counts, whatever they use."""
+    """Anyone who is throttled counts, whatever they use."""
     assert set(users(Selection(show=show))) == shown
 
 
@@ -124,7 +124,7 @@ def test_the_emptiest_bucket_comes_first() -> None:
 
 
 def test_by_the_rule_that_decides() -> None:
-    """The strongest level first; nobody's rule last."""
+    """The strongest level first; a rule for no one last."""
     rules = limits()
     rows = [usage(user="x"), usage(user="zoe", of=rules), usage(user="alice", of=rules)]
     shown = in_order(Columns.of(rows).usages, Selection(order=Order.LEVEL))
@@ -146,7 +146,7 @@ def test_no_more_than_asked_for() -> None:
 
 
 def test_an_empty_choice() -> None:
-    """Nobody is nobody."""
+    """No client is named."""
     assert in_order(Columns.of().usages, Selection(backwards=True), 5) == []
 
 

@@ -119,7 +119,7 @@ class Plain:
 )
 @settings(max_examples=examples(100))
 def test_trails_are_those_of_a_plain_model(snapshots: list[tuple[int, dict[tuple[str, str], float]]]) -> None:
-    """Whoever comes, leaves, comes again, and however long nothing is seen."""
+    """Entities come, leave, come again, and nothing may be seen for long."""
     trails, plain, step = Trails(steps=4, step_seconds=10.0), Plain(), 0
     for later, seen in snapshots:
         step += later

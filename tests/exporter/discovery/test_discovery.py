@@ -73,7 +73,7 @@ async def test_two_discoveries_name_each_address_once() -> None:
 
 
 async def test_failure_keeps_what_was_found() -> None:
-    """It is counted each time, and told when it begins and when it ends."""
+    """It is counted each time, and reported when it begins and when it ends."""
     finder = ScriptedFinder("kafka", target("a:1", 1))
     roster, discovery = following([finder])
     await discovery.refresh()
@@ -84,11 +84,11 @@ async def test_failure_keeps_what_was_found() -> None:
     assert names(roster) == ["a:1"]
     (health,) = discovery.health.values()
     assert (health.errors_total, health.error, health.found_at) == (2, None, NOW)
-    told = [line["event"] for line in lines if line["log_level"] != "debug"]
-    assert told == ["discovery fails", "discovery works again"]
+    reported = [line["event"] for line in lines if line["log_level"] != "debug"]
+    assert reported == ["discovery fails", "discovery works again"]
 
 
-async def test_part_that_cannot_be_found_is_told_once() -> None:
+async def test_part_that_cannot_be_found_is_reported_once() -> None:
     """The rest is used; every look that lacks it counts."""
     finder = ScriptedFinder("kafka")
     finder.found = FoundNodes(targets=(target("a:1"),), problem="no controllers")
@@ -99,8 +99,8 @@ async def test_part_that_cannot_be_found_is_told_once() -> None:
     assert names(roster) == ["a:1"]
     (health,) = discovery.health.values()
     assert (health.errors_total, health.error) == (2, "no controllers")
-    told = [line["event"] for line in lines]
-    assert told.count("not everything was found") == 1
+    reported = [line["event"] for line in lines]
+    assert reported.count("not everything was found") == 1
 
 
 async def test_look_that_hangs_is_given_up() -> None:
@@ -114,7 +114,7 @@ async def test_look_that_hangs_is_given_up() -> None:
 
 
 async def test_first_collection_waits_for_the_first_look() -> None:
-    """Else the first scrape would find nobody; later ones do not wait, and nodes that go take their series along."""
+    """Else the first scrape would find no one; later ones do not wait, and nodes that go take their series along."""
     finder = ScriptedFinder("kafka", target("a:1"), target("b:1"))
     finder.answers.clear()
     roster, discovery = following([finder])

@@ -44,8 +44,8 @@ async def test_files_are_followed(tmp_path: Path) -> None:
     assert await names(looking) == (["a:1", "a:2"], None)
 
 
-async def test_labels_choose_groups_and_tell_node_ids(tmp_path: Path) -> None:
-    """One file may be for several jobs; the id is for agents whose page does not tell it."""
+async def test_labels_choose_groups_and_report_node_ids(tmp_path: Path) -> None:
+    """One file may be for several jobs; the id is for agents whose page does not report it."""
     write(tmp_path / "a.json", "a:1", job="kafka", node_id="7")
     write(tmp_path / "b.json", "b:1", job="other")
     result = await finder(tmp_path, job="kafka").find()
@@ -73,7 +73,7 @@ async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
         (b'[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "no node id"),
     ],
 )
-async def test_hostile_file_is_told(tmp_path: Path, content: bytes, reason: str) -> None:
+async def test_hostile_file_is_reported(tmp_path: Path, content: bytes, reason: str) -> None:
     """With its name and the reason, and nothing of it is used."""
     (tmp_path / "a.json").write_bytes(content)
     found, problem = await names(finder(tmp_path))
@@ -83,7 +83,7 @@ async def test_hostile_file_is_told(tmp_path: Path, content: bytes, reason: str)
     assert "a.json" in problem
 
 
-async def test_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+async def test_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     """A folder with the name of a file is one of them."""
     (tmp_path / "a.json").mkdir()
     _, problem = await names(finder(tmp_path))

@@ -44,7 +44,7 @@ async def test_node_with_both_roles_is_one() -> None:
 
 
 async def test_controllers_of_an_old_cluster_are_asked_for() -> None:
-    """Before Kafka 3.9 only their ids are told: where they are has to be configured."""
+    """Before Kafka 3.9 only their ids are reported: where they are has to be configured."""
     admin = ScriptedAdmin()
     admin.voters = ()
     found, problem = await urls(finder(admin))
@@ -72,8 +72,8 @@ async def test_without_the_right_to_see_the_quorum() -> None:
     )
 
 
-async def test_broker_that_an_old_cluster_tells_no_more_is_kept_for_an_hour() -> None:
-    """It may be down; a new cluster tells, and there it is gone at once."""
+async def test_broker_that_an_old_cluster_reports_no_more_is_kept_for_an_hour() -> None:
+    """It may be down; a new cluster reports, and there it is gone at once."""
     clock = [0.0]
     admin = ScriptedAdmin()
     admin.with_fenced = False

@@ -50,9 +50,9 @@ async def test_sources_that_stay_keep_their_object() -> None:
     assert names(roster) == ["fixed", "b", "c"]
     assert [source.name for source in build.made] == ["a", "b", "c"]
     assert [source.closed for source in build.made] == [1, 0, 0]
-    told = [(line["event"], line["source"]) for line in lines]
-    assert ("source is gone", "a") in told
-    assert told.count(("source found", "b")) == 1
+    reported = [(line["event"], line["source"]) for line in lines]
+    assert ("source is gone", "a") in reported
+    assert reported.count(("source found", "b")) == 1
     await roster.close()
 
 
@@ -66,7 +66,7 @@ async def test_source_at_another_address_is_another() -> None:
     await roster.close()
 
 
-async def test_source_is_closed_when_nobody_reads_it() -> None:
+async def test_source_is_closed_when_no_one_reads_it() -> None:
     """A source that goes in the middle of a collection is left alone until its end."""
     build = Workshop()
     roster = Roster((), build)
@@ -157,8 +157,8 @@ async def test_the_second_source_takes_over_and_gives_way() -> None:
             assert shown == {"a": "down" if fails else "1", "b": ""}
         for _ in range(3):
             assert await collect(roster) == {"a": "", "b": "1"}
-    told = [line for line in lines if "another source" in line["event"]]
-    assert [(line["source"], line["before"]) for line in told] == [
+    reported = [line for line in lines if "another source" in line["event"]]
+    assert [(line["source"], line["before"]) for line in reported] == [
         ("b", "a"),
         ("a", "b"),
     ]
@@ -245,7 +245,7 @@ async def test_source_that_is_always_another_node_fills_no_memory() -> None:
 
 
 @pytest.mark.parametrize("answers_later", [True, False])
-async def test_impostor_displaces_nobody(*, answers_later: bool) -> None:
+async def test_impostor_displaces_no_one(*, answers_later: bool) -> None:
     """Neither a configured source, nor one whose id a discovery knows, whatever comes first in a list."""
     build = Workshop()
     fixed = ScriptedSource("fixed", "9")
@@ -273,7 +273,7 @@ async def test_impostor_displaces_nobody(*, answers_later: bool) -> None:
     await roster.close()
 
 
-async def test_source_that_is_another_node_from_now_on_displaces_nobody() -> None:
+async def test_source_that_is_another_node_from_now_on_displaces_no_one() -> None:
     """Who answered for a node before keeps it."""
     roster, build, _ = await twins()
     build.made[0].table = table("2", alice=1.0)
@@ -320,7 +320,7 @@ async def test_of_configured_twins_the_one_with_an_id_counts(*, confirmed: bool)
 
 
 async def test_configured_sources_can_be_replaced() -> None:
-    """Those that stay keep their object; the others are closed when nobody reads them any more."""
+    """Those that stay keep their object; the others are closed when no one reads them any more."""
     stays, goes, comes = (ScriptedSource(name) for name in ("stays", "goes", "comes"))
     roster = Roster([stays, goes])
     with capture_logs() as lines:
@@ -330,8 +330,8 @@ async def test_configured_sources_can_be_replaced() -> None:
             assert goes.closed == 0
     assert roster.sources == roster.fixed == (comes, stays)
     assert [each.closed for each in (stays, goes, comes)] == [0, 1, 0]
-    told = [(line["event"], line["source"]) for line in lines]
-    assert told == [("source found", "comes"), ("source is gone", "goes")]
+    reported = [(line["event"], line["source"]) for line in lines]
+    assert reported == [("source found", "comes"), ("source is gone", "goes")]
     await roster.close()
 
 

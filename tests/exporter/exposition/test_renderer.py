@@ -321,5 +321,5 @@ def test_what_is_gone_is_forgotten() -> None:
 
 
 def others(step: int) -> list[EntityUsage]:
-    """Entities that nobody saw before."""
+    """Entities that no one saw before."""
     return [usage(user=f"user-{step}-{at}", usage=1.5) for at in range(200)]

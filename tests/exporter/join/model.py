@@ -207,7 +207,7 @@ class Model:
         custom = settings.quota_callback_class is not None if settings else None
         leads = seen.leads > 0 if isfinite(seen.leads) else None
         events = [seen.events.get(name, nan) for name in ("Mean", "Count")]
-        told = leads and all(map(isfinite, events))
+        reported = leads and all(map(isfinite, events))
         throttled = {
             request: _sum(sums, request, mean, seen.counts[request])
             for request, mean in seen.means.items()
@@ -229,8 +229,8 @@ class Model:
             "throttling_errors": _finite(seen.errors),
             "request_throttled_seconds": throttled,
             "active_controller": leads,
-            "controller_events": events[1] if told else None,
-            "controller_event_queue_seconds": _sum(sums, "", *events) if told else None,
+            "controller_events": events[1] if reported else None,
+            "controller_event_queue_seconds": _sum(sums, "", *events) if reported else None,
         }
 
     def _find_causes(self, usages: Sequence[EntityUsage], limits: Limits | None, at: float, *, known: bool) -> None:
@@ -320,8 +320,8 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
     if tokens is not None and tokens < 9e15 and (limits is None or limit is not None):
         usage.tokens = tokens
     if "quota-utilization" in seen.entities[tags]:
-        told = numbers.get("quota-utilization")
-        usage.reported_utilization = nan if told is None else told / 100
+        reported = numbers.get("quota-utilization")
+        usage.reported_utilization = nan if reported is None else reported / 100
     return usage
 
 
@@ -357,26 +357,26 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
 
 
 def _leaders(nodes: Sequence[Seen], limits: Limits | None) -> dict[str, bool | None]:
-    told = {seen.node_id: seen.leads > 0 if isfinite(seen.leads) else None for seen in nodes}
+    reported = {seen.node_id: seen.leads > 0 if isfinite(seen.leads) else None for seen in nodes}
     leader = limits.active_controller if limits else None
     return {
         node_id: says
         if says is not None
         else False
-        if True in told.values()
+        if True in reported.values()
         else None
         if leader is None
         else node_id == leader
-        for node_id, says in told.items()
+        for node_id, says in reported.items()
     }
 
 
 def _disagreements(usages: Sequence[EntityUsage]) -> int | None:
-    told = [usage for usage in usages if usage.reported_utilization is not None]
-    if not told:
+    reported = [usage for usage in usages if usage.reported_utilization is not None]
+    if not reported:
         return None
     differ = 0
-    for usage in told:
+    for usage in reported:
         theirs, ours = usage.reported_utilization or 0.0, usage.utilization
         if usage.usage is None:
             continue

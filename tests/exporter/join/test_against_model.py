@@ -183,7 +183,7 @@ class History:
         self._published.append((snapshot, contents(snapshot), deepcopy(list(snapshot.nodes))))
 
     def _compare_with_last(self, snapshot: Snapshot) -> None:
-        """The same entities are the same rows, and keep what tells them from others whatever their limits."""
+        """The same entities are the same rows, and keep what distinguishes them from others whatever their limits."""
         layout, entities = snapshot.shown.layout, snapshot.shown.layout.entities
         assert not entities.flags.writeable
         assert layout.limits.tolist() == pytest.approx(

@@ -60,7 +60,7 @@ PAIR = entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0)
         (RULES, {"settings": NodeSettings(quota_window_seconds=5.0)}, [ON_CONTROLLER, SLOW], OWN),
         # where the settings of a node could not be read, four seconds may be its own
         (RULES, {"nodes": ()}, [ON_CONTROLLER, SLOW], OWN),
-        # a broker alone does not tell which clients made mutations; without mutation quotas that does not matter
+        # a broker alone does not show which clients made mutations; without mutation quotas that does not matter
         (RULES, {}, [waiting()], UNKNOWN),
         (RULES, {}, [waiting(), leads(0)], UNKNOWN),
         ({REQUEST: RULES[REQUEST]}, {}, [waiting()], OWN),
@@ -72,7 +72,7 @@ PAIR = entity(REQUEST, "bob", "admin", usage=5.0, throttle_ms=500.0)
         (RULES, {}, [ON_CONTROLLER, waiting(), bucket(22.0)], OWN),
         # carol's bucket throttles carol
         (RULES, {}, [ON_CONTROLLER, waiting(), bucket(-1.0, "carol")], OWN),
-        # a mutation quota for client ids does not tell whose clients they are: any user's, or others alone
+        # a mutation quota for client ids does not show whose clients they are: any user's, or others alone
         (FOR_CLIENTS, {}, [ON_CONTROLLER, waiting(), bucket(-1.0, "", "admin")], UNKNOWN),
         # pairs under the request quota, users under the mutation quota: the user must be the same
         (FOR_PAIRS, {}, [ON_CONTROLLER, PAIR, bucket(-1.0, "bob")], MUTATED),

@@ -30,7 +30,7 @@ def test_requests_between_the_two_readings_do_not_make_it_go_back() -> None:
 
 
 def test_a_restart_starts_again() -> None:
-    """Told by the node's start time, or by a count that went back."""
+    """Recognized by the node's start time, or by a count that went back."""
     sums = HistogramSums()
     sums.began(1.0)
     assert sums.sum_ms("Fetch", 100.0, 10) == 1_000

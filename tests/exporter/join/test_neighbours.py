@@ -68,7 +68,7 @@ def test_addresses_left_over_from_earlier_rules_are_left_out() -> None:
 
 
 def test_without_limits_all_addresses_are_shown() -> None:
-    """Nothing can be told to be left over."""
+    """Nothing can be recognized as left over."""
     found = node(None, address("10.0.0.1"), address("10.0.0.2"))
     assert found.connections.ips == {
         "10.0.0.1": LimitedRate(rate=1.0),
@@ -113,7 +113,7 @@ def test_transfers_show_by_direction_with_rate_or_limit() -> None:
 
 @pytest.mark.parametrize("configured", [None, limits({}, nodes=())])
 def test_a_node_of_which_nothing_is_known_has_none(configured: Limits | None) -> None:
-    """A controller, or a broker that did not tell its settings."""
+    """A controller, or a broker that did not report its settings."""
     found = node(configured, bean("LeaderReplication", {"byte-rate": 900.0}))
     assert found.connections == ConnectionUsage()
     assert found.replication == {"leader": LimitedRate(rate=900.0)}

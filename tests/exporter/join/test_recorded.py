@@ -67,7 +67,7 @@ def test_units_are_base_units(combined_throttled: Snapshot) -> None:
 
 
 def test_the_unthrottled_have_zero_and_no_cause(combined_throttled: Snapshot) -> None:
-    """A broker says NaN; nobody can add NaN up."""
+    """A broker says NaN; no one can add NaN up."""
     spam2 = find(combined_throttled, PRODUCE, "", "spam2")
     assert (spam2.throttle_time_seconds, spam2.cause) == (0.0, None)
 
@@ -90,7 +90,7 @@ def test_tokens_only_under_a_limit(combined_throttled: Snapshot) -> None:
 
 
 def test_the_node_itself(combined_throttled: Snapshot) -> None:
-    """Who is muted right now, time that no quota counts, and what requests were told."""
+    """Who is muted right now, time that no quota counts, and the throttle times of requests."""
     (node,) = combined_throttled.nodes
     assert node.delay_queue_size == {PRODUCE: 6, FETCH: 3, REQUEST: 2, MUTATION: 0}
     assert node.exempt_request_threads == pytest.approx(0.0234, abs=1e-4)
@@ -102,7 +102,7 @@ def test_the_node_itself(combined_throttled: Snapshot) -> None:
 
 
 def test_idle_after_load_averages_linger(combined_idle: Snapshot) -> None:
-    """Nobody is muted and nobody sends, but averages of the last minute stay as they are."""
+    """No one is muted and no one sends, but averages of the last minute stay as they are."""
     app1 = find(combined_idle, PRODUCE, "alice", "app1")
     assert (app1.usage, app1.throttle_time_seconds) == (0.0, 7.769)
     assert set(combined_idle.nodes[0].delay_queue_size.values()) == {0.0}
@@ -133,7 +133,7 @@ def test_error_89_is_counted_on_broker_and_controller(split_throttled: Snapshot)
 
 
 def test_the_mutation_throttle_shows_on_the_broker(split_throttled: Snapshot) -> None:
-    """The controller mutes nobody: bob's wait is on the broker, in group Request."""
+    """The controller mutes no client: bob's wait is on the broker, in group Request."""
     throttled = {
         (usage.entity.broker, usage.entity.client_id, usage.cause)
         for usage in split_throttled.entities

@@ -44,7 +44,7 @@ def test_what_is_left_of_removed_limits_is_no_limit(pair_removed: Snapshot) -> N
     assert follower.replication == {"follower": LimitedRate(rate=0.0)}
 
 
-def test_both_versions_of_jolokia_tell_the_same() -> None:
+def test_both_versions_of_jolokia_report_the_same() -> None:
     """Key properties come in another order, and the read came a moment later."""
     new, old = (joined([f"pair/throttled.1.jolokia{version}.json"], PAIR_LIMITS).nodes[0] for version in (2, 1))
     assert old.connections.listeners.keys() == new.connections.listeners.keys()
@@ -53,14 +53,14 @@ def test_both_versions_of_jolokia_tell_the_same() -> None:
     assert old.replication["leader"].rate == pytest.approx(353_000, rel=0.02)
 
 
-def test_moves_between_directories_are_told(tiered_moving: Snapshot) -> None:
+def test_moves_between_directories_are_reported(tiered_moving: Snapshot) -> None:
     """Whichever topic they are of."""
     assert tiered_moving.nodes[0].replication == {
         "alter_log_dirs": LimitedRate(rate=1025517.7591217307, limit=300_000.0)
     }
 
 
-def test_the_remote_storage_is_told_by_direction(tiered_moving: Snapshot, tiered_throttled: Snapshot) -> None:
+def test_the_remote_storage_is_reported_by_direction(tiered_moving: Snapshot, tiered_throttled: Snapshot) -> None:
     """A direction that nothing used yet has a limit only."""
     assert tiered_moving.nodes[0].remote_storage == {
         "copy": LimitedRate(rate=328157.86019035114, limit=200_000.0, throttle_time_seconds=2.97),

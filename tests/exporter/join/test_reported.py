@@ -1,4 +1,4 @@
-"""Utilization as brokers tell it themselves. No released broker does: the numbers follow the text of KIP-1373."""
+"""Utilization as brokers report it themselves. No released broker does: the numbers follow the text of KIP-1373."""
 
 from math import nan
 
@@ -44,7 +44,7 @@ def test_it_is_shown_beside_ours() -> None:
     ],
 )
 def test_two_points_or_two_percent_apart_is_too_far(percent: float, usage: float, disagreements: int) -> None:
-    """A broker that enforces another limit, or none, is told of; a rate that moved between two readings is not."""
+    """A broker that enforces another limit, or none, is reported; a rate that moved between two readings is not."""
     snapshot = World(limits(RULES)).collect_one(reported(percent, usage))
     assert snapshot.nodes[0].utilization_disagreements == disagreements
     assert lines(snapshot, "quotascope_utilization") == [
@@ -64,7 +64,7 @@ def test_a_broker_that_enforces_a_limit_we_do_not_know() -> None:
 
 
 def test_nothing_is_compared_without_the_attribute_or_the_limits() -> None:
-    """Today's brokers; and limits that nobody could read, where the broker's own account is all there is."""
+    """Today's brokers; and limits that no one could read, where the broker's own account is all there is."""
     silent = World(limits(RULES)).collect_one(entity(REQUEST, "alice", usage=100.0))
     assert silent.nodes[0].utilization_disagreements is None
     assert only(silent).reported_utilization is None

@@ -80,7 +80,7 @@ def test_a_forwarded_throttle_is_shown_without_request_quotas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "leader", "expected"),
+    ("reported", "leader", "expected"),
     [
         ({"1": True}, None, {"1": True}),
         ({"1": False}, "1", {"1": False}),
@@ -94,7 +94,7 @@ def test_a_forwarded_throttle_is_shown_without_request_quotas() -> None:
     ],
 )
 def test_a_node_knows_best_itself(
-    told: dict[str, bool | None], leader: str | None, expected: dict[str, bool | None]
+    reported: dict[str, bool | None], leader: str | None, expected: dict[str, bool | None]
 ) -> None:
     """Then whether another one leads, then what the Admin API said."""
-    assert active_controllers(told, leader) == expected
+    assert active_controllers(reported, leader) == expected

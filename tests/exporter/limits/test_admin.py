@@ -33,7 +33,7 @@ DENIED = PermissionMissing(request="DescribeQuorum", operation="DESCRIBE", usern
 
 
 def quota(value: float, key: str = "producer_byte_rate", /, **entity: str | None) -> ConfiguredQuota:
-    """A quota as the Admin API tells it; ``client_id`` is the entity type client-id."""
+    """A quota as the Admin API reports it; ``client_id`` is the entity type client-id."""
     named = {name.replace("_", "-"): value for name, value in entity.items()}
     return ConfiguredQuota(entity=named, key=key, value=value)
 
@@ -68,7 +68,7 @@ class ScriptedAdmin:
         return ClusterDescription(cluster_id="x", nodes=nodes)
 
     def describe_brokers(self) -> RegisteredBrokers:
-        """The same brokers; whether one is down is told."""
+        """The same brokers; whether one is down is reported."""
         self._answer("brokers")
         nodes = tuple(Node(node_id=node_id, host=f"broker-{node_id}", port=9092) for node_id in self.brokers)
         return RegisteredBrokers(nodes=nodes, with_fenced=self.with_fenced)
@@ -238,7 +238,7 @@ def test_connection_limits_by_address() -> None:
 async def test_without_quotas_there_are_no_limits(
     source: AdminLimits, admin: ScriptedAdmin, error: ClientError, expected: type[LimitsError]
 ) -> None:
-    """The reason is passed on in the words of the client, permissions told apart."""
+    """The reason is passed on in the words of the client, permissions distinguished."""
     admin.errors["quotas"] = error
     with pytest.raises(expected) as caught:
         await source.read()
@@ -259,7 +259,7 @@ async def test_limits_are_read_without_a_leader(source: AdminLimits, admin: Scri
 
 
 async def test_broker_that_is_down_keeps_its_last_settings(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """Settings rarely change: those known from before stay, and the failure is told."""
+    """Settings rarely change: those known from before stay, and the failure is reported."""
     await source.read()
     admin.errors["settings 2"] = AdminTimeout("DescribeConfigs", 3)
     limits = await source.read()
@@ -333,7 +333,7 @@ def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> No
     assert "s3cret" not in credential + repr(login)
 
 
-def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     """A wrong CA file, a key password without need of it, an unreadable secret: each is a message."""
     broken = tmp_path / "ca.pem"
     broken.write_text("no certificate")
@@ -354,7 +354,7 @@ def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
 
 
 def test_password_of_a_key_is_passed_on(tmp_path: Path) -> None:
-    """An encrypted key is opened with it; here there is no certificate at all, which is told."""
+    """An encrypted key is opened with it; here there is no certificate at all, which is reported."""
     cert = tmp_path / "cert.pem"
     cert.touch()
     tls = {"cert_file": cert, "key_password": "pw"}

@@ -36,7 +36,7 @@ async def test_failure_keeps_the_last_limits(source: ScriptedLimits, refresh: Li
     assert refresh.health == LimitsHealth(read_at=NOW, error="cannot reach Kafka at a:1", errors_total=2)
 
 
-async def test_missing_permission_is_told_apart(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
+async def test_missing_permission_is_distinguished(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """What to do differs: an ACL is missing, not a network."""
     source.error = LimitsDenied("needs DESCRIBE_CONFIGS")
     await refresh.refresh()
@@ -103,7 +103,7 @@ async def test_rules_that_did_not_change_are_the_same_object(source: ScriptedLim
         assert refresh.limits.rules[quota_type] is rules
 
 
-async def test_what_else_is_missing_is_told_once(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
+async def test_what_else_is_missing_is_reported_once(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
     """A missing right that costs only a part is a line when it begins and when it ends."""
     incomplete = limits(missing={"the active controller": "needs DESCRIBE"})
     with capture_logs() as lines:
@@ -176,7 +176,7 @@ async def test_another_source_takes_over() -> None:
 
 
 async def test_without_a_source_there_are_no_limits(source: ScriptedLimits, refresh: LimitsRefresh) -> None:
-    """The old ones would grow older for ever; nobody waits for others, and what was counted stays."""
+    """The old ones would grow older for ever; no one waits for others, and what was counted stays."""
     source.error = LimitsError("no")
     await refresh.refresh()
     refresh.read_from(None, 0, 30)

@@ -1,4 +1,4 @@
-"""Receivers made of OpenTelemetry's own protocol definition: what they got, and what they are told to answer."""
+"""Receivers made of OpenTelemetry's own protocol definition: what they got, and what they are set to answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Receiver:
     code: grpc.StatusCode = grpc.StatusCode.OK
     location: str = ""
     released: threading.Event = field(default_factory=threading.Event)
-    """Nobody is answered before it is set."""
+    """No one is answered before it is set."""
 
     def __post_init__(self) -> None:
         self.released.set()

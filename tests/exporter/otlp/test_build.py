@@ -47,7 +47,7 @@ def test_an_empty_section_is_enough() -> None:
     assert isinstance(build_push(config(), {}), OtlpPush)
 
 
-def test_what_cannot_be_used_is_told() -> None:
+def test_what_cannot_be_used_is_reported() -> None:
     """A wrong variable and a file that is missing are mistakes of the configuration."""
     with pytest.raises(ConfigError, match="OTEL_EXPORTER_OTLP_TIMEOUT"):
         build_push(config(), {"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"})

@@ -98,7 +98,7 @@ def test_requests_are_cut_to_size() -> None:
         assert request.points == held
 
 
-def test_every_request_tells_who_sends() -> None:
+def test_every_request_reports_who_sends() -> None:
     """A request that is cut off from the others still has resource and scope."""
     for message in Pushes(max_bytes=100_000).messages(many(1_000)):
         (whole,) = message.resource_metrics

@@ -87,7 +87,7 @@ def test_several_requests_are_one_push(protocol: OtlpProtocol, receiver: Receive
 
 
 def test_rejected_points_are_counted(protocol: OtlpProtocol, receiver: Receiver) -> None:
-    """A partial success tells how many and why; it is no failure."""
+    """A partial success reports how many and why; it is no failure."""
     receiver.rejected, receiver.remark = 3, "too\nold"
     report = push(target(protocol, receiver.url), varied())
     assert report.outcome is Outcome.PARTIAL
@@ -132,7 +132,7 @@ def test_what_a_status_means_is_said(status: int, advice: str) -> None:
 
 
 @pytest.mark.usefixtures("receiver")
-def test_nobody_listens(protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_one_listens(protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture) -> None:
     """The reason names the place; the SDK's own lines do not reach the log."""
     with LISTENING[protocol]() as gone:
         url = gone.url
@@ -144,7 +144,7 @@ def test_nobody_listens(protocol: OtlpProtocol, caplog: pytest.LogCaptureFixture
     assert [line for line in caplog.records if "opentelemetry" in line.name] == []
 
 
-def test_a_secret_in_a_url_is_not_told() -> None:
+def test_a_secret_in_a_url_is_not_reported() -> None:
     """Some receivers want their key in the query; no reason shows it."""
     with http_receiver() as gone:
         url = gone.url
@@ -190,7 +190,7 @@ def test_tls_on_both_sides(protocol: OtlpProtocol, certificates: Certificates) -
 
 
 def test_an_unknown_authority_is_refused(protocol: OtlpProtocol, certificates: Certificates, tmp_path: Path) -> None:
-    """A receiver that anybody could be gets nothing."""
+    """A receiver that anyone could be gets nothing."""
     other = make_certificates(tmp_path)
     with LISTENING[protocol](certificates) as receiver:
         to = target(protocol, receiver.url, timeout_seconds=0.5, **files(other))

@@ -1,4 +1,4 @@
-"""The loop that pushes, with a sender that does as told."""
+"""The loop that pushes, with a sender that does as it is set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ScriptedSender:
         self.threads: set[str] = set()
 
     def send(self, shown: Snapshot, now: float) -> PushResult:
-        """As told."""
+        """As it is set."""
         self.began.set()
         self.threads.add(threading.current_thread().name)
         self.released.wait(20)
@@ -67,12 +67,12 @@ class World:
 
     async def settled(self, pushes: int) -> None:
         """Wait for so many results."""
-        while sum(self.push.counts.health.exports_total.values()) < pushes:  # noqa: ASYNC110 - a push tells nobody but its counters
+        while sum(self.push.counts.health.exports_total.values()) < pushes:  # noqa: ASYNC110 - a push shows in nothing but its counters
             await asyncio.sleep(0)
 
 
 async def test_it_pushes_at_once_and_at_every_interval() -> None:
-    """Nobody waits a minute to see whether it works."""
+    """No one waits a minute to see whether it works."""
     world = World(interval=0)
     world.start()
     await world.settled(3)
@@ -115,7 +115,7 @@ async def test_a_push_under_way_is_the_last_one() -> None:
 
 
 async def test_a_hanging_receiver_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The flush is bounded, and its thread keeps nobody from exiting."""
+    """The flush is bounded, and its thread keeps no one from exiting."""
     monkeypatch.setattr(module, "LONGEST_FLUSH_SECONDS", 0.02)
     world = World()
     world.sender.released.clear()
@@ -130,13 +130,13 @@ async def test_a_hanging_receiver_does_not_hold_up_the_end(monkeypatch: pytest.M
     await asyncio.to_thread(thread.join)
 
 
-async def test_a_slow_push_keeps_nobody_waiting() -> None:
+async def test_a_slow_push_keeps_no_one_waiting() -> None:
     """Sending runs beside the loop that answers scrapes, and never twice at once."""
     world = World(interval=0)
     world.sender.released.clear()
     world.start()
     await asyncio.to_thread(world.sender.began.wait)
-    for _ in range(1_000):  # turns of the loop, in which nobody is kept waiting
+    for _ in range(1_000):  # turns of the loop, in which no one is kept waiting
         await asyncio.sleep(0)
     names = [each.name for each in threading.enumerate()]
     assert names.count("otlp-push") == 1
@@ -146,7 +146,7 @@ async def test_a_slow_push_keeps_nobody_waiting() -> None:
 
 
 async def test_an_unexpected_error_is_a_failed_push() -> None:
-    """The loop goes on, and the health tells."""
+    """The loop goes on, and the health shows it."""
     world = World(interval=0)
     world.sender.error = RuntimeError("odd")
     world.start()
@@ -194,7 +194,7 @@ def test_a_push_without_points_may_fail() -> None:
     assert ledger.health.exports_total["failure"] == 1
 
 
-def test_a_change_is_told_once() -> None:
+def test_a_change_is_reported_once() -> None:
     """A collector that is down for a night is one line in the log, and one when it is back."""
     ledger = PushCounts("http://c")
     with capture_logs() as lines:

@@ -126,7 +126,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def chromium(opened: Browser) -> Iterator[Browser]:
-    """As anybody has it: by day, with scripts."""
+    """As anyone has it: by day, with scripts."""
     opened.prefer("light")
     opened.requests.clear()
     opened.complaints.clear()
@@ -143,7 +143,7 @@ def eventually(become: Callable[[], bool]) -> None:
 
 
 def _is(become: Callable[[], bool]) -> bool:
-    """Between two pages there is nobody to answer."""
+    """Between two pages there is no one to answer."""
     try:
         return become()
     except AssertionError:
@@ -152,7 +152,7 @@ def _is(become: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_page_in_a_browser(scripts: bool, chromium: Browser, server: Server) -> None:  # noqa: FBT001 - a case
-    """It asks for nothing but its own style and script, nobody's name runs, the policy hinders nothing, all is drawn."""
+    """It asks for nothing but its own style and script, no name runs as code, the policy hinders nothing, all is drawn."""
     chromium.scripts(run=scripts)
     chromium.open(server.url)
     expected = {server.url, server.url + "-/page.css"}
@@ -187,7 +187,7 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
 
 
 def test_the_script_does_the_same_without_leaving(chromium: Browser, server: Server) -> None:
-    """Typing filters and a header sorts at once; the page stays, and so does what is in focus; the address tells it."""
+    """Typing filters and a header sorts at once; the page stays, and so does what is in focus; the address reports it."""
     chromium.open(server.url)
     chromium.evaluate("window.stayed = true; document.getElementById('q').focus()")
     chromium.type("etl")
@@ -229,13 +229,13 @@ def test_entities_of_an_owner(
     assert chromium.complaints == []
 
 
-def test_the_script_tells_when_it_cannot_follow(chromium: Browser, server: Server) -> None:
+def test_the_script_reports_when_it_cannot_follow(chromium: Browser, server: Server) -> None:
     """Old numbers are not taken for new ones."""
     chromium.open(server.url)
     chromium.evaluate("window.fetch = () => Promise.reject(new Error('away'));document.getElementById('q').focus()")
     chromium.type("x")
-    told = "document.getElementById('status').textContent"
-    eventually(lambda: "old" in chromium.evaluate(told))
+    reported = "document.getElementById('status').textContent"
+    eventually(lambda: "old" in chromium.evaluate(reported))
     assert len(chromium.evaluate(NAMES)) == 4
 
 
@@ -278,7 +278,7 @@ PATHS = ("", "rules", "entity?user=alice", ENTITY, "runbooks/", "runbooks/Alert"
 
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, server: Server) -> None:
-    """On a telephone and on a desk, whatever the names; nothing complains, and nobody's name runs."""
+    """On a telephone and on a desk, whatever the names; nothing complains, and no name runs as code."""
     for width in (420, 500, 900, 1200, 1400):
         chromium.open(server.url + path, width=width)
         assert chromium.evaluate(WIDER) is False

@@ -81,7 +81,7 @@ def test_all_about_an_entity() -> None:
 
 
 NOTHING = limits(rules={})
-"""Known: nobody is limited."""
+"""Known: no one is limited."""
 CASES = {
     "limited": (usage(usage=0.0, limit=500.0, of=limits()), "user aliceproduce10%0.00 B/s500 B/s0 s-3 user alice"),
     "unlimited": (usage(usage=7.0, of=NOTHING), "user aliceproduce1-7.00 B/sunlimited-0 s-no rule"),
@@ -281,15 +281,15 @@ def test_shadows() -> None:
 
 
 def test_what_is_not_shown_one_by_one() -> None:
-    """Nobody has to wonder where an entity is."""
+    """No one has to wonder where an entity is."""
     left_out = snapshot(left_out=(usage(limit=1.0),), folds=Folds(overflow=1))
     shown = page(left_out).text
     assert "1 to 1 of 1" in shown
     assert "Not among the metrics one by one: 1 folded." in shown
 
 
-def test_what_is_wrong_is_told_with_what_to_do() -> None:
-    """Nobody has to look into the log first."""
+def test_what_is_wrong_is_reported_with_what_to_do() -> None:
+    """No one has to look into the log first."""
     wrong = snapshot(
         sources=(health(up=False, error="refused"),), limits=None, limits_health=LimitsHealth(configured=False)
     )

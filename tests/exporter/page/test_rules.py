@@ -31,7 +31,7 @@ BUSY = snapshot(SLOW, FULL, FEW)
 
 
 def test_whom_a_rule_applies_to() -> None:
-    """How many, how many throttled, how near, the most urgent by name with a link; a rule without a client is told from an unknown one."""
+    """How many, how many throttled, how near, the most urgent by name with a link; a rule without a client is distinguished from an unknown one."""
     shown = page(BUSY)
     assert "6 user <default>produce500 B/s2190%user zoe on node 1, user bob on node 1-" in shown.text
     assert "3 user aliceproduce1.00 kB/s1085%user alice on node 1-" in shown.text

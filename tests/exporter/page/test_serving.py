@@ -61,7 +61,7 @@ async def served() -> AsyncIterator[Served]:
 
 
 async def test_before_the_first_collection(served: Served) -> None:
-    """Nobody asks a broker because somebody looks."""
+    """No one asks a broker because somebody looks."""
     answer = await served.client.get("/api/v1/entities")
     assert answer.status == 503
     assert "first collection" in (await answer.json())["error"]
@@ -122,13 +122,13 @@ async def test_a_clock_that_is_set_makes_nothing_old_or_fresh(served: Served, se
     assert (await served.json())["taken_at"] == NOW
     assert served.source.reads == 1
     served.later += MAX_AGE_SECONDS + 1
-    told = await served.json()
-    assert told["taken_at"] == served.now
-    assert told["entities"][0]["recent"][-1] == 0.5
+    reported = await served.json()
+    assert reported["taken_at"] == served.now
+    assert reported["entities"][0]["recent"][-1] == 0.5
 
 
 async def test_only_our_own_style_and_script(served: Served) -> None:
-    """The policy allows nothing else, nobody frames the page, and nothing of it is kept."""
+    """The policy allows nothing else, no one frames the page, and nothing of it is kept."""
     await served.collection.snapshot(5.0)
     answer = await served.client.get("/")
     policy = answer.headers["Content-Security-Policy"]
@@ -180,8 +180,8 @@ async def test_query_that_cannot_be_read(served: Served) -> None:
         assert "user alice" in text
 
 
-async def test_the_last_minutes_are_remembered_without_anybody_looking(served: Served) -> None:
-    """Whoever opens the page sees what was before."""
+async def test_the_last_minutes_are_remembered_without_anyone_looking(served: Served) -> None:
+    """Anyone who opens the page sees what was before."""
     following = asyncio.create_task(served.pages.follow(0.001))
     seen: list[Any] = []
     for value in (500.0, 250.0):

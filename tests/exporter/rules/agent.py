@@ -22,7 +22,7 @@ def sample(
     text: str, domain: str, properties: Sequence[tuple[str, str]], attribute: str, value: float = 1.0
 ) -> Sample | None:
     """Name, labels and number by the first rule that matches; properties come in the order of the MBean's name, unquoted."""
-    inner = ", ".join(f"{key}={quote_tag_value(told)}" for key, told in properties)
+    inner = ", ".join(f"{key}={quote_tag_value(reported)}" for key, reported in properties)
     for pattern, rule in rules_of(text):
         found = pattern.match(f"{domain}<{inner}><>{attribute}: {value}")
         if found:

@@ -41,8 +41,8 @@ def factor_of(column: BeanColumn) -> float:
 
 def test_every_attribute_of_brokers_has_one_rule() -> None:
     """The file is the table, nothing more and nothing less."""
-    told = [(rule["name"], rule["pattern"]) for rule in FILE["rules"]]
-    assert len(set(told)) == len(told) == len(NAMES)
+    reported = [(rule["name"], rule["pattern"]) for rule in FILE["rules"]]
+    assert len(set(reported)) == len(reported) == len(NAMES)
     assert [name.attribute for name in NAMES] == [attribute for attribute in ATTRIBUTES if attribute.brokers_have_it]
 
 
@@ -97,10 +97,10 @@ def test_units_are_ours(attribute: str, number: float, expected: float) -> None:
     properties = [("type", "Request")]
     if attribute != "queue-size":
         properties.append(("user", "u"))
-    told = sample(TEXT, "kafka.server", properties, attribute, number)
-    assert told is not None
-    assert told[2] == pytest.approx(expected)
-    assert told[1].get("quota_type", "request") == "request"
+    reported = sample(TEXT, "kafka.server", properties, attribute, number)
+    assert reported is not None
+    assert reported[2] == pytest.approx(expected)
+    assert reported[1].get("quota_type", "request") == "request"
 
 
 def test_what_is_of_no_use_is_left_out() -> None:
@@ -128,9 +128,9 @@ def test_what_is_of_no_use_is_left_out() -> None:
 def test_quotes_go_where_nothing_is_lost(client_id: str, label: str) -> None:
     """What Java quotes for the sake of a comma comes plain; what has a backslash keeps its quotes."""
     properties = [("type", "Produce"), ("client-id", client_id)]
-    told = sample(TEXT, "kafka.server", properties, "byte-rate")
-    assert told is not None
-    assert told[1] == {"client_id": label}
+    reported = sample(TEXT, "kafka.server", properties, "byte-rate")
+    assert reported is not None
+    assert reported[1] == {"client_id": label}
 
 
 @given(data=st.data())
@@ -140,9 +140,9 @@ def test_the_dialect_reads_back_what_the_rules_write(data: st.DataObject) -> Non
     tags = data.draw(_tags_of(attribute))
     order = data.draw(st.permutations(list(tags.items())))
     properties = [("type", attribute.type), *order]
-    told = sample(TEXT, attribute.domain, properties, attribute.name, 250.0)
-    assert told is not None
-    name, labels, value = told
+    reported = sample(TEXT, attribute.domain, properties, attribute.name, 250.0)
+    assert reported is not None
+    name, labels, value = reported
     column = QUOTASCOPE_RULES.column_of(name, labels)
     assert column == BeanColumn(Bean.of(attribute.domain, dict(properties)), attribute.name)
     assert value * factor_of(column) == pytest.approx(250.0)
@@ -169,12 +169,12 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
     head = [("type", attribute.type), *list(fixed.items())[:1]]
     for rest in permutations([*list(fixed.items())[1:], *free.items()]):
         properties = [*head, *rest]
-        told = sample(TEXT, attribute.domain, properties, attribute.name)
-        assert told is not None
-        column = QUOTASCOPE_RULES.column_of(told[0], told[1])
+        reported = sample(TEXT, attribute.domain, properties, attribute.name)
+        assert reported is not None
+        column = QUOTASCOPE_RULES.column_of(reported[0], reported[1])
         bean = Bean.of(attribute.domain, dict(properties))
         assert column == BeanColumn(bean, attribute.name)
-        assert told[2] * factor_of(column) == pytest.approx(1.0)
+        assert reported[2] * factor_of(column) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

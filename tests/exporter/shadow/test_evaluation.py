@@ -157,7 +157,7 @@ def _seconds(kind: QuotaType, rate: float, bound: float) -> float:
     return min(throttle_ms, 2000 if kind is REQUEST else 2**31 - 1) / 1000
 
 
-def told(shadow: Shadow) -> Outcome:
+def reported(shadow: Shadow) -> Outcome:
     """What a shadow shows."""
     known = {
         (each.entity.user, each.entity.client_id): (each.utilization or 0.0, each.throttle_time_seconds)
@@ -190,7 +190,7 @@ def test_it_is_what_request_by_request_would_be(
         rows = {enforced.metric_tags(*request): row for request, row in step.items()}
         snapshot = snapshot_of(kind, enforced, rows, kept)
         for rules, shadow in zip(each, shadows.of(snapshot, set()), strict=True):
-            expected, found = recomputed(kind, enforced, rules, rows), told(shadow)
+            expected, found = recomputed(kind, enforced, rules, rows), reported(shadow)
             assert found.known.keys() == expected.known.keys()
             for tags, numbers in expected.known.items():
                 assert found.known[tags] == pytest.approx(numbers)

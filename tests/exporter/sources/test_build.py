@@ -89,7 +89,7 @@ async def test_credentials_and_headers_are_sent(tmp_path: Path) -> None:
     assert (seen["X-One"], seen["X-Token"]) == ("1", "abc")
 
 
-def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     """Problems of all sources at once, none of them with a secret in it."""
     broken, binary, gone = (tmp_path / name for name in ("ca.pem", "token", "gone"))
     broken.write_text("no certificate")
@@ -113,7 +113,7 @@ def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_certificate_without_key_is_told(tmp_path: Path) -> None:
+def test_certificate_without_key_is_reported(tmp_path: Path) -> None:
     """A client certificate must be one."""
     cert = tmp_path / "cert.pem"
     cert.write_text("no certificate")

@@ -96,7 +96,7 @@ async def test_both_are_closed() -> None:
     ],
     ids=["jolokia", "text"],
 )
-async def test_recorded_agents_are_told_apart_at_any_path(path: str, body: bytes, dialect: str) -> None:
+async def test_recorded_agents_are_distinguished_at_any_path(path: str, body: bytes, dialect: str) -> None:
     """An unusual path costs a request that is answered with something else, and nothing more."""
 
     async def answer(request: web.Request) -> web.Response:

@@ -77,7 +77,7 @@ def test_null_is_nan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "number"),
+    ("reported", "number"),
     [
         (3, 3.0),
         ("12", 12.0),
@@ -88,9 +88,9 @@ def test_null_is_nan() -> None:
         ([1.0], None),
     ],
 )
-def test_other_values_are_numbers_or_nan(told: object, number: float | None) -> None:
+def test_other_values_are_numbers_or_nan(reported: object, number: float | None) -> None:
     """An agent may write longs as text, and with ignoreErrors it writes an error in place of a value."""
-    (value,) = only({"byte-rate": told})
+    (value,) = only({"byte-rate": reported})
     assert isnan(value) if number is None else value == number
 
 
@@ -110,7 +110,7 @@ def test_a_pattern_without_beans_is_nothing_special() -> None:
 
 
 def test_a_refusal_names_the_pattern_and_the_policy() -> None:
-    """Whoever runs the agent must learn what to allow."""
+    """Anyone who runs the agent must learn what to allow."""
     item = {"status": 403, "error": "Reading attribute is forbidden"}
     with pytest.raises(SourceDenied, match=r"jolokia-access\.xml") as caught:
         numbers_in(answer(item), [FIRST])
@@ -266,7 +266,7 @@ async def test_an_agent_that_cannot_read_a_domain_is_asked_type_by_type() -> Non
 
 
 async def test_both_requests_of_a_read_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An agent that fails late is not waited for as long again: what the first request was told is the error."""
+    """An agent that fails late is not waited for as long again: the answer to the first request is the error."""
     asked: list[int] = []
     ended: list[int] = []
     failed = [{"status": 500, "error": "no MBeanInfo"}] * 14

@@ -142,9 +142,9 @@ async def test_no_answer_takes_more_than_the_shipped_limit_allows() -> None:
     async with TestServer(app) as server:
         urls = [str(server.make_url(f"/{name}")) for name in BOMBS]
         child = await asyncio.create_subprocess_exec(sys.executable, "-c", READS, *urls, stdout=PIPE, stderr=PIPE)
-        told, memory = (each.decode() for each in await child.communicate())
+        reported, memory = (each.decode() for each in await child.communicate())
     assert child.returncode == 0, memory
-    reasons = told.splitlines()
+    reasons = reported.splitlines()
     for (_, reason), line in zip(BOMBS.values(), reasons, strict=True):
         assert reason in line
     assert int(memory.split()[-1]) < MOST_MIB, memory

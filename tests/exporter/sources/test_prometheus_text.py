@@ -85,7 +85,7 @@ def test_a_page_without_marks_leaves_the_dialect_as_it_was() -> None:
 
 
 def test_a_forced_dialect_is_never_left() -> None:
-    """Not even for a page that is in another one, which is told."""
+    """Not even for a page that is in another one, which is reported."""
     reader = TextReader(CONFLUENT)
     reading = reader.read(page("kafka_2_0_0.txt"))
     assert reader.dialect == "confluent"
@@ -102,7 +102,7 @@ def test_forcing_settles_what_a_page_leaves_open() -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_that_was_asked_for_quotas_only_is_told_apart(name: str) -> None:
+def test_a_page_that_was_asked_for_quotas_only_is_distinguished(name: str) -> None:
     """With `?name[]=`, nothing is left but the quotas of clients and their comments."""
     kept = re.compile(rb"(?:# \w+ )?kafka_server_(?:quota|produce|fetch|request)_", re.IGNORECASE)
     few = b"\n".join(filter(kept.match, page(name).split(b"\n")))
@@ -112,7 +112,7 @@ def test_a_page_that_was_asked_for_quotas_only_is_told_apart(name: str) -> None:
 
 
 def clients(reader: TextReader, text: bytes) -> set[str | None]:
-    """The client ids that a page tells of."""
+    """The client ids that a page has."""
     return {column.bean.get("client-id") for column in reader.read(text).layout.columns}
 
 
@@ -137,7 +137,7 @@ def test_a_series_is_parsed_once(name: str) -> None:
     assert second.values != first.values
 
 
-def test_names_that_hold_the_entity_are_told() -> None:
+def test_names_that_hold_the_entity_are_reported() -> None:
     """The generic rules of the KRaft example lose users and client ids: the message says what to change."""
     with pytest.raises(SourceUnreadable, match="above all rules such as") as caught:
         TextReader().read(AGENT + KRAFT)
@@ -145,7 +145,7 @@ def test_names_that_hold_the_entity_are_told() -> None:
     assert "quotascope rules jmx-exporter" in str(caught.value)
 
 
-def test_entities_beside_such_names_are_shown_and_the_rest_is_told() -> None:
+def test_entities_beside_such_names_are_shown_and_the_rest_is_reported() -> None:
     """Older quota rules forgot users without a client-id, which then fall to a generic rule."""
     reading = TextReader().read(page("kafka_2_0_0.txt") + KRAFT)
     assert reading.layout.columns == TextReader().read(page("kafka_2_0_0.txt")).layout.columns
@@ -170,7 +170,7 @@ def test_a_name_of_ten_thousand_characters_is_cut() -> None:
     ],
 )
 def test_a_page_without_entities_has_a_hint(name: str, advice: str) -> None:
-    """Whether it is the agent or there is nothing to tell, only the diagnosis can say."""
+    """Whether it is the agent or there is nothing to report, only the diagnosis can say."""
     text = b"\n".join(
         line
         for line in page(name).split(b"\n")
@@ -229,14 +229,14 @@ def test_a_factor_makes_a_number_kafkas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "forced", "told"),
+    ("name", "forced", "reported"),
     [
         ("kafka_2_0_0.txt", STRIMZI, "says dialect strimzi, but the answer is in kafka_2_0_0"),
         ("confluent.txt", CONFLUENT, "configure node_id for this source"),
         ("confluent.txt", None, "configure node_id for this source"),
     ]
 )  # fmt: skip
-async def test_a_wrong_dialect_is_the_first_thing_to_mend(name: str, forced: TextDialect | None, told: str) -> None:
+async def test_a_wrong_dialect_is_the_first_thing_to_mend(name: str, forced: TextDialect | None, reported: str) -> None:
     """Forced to read the wrong one, a source finds no node id either, which would lead astray."""
 
     async def answer(_: web.Request) -> web.Response:
@@ -247,6 +247,6 @@ async def test_a_wrong_dialect_is_the_first_thing_to_mend(name: str, forced: Tex
     async with TestServer(app) as server:
         url = str(server.make_url("/metrics"))
         source = PrometheusTextSource("b", HttpTarget(url=url), forced)
-        with pytest.raises(SourceUnreadable, match=told):
+        with pytest.raises(SourceUnreadable, match=reported):
             await source.read()
         await source.close()

@@ -55,7 +55,7 @@ async def failure(source: Source) -> SourceError:
     return caught.value
 
 
-async def test_all_agents_of_a_node_tell_the_same_node_and_start(kafka: Cluster, secured: HttpTarget) -> None:
+async def test_all_agents_of_a_node_report_the_same_node_and_start(kafka: Cluster, secured: HttpTarget) -> None:
     """Three dialects, one table."""
     agents = kafka.nodes[1].agents
     new = await table(JolokiaSource("new", HttpTarget(url=agents.jolokia)))
@@ -77,16 +77,16 @@ async def test_a_url_without_its_last_slash_works(kafka: Cluster) -> None:
     assert (await table(JolokiaSource("a", HttpTarget(url=url)))).node_id == "1"
 
 
-async def test_a_controller_tells_its_event_queue(kafka: Cluster) -> None:
+async def test_a_controller_reports_its_event_queue(kafka: Cluster) -> None:
     """Kafka's histogram of how long its events waited, which a mutation quota is chosen by."""
     source = JolokiaSource("a", HttpTarget(url=kafka.nodes[1].agents.jolokia))
-    told = {
+    reported = {
         attribute: value
         for (bean, attribute), value in numbers(await table(source)).items()
         if bean.get("name") == "EventQueueTimeMs"
     }
-    assert told.keys() == {"Mean", "Count"}
-    assert told["Count"] > 0
+    assert reported.keys() == {"Mean", "Count"}
+    assert reported["Count"] > 0
 
 
 async def test_a_node_says_whether_it_leads(kafka: Cluster) -> None:

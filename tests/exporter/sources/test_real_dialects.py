@@ -131,7 +131,7 @@ async def test_the_same_entities_and_numbers_as_jolokia(
 
 
 async def test_an_agent_with_other_rules_is_followed(kafka: Cluster, agents: Agents) -> None:
-    """From Confluent's rules to none, to rules that lose who it was, and back: without a restart of anybody."""
+    """From Confluent's rules to none, to rules that lose who it was, and back: without a restart of anyone."""
     source = text(agents.other_rules)
     jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
     try:
@@ -171,8 +171,8 @@ async def test_the_load_of_a_node_is_that_of_jolokia(
 
 
 @pytest.mark.parametrize("place", ["jmx_exporter", "strimzi", "own_rules"])
-async def test_the_node_tells_its_id(kafka: Cluster, place: str) -> None:
-    """In the dialects that know it, nobody has to configure it."""
+async def test_the_node_reports_its_id(kafka: Cluster, place: str) -> None:
+    """In the dialects that know it, no one has to configure it."""
     url = getattr(kafka.nodes[1].agents, place)
     source = PrometheusTextSource("text", HttpTarget(url=url))
     try:

@@ -78,7 +78,7 @@ async def sources(agents: Agents) -> AsyncIterator[tuple[JolokiaSource, Promethe
 
 
 async def test_every_number_of_jolokia_is_there(sources: tuple[JolokiaSource, PrometheusTextSource]) -> None:
-    """The same columns, whatever clients are called; each number has fitted once between two that Jolokia told."""
+    """The same columns, whatever clients are called; each number has fitted once between two that Jolokia reported."""
     jolokia, own = sources
     open_questions: set[tuple[Bean, str]] | None = None
     for _ in range(ATTEMPTS):

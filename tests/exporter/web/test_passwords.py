@@ -206,7 +206,7 @@ async def test_what_is_remembered_of_addresses_is_bounded(checked: Counted) -> N
 
 
 async def test_who_leaves_gives_its_turn_back(checked: Counted) -> None:
-    """A check whose request is given up, waiting or under way, keeps nobody waiting."""
+    """A check whose request is given up, waiting or under way, keeps no one waiting."""
     store = Passwords()
     checked.go.clear()
     tasks = [asyncio.create_task(accept(store, password=b"x")) for _ in range(3)]

@@ -173,7 +173,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
         "GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Host: {place}\r\nReferer: {url}",
     ],
 )
-async def test_nothing_in_a_request_makes_it_ask_anybody(head: str) -> None:
+async def test_nothing_in_a_request_makes_it_ask_anyone(head: str) -> None:
     """Only the configuration says where it connects to."""
     source = ScriptedSource()
     server = {"address": "127.0.0.1", "port": 0}

@@ -24,7 +24,7 @@ class Clock:
 
 
 def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
-    """It is told once, and read when it is back."""
+    """It is reported once, and read when it is back."""
     file = web_file(tmp_path, basic_auth_users={"alice": HASH})
     clock = Clock()
     watched = WatchedSettings(file, clock)

@@ -195,6 +195,6 @@ async def test_tls_fails_in_one_line_of_the_log(tmp_path: Path, certificates: Ce
             for _ in range(3):
                 await exchange(served.url, ASK)
                 await served.empty()
-    told = [line for line in lines if "TLS handshakes failed" in line["event"]]
-    assert [line["times"] for line in told] == [1]
-    assert told[0]["reason"] == "HTTP_REQUEST"
+    reported = [line for line in lines if "TLS handshakes failed" in line["event"]]
+    assert [line["times"] for line in reported] == [1]
+    assert reported[0]["reason"] == "HTTP_REQUEST"

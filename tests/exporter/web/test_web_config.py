@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) 
 
 
 def test_all_mistakes_at_once(folder: Path) -> None:
-    """Nobody has to start it three times."""
+    """No one has to start it three times."""
     text = "a: 1\nb: 2\nbasic_auth_users:\n  bob: x\n"
     assert [problem[:7] for problem in problems(folder, text)] == [
         "line 1:",
@@ -127,7 +127,7 @@ def test_environment_variables_are_not_filled_in(folder: Path) -> None:
 
 
 def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
-    """Such as that of another certificate, or one with a password: nobody is asked for it on the terminal."""
+    """Such as that of another certificate, or one with a password: no one is asked for it on the terminal."""
     (folder / "server.key").unlink()
     (folder / "server.key").symlink_to(certificates.client_key)
     (found,) = problems(folder, f"tls_server_config:\n{FILES}")

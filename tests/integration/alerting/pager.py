@@ -34,7 +34,7 @@ class Pager(ThreadingHTTPServer):
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
 
-    def told(self, status: str, **labels: str) -> list[Message]:
+    def reported(self, status: str, **labels: str) -> list[Message]:
         """The messages of that status about alerts with these labels, in order."""
         return [
             message

@@ -25,7 +25,7 @@ THRESHOLD = 25
 
 @pytest.fixture(scope="module")
 def watch(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
-    """Prometheus, Alertmanager and a pager, once Prometheus knows what is usual: that nobody waited in the last minutes."""
+    """Prometheus, Alertmanager and a pager, once Prometheus knows what is usual: that no one waited in the last minutes."""
     folder = tmp_path_factory.mktemp("watch")
     data, now = folder / "prometheus", int(time.time())
     data.mkdir()
@@ -42,7 +42,7 @@ def test_somebody_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quo
         _leads_somewhere(page)
         eventually(lambda: _tickets_are_silenced(watch), seconds=60)
         eventually(lambda: _is_throttled(watch))
-        assert watch.pager.told("resolved", alertname=PAGE) == []
+        assert watch.pager.reported("resolved", alertname=PAGE) == []
         quotas.set(HIGH)
         ended = eventually(lambda: _end_of_page(watch), seconds=60)
         assert _throttled_seconds(watch) < THRESHOLD
@@ -50,11 +50,11 @@ def test_somebody_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quo
 
 
 def _page(watch: Watch) -> Message:
-    return some(watch.pager.told("firing", alertname=PAGE))[0]
+    return some(watch.pager.reported("firing", alertname=PAGE))[0]
 
 
 def _end_of_page(watch: Watch) -> Message:
-    return some(watch.pager.told("resolved", alertname=PAGE))[0]
+    return some(watch.pager.reported("resolved", alertname=PAGE))[0]
 
 
 def _is_throttled(watch: Watch) -> None:
@@ -100,4 +100,4 @@ def _tickets_are_silenced(watch: Watch) -> None:
         model, variables = links.dashboard(ticket["annotations"]["dashboard_url"])
         assert model["uid"] == "quotascope-entity"
         assert variables["client_id"] == ticket["labels"]["client_id"]
-    assert watch.pager.told("firing", alertname=TICKET, user=USER) == []
+    assert watch.pager.reported("firing", alertname=TICKET, user=USER) == []

@@ -135,7 +135,7 @@ def test_what_is_said_to_be_empty_is(family: str, watch: Watch) -> None:
 
 
 def test_every_query_of_a_runbook_is_taken(watch: Watch, subtests: pytest.Subtests) -> None:
-    """Whoever copies a query at night gets an answer, and no complaint."""
+    """Anyone who copies a query at night gets an answer, and no complaint."""
     for name, text in runbooks():
         for block in blocks(text):
             if block.language == "promql":

@@ -103,7 +103,7 @@ def rows(at_night: Night, uid: str, title: str, **choices: str) -> dict[str, lis
 
 def test_each_client_stands_beside_what_its_broker_says(at_night: Night) -> None:
     """Under a rule for the pair, the user, or the client-id; and one of whom the broker says nothing is said to be so."""
-    waited: set[str] = set()  # each tells it when a task ends, every half a minute
+    waited: set[str] = set()  # each reports it when a task ends, every half a minute
     delayed: set[str] = set()
 
     def joined() -> None:

@@ -131,7 +131,7 @@ def _ask_for_topics(kafka: Kafka, _partition: Iterable[int]) -> None:
 
 
 def _queries(spark: SparkSession, kafka: Kafka) -> None:
-    """One that keeps telling its progress, and one whose first batch takes long; our reporter names the user and the query of the latter."""
+    """One that keeps reporting its progress, and one whose first batch takes long; our reporter names the user and the query of the latter."""
     reporter = {"kafka.metric.reporters": REPORTER}
     for name, most, more in (("clicks", 200, {}), ("backlog", 10**6, reporter)):
         options = {**_connector(kafka, f"spark-{name}"), **more}

@@ -13,7 +13,7 @@ def test_first_is_busiest() -> None:
 
 
 def test_giant_has_its_share() -> None:
-    """The giant makes what it is told to make, and the others the rest by the same law."""
+    """The giant makes what it is set to make, and the others the rest by the same law."""
     first, second, third, *_ = Crowd(entities=50, giant=0.3).counts(1_000_000).tolist()
     assert first == 300_000
     assert abs(second / third - 1.5) < 0.001

@@ -39,7 +39,7 @@ def shape(value: object) -> object:
     return type(value).__name__
 
 
-def test_as_told(written: Written) -> None:
+def test_as_reported(written: Written) -> None:
     """What was counted while writing is in the files."""
     lines = texts(written)
     requests = parsed(lines)
@@ -80,7 +80,7 @@ def test_same_seed_same_log(tmp_path: Path, written: Written) -> None:
 
 
 def test_no_line_twice(written: Written) -> None:
-    """No two lines are the same: what tells lines apart would take them for one."""
+    """No two lines are the same: what distinguishes lines would take them for one."""
     assert Counter(texts(written)).most_common(1)[0][1] == 1
 
 

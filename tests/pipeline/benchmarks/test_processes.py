@@ -8,7 +8,7 @@ GROW = "held = b'x' * (64 << 20); sum(range(3_000_000)); input()"
 
 
 def test_child_is_seen() -> None:
-    """Memory and CPU time of a process that was born and ended under watch are told."""
+    """Memory and CPU time of a process that was born and ended under watch are reported."""
     command = [sys.executable, "-c", GROW]
     with (
         watch(os.getpid()) as used,

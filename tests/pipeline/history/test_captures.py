@@ -32,7 +32,7 @@ def _expected(log: Path) -> Counter[Key]:
         client = (line["principal"].removeprefix("User:"), header["clientId"] or "")
         sums[*client, "requests"] += 1
         sums[*client, "us"] += int((line["localTimeMs"] + line["sendTimeMs"]) * 1000)
-        sums[*client, "told"] += line["response"].get("throttleTimeMs", 0)
+        sums[*client, "reported"] += line["response"].get("throttleTimeMs", 0)
     return sums
 
 
@@ -43,7 +43,7 @@ def _kept(history: History) -> Counter[Key]:
             client = (row["user"], row["client_id"])
             sums[*client, "requests"] += row["requests"]
             sums[*client, "us"] += row["amount"]
-            sums[*client, "told"] += row["throttle_ms"]
+            sums[*client, "reported"] += row["throttle_ms"]
     return sums
 
 

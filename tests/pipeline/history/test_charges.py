@@ -58,21 +58,21 @@ def test_brokers_charge_nothing_to_each_other() -> None:
 
 @pytest.mark.parametrize("kind", ["partitions_created", "partitions_added", "partitions_deleted"])
 def test_mutations_charge_partitions(kind: str) -> None:
-    """Whatever a request does to partitions, their number is charged, and what was refused is told from what was charged."""
+    """Whatever a request does to partitions, their number is charged, and what was refused is distinguished from what was charged."""
     row = _one(api_key=19, **{kind: 30}, mutations_charged=12, mutation_timestamp=START_MS - 1, refused=True)
     assert (row["mutations"], row["mutations_charged"]) == (30, 12)
     assert (row["mutation_timestamp"], row["refused"]) == (START_MS - 1, True)
 
 
 def test_unknown_mutations_are_not_guessed() -> None:
-    """A DeleteTopics of topics whose partitions nobody knows charges an unknown number, not none."""
+    """A DeleteTopics of topics whose partitions are unknown charges an unknown number, not none."""
     row = _one(api_key=20, mutations_known=False)
     assert row["mutations"] is None
     assert row["mutations_charged"] is None
 
 
 def test_the_controllers_line_counts_once() -> None:
-    """A controller's line of a forwarded request is left out, unless only it tells the mutations."""
+    """A controller's line of a forwarded request is left out, unless only it reports the mutations."""
     assert history_of(requests({"api_key": 19, "forwarded": True})).num_rows == 0
     kept = _one(api_key=19, forwarded=True, partitions_created=3, mutations_charged=3)
     assert kept["mutations"] == 3

@@ -99,7 +99,7 @@ def test_network_time_counts_when_the_response_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told_ms", "refused", "throttled", "throttle_ms"),
+    ("reported_ms", "refused", "throttled", "throttle_ms"),
     [
         (None, False, 0, 0),
         (0, False, 0, 0),
@@ -111,12 +111,12 @@ def test_network_time_counts_when_the_response_left() -> None:
     ],
 )
 def test_any_wait_and_any_refusal_is_a_throttle(
-    told_ms: int | None,
+    reported_ms: int | None,
     refused: bool,  # noqa: FBT001 - a case
     throttled: int,
     throttle_ms: int,
 ) -> None:
     """One ms is one; a negative time, which Kafka sent when it did not fit, throttled no client."""
-    row = requests({"throttle_ms": told_ms, "refused": refused})
+    row = requests({"throttle_ms": reported_ms, "refused": refused})
     (made,) = rollup(history_of(row)).to_pylist()
     assert (made["throttled"], made["throttle_ms"]) == (throttled, throttle_ms)

@@ -40,7 +40,7 @@ def tables(folder: Path) -> tuple[pa.Table, pa.Table]:
     return requests, quarantine
 
 
-def told(requests: pa.Table) -> list[Any]:
+def reported(requests: pa.Table) -> list[Any]:
     """The clients' requests, and what they were charged in all: a controller's line that came a chunk before its client's is there, too."""
     clients = requests.filter(pc.invert(requests["forwarded"]))
     charged = ("mutations_charged", "partitions_created", "partitions_added", "partitions_deleted")

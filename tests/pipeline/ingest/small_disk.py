@@ -31,7 +31,7 @@ def main(folder: Path, log: str) -> None:
     try:
         ingest([log], into)
     except NotWritten as error:
-        seen["told"] = str(error)
+        seen["reported"] = str(error)
     seen["rows"] = IngestTables.create(into).requests.read().num_rows
     _mount(folder, "remount,size=64m")
     report = ingest([log], into)

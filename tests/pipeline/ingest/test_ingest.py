@@ -17,7 +17,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, tables, told
+from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, reported, tables
 from tests.pipeline.log_lines import CAPTURE, line, mutation, topic
 from tests.strategies import examples
 
@@ -100,7 +100,7 @@ def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ingest([path], str(tmp_path / "whole"))
     expected = IngestTables.create(str(tmp_path / "whole")).requests.read()
     assert (report.kept, report.forwarded) == (1_992, 8 + 7)
-    assert told(tables(tmp_path)[0]) == told(expected)
+    assert reported(tables(tmp_path)[0]) == reported(expected)
 
 
 def test_empty_input(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_dropped_days_stay_away(tmp_path: Path) -> None:
 
 
 def test_brokers_from_paths(tmp_path: Path) -> None:
-    """A pattern tells the broker by the path; files that it does not fit have the address."""
+    """A pattern finds the broker in the path; files that it does not fit have the address."""
     one = log(tmp_path / "broker-17", line())
     other = log(tmp_path / "x", line(header={"correlationId": 8}))
     read(tmp_path, one, other, options=IngestOptions(broker_pattern="/broker-([0-9]+)/"))
@@ -203,12 +203,12 @@ def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
     snapshot.write_text('{"old": 5}')
     read(tmp_path, log(tmp_path, *deletes), options=IngestOptions(snapshot=str(snapshot)))
     rows = tables(tmp_path)[0].to_pylist()
-    told = {
+    reported = {
         row["correlation_id"]: (row["mutations_charged"], row["mutations_known"])
         for row in rows
         if row["api_key"] == 20
     }
-    assert told == {0: (7, True), 1: (5, True), 2: (None, False)}
+    assert reported == {0: (7, True), 1: (5, True), 2: (None, False)}
     with pytest.raises(BadSnapshot):
         read(tmp_path, options=IngestOptions(snapshot=str(tmp_path / "a.log")))
 
@@ -257,19 +257,19 @@ def test_counts_balance(texts: list[bytes]) -> None:
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes done and bytes in all, after each file and each of its blocks; of a compressed file those that lie on disk."""
     paths = [log(tmp_path, line(), name="a"), log(tmp_path, line(), line(), name="b")]
-    told: list[tuple[int, int]] = []
-    ingest(paths, str(tmp_path / "tables"), progress=lambda *each: told.append(each))
+    reported: list[tuple[int, int]] = []
+    ingest(paths, str(tmp_path / "tables"), progress=lambda *each: reported.append(each))
     size = len(line()) + 1
-    assert list(dict.fromkeys(told)) == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]
+    assert list(dict.fromkeys(reported)) == [(0, 3 * size), (size, 3 * size), (3 * size, 3 * size)]
     monkeypatch.setattr(local, "COMPRESSED_BLOCK", 1_000)
     packed = tmp_path / "p.gz"
     packed.write_bytes(gzip.compress(b"\n".join(LINES[:100]), 1))
-    told.clear()
-    ingest([str(packed)], str(tmp_path / "tables"), progress=lambda *each: told.append(each))
+    reported.clear()
+    ingest([str(packed)], str(tmp_path / "tables"), progress=lambda *each: reported.append(each))
     whole = packed.stat().st_size
-    assert len({at for at, _ in told}) > whole / 2_000
-    assert [at for at, _ in told] == sorted(at for at, _ in told)
-    assert (told[0], told[-1]) == ((0, whole), (whole, whole))
+    assert len({at for at, _ in reported}) > whole / 2_000
+    assert [at for at, _ in reported] == sorted(at for at, _ in reported)
+    assert (reported[0], reported[-1]) == ((0, whole), (whole, whole))
 
 
 def test_millions_of_empty_lines_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,7 +399,7 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
 def test_tables_are_as_private_as_the_logs(
     tmp_path: Path, modes: tuple[int, ...], *, others: bool, group: bool
 ) -> None:
-    """Whoever may not read one of the logs may not read what is made of it, merged files included; the process's umask is as before."""
+    """Users who may not read one of the logs may not read what is made of it, merged files included; the process's umask is as before."""
     paths = [log(tmp_path, line(header={"correlationId": mode}), name=f"{mode}.log") for mode in modes]
     for path, mode in zip(paths, modes, strict=True):
         Path(path).chmod(mode)
@@ -426,7 +426,7 @@ def test_tables_are_as_private_as_the_logs(
 
 
 def test_what_a_killed_run_left_stays_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its requests reach the history by a later run, whose own logs anybody may read."""
+    """Its requests reach the history by a later run, whose own logs all users may read."""
     private = log(tmp_path, line(), name="private.log")
     public = log(tmp_path, line(principal="User:bob"), name="public.log")
     Path(private).chmod(0o600)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, tables, told
+from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, reported, tables
 from tests.pipeline.log_lines import line
 
 from quotascope.pipeline.errors import LostCommit
@@ -74,7 +74,7 @@ def test_twins_of_two_runs_at_once(
     monkeypatch.undo()
     ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"))
     whole = IngestTables.create(str(tmp_path / "whole")).requests.read()
-    assert told(tables(tmp_path)[0])[1:] == told(whole)[1:]
+    assert reported(tables(tmp_path)[0])[1:] == reported(whole)[1:]
 
 
 def _names_topics(text: bytes) -> bool:
@@ -154,8 +154,8 @@ def test_full_disk(tmp_path: Path) -> None:
     command = ["unshare", "--mount", sys.executable, "-m", module, str(disk), path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert "No space left on device" in told["told"]
-    assert 0 < told["rows"] < 2_000
-    assert told["again"] == [told["rows"], 2_000 - told["rows"], True]
-    assert told["all"] == 2_000
+    reported = json.loads(done.stdout)
+    assert "No space left on device" in reported["reported"]
+    assert 0 < reported["rows"] < 2_000
+    assert reported["again"] == [reported["rows"], 2_000 - reported["rows"], True]
+    assert reported["all"] == 2_000

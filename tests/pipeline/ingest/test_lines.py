@@ -49,7 +49,7 @@ def test_gigantic_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unreadable(tmp_path: Path) -> None:
-    """What cannot be opened is told with its path."""
+    """What cannot be opened is reported with its path."""
     with pytest.raises(UnreadableLog, match="Is a directory"):
         read(tmp_path)
 

@@ -33,7 +33,7 @@ _EMPTY: dict[str, Any] = {
 
 
 def request(at_ms: int, **values: Any) -> dict[str, Any]:
-    """One request so many ms after `MONDAY`, that charges nothing unless told."""
+    """One request so many ms after `MONDAY`, that charges nothing unless given."""
     time = MONDAY + at_ms
     return {**_EMPTY, "timestamp": time, "completed": time, **values}
 

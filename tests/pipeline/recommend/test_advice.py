@@ -80,7 +80,7 @@ def test_only_what_differs_is_a_change() -> None:
     assert made.target[ALICE] == {"producer_byte_rate": 119_000.0, "request_percentage": 50.0}
 
 
-def test_everything_is_new_where_nobody_asked() -> None:
+def test_everything_is_new_where_no_one_asked() -> None:
     """Without the configured quotas each limit is a change."""
     made = advice([recommendation("alice"), recommendation("bob")])
     assert [change.old for change in made.changes] == [None, None]
@@ -269,20 +269,20 @@ def test_manifest_of_a_user_whose_twin_is_configured() -> None:
     """One KafkaUser cannot hold the quotas of two, also where those of the other stay as they are."""
     now = QuotaSet({QuotaEntity("CN=alice"): {"producer_byte_rate": 1_000.0}})
     found = manifests(advice([recommendation("alice")], now), "main")
-    (told,) = found.left_out
-    assert "the KafkaUser alice can have the quotas of this user or of" in told
+    (reported,) = found.left_out
+    assert "the KafkaUser alice can have the quotas of this user or of" in reported
     assert "spec:" not in found.text
 
 
-def test_script_tells_what_it_leaves_out() -> None:
+def test_script_reports_what_it_leaves_out() -> None:
     """As a comment, on one line whatever the name."""
     made = advice([recommendation("a\0\nrm -rf /"), recommendation("bob")])
     script = script_of(kafka_configs(made.changes, bootstrap_servers="b:9092"))
-    told = [line for line in script.splitlines() if line and not line.startswith("#")]
-    assert told[0] == "set -euo pipefail"
-    assert [line for line in told if "kafka-configs.sh" in line] == told[2:]
-    assert len(told) == 3
-    assert "--entity-name bob" in told[2]
+    reported = [line for line in script.splitlines() if line and not line.startswith("#")]
+    assert reported[0] == "set -euo pipefail"
+    assert [line for line in reported if "kafka-configs.sh" in line] == reported[2:]
+    assert len(reported) == 3
+    assert "--entity-name bob" in reported[2]
     assert '# left out: user "a\\x00\\nrm -rf /"' in script
 
 
@@ -307,7 +307,7 @@ def test_no_note_on_throttled_clients_without_limits() -> None:
     assert note not in Reader(recommend_page(advice([]), {}, [])).text
 
 
-def test_page_tells_all() -> None:
+def test_page_reports_all() -> None:
     """Limits beside the configured ones, who would be hit, usage, and the commands."""
     made = advice(
         [recommendation("alice"), recommendation("alice", kind=QuotaType.REQUEST, limit=5.0)], CONFIGURED, [hit()]

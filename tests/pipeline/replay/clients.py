@@ -1,4 +1,4 @@
-"""Clients that wait for their throttles, in front of brokers of the real engine: what the closed loop models, told plainly."""
+"""Clients that wait for their throttles, in front of brokers of the real engine: what the closed loop models, written plainly."""
 
 import heapq
 from collections import Counter

@@ -94,12 +94,12 @@ def test_an_unknown_throttle_is_no_time() -> None:
     rows = [
         closed(
             [
-                Request(after_ms=0, api_key=PRODUCE, cost=2_000_000, throttle_ms=told),
+                Request(after_ms=0, api_key=PRODUCE, cost=2_000_000, throttle_ms=reported),
                 Request(after_ms=700, api_key=PRODUCE, cost=10),
             ],
             {ALICE: {"producer_byte_rate": 100_000.0}},
         )
-        for told in (0, -1)
+        for reported in (0, -1)
     ]
     assert rows[0] == rows[1]
 

@@ -167,7 +167,7 @@ def test_burst_spreading(way: str, trace: list[Step], limit: float, config: Mana
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("policy", [TOKEN_BUCKET, BURST_SPREADING])
 def test_probe_charges_nothing(way: str, policy: int) -> None:
-    """A mutation that the log shows as refused is told the wait, and changes nothing for those after it."""
+    """A mutation that the log shows as refused gets the wait, and changes nothing for those after it."""
     spent = [Step(0, 0, 1_000, STRICT, 0)]
     probes = [Step(0, 0, 1_000, PROBE, 0)] * 3
     last = [Step(10_000, 0, 1, STRICT, 0)]

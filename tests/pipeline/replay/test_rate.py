@@ -146,7 +146,7 @@ def test_request_time(way: str, trace: list[Step], limit: float, config: Manager
 
 
 def test_many_limits_of_one_measurement() -> None:
-    """One measurement is compared with any number of limits; throttles stay whole beyond 24.8 days, or stop where they are told to."""
+    """One measurement is compared with any number of limits; throttles stay whole beyond 24.8 days, or stop where they are configured to."""
     measured = Measurements(np.array([300_000.0, 10.0]), np.array([10_000, 10_000]))
     throttles = throttle_times(measured, np.array([1.0, 200_000.0, np.inf]), LONG_MAX)
     assert throttles.tolist() == [[2_999_990_000, 90_000], [5_000, 0], [0, 0]]

@@ -12,7 +12,7 @@ class Reader(HTMLParser):
         super().__init__()
         self.kinds: set[str] = set()
         self.attributes: set[str] = set()
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.feed(page)
         self.close()
 
@@ -23,12 +23,12 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Text."""
-        self.told.append(data)
+        self.reported.append(data)
 
     @property
     def text(self) -> str:
         """All of it."""
-        return "|".join(self.told)
+        return "|".join(self.reported)
 
 
 PLAIN = {

@@ -89,7 +89,7 @@ def test_json_holds_all() -> None:
     assert read["results"][0]["user"] == HOSTILE
 
 
-def test_page_tells_all() -> None:
+def test_page_reports_all() -> None:
     """Candidates, throttled clients, and usage beside the limits."""
     summary = replayed(
         throttled(90_000, candidate="tight", limit=2_000.0),
@@ -204,7 +204,7 @@ def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -
     summary = replayed(*rows, names=names)
     assert headline(summary) == sentence
     throttles = any(row["throttled_requests"] for row in rows)
-    assert Reader(whatif_page(summary, {})).told.count(sentence) == 1 + (not throttles)
+    assert Reader(whatif_page(summary, {})).reported.count(sentence) == 1 + (not throttles)
 
 
 @pytest.mark.parametrize(("hours", "drawn"), [(5, False), (6, True)])

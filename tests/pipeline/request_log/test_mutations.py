@@ -25,7 +25,7 @@ def requests(*lines: bytes) -> pa.Table:
     return found.requests
 
 
-def told(table: pa.Table) -> list[Any]:
+def reported(table: pa.Table) -> list[Any]:
     """Asked for (whatever it is called), charged, and whether that is known; of requests that name topics."""
     rows = table.filter(pc.is_valid(table["topics"])).to_pylist()
     return [
@@ -39,8 +39,8 @@ def told(table: pa.Table) -> list[Any]:
 
 
 def resolved(*lines: bytes, snapshot: dict[str, int] | None = None) -> list[Any]:
-    """What a ledger tells of lines that come at once."""
-    return told(MutationLedger(snapshot).resolve(requests(*lines)).requests)
+    """What a ledger makes of lines that come at once."""
+    return reported(MutationLedger(snapshot).resolve(requests(*lines)).requests)
 
 
 def at(second: int) -> str:
@@ -52,7 +52,7 @@ def test_real_log() -> None:
     """Of a real log the creates, the enlargement and the deletion of 55 partitions are known, and eight second lines are left out."""
     found = MutationLedger().resolve(requests(*captured()))
     assert (found.forwarded, len(found.requests)) == (8, len(captured()) - 8)
-    assert told(found.requests) == [
+    assert reported(found.requests) == [
         (3, 3, True), (1, 1, True), *[(10, 10, True)] * 4, (15, 15, True), (55, 55, True),
     ]  # fmt: skip
     assert pc.sum(found.requests["forwarded"]).as_py() == 0
@@ -126,7 +126,7 @@ def test_any_order(lines: list[bytes]) -> None:
     ledger = MutationLedger()
     for each in lines:
         ledger.resolve(requests(each))
-    found = [told(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)]
+    found = [reported(ledger.resolve(requests(deleted(second, "t"))).requests) for second in (1, 2, 3, 4, 5)]
     assert [each[0][1] for each in found] == [None, 3, 5, None, 7]
 
 
@@ -139,12 +139,12 @@ def test_refused_and_failed() -> None:
     ]
     topics = [topic("a", 3), topic("b", 4), topic("c", 5)]
     table = MutationLedger().resolve(requests(mutation("create", topics, answers=answers))).requests
-    assert told(table) == [(7, 3, True)]
+    assert reported(table) == [(7, 3, True)]
     assert table["refused"].to_pylist() == [True]
 
 
 def test_no_answer() -> None:
-    """Without an answer nobody knows what was done; without the request neither."""
+    """Without an answer it is unknown what was done; without the request neither."""
     create = {"requestApiKey": 19, "requestApiVersion": 7}
     delete = {"requestApiKey": 20, "requestApiVersion": 6}
     lines = [
@@ -157,14 +157,14 @@ def test_no_answer() -> None:
 
 
 def test_order_of_batches_does_not_matter() -> None:
-    """A late line that tells of an earlier create is learned; what was already told stays as it is."""
+    """A late line about an earlier create is learned; what was already resolved stays as it is."""
     ledger = MutationLedger()
     delete = requests(deleted(3, "t"))
-    assert told(ledger.resolve(delete).requests) == [(None, None, False)]
+    assert reported(ledger.resolve(delete).requests) == [(None, None, False)]
     create = requests(made("t", 3, 1))
-    assert told(ledger.resolve(create).requests) == [(3, 3, True)]
+    assert reported(ledger.resolve(create).requests) == [(3, 3, True)]
     enlarge = requests(enlarged("t", 4, 2))
-    assert told(ledger.resolve(enlarge).requests) == [(1, 1, True)]
+    assert reported(ledger.resolve(enlarge).requests) == [(1, 1, True)]
 
 
 def twins(**changed: Any) -> tuple[bytes, bytes]:
@@ -209,7 +209,7 @@ def test_a_second_line_comes_again() -> None:
 
 
 def test_a_batch_that_is_tried_again() -> None:
-    """Resolved once more, because its commit failed, a batch is told the same, whichever of the two lines is in the table."""
+    """Resolved once more, because its commit failed, a batch gets the same, whichever of the two lines is in the table."""
     client, controller = twins()
     for before, batch, expected in (
         ([controller], [client], [(None, None, True)]),
@@ -220,7 +220,7 @@ def test_a_batch_that_is_tried_again() -> None:
         ledger = MutationLedger()
         ledger.remember(requests(*before))
         for _ in range(2):
-            assert told(ledger.resolve(requests(*batch)).requests) == expected
+            assert reported(ledger.resolve(requests(*batch)).requests) == expected
 
 
 def test_same_number_another_time() -> None:
@@ -233,7 +233,7 @@ def test_same_number_another_time() -> None:
 
 
 def test_other_forwarded_requests() -> None:
-    """Of a forwarded change of configuration the client's line tells all: the controller's is left out."""
+    """Of a forwarded change of configuration the client's line has all: the controller's is left out."""
     header = {"requestApiKey": 44, "requestApiVersion": 1}
     lines = [line(header=header), line(header=header, isForwarded=True)]
     found = MutationLedger().resolve(requests(*lines))

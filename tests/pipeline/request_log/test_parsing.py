@@ -46,7 +46,7 @@ def test_real_log() -> None:
 
 @pytest.mark.parametrize(("log", "count", "refused"), [("kafka-4.3.1-second", 2_104, 1), ("kafka-4.4.0", 2_243, 0)])
 def test_other_real_logs(log: str, count: int, refused: int) -> None:
-    """Logs of two releases have one layout; what the mutation quota refused is told by them."""
+    """Logs of two releases have one layout; what the mutation quota refused is recognized by their errors."""
     content = (CAPTURE.parent / f"{log}-request.log.gz").read_bytes()
     found = parsed(*gzip.decompress(content).splitlines())
     assert (len(found.requests), len(found.quarantine)) == (count, 0)
@@ -317,7 +317,7 @@ def test_share_fetch_is_charged_like_a_fetch() -> None:
     ]
 )  # fmt: skip
 def test_patterns(pattern: str, time: str, at: int) -> None:
-    """Other patterns of log4j are read, too, as long as they tell the time; an offset in it wins over the zone."""
+    """Other patterns of log4j are read, too, as long as they report the time; an offset in it wins over the zone."""
     assert request(line(time=time, pattern=pattern))["completed"] == at
 
 

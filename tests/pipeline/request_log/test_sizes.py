@@ -116,7 +116,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
     version: int, topics: list[tuple[str, Sizes]], aborted: int | None, extras: frozenset[str]
 ) -> None:
     """The body of every version has as many bytes as kafka-python writes, and four are added as Kafka does."""
-    told = extras if version >= 12 else frozenset()
+    reported = extras if version >= 12 else frozenset()
     topic_type = FetchResponse.FetchableTopicResponse
     partition_type = topic_type.PartitionData
     transactions = [{"producerId": 1, "firstOffset": 2}] * (aborted or 0)
@@ -131,7 +131,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
                         "partitionIndex": 0,
                         "abortedTransactions": None if aborted is None else transactions,
                         **_logged(size),
-                        **{key: {} for key in told},
+                        **{key: {} for key in reported},
                     }
                     for size in sizes
                 ],
@@ -163,7 +163,7 @@ def test_a_fetch_response_weighs_what_another_client_writes(
                         * aborted,
                         preferred_read_replica=-1,
                         records=_records(size),
-                        **_tagged(version, told),
+                        **_tagged(version, reported),
                     )
                     for size in sizes
                 ],

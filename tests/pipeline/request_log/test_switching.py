@@ -17,8 +17,10 @@ PAGE = Path(__file__).parents[3] / "docs" / "request-log.md"
 def switch(kafka: Cluster, level: str) -> None:
     """What the page says to run."""
     arguments = f"--entity-type broker-loggers --entity-name 1 --alter --add-config kafka.request.logger={level}"
-    told = PAGE.read_text().replace("\\\n", "")
-    assert " ".join(f"kafka-configs.sh --bootstrap-server broker-1:9092 {arguments}".split()) in " ".join(told.split())
+    reported = PAGE.read_text().replace("\\\n", "")
+    assert " ".join(f"kafka-configs.sh --bootstrap-server broker-1:9092 {arguments}".split()) in " ".join(
+        reported.split()
+    )
     run_tool(kafka, "kafka-configs.sh", *arguments.split())
 
 
@@ -41,7 +43,7 @@ def test_on_and_off(kafka: Cluster) -> None:
         run_tool(kafka, "kafka-topics.sh", "--list")
     finally:
         switch(kafka, "WARN")
-    told = requests(log)
-    assert any("adminclient" in client for client in told[before:])
+    reported = requests(log)
+    assert any("adminclient" in client for client in reported[before:])
     run_tool(kafka, "kafka-topics.sh", "--list")
-    assert requests(log) == told
+    assert requests(log) == reported

@@ -84,7 +84,7 @@ def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
 
 
 def test_folders_without_history(tmp_path: Path) -> None:
-    """One that is missing, and one in which nothing is, are told apart."""
+    """One that is missing, and one in which nothing is, are distinguished."""
     with pytest.raises(NoTable):
         what_if(str(tmp_path / "missing"), [tight()], Mode.OPEN_LOOP)
     empty = make_folder(tmp_path / "empty", [])

@@ -216,7 +216,7 @@ class _Query:
 
 
 @pytest.mark.parametrize(
-    ("error", "last", "told"),
+    ("error", "last", "reported"),
     [
         ("[STREAM_FAILED] Py4JException", "awaitTermination", "table /u: nothing was committed: no space"),
         ("Failed to find the data source: kafka. Make sure", "load", "spark-sql-kafka-0-10_2.13:4.2.0"),
@@ -224,7 +224,7 @@ class _Query:
         ("[STREAM_FAILED] no such topic", "start", "Spark gave up: [STREAM_FAILED] no such topic; "),
     ]
 )  # fmt: skip
-def test_how_a_stream_ends(error: str, last: str, told: str) -> None:
+def test_how_a_stream_ends(error: str, last: str, reported: str) -> None:
     """With what a batch could not do, or with what Spark says."""
     spark: Any = _Query(error, last)
 
@@ -233,7 +233,7 @@ def test_how_a_stream_ends(error: str, last: str, told: str) -> None:
 
     with pytest.raises(PipelineError) as raised:
         ingest.stream(ingest.lines_of_topic(spark, {}), "/c", refuse)
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
 
 
 def test_paths_that_spark_does_not_know(tmp_path: Path) -> None:

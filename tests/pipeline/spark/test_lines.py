@@ -50,7 +50,7 @@ def test_lines_become_rows() -> None:
 
 
 def test_numbers_of_lines() -> None:
-    """Lines are counted through the batches of a file that is read from its beginning; in the middle of one nobody knows, but their order."""
+    """Lines are counted through the batches of a file that is read from its beginning; in the middle of one only their order is known."""
     first = batch((line(), "file:///x/a%20b.log", 0, None), (b"1", "file:///x/a%20b.log", 0, None))
     more = batch(
         (b"2", "file:///x/a%20b.log", 0, None),
@@ -58,17 +58,17 @@ def test_numbers_of_lines() -> None:
         (b"4", "s3a://x/a%20b.log", 128, None),
     )
     found = table(first, more).sort_by("length")
-    told = dict(
+    reported = dict(
         zip(
             found["text"].to_pylist(),
             zip(found["file"].to_pylist(), found["line"].to_pylist(), strict=True),
             strict=True,
         )
     )
-    assert told[b"1"] == ("/x/a b.log", 2)
-    assert told[b"2"] == ("/x/a b.log", 3)
-    assert told[b"3"] == ("s3a://x/a%20b.log", 1)
-    assert told[b"4"] == ("s3a://x/a%20b.log", None)
+    assert reported[b"1"] == ("/x/a b.log", 2)
+    assert reported[b"2"] == ("/x/a b.log", 3)
+    assert reported[b"3"] == ("s3a://x/a%20b.log", 1)
+    assert reported[b"4"] == ("s3a://x/a%20b.log", None)
     middle = [
         (line(header={"correlationId": n}), "a", start, None) for start, n in ((0, 1), (0, 2), (600, 3), (600, 4))
     ]
@@ -214,7 +214,7 @@ def test_rows_cross_the_jvm_many_in_a_value() -> None:
 
 
 def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
-    """A create and a delete of different users and days, in different parts, tell of each other."""
+    """A create and a delete of different users and days, in different parts, are resolved together."""
     create = mutation("create", [topic("t", 4)], time="2026-11-20 08:00:00,000")
     delete = mutation("delete", [{"name": "t"}], principal="User:bob")
     report = added(tmp_path, create, delete)

@@ -24,7 +24,7 @@ SIZE_KB = 1_024
 
 
 def main(folder: Path) -> None:
-    """Mount a small disk, fill it in two ways, make room again, and tell."""
+    """Mount a small disk, fill it in two ways, make room again, and report."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_KB}k", "tmpfs", folder], check=True)
     table = Table.create(str(folder / "table"), SCHEMA, LAYOUT)
     table.append("first", batch(0))

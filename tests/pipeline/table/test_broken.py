@@ -247,7 +247,7 @@ def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
         assert table.read().num_rows == 1_000
 
 
-def test_a_commit_that_was_forgotten_is_told_from_one_that_may_not_be_read(table: Table) -> None:
+def test_a_commit_that_was_forgotten_is_distinguished_from_one_that_may_not_be_read(table: Table) -> None:
     """Who follows the table begins again only when a commit is gone."""
     Path(table.storage.uri, "_delta_log", f"{1:020d}.json").unlink()
     with pytest.raises(UnreadableTable, match="commit 1 is needed, and no longer"):

@@ -1,4 +1,4 @@
-"""Several writers of one table: each change happens once, or its writer is told."""
+"""Several writers of one table: each change happens once, or its writer gets an error."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
@@ -76,7 +76,7 @@ def parquet(path: str) -> int:
 
 
 def test_two_compactions(path: str) -> None:
-    """Of two compactions of the same files one wins; the other is told and leaves nothing, and no row is there twice."""
+    """Of two compactions of the same files one wins; the other gets an error and leaves nothing, and no row is there twice."""
     first, second = Table.open(path), Table.open(path)
     replaced = len(second.files())
     with pytest.raises(LostCommit, match="run this again"):
@@ -87,7 +87,7 @@ def test_two_compactions(path: str) -> None:
 
 
 def test_the_log_itself_lets_one_removal_win(path: str) -> None:
-    """Two logs that read the same version cannot both remove a file, not even when nobody looks before."""
+    """Two logs that read the same version cannot both remove a file, not even when no one looks before."""
     table = Table.open(path)
     storage = table.storage
     old = [log.removed(storage, file, rows_stay=True) for file in table.files()]
@@ -114,7 +114,7 @@ def test_days_dropped_during_a_compaction(path: str) -> None:
 
 
 def test_a_batch_id_that_went_on(path: str) -> None:
-    """Who follows an epoch that is not the last one any more is told, and adds nothing."""
+    """Who follows an epoch that is not the last one any more gets an error, and adds nothing."""
     one, other = Table.open(path), Table.open(path)
     staged = other.stage(batch(3))
     assert one.advance("stream", one.stage(batch(2)), after=None, epoch=7) == 1_000

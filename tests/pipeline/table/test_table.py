@@ -173,7 +173,7 @@ def test_a_table_can_be_sent(table: Table) -> None:
 
 
 def test_a_table_keeps_its_layout(table: Table) -> None:
-    """Whoever opens a table, or makes it again, gets the buckets that it has."""
+    """Anyone who opens a table, or makes it again, gets the buckets that it has."""
     other = TableLayout(day_of="timestamp", buckets=1)
     assert Table.create(table.storage.uri, SCHEMA, other).layout == LAYOUT
     opened = Table.open(table.storage.uri)
@@ -224,15 +224,15 @@ def test_days_are_dropped(table: Table) -> None:
 
 
 def test_dropped_days_are_remembered(table: Table) -> None:
-    """The table tells from which day on it kept its rows, whatever commits follow; a drop of nothing, or of fewer days, changes nothing."""
+    """The table has from which day on it kept its rows, whatever commits follow; a drop of nothing, or of fewer days, changes nothing."""
     table.append("b", batch(0))
-    told = [table.first_kept_day]
+    reported = [table.first_kept_day]
     for day in ("1950-01-01", "1969-12-30", "1970-01-05", "1970-01-03"):
         table.append(day, rows(("u", "c", -9 * DAY_MS, 0), ("u", "c", DAY_MS, 0)))
         table.drop_before(dt.date.fromisoformat(day))
         table.compact()
-        told.append(Table.open(table.storage.uri).first_kept_day)
-    assert told == [None, None, -2, 4, 4]
+        reported.append(Table.open(table.storage.uri).first_kept_day)
+    assert reported == [None, None, -2, 4, 4]
 
 
 def test_groups_end_when_they_are_full() -> None:

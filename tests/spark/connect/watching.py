@@ -10,7 +10,7 @@ from typing import Any
 from pyarrow import RecordBatch
 from pyspark.sql import SparkSession
 from tests.integration import web
-from tests.spark.telling import Told, first_attempt
+from tests.spark.reporting import Reported, first_attempt
 
 from quotascope.spark_listener import Listener, attach
 from quotascope.spark_listener.task import throttle_scope
@@ -21,14 +21,14 @@ ATTEMPTS = 4
 
 
 def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
-    """What listeners on two sessions of one server tell, and leave behind."""
+    """What listeners on two sessions of one server report, and leave behind."""
     first = _attached(spark, folder, 0.1)
     found: dict[str, Any] = {"source": first.source, "shown": _shown(first)}
     _query(spark, first, folder)
     _query(spark, first, folder)
-    told = Told(Path(folder, "told"), "etl")
-    told.folder.mkdir()
-    _throttled(spark, told)
+    reported = Reported(Path(folder, "reported"), "etl")
+    reported.folder.mkdir()
+    _throttled(spark, reported)
     _until(lambda: bool(first.collect().throttles))
     other = SparkSession.builder.remote(url).create()
     second = _attached(other, folder, 3_600)
@@ -41,7 +41,7 @@ def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
     for listener in (first, first, second, second):
         listener.close()
     found["books"] = [_books(each) for each in (first, second)]
-    found["truth"] = told.truth()
+    found["truth"] = reported.truth()
     found["ended"] = [first.ended, second.ended]
     found["problems"] = [each.part for each in (*first.problems, *second.problems)]
     found["left"] = sorted(each.name for each in Path(folder).rglob("*-*-*.json"))
@@ -99,12 +99,12 @@ def _query(spark: SparkSession, listener: Listener, folder: str) -> None:
     _until(lambda: not any(each.active for each in listener.collect().queries))
 
 
-def _throttled(spark: SparkSession, told: Told) -> None:
-    """Two tasks, each told of a throttle; the first attempt at the first one fails."""
+def _throttled(spark: SparkSession, reported: Reported) -> None:
+    """Two tasks, each with a throttle; the first attempt at the first one fails."""
 
     def work(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
         with throttle_scope() as account:
-            told.tell(account, THROTTLE_MS)
+            reported.report(account, THROTTLE_MS)
             if first_attempt():
                 raise ValueError("no")
             yield from batches

@@ -89,7 +89,7 @@ def stream_in_parts(spark: SparkSession, kafka: Options, topic: str, rows: int, 
 
 
 def stream_write(spark: SparkSession, kafka: Options, topic: str, source: Options, checkpoint: str) -> str:
-    """From a topic that nobody limits to one that is limited; returns the id of the query."""
+    """From a topic that no one limits to one that is limited; returns the id of the query."""
     rows = spark.readStream.format("kafka").options(**source).load().select("value")
     query = _finished(
         rows.writeStream.format("kafka")
@@ -151,7 +151,7 @@ def real_time(
         return {**found, "shown": shown().get("write", 0), "truth": truth()}
 
 
-def told(spark: SparkSession) -> list[Any]:
+def reported(spark: SparkSession) -> list[Any]:
     """The plugin's counts."""
     plugin = PluginTotals.of(spark)
     assert plugin is not None

@@ -49,7 +49,7 @@ def _table(folder: Path, kind: str) -> pa.Table:
 
 
 def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> None:
-    """Rows and counts are those of one process, whoever reads first; the same input again adds nothing."""
+    """Rows and counts are those of one process, no matter who reads first; the same input again adds nothing."""
     logs = _logs(tmp_path)
     report = ingest(spark, [logs], str(tmp_path / "spark"))
     expected = ingest_here([logs], str(tmp_path / "here"))
@@ -57,8 +57,8 @@ def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> N
     assert (report.read, report.kept, report.quarantined) == (5_906, 5_395, 3)
     for kind in ("requests", "quarantine"):
         one, other = (_table(tmp_path / name, kind) for name in ("spark", "here"))
-        told_by = ["identity"] if kind == "requests" else one.column_names
-        assert one.select(told_by) == other.select(told_by)
+        reported_by = ["identity"] if kind == "requests" else one.column_names
+        assert one.select(reported_by) == other.select(reported_by)
     named = {
         IngestTables.create(str(tmp_path / name)).requests.last_epoch("quotascope.kafka 4.3")
         for name in ("spark", "here")
@@ -70,7 +70,7 @@ def test_spark_makes_the_same_tables(spark: "SparkSession", tmp_path: Path) -> N
 
 
 def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
-    """A path that is not there and a file that breaks off are told by name, and nothing is added."""
+    """A path that is not there and a file that breaks off are reported by name, and nothing is added."""
     with pytest.raises(UnreadableLog, match=r"none\.log.*PATH_NOT_FOUND"):
         ingest(spark, [str(tmp_path / "none.log")], str(tmp_path / "tables"))
     broken = tmp_path / "broken.log.gz"
@@ -81,7 +81,7 @@ def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
 
 
 def test_zstd(spark: "SparkSession", tmp_path: Path) -> None:
-    """Spark reads it since 4.1; before, and where it breaks off, the file is told by name, and nothing is added."""
+    """Spark reads it since 4.1; before, and where it breaks off, the file is reported by name, and nothing is added."""
     packed = tmp_path / "packed.log.zst"
     packed.write_bytes(zstandard.compress(b"\n".join(captured())))
     into = str(tmp_path / "tables")

@@ -34,7 +34,7 @@ def test_session_that_is_there_is_taken_as_it_is(spark: "SparkSession") -> None:
 
 
 def test_workers_read_and_merge_a_table(spark: "SparkSession", tmp_path: Path) -> None:
-    """Workers give their answers in the order of the items, compact as one process does, and what damage they find is told here."""
+    """Workers give their answers in the order of the items, compact as one process does, and what damage they find is reported here."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
     run = SparkRun(spark)
     assert list(run(partial(_rows_of, table), [])) == []

@@ -97,8 +97,8 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in found.split()]
 
 
-def _must(true: bool, told: str) -> None:  # noqa: FBT001 - for `eventually`
-    assert true, told[-2_000:]
+def _must(true: bool, reported: str) -> None:  # noqa: FBT001 - for `eventually`
+    assert true, reported[-2_000:]
 
 
 def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     log = tmp_path / "same.log"
     log.write_bytes(b"\n".join(MESSAGES))
     ingest_logs([str(log)], str(tmp_path / "here"), IngestOptions(), engine=Engine.LOCAL)
-    assert _told(requests) == _told(IngestTables.create(str(tmp_path / "here")).requests.read())
+    assert _reported(requests) == _reported(IngestTables.create(str(tmp_path / "here")).requests.read())
     assert Counter(quarantine["text"].to_pylist()) == Counter(NONSENSE)
     batches = [line for line in printed if line.startswith("batch ")]
     assert [line.split(":")[0] for line in batches] == ["batch 1", "batch 2"]
@@ -146,7 +146,7 @@ def _what_if(folder: Path) -> ReplaySummary:
     return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).summary
 
 
-def _told(requests: pa.Table) -> list[Any]:
+def _reported(requests: pa.Table) -> list[Any]:
     """The clients' requests, and what was charged in all: a controller's line that came a batch before its client's is there, too."""
     clients = requests.filter(pc.invert(requests["forwarded"]))
     identities = sorted(values(clients, "identity"))

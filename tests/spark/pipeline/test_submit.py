@@ -96,8 +96,8 @@ def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:
     )
     assert (report.read, report.kept) == (5_403, 5_395)
     assert reports[-1][0] == reports[-1][1] > 0
-    told = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json")
-    read = json.loads(told[told.index("{") :])
+    reported = submit(CLUSTER, tmp_path, "recommend", usage, "--short-log", "--json")
+    read = json.loads(reported[reported.index("{") :])
     assert len(read["recommended"]) == 12
     assert read["coverage"]["requests"] == 5_395
     assert read["coverage"]["less_than_a_day"]

@@ -31,7 +31,7 @@ def test_zstd_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_damaged_header(tmp_path: Path, open_log: Open) -> None:
-    """What only begins like zstd is told as damaged, not taken for the end."""
+    """What only begins like zstd is reported as damaged, not taken for the end."""
     data = zstandard.compress(failures(1))
     path = add(tmp_path / "app-1.zstd", data[:4] + b"\xff" * 40)
     with pytest.raises(EventLogDamaged, match=r"app-1\.zstd"):

@@ -149,14 +149,14 @@ def test_log_of_an_application_that_has_ended(tmp_path: Path, open_log: Open) ->
     assert open_log(tmp_path / "app-1.inprogress").path == tmp_path / "app-1"
 
 
-def test_progress_is_told(tmp_path: Path, open_log: Open) -> None:
+def test_progress_is_reported(tmp_path: Path, open_log: Open) -> None:
     """A long log shows how far its reading is."""
     path = add(tmp_path / "a", written([START]) + failures(12_000))
-    told: list[int] = []
+    reported: list[int] = []
     log = open_log(path)
-    log.feed(Job("a"), told.append)
-    assert len(told) == 2
-    assert 0 < told[0] <= told[1] <= log.size()
+    log.feed(Job("a"), reported.append)
+    assert len(reported) == 2
+    assert 0 < reported[0] <= reported[1] <= log.size()
 
 
 def test_log_moves_while_it_is_read(tmp_path: Path, open_log: Open) -> None:

@@ -9,7 +9,7 @@ from quotascope.spark_listener.events import Failure, FailureCause, classify
 from quotascope.spark_listener.events.failure import Raised, python_chain
 
 PYTHON = "org.apache.spark.api.python.PythonException"
-CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded/README.md tells them
+CASES = {  # the causes of the failed attempts, as tests/spark_listener/recorded/README.md lists them
     "python_exception": [FailureCause.OTHER],
     "gives_up": [FailureCause.OTHER] * 4,
     "confluent_quota": [FailureCause.KAFKA_QUOTA],
@@ -48,7 +48,7 @@ def test_three_versions_are_recorded() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_causes_of_real_failures(version: str, case: str) -> None:
-    """Three versions of Spark tell of the same failures, each in its own words."""
+    """Three versions of Spark report the same failures, each in its own words."""
     reasons = [
         event["Task End Reason"] for event in recorded(version, case) if event["Event"] == "SparkListenerTaskEnd"
     ]

@@ -121,7 +121,7 @@ def test_streaming_query_as_recorded(version: str) -> None:
 
 
 def test_attempt_of_a_task() -> None:
-    """Both events of an attempt tell its numbers; the partition is what stays the same in a new attempt of the stage."""
+    """Both events of an attempt report its numbers; the partition is what stays the same in a new attempt of the stage."""
     event = started(stage=3, stage_attempt=1, partition=5, number=2, task=77)
     event["Task Info"]["Index"] = 0
     record = parse(event)
@@ -200,7 +200,7 @@ def source(most: object, average: object) -> dict[str, Any]:
     ],
 )
 def test_offsets_behind(sources: list[Any], behind: OffsetsBehind | None) -> None:
-    """The source that is farthest behind tells, and only Kafka's do."""
+    """The source that is farthest behind is reported, and only Kafka's do."""
     record = parse(query_progressed(*sources))
     assert isinstance(record, QueryProgressed)
     assert record.offsets_behind == behind
@@ -293,8 +293,8 @@ def test_odd_event(data: st.DataObject) -> None:
 
 
 def test_phases_are_seconds_by_name() -> None:
-    """Spark tells ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
-    told = {"x" * 200: 1_500, "addBatch": 250, "planning": None, "late": float("inf")}
-    assert _phases({"durationMs": told}) == {"x" * 100: 1.5, "addBatch": 0.25}
+    """Spark reports ms. A name is kept up to 100 characters, of at most 50 phases; what is no number is none."""
+    reported = {"x" * 200: 1_500, "addBatch": 250, "planning": None, "late": float("inf")}
+    assert _phases({"durationMs": reported}) == {"x" * 100: 1.5, "addBatch": 0.25}
     many = {str(number): 1_000 for number in range(60)}
     assert [*_phases({"durationMs": many})] == [str(number) for number in range(50)]

@@ -70,7 +70,7 @@ def test_a_beat_makes_it_young(tmp_path: Path) -> None:
 
 
 def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None:
-    """Only ours, and only when nobody touched them for ten minutes."""
+    """Only ours, and only when no one touched them for ten minutes."""
     for app_id in ("app-dead", "app-alive"):
         entry(tmp_path, app_id).write("driver-1:4567")
     age(tmp_path / "spark/app-dead.json", DEAD_AFTER_SECONDS + 60)
@@ -93,7 +93,7 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
     assert left == {"app-alive.json", "app-new.json", "pipe.json", *strangers}
 
 
-def test_one_file_for_all_removes_nobody(tmp_path: Path) -> None:
+def test_one_file_for_all_removes_no_one(tmp_path: Path) -> None:
     """Without `{app_id}` in the name, the folder is not this driver's affair."""
     entry(tmp_path, "app-dead").write("driver-1:4567")
     age(tmp_path / "spark/app-dead.json", DEAD_AFTER_SECONDS + 60)

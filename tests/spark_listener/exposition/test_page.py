@@ -94,7 +94,7 @@ def test_slow_clients_do_not_keep_scrapes_out(request_: str, monkeypatch: pytest
 
 
 def test_a_client_that_takes_too_long_is_ended(page: DriverPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many bytes it sends, though nobody needs its place."""
+    """However many bytes it sends, though its place is not needed."""
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
     (connection,) = opened(page, 1)
 
@@ -181,7 +181,7 @@ def are_closed(connections: list[socket.socket]) -> None:
 
 
 def test_driver_without_threads_to_spare_answers_later(page: DriverPage) -> None:
-    """A scrape for which no thread could be started takes nobody's place."""
+    """A scrape for which no thread could be started takes no place."""
     url = f"http://127.0.0.1:{page.port}/metrics"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(threading.Thread, "start", _no_thread)

@@ -92,9 +92,9 @@ def test_counts_begin_with_the_job(receiver: Receiver, protocol: str) -> None:
                 assert 0 < point.start_time_unix_nano < point.time_unix_nano
                 assert metric.sum.is_monotonic
     resource = receiver.requests[0].resource_metrics[0].resource
-    told = {pair.key: pair.value.string_value for pair in resource.attributes}
-    assert told["service.instance.id"] == "app-1"
-    assert told["service.name"] == "quotascope-spark"
+    reported = {pair.key: pair.value.string_value for pair in resource.attributes}
+    assert reported["service.instance.id"] == "app-1"
+    assert reported["service.name"] == "quotascope-spark"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def said(caplog: pytest.LogCaptureFixture, word: str) -> None:
 
 
 @pytest.mark.usefixtures("_brief_end")
-def test_nobody_there(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_one_there(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     """Neither attempts nor reasons show a key in the URL, and what is under way is given up at the end."""
     sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/x?key=geheim", protocol=protocol, interval=0.05)
     eventually(lambda: some_line(caplog))

@@ -58,7 +58,7 @@ def test_switched_off() -> None:
         ("fileSd__path", "/proc/nowhere/{app_id}.json", "cannot find the driver by"),
     ],
 )
-def test_mistakes_are_told_and_nothing_more(
+def test_mistakes_are_reported_and_nothing_more(
     name: str, text: str, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The job goes on; what can be shown is shown."""

@@ -331,8 +331,8 @@ def test_queries_of_one_name() -> None:
         job.handle(query_started(query, run=query, name="clicks"))
     job.handle(query_progressed(query="id-1", run="id-1", name="clicks"))
     job.handle(query_terminated("id-1", "id-1"))
-    (told,) = job.snapshot().queries
-    assert (told.active, told.restarts, told.phases) == (True, 0, {})
+    (reported,) = job.snapshot().queries
+    assert (reported.active, reported.restarts, reported.phases) == (True, 0, {})
 
 
 def test_very_many_queries() -> None:

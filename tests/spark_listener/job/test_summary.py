@@ -10,7 +10,7 @@ from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.errors import UnreadableSummary
 from quotascope.spark_listener.job import Job, read_summary, write_summary
 
-TOLD = (
+REPORTED = (
     ("", ClientTotals(Client("", "a\n\ud800", "read"), 5, 1, 5, 0, 0)),
     ("clicks", ClientTotals(Client("alice", "b", "write"), 700, 3, 300, 0, 2)),
 )
@@ -19,11 +19,11 @@ TOLD = (
 def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Names of all kinds come back, and an older file is replaced."""
     job = Job("app")
-    job.add_throttles(lambda: TOLD, "python")
+    job.add_throttles(lambda: REPORTED, "python")
     job.add_throttles(list, "jvm")
     for _ in range(2):
         write_summary(job.snapshot(), tmp_path / "summary.json")
-    assert read_summary(tmp_path / "summary.json") == (TOLD, 0, ("python", "jvm"))
+    assert read_summary(tmp_path / "summary.json") == (REPORTED, 0, ("python", "jvm"))
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
 
 
@@ -66,7 +66,7 @@ def test_row_that_is_none(tmp_path: Path, key: str, value: object) -> None:
     """Every name and every count is looked at."""
     path = tmp_path / "summary.json"
     job = Job("app")
-    job.add_throttles(lambda: TOLD)
+    job.add_throttles(lambda: REPORTED)
     write_summary(job.snapshot(), path)
     document = json.loads(path.read_bytes())
     document["throttles"][0][key] = value

@@ -21,12 +21,12 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
     """Throttle times of successful attempts are not in it: that is said, unless the listener's summary is there."""
     path = log(tmp_path / "app-1")
     assert "--summary" in notes(read_application(path))[0]
-    told = ClientTotals(Client("alice", "billing", "write"), 9_000, 30, 500, 0, 2)
+    reported = ClientTotals(Client("alice", "billing", "write"), 9_000, 30, 500, 0, 2)
     job = Job("nightly")
-    job.add_throttles(lambda: [("", told)])
+    job.add_throttles(lambda: [("", reported)])
     write_summary(job.snapshot(), tmp_path / "summary.json")
     application = read_application(path, tmp_path / "summary.json")
-    assert application.throttles == (("", told),)
+    assert application.throttles == (("", reported),)
     assert not [each for each in notes(application) if "--summary" in each]
     with pytest.raises(UnreadableSummary):
         read_application(path, path)
@@ -34,7 +34,7 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_recorded_logs(version: str) -> None:
-    """Real logs of three versions tell the same."""
+    """Real logs of three versions report the same."""
     application = read_application(log_of(version, "zstd"))
     assert [row[0] for row in causes(application)] == [
         FailureCause.KAFKA_QUOTA,
@@ -63,10 +63,10 @@ def test_application_that_has_not_ended(tmp_path: Path) -> None:
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:-1], "{"]) + "\n")
     application = read_application(path)
-    told = " ".join(notes(application))
+    reported = " ".join(notes(application))
     assert not application.finished
-    assert "has not ended" in told
-    assert "1 line of the log could not be read" in told
+    assert "has not ended" in reported
+    assert "1 line of the log could not be read" in reported
 
 
 def test_file_without_events(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_space_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_names_of_exceptions_are_all_that_is_kept() -> None:
     """Texts of failures may hold passwords."""
-    told = module.ApplicationHistory()
-    Job("a", watcher=told).handle(ended(python_failure("ValueError: hunter2")))
-    (attempt,) = told.attempts()
+    reported = module.ApplicationHistory()
+    Job("a", watcher=reported).handle(ended(python_failure("ValueError: hunter2")))
+    (attempt,) = reported.attempts()
     assert attempt.raised[-1] == "ValueError"
     assert "hunter2" not in repr(attempt)

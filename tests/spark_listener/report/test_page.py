@@ -34,7 +34,7 @@ class Reader(HTMLParser):
         super().__init__()
         self.kinds: set[str] = set()
         self.attributes: set[str] = set()
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.rows: list[list[str]] = []
         """Of all tables, the cells."""
         self._in_cell = False
@@ -56,7 +56,7 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Text."""
-        self.told.append(data)
+        self.reported.append(data)
         if self._in_cell:
             self.rows[-1][-1] += data
 
@@ -85,7 +85,7 @@ def test_page_holds_nothing_that_runs(tmp_path: Path, name: str) -> None:
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
     """What each attempt noted, how long it took, and the sums of that, in seconds; below a timeline with a bar for each span."""
     found = read(page(read_application(log(tmp_path / "app-1"))))
-    assert {"stage 0: foreachPartition", "query clicks", "nightly"} <= {*found.told}
+    assert {"stage 0: foreachPartition", "query clicks", "nightly"} <= {*found.reported}
     assert [row for row in found.rows if row] == [
         ["", "alice", "billing", "write", "4 s", "4", "2 s", "1", ""],
         ["clicks", "alice", "clicks-reader", "read", "1.50 s", "4", "0.75 s", "1", ""],
@@ -111,30 +111,30 @@ def test_any_name(tmp_path: Path, name: str) -> None:
 
 def test_programs_get_the_same_figures(tmp_path: Path) -> None:
     """In seconds, none of them rounded."""
-    told = json.loads(document(read_application(log(tmp_path / "app-1"))))
-    span = (told["began"], told["ended"], told["finished"])
+    reported = json.loads(document(read_application(log(tmp_path / "app-1"))))
+    span = (reported["began"], reported["ended"], reported["finished"])
     assert span == (1_700_000_000, 1_700_000_060, True)
-    assert (told["throttled_seconds"], told["throttled_complete"]) == (5.5, False)
-    clients = [[*each.values()] for each in told["throttles"]]
+    assert (reported["throttled_seconds"], reported["throttled_complete"]) == (5.5, False)
+    clients = [[*each.values()] for each in reported["throttles"]]
     assert clients == [
         ["", "alice", "billing", "write", 4, 4, 2, 1],
         ["clicks", "alice", "clicks-reader", "read", 1.5, 4, 0.75, 1],
     ]
-    causes = [[*each.values()] for each in told["causes"]]
+    causes = [[*each.values()] for each in reported["causes"]]
     assert causes == [
         ["kafka_quota", 1, 0],
         ["kafka_timeout_throttled", 2, 1],
         ["executor_lost", 1, 0],
     ]
-    (query,) = told["queries"]
+    (query,) = reported["queries"]
     assert (query["max_offsets_behind"], query["avg_offsets_behind"]) == (9_000, 2_500.5)
     assert query["phases"] == {"triggerExecution": 8}
     names = ("stage", "attempt", "throttled_seconds", "longest_seconds", "seconds")
-    waits = [[each[name] for name in names] for each in told["longest_waits"]]
+    waits = [[each[name] for name in names] for each in reported["longest_waits"]]
     assert waits == [[0, 0, 4, 2, 7], [2, 0, 1.5, 0.75, 5]]
-    assert [each["throttled_seconds"] for each in told["stages_hit"]] == [4, 1.5]
-    assert [each["failed"] for each in told["stages_hit"]] == [False, False]
-    assert told["unknown_attempts"] == 2
+    assert [each["throttled_seconds"] for each in reported["stages_hit"]] == [4, 1.5]
+    assert [each["failed"] for each in reported["stages_hit"]] == [False, False]
+    assert reported["unknown_attempts"] == 2
 
 
 def test_bars_are_shares_of_the_longest_wait(tmp_path: Path) -> None:

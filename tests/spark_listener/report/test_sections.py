@@ -50,7 +50,7 @@ def test_names_do_not_move_the_cursor(tmp_path: Path, width: int) -> None:
 
 
 def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
-    """What each attempt noted, how long it took, and the sums of that; ms are told as seconds."""
+    """What each attempt noted, how long it took, and the sums of that; ms are reported as seconds."""
     text = Text.from_ansi(drawn(log(tmp_path / "app-1"))).plain
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[1] == "app-1, from 2023-11-14 22:13:20 UTC for 1 min"
@@ -184,13 +184,13 @@ def test_critical_path_of_what_is_known(tmp_path: Path) -> None:
     """Throttle times of a query are those of its own attempts; without one, of all attempts."""
     path = quiet(tmp_path, environment({}), *stream((500, 0)))
     found = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}))
-    told = json.loads(document(found))
+    reported = json.loads(document(found))
     # of 205 s of tasks, so a fifth of everything: stage 0 ran beside the first of the query
-    assert told["critical_path_throttled_seconds"] == pytest.approx(20)
-    assert told["least_seconds_without_quota"] == pytest.approx(80)
+    assert reported["critical_path_throttled_seconds"] == pytest.approx(20)
+    assert reported["least_seconds_without_quota"] == pytest.approx(80)
     sentence = "Without the quota the application would have taken 1 min 20 s or more, not 1 min 40 s."
-    assert sentence in told["notes"]
-    (query,) = told["queries"]
+    assert sentence in reported["notes"]
+    (query,) = reported["queries"]
     assert query["critical_path_throttled_seconds"] == pytest.approx(20)
     partly = read_application(path, summary(tmp_path, {"throttled_ms": 41_000}, 1))
     assert json.loads(document(partly))["least_seconds_without_quota"] is None
@@ -256,9 +256,9 @@ def test_throttle_time_of_a_job(
     """The headline says what is known, and why the rest is not; zero is what clients reported."""
     found = read_application(quiet(tmp_path), summary(tmp_path, *given) if given else None)
     assert headline in form(found)
-    told = json.loads(document(found))
-    assert told["throttled_seconds"] == seconds
-    assert told["throttled_complete"] == (headline.endswith(" s,") and "least" not in headline)
+    reported = json.loads(document(found))
+    assert reported["throttled_seconds"] == seconds
+    assert reported["throttled_complete"] == (headline.endswith(" s,") and "least" not in headline)
     assert ("No throttle time was reported." in form(found)) == (seconds == 0)
     assert ("Which clients were throttled is unknown" in form(found)) == (seconds is None)
 

@@ -102,7 +102,7 @@ def progress(batch: int, begin: float, name: str) -> Event:
             "avgOffsetsBehindLatest": "2500.5",
         },
     }
-    told = {
+    reported = {
         "id": QUERY,
         "runId": "1",
         "name": name,
@@ -111,7 +111,7 @@ def progress(batch: int, begin: float, name: str) -> Event:
         "durationMs": {"triggerExecution": 8_000},
         "sources": [source],
     }
-    return {"Event": f"{STREAMING}QueryProgressEvent", "progress": told}
+    return {"Event": f"{STREAMING}QueryProgressEvent", "progress": reported}
 
 
 def moment(seconds: float) -> str:

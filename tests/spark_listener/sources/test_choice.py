@@ -15,7 +15,7 @@ from quotascope.spark_listener.sources.event_log import LogPlace
 STREAMS = SimpleNamespace(addListener=lambda _: None, removeListener=lambda _: None)
 SESSION = SimpleNamespace(streams=STREAMS)
 REFUSES = SimpleNamespace()
-"""A SparkContext that lets nobody near its JVM."""
+"""A SparkContext that lets no one near its JVM."""
 LOG = LogPlace(path=log_of("4.3.0", "plain"))
 
 
@@ -54,15 +54,15 @@ def test_driver_whose_jvm_is_out_of_reach_has_them_too() -> None:
     assert _opened(context=REFUSES, log=LOG) == (opened, ["pull", "callbacks"])
 
 
-@pytest.mark.parametrize(("session", "told"), [(SESSION, 0), (REFUSES, 1)])
-def test_queries_are_told_once(tmp_path: Path, session: Any, told: int) -> None:
+@pytest.mark.parametrize(("session", "reported"), [(SESSION, 0), (REFUSES, 1)])
+def test_queries_are_reported_once(tmp_path: Path, session: Any, reported: int) -> None:
     """By the streaming listener; by the log only where that does not work."""
     start = f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null,"timestamp":"2026-01-01T00:00:00Z"}}'
     log = tmp_path / "local-1.inprogress"
     log.write_text(f"{start}\n")
     job = Job("app")
     _opened(session=session, log=LogPlace(path=log), job=job)
-    assert len(job.snapshot().queries) == told
+    assert len(job.snapshot().queries) == reported
 
 
 @pytest.mark.parametrize("source", ["pull", "callbacks"])
@@ -79,7 +79,7 @@ def test_log_alone_is_better_than_nothing() -> None:
 
 
 def test_nothing_may_work() -> None:
-    """Each way that was tried is told."""
+    """Each way that was tried is reported."""
     assert _opened(session=REFUSES) == ([], ["streaming"])
 
 

@@ -86,7 +86,7 @@ def test_damaged_log_is_closed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queries", [True, False])
 def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool) -> None:
-    """What the streaming listener tells is not told twice."""
+    """What the streaming listener reports is not reported twice."""
     lines = [
         f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null}}',
         '{"Event":"SparkListenerJobEnd","Job ID":0,"Completion Time":1}',
@@ -95,12 +95,12 @@ def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool)
     log.write_text("\n".join(lines) + "\n")
     books = Remembered()
     EventLogSource(LogPlace(path=log), books, queries=queries).close()
-    told = [f"{STREAMING}QueryStartedEvent"] if queries else []
-    assert books.kinds == [*told, "SparkListenerJobEnd"]
+    reported = [f"{STREAMING}QueryStartedEvent"] if queries else []
+    assert books.kinds == [*reported, "SparkListenerJobEnd"]
 
 
 def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
-    """A codec that cannot be read is told at once."""
+    """A codec that cannot be read is reported at once."""
     log = tmp_path / "local-1.lz4"
     log.write_bytes(b"LZ4Block")
     with pytest.raises(SourceUnusable, match=r"event_log: .*lz4"):

@@ -50,7 +50,7 @@ def test_events_are_as_the_jvm_writes_them() -> None:
 
 
 def test_listener_is_added_and_removed() -> None:
-    """And what it is told goes to the books."""
+    """And what is reported to it goes to the books."""
     streams, books = _Streams(), Remembered()
     source = StreamingSource(SimpleNamespace(streams=streams), books)
     (listener,) = streams.listeners
@@ -82,7 +82,7 @@ def test_stopped_session_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, RuntimeError("no such session")])
-def test_server_that_is_gone_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch, answer: Exception | None) -> None:
+def test_server_that_is_gone_keeps_no_one_waiting(monkeypatch: pytest.MonkeyPatch, answer: Exception | None) -> None:
     """PySpark tries for long to reach it, or raises when it gives up; the listener is left to it after a while."""
     monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", 0.01 if answer is None else 30)
     reached = threading.Event()
@@ -100,7 +100,7 @@ def test_server_that_is_gone_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatc
 
 
 def test_session_without_streams_cannot_be_used() -> None:
-    """The reason is told."""
+    """The reason is reported."""
     with pytest.raises(SourceUnusable, match=r"streaming: .*no attribute 'streams'"):
         StreamingSource(SimpleNamespace(), Remembered())
 

@@ -101,7 +101,7 @@ LONG: Mapping[str, Hostile] = {
     "endless status": Hostile(endlessly(b"HTTP/1.1 200 ", b"x" * 60_000), _NOT_HTTP),
     "endless trailers": Hostile(endlessly(_CHUNKED + b"0\r\n", b"X: x\r\n" * 9_000), f"{_NOT_HTTP}|{_CUT}"),
 }  # fmt: skip
-"""They answer more than anybody can hold."""
+"""They answer more than anyone can hold."""
 
 LYING: Mapping[str, Hostile] = {
     "hangs up at once": Hostile(answering(), "connection ended before"),

@@ -43,7 +43,7 @@ async def failure(behave: Behavior, **settings: float) -> SourceError:
     return caught.value
 
 
-async def test_nobody_listening_is_unreachable() -> None:
+async def test_no_one_listening_is_unreachable() -> None:
     """The message names the address, the reason and what to look at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -53,7 +53,7 @@ async def test_nobody_listening_is_unreachable() -> None:
 
 
 async def test_an_unknown_host_is_unreachable() -> None:
-    """A name that does not resolve is told like a closed port."""
+    """A name that does not resolve is reported like a closed port."""
     with pytest.raises(SourceUnreachable, match=r"no connection to broker\.invalid:80"):
         await fetched(HttpTarget(url="http://broker.invalid/metrics"))
 
@@ -99,7 +99,7 @@ ELSEWHERE = "Location: https://u:tiger@sso.example/in?key=tiger#t"
 async def test_what_goes_wrong_is_one_clear_error(
     behave: Behavior, settings: dict[str, float], expected: type[SourceError], text: str
 ) -> None:
-    """Of the kind that tells a node that is down from a wrong setting, and with what to look at."""
+    """Of the kind that distinguishes a node that is down from a wrong setting, and with what to look at."""
     error = await failure(behave, **settings)
     assert isinstance(error, expected)
     assert text in str(error)
@@ -132,8 +132,8 @@ async def test_credentials_headers_and_compression() -> None:
     """What is configured is sent, a password in UTF-8; the answer may be compressed."""
 
     async def echo(request: web.Request) -> web.Response:
-        told = {name: request.headers[name] for name in ("Authorization", "X-Token", "Accept-Encoding")}
-        response = web.json_response(told)
+        reported = {name: request.headers[name] for name in ("Authorization", "X-Token", "Accept-Encoding")}
+        response = web.json_response(reported)
         response.enable_compression()
         return response
 

@@ -1,4 +1,4 @@
-"""Tasks that are told throttle times, and the truth about what they were told."""
+"""Tasks that get throttle times, and the truth about what they got."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +13,9 @@ from quotascope.spark_listener import Listener
 from quotascope.spark_listener.task import JobThrottles
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """
-    One client of a job; what it is told is written to a file of the attempt before it is counted.
+    One client of a job; what it gets is written to a file of the attempt before it is counted.
 
     That file is the truth: nothing takes it back when the attempt fails, and each evaluation writes anew.
     """
@@ -30,7 +30,7 @@ class Told(NamedTuple):
         with (self.folder / name).open("a") as file:
             file.write(f"{throttle_ms}\n")
 
-    def tell(self, account: ThrottleAccount, throttle_ms: int) -> None:
+    def report(self, account: ThrottleAccount, throttle_ms: int) -> None:
         """As if a broker had."""
         self.write(throttle_ms)
         account.client("alice", self.client_id, "write").throttled(throttle_ms)
@@ -41,7 +41,7 @@ class Told(NamedTuple):
         return self.folder.with_name(f"{self.client_id}-failed")
 
     def truth(self) -> list[int]:
-        """Everything that was told, in ms."""
+        """Every throttle time, in ms."""
         return [int(line) for file in self.folder.iterdir() for line in file.read_text().splitlines()]
 
 
@@ -87,13 +87,13 @@ class Watched(NamedTuple):
         )
 
     def unknown(self) -> int:
-        """Attempts that told nothing."""
+        """Attempts that reported nothing."""
         settle(self.spark)
         return self.listener.collect().unknown_attempts
 
 
-def rows(told: Told, account: ThrottleAccount) -> Iterator[int]:
-    """Tells something with each row."""
+def rows(reported: Reported, account: ThrottleAccount) -> Iterator[int]:
+    """Reports something with each row."""
     for throttle_ms in (250, 30, 160):
-        told.tell(account, throttle_ms)
+        reported.report(account, throttle_ms)
         yield throttle_ms
