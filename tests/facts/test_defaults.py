@@ -2,7 +2,7 @@
 Which numbers hold where a program or a configuration says nothing: written down here, read from the sources.
 
 What counts begins at 0, so only other numbers are named. Those of Kafka are its own: `quota.window.num` and `controller.quota.window.num` 11 of
-1 s each, `metrics.num.samples` 2 of 30 s, `default.api.timeout.ms` 60,000. A default that changes is a change that somebody decides, and reports.
+1 s each, `metrics.num.samples` 2 of 30 s, `default.api.timeout.ms` 60,000. A default that changes is a change that somebody decides, and writes down.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ pages/charts.py round_seconds(most) 8
 pages/charts.py round_times(most) 8
 pages/charts.py round_values(most) 6
 pages/words.py shown(most) 60
+pipeline/history/episodes.py episodes_in(end_ms) 4611686018427387904
 pipeline/recommend/policy.py Policy.headroom 0.2
 pipeline/recommend/policy.py Policy.share 0.01
 pipeline/replay/compiled.py _Way.least_work 200000
