@@ -196,10 +196,6 @@ class BeanTable:
     hint: str | None = None
     """What to check if there are quotas, because the answer had no series of any entity."""
 
-    def items(self) -> Iterator[tuple[BeanColumn, float]]:
-        """Columns with their numbers."""
-        return zip(self.layout.columns, self.values, strict=True)
-
 
 @dataclass(frozen=True, slots=True)
 class UsageAttribute:

@@ -84,11 +84,6 @@ class Roster:
         self.settled.set()
 
     @property
-    def fixed(self) -> tuple[Source, ...]:
-        """The sources of the configuration."""
-        return self._fixed
-
-    @property
     def found(self) -> tuple[SourceConfig, ...]:
         """How those that were found are read."""
         return tuple(self._configs.values())

@@ -5,7 +5,7 @@ Usage history: what every request charged to quotas, kept so that a replay reads
 """
 
 from .charges import history_of, rollup
-from .schema import HISTORY, ORDER, ROLLUP
+from .schema import HISTORY, ROLLUP
 from .store import History
 
-__all__ = ["HISTORY", "ORDER", "ROLLUP", "History", "history_of", "rollup"]
+__all__ = ["HISTORY", "ROLLUP", "History", "history_of", "rollup"]

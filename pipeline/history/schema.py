@@ -16,8 +16,6 @@ UNKNOWN_MS: Final = -1
 """Of `throttle_ms` in history: the answer has no such field, or there was none."""
 PLACE: Final = ("file", "position")
 """Where a request stood in its log: requests of the same `timestamp` are in this order."""
-ORDER: Final = ("user", "client_id", "broker", "timestamp", *PLACE)
-"""What sorts the requests of each client, in any engine; files are in no order."""
 
 
 def _column(

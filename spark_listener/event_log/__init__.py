@@ -1,7 +1,7 @@
 """Reads the event logs of finished and of running applications."""
 
 from ..errors import CodecUnusable, EventLogDamaged, EventLogError, NoEventLog
-from .log import EventLog, Position
+from .log import EventLog
 
 __all__ = [
     "CodecUnusable",
@@ -9,5 +9,4 @@ __all__ = [
     "EventLogDamaged",
     "EventLogError",
     "NoEventLog",
-    "Position",
 ]

@@ -1,11 +1,10 @@
-"""The event log of one application, read from its beginning or from a position, as far as it has been written."""
+"""The event log of one application, read from its beginning as far as it has been written."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Self
 
@@ -32,42 +31,30 @@ _KIND: Final = re.compile(r"SparkListener|[\w$]+\.")
 _WANTED: Final = frozenset(kind.encode() for kind in LOGGED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
-    """How far a log was read; plain values that can be kept."""
-
-    index: int
-    """Of the file."""
-    offset: int
-    """Bytes of its lines, decompressed."""
-
-
 class EventLog:
     """
     Finds the files of a log and reads each line once, also those that are written later.
 
     Args:
         path: a file, a folder of rolled files, or a folder with a single log; `.inprogress` may be left out.
-        after: where an earlier reading ended.
         successes: whether `feed` passes ends of first attempts that succeeded, too. Most lines are such: it takes several times as long.
 
     Raises `EventLogError` and `OSError`.
 
     """
 
-    def __init__(self, path: Path, after: Position | None = None, *, successes: bool = False) -> None:
+    def __init__(self, path: Path, *, successes: bool = False) -> None:
         self.path = locate(path)
         self._successes = successes
         self.finished = False
         """Whether the application has closed the log, and all of it was read."""
-        self._after = after or Position(index=-1, offset=0)
         self._reader: LogReader | None = None
         self._raw_bytes = 0
         self._cut = 0
         self._counted_cut = 0
         first = self._next(files(self.path))
         if first is not None:
-            self._reader = self._open(first)
+            self._reader = LogReader(first)
         self.compacted = first is not None and first.compacted
         """Whether the History server has removed the tasks of jobs that it considers ended."""
 
@@ -76,13 +63,6 @@ class EventLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def position(self) -> Position:
-        """Where the next reading begins."""
-        if self._reader is None:
-            return self._after
-        return Position(index=self._reader.file.index, offset=self._reader.offset)
 
     @property
     def raw_bytes(self) -> int:
@@ -138,7 +118,7 @@ class EventLog:
                 self._raw_bytes += reader.raw_bytes
                 self._cut += reader.dropped + reader.incomplete
                 reader.close()
-            self._reader = self._open(following)
+            self._reader = LogReader(following)
         self.finished = closed
 
     def close(self) -> None:
@@ -147,15 +127,9 @@ class EventLog:
             self._reader.close()
 
     def _next(self, found: Sequence[LogFile]) -> LogFile | None:
-        """The file after the one that is read; a folder that was compacted meanwhile holds it still."""
-        at = self._after.index if self._reader is None else self._reader.file.index
-        if self._reader is None and any(each.index == at and not each.compacted for each in found):
-            at -= 1
+        """The file after the one that is read, the first where none is."""
+        at = -1 if self._reader is None else self._reader.file.index
         return next((each for each in found if each.index > at), None)
-
-    def _open(self, file: LogFile) -> LogReader:
-        known = file.index == self._after.index
-        return LogReader(file, skip=self._after.offset if known else 0)
 
 
 def is_wanted(line: bytes, *, successes: bool = False) -> bool:
@@ -186,15 +160,11 @@ class LogReader:
     """
     The lines of a file, each once, as soon as it is complete.
 
-    Args:
-        file: what to read.
-        skip: bytes that were read before, decompressed.
-
     Raises `CodecUnusable`, `EventLogDamaged` and `OSError`.
 
     """
 
-    def __init__(self, file: LogFile, skip: int = 0) -> None:
+    def __init__(self, file: LogFile) -> None:
         self.file = file
         self.offset = 0
         """Bytes of the lines that were read, decompressed."""
@@ -203,7 +173,6 @@ class LogReader:
         self.dropped = 0
         """Lines that were too long to be one."""
         self._too_long = False
-        self._skip = skip
         self._decode = decoder(file.path, file.suffix)
         self._open: BinaryIO = file.path.open("rb")
         self._rest: list[bytes] = []
@@ -235,7 +204,7 @@ class LogReader:
             self.offset += len(line) + 1
             if self._too_long:  # of the first of them only
                 self._drop()
-            elif self.offset > self._skip:
+            else:
                 yield line
         self._hold([rest])
 
@@ -249,6 +218,6 @@ class LogReader:
         self._rest = rest
 
     def _drop(self) -> None:
-        """A line that was too long has come to its end: one line is lost, unless it was before."""
+        """A line that was too long has come to its end: one line is lost."""
         self._too_long = False
-        self.dropped += self.offset > self._skip
+        self.dropped += 1

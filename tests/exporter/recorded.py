@@ -1,13 +1,13 @@
 """The captures: real answers of real nodes, and the rules that were in force (see `captures/README.md`)."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from quotascope.exporter.join import Join
 from quotascope.exporter.limits import Limits, NodeSettings
-from quotascope.exporter.mapping import Bean, BeanTable
+from quotascope.exporter.mapping import Bean, BeanColumn, BeanTable
 from quotascope.exporter.snapshot import LimitsHealth, Snapshot, SourceHealth, SourceRead
 from quotascope.exporter.sources import jolokia
 from quotascope.exporter.sources.jolokia import BY_TYPE, REQUESTS
@@ -132,9 +132,14 @@ def jolokia_table(answer: bytes, node_id: str | None = None) -> BeanTable:
     return BeanTable(node_id=NodeId(node_id).of(layout), layout=layout, values=numbers)
 
 
+def pairs(bean_table: BeanTable) -> Iterator[tuple[BeanColumn, float]]:
+    """Columns with their numbers."""
+    return zip(bean_table.layout.columns, bean_table.values, strict=True)
+
+
 def numbers(bean_table: BeanTable) -> dict[tuple[Bean, str], float]:
     """A table as a mapping, whatever its order."""
-    return {(column.bean, column.attribute): value for column, value in bean_table.items()}
+    return {(column.bean, column.attribute): value for column, value in pairs(bean_table)}
 
 
 def read(bean_table: BeanTable, name: str = "") -> SourceRead:

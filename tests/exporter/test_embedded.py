@@ -1,7 +1,7 @@
 """An engine in this process, read like any other source."""
 
 import pytest
-from tests.exporter.recorded import read
+from tests.exporter.recorded import pairs, read
 from tests.strategies import EPOCH_MS
 
 from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
@@ -45,7 +45,7 @@ class Engine:
 
 def entities(table: BeanTable) -> Numbers:
     """The numbers of entities, in Kafka's units."""
-    found = ((interpreted(column), value) for column, value in table.items())
+    found = ((interpreted(column), value) for column, value in pairs(table))
     return {
         (*each.tags, each.attribute.meaning): value
         for each, value in found
@@ -111,7 +111,7 @@ async def test_further_beans_are_read(engine: Engine) -> None:
     second = await source.read()
     assert [
         (column.bean.get("request"), column.attribute, value)
-        for column, value in second.items()
+        for column, value in pairs(second)
         if column.bean.get("type") == "RequestMetrics"
     ] == [("Fetch", "Mean", 250.0), ("Fetch", "Count", 5.0), ("Produce", "Count", 1.0)]
     assert set(map(id, first.layout.columns)) < set(map(id, second.layout.columns))

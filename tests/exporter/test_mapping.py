@@ -1,7 +1,5 @@
 """What a source reads: which attribute means what, and in which unit."""
 
-from array import array
-
 import pytest
 
 from quotascope.exporter.mapping import (
@@ -11,8 +9,6 @@ from quotascope.exporter.mapping import (
     Attribute,
     Bean,
     BeanColumn,
-    BeanLayout,
-    BeanTable,
     Meaning,
     attribute_of,
     wanted,
@@ -186,10 +182,3 @@ def test_the_order_of_properties_does_not_matter() -> None:
     one = Bean.of("kafka.server", {"type": "Fetch", "user": "a"})
     assert one == Bean.of("kafka.server", {"user": "a", "type": "Fetch"})
     assert (one.get("user"), one.get("client-id")) == ("a", None)
-
-
-def test_a_table_pairs_columns_with_numbers() -> None:
-    """In the order of the layout."""
-    column = BeanColumn(Bean.of("d", {"type": "t"}), "a")
-    table = BeanTable(node_id="1", layout=BeanLayout((column,)), values=array("d", [1.0]))
-    assert list(table.items()) == [(column, 1.0)]

@@ -8,7 +8,7 @@ from benchmarks.soak.agents import LIVES, Agent, AgentPlan
 from benchmarks.soak.answers import Dialect
 from benchmarks.soak.crowd import STAY_SECONDS, Crowd
 from benchmarks.soak.weather import Mood, Spell, Weather
-from tests.exporter.recorded import jolokia_table
+from tests.exporter.recorded import jolokia_table, pairs
 
 from quotascope.exporter.mapping import BeanTable
 from quotascope.exporter.sources.jolokia import bulk_request
@@ -34,7 +34,7 @@ def produced(found: BeanTable) -> dict[str, float]:
     """The produce rates by client id."""
     return {
         column.bean.get("client-id") or "": value
-        for column, value in found.items()
+        for column, value in pairs(found)
         if column.bean.get("type") == "Produce" and column.attribute == "byte-rate"
     }
 
@@ -73,7 +73,7 @@ def test_half_of_the_clients_are_known_elsewhere() -> None:
 
 def test_unknown_number_is_null() -> None:
     """A client that was not throttled has no throttle time, as in a broker."""
-    values = [value for column, value in table(Dialect.JOLOKIA, 60.0).items() if column.attribute == "throttle-time"]
+    values = [value for column, value in pairs(table(Dialect.JOLOKIA, 60.0)) if column.attribute == "throttle-time"]
     assert 0 < sum(map(isnan, values)) < len(values)
 
 

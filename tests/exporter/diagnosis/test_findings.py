@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.exporter.examples import ALICE, NOW, health, limits, snapshot, usage
-from tests.exporter.recorded import table
+from tests.exporter.recorded import pairs, table
 
 from quotascope.exporter.diagnosis import Catalog, Finding, FindingSeverity, diagnose
 from quotascope.exporter.diagnosis.catalog import worst
@@ -165,7 +165,7 @@ def test_recorded_nodes(combined_without_quotas: Snapshot, split_removed: Snapsh
 WHOLE = table("combined/throttled.jolokia2.json")
 NARROW = [
     (column, value)
-    for column, value in WHOLE.items()
+    for column, value in pairs(WHOLE)
     if (column.bean.get("type"), column.attribute) != ("Fetch", "queue-size")
 ]
 NARROW_TABLE = BeanTable(

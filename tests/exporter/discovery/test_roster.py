@@ -328,7 +328,7 @@ async def test_configured_sources_can_be_replaced() -> None:
             await roster.fix([comes, stays])
             assert list(read) == [stays, goes]
             assert goes.closed == 0
-    assert roster.sources == roster.fixed == (comes, stays)
+    assert roster.sources == (comes, stays)
     assert [each.closed for each in (stays, goes, comes)] == [0, 1, 0]
     reported = [(line["event"], line["source"]) for line in lines]
     assert reported == [("source found", "comes"), ("source is gone", "goes")]

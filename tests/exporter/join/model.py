@@ -60,7 +60,7 @@ class Seen:
     def of(cls, table: BeanTable) -> Seen:
         """What a table says."""
         seen = cls(node_id=table.node_id)
-        for column, value in table.items():
+        for column, value in zip(table.layout.columns, table.values, strict=True):
             seen._take(column.bean, column.attribute, value)
         return seen
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.exporter.exposition.oracle import lines
-from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, TAKEN_AT, joined, limits, read, table
+from tests.exporter.recorded import COMBINED_RULES, SPLIT_RULES, TAKEN_AT, joined, limits, pairs, read, table
 
 from quotascope.exporter.api.documents import entity_document
 from quotascope.exporter.join import Join
@@ -212,7 +212,7 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(quota_type: QuotaTy
     whole = table("combined/throttled.jolokia2.json")
     kept = {
         column: value
-        for column, value in whole.items()
+        for column, value in pairs(whole)
         if column.attribute != "throttle-time" or dict(column.bean.properties)["type"] != quota_type.group
     }
     partial = replace(whole, layout=BeanLayout(tuple(kept)), values=array("d", kept.values()))

@@ -3,8 +3,9 @@ import pytest
 from benchmarks.pipeline import histories
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.histories import history
+from tests.pipeline.history.requests import ORDER
 
-from quotascope.pipeline.history.schema import HISTORY, ORDER
+from quotascope.pipeline.history.schema import HISTORY
 
 CROWD = Crowd(entities=90, giant=0.4)
 

@@ -4,8 +4,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from quotascope.pipeline.history.schema import PLACE
 from quotascope.pipeline.request_log.schema import REQUESTS
 
+ORDER = ("user", "client_id", "broker", "timestamp", *PLACE)
+"""What sorts the requests of each client, in any engine; files are in no order."""
 START_MS = 1_700_000_000_000
 """A whole second."""
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.history.requests import ORDER, START_MS, requests
 from tests.spark.process import run_with
 from tests.spark.versions import CONNECTOR
 
-from quotascope.pipeline.history import ORDER, ROLLUP, History
+from quotascope.pipeline.history import ROLLUP, History
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.spark.run import SparkRun
 from quotascope.pipeline.table import Table, TableLayout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.spark_listener.event_log.logs import Open
 
-from quotascope.spark_listener.event_log import EventLog, Position
+from quotascope.spark_listener.event_log import EventLog
 
 
 @pytest.fixture(name="open_log")
@@ -17,7 +17,7 @@ def _open_log() -> Iterator[Open]:
     """Opens logs and closes them at the end."""
     with ExitStack() as logs:
 
-        def open_log(path: Path, after: Position | None = None) -> EventLog:
-            return logs.enter_context(EventLog(path, after))
+        def open_log(path: Path) -> EventLog:
+            return logs.enter_context(EventLog(path))
 
         yield open_log

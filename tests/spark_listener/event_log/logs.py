@@ -36,7 +36,7 @@ def add(path: Path, data: bytes) -> Path:
     return path
 
 
-Open = Callable[..., EventLog]
+Open = Callable[[Path], EventLog]
 
 
 class Followed:
