@@ -66,7 +66,7 @@ def test_six_seconds() -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         metrics = get(url)
         while not throttled(metrics) and time.monotonic() < deadline:
-            assert process.poll() is None, "it ended before anybody was throttled"
+            assert process.poll() is None, "it ended before any client was throttled"
             time.sleep(0.1)
             metrics = get(url)
         assert throttled(metrics)

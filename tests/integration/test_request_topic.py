@@ -126,7 +126,7 @@ def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, run: Run) -> 
         assert grant[-4:] == ["--operation", operation, "--topic", topic]
         run_tool(guarded_kafka, script, *grant)
     granted = eventually(lambda: _done(run(*arguments)))
-    assert granted == f"{topic} was made: 2 partitions\n", "what was not told is not said"
+    assert granted == f"{topic} was made: 2 partitions\n", "what was not reported is not printed"
 
 
 def _done(ended: tuple[int, str, str]) -> str:

@@ -57,10 +57,10 @@ CHOICES: Final = (
 """What somebody types into the boxes of a dashboard: an entity of each quota type, and nothing."""
 EMPTY: Final[Mapping[str, str]] = {
     **{family.name: "no Spark job runs here" for family in catalog.job_families()},
-    catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka tells no utilization (KIP-1373)",
+    catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka reports no utilization (KIP-1373)",
     catalog.REJECTED_MUTATIONS.name: "no embedded engine",
-    catalog.DISCOVERED_SOURCES.name: "this exporter is told its broker",
-    catalog.DISCOVERY_ERRORS.name: "this exporter is told its broker",
+    catalog.DISCOVERED_SOURCES.name: "this exporter is given its broker",
+    catalog.DISCOVERY_ERRORS.name: "this exporter is given its broker",
     catalog.OTLP_EXPORTS.name: "this exporter pushes nowhere",
     catalog.CALLBACK_THROTTLE_TIME_SECONDS.name: "this broker has no custom callback",
     catalog.REPLICATION_BYTES_PER_SECOND.name: "a single broker replicates nothing",
