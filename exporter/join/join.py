@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from ..expiry import Expiring
 from ..limits import Limits
 from ..snapshot import LimitsHealth, Snapshot, SourceRead
 from .cause import Causes
@@ -35,7 +36,8 @@ class Join:
         self._nodes = NodeUsages()
         placed = self._placing.place((), None)
         self._reader = UsageReader(placed, placed.read, placed.layout)
-        self._read_at: dict[str, float] = {}
+        self._with_entities = Expiring[str, None](_ENTITIES_SECONDS)
+        self._with_totals = Expiring[str, None](_NODE_SECONDS)
 
     def snapshot(
         self, reads: Sequence[SourceRead], limits: Limits | None, limits_health: LimitsHealth, taken_at: float
@@ -70,11 +72,11 @@ class Join:
 
     def _forget_nodes(self, read: Iterable[str], at: float) -> None:
         """Drop what is kept of nodes that were not read for long: in some clusters they get new ids again and again."""
-        self._read_at.update(dict.fromkeys(read, at))
-        for node_id, then in tuple(self._read_at.items()):
-            if abs(at - then) > _ENTITIES_SECONDS:
-                self._placing.forget(node_id)
-                self._staleness.read_under.pop(node_id, None)
-            if abs(at - then) > _NODE_SECONDS:
-                del self._read_at[node_id]
-                self._nodes.sums.pop(node_id, None)
+        for node_id in read:
+            self._with_entities.see(node_id, None, at)
+            self._with_totals.see(node_id, None, at)
+        for node_id in self._with_entities.expire(at):
+            self._placing.forget(node_id)
+            self._staleness.read_under.pop(node_id, None)
+        for node_id in self._with_totals.expire(at):
+            self._nodes.sums.pop(node_id, None)

@@ -17,6 +17,7 @@ import structlog
 from quotascope.metrics.catalog import Family
 
 from ..config import OtlpProtocol
+from ..expiry import Expiring
 from ..snapshot import PushHealth, Snapshot
 from ..threads import BlockingCalls
 from ..untrusted import shown
@@ -145,7 +146,7 @@ class Starts:
 
     def __init__(self, began_ns: int) -> None:
         self._began_ns = began_ns
-        self._counts: dict[tuple[str, bytes], _Count] = {}
+        self._counts = Expiring[tuple[str, bytes], _Count](FORGET_AFTER_NS)
 
     def of(self, family: Family, series: Mapping[bytes, float], at_ns: int) -> list[int]:
         """The starts of a family's series, Unix time; ``series`` are their values at ``at_ns`` by a key."""
@@ -158,14 +159,13 @@ class Starts:
                 start = at_ns
             else:
                 start = last.seen_ns if value < last.value else last.start_ns
-            self._counts[family.name, one] = _Count(start, at_ns, value)
+            self._counts.see((family.name, one), _Count(start, at_ns, value), at_ns)
             starts.append(start)
         return starts
 
     def forget(self, at_ns: int) -> None:
         """Drop the counters that have not been seen for an hour."""
-        oldest = at_ns - FORGET_AFTER_NS
-        self._counts = {key: count for key, count in self._counts.items() if count.seen_ns >= oldest}
+        self._counts.expire(at_ns)
 
 
 class SnapshotSender(Protocol):

@@ -36,5 +36,5 @@ def test_nodes_that_are_gone_are_forgotten() -> None:
     for large in (kept._placing._nodes, kept._staleness.read_under):
         assert set(large) == {"stays", "49"}
     assert kept._placing._layout.entities.size == 2
-    for totals in (kept._read_at, kept._nodes.sums):
+    for totals in (kept._with_totals._entries, kept._nodes.sums):
         assert set(totals) == {"stays", *map(str, range(44, 50))}

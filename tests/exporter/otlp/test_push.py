@@ -254,4 +254,4 @@ def test_series_do_not_share_a_start_and_are_forgotten() -> None:
     starts.forget(20 + FORGET_AFTER_NS)
     assert starts.of(ERRORS, both, 30) == [20, 10]
     starts.forget(31 + FORGET_AFTER_NS)
-    assert starts._counts == {}
+    assert len(starts._counts) == 0
