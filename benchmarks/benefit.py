@@ -43,7 +43,7 @@ from tests.cluster.quotas import Quotas
 from quotascope.cli.main import app
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.blame import intervals
-from quotascope.pipeline.blame.queueing import MOST_ERROR, logged_queue
+from quotascope.pipeline.blame.queueing import MOST_ERROR, logged_queue, scale_of
 from quotascope.pipeline.history.charges import history_of
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.replay.closed_loop import NEVER
@@ -301,7 +301,8 @@ def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str,
     _SAY(f"  all requests: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
     _SAY(f"  {_STEADY} client's requests hold a thread for {', '.join(held(usage, spans))}")
     say("as logged", WITH, simulated[victim])
-    gone = queue.waits(np.zeros(len(pool), np.int64), clients != _AGGRESSOR)
+    others = clients != _AGGRESSOR
+    gone = queue.waits(present=others)
     say("removed", WITHOUT, gone[victim])
     tried = Candidate(
         name="tried", quotas=QuotaSet({QuotaEntity("ANONYMOUS", _AGGRESSOR): {"request_percentage": percent}})
@@ -310,8 +311,11 @@ def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str,
     later = victim & (pool.dequeued >= begin_ms * 1_000 + LATER_S * 1e6)
     for mode in Mode:
         late = lateness(history_of(rows), [tried], mode, len(rows))[0][pool.rows]
-        reacting = np.where(clients == _AGGRESSOR, connections, -1) if mode is Mode.CLOSED_LOOP else None
+        reacting = np.where(others, -1, connections) if mode is Mode.CLOSED_LOOP else None
         waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, reacting)
+        scale = scale_of(queue.waits(connections=reacting)[others], gone[others], queue.logged[others])
+        _SAY(f"  what the {_AGGRESSOR} causes, {mode.value}, is scaled by {scale:.2f}")
+        waits = np.maximum(0.0, gone + scale * (waits - gone))
         say(f"throttled, {mode.value}", THROTTLED, waits[later], 1e3 * LATER_S)
 
 

@@ -25,7 +25,7 @@ from ..request_log.schema import REQUESTS
 from ..table import File, Table
 from ..table.table import Run
 from . import intervals
-from .queueing import CLOCK_US, MOST_ERROR, logged_queue
+from .queueing import CLOCK_US, MOST_ERROR, logged_queue, scale_of
 from .summing import ESTIMATED, plan_of, surveys
 
 _READ: Final = tuple(
@@ -56,7 +56,7 @@ class BrokerQueue:
     simulated_us: float
     """What the queue of the threads makes of them, with the time that waking a thread takes."""
     others_us: Floats
-    """By candidate: waits of others, simulated as logged."""
+    """By candidate: waits of others as logged; simulated ones where the candidate's clients do not cause most of them."""
     predicted_us: Floats
     """By candidate: the same under it."""
     logged_waits: Ints
@@ -232,8 +232,11 @@ def _day(
             reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None
             waits = queue.waits(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]
             # What following a connection alone does to the queue is no saving.
-            as_logged = queue.waits(connections=reacting)
-            sums[:, n] = as_logged[others].sum(), waits.sum()
+            as_logged = queue.waits(connections=reacting)[others]
+            without = queue.waits(present=others)[others]
+            scale = scale_of(as_logged, without, queue.logged[others])
+            waits = np.maximum(0.0, without + scale * (waits - without))
+            sums[:, n] = (without + scale * (as_logged - without)).sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(
             BrokerQueue(

@@ -29,6 +29,8 @@ QUIET_US: Final = 1_500
 MOST_DISPATCH: Final = 10
 LOAD_US: Final = 100_000
 """How busy a broker is when a request comes, is how many came in so long before it: long beside the log's times, short beside changes of load."""
+_MOSTLY: Final = 0.5
+"""From this part of the simulated wait on, the clients that cause it are taken to cause what the simulation lacks as well."""
 _SURELY_US: Final = 2 * RESOLUTION_US
 """What waited for longer found no idle thread; two instants of the log that are the same are nearer to each other."""
 _FEWEST: Final = 100
@@ -186,6 +188,26 @@ class LoggedQueue:
             chains = connections, pauses
         waits = dispatch + waits_of(came + dispatch, self.holds, self.threads, present, chains, self.handover)
         return waits.astype(np.float64) if present is None else np.where(present, waits, np.nan)
+
+
+def scale_of(simulated: Floats, without: Floats, logged: Ints) -> float:
+    """
+    By which factor the wait that some clients cause others is longer in the log than simulated.
+
+    Holding times of the log lack what a request costs its thread beyond the handover, and they are longer while these clients saturate the
+    broker. A simulation is nearly right without them, and off by a part of what they cause. If most of the wait is not theirs, or it is
+    below the log's clock, the error may be of others, and the factor is 1.
+
+    Args:
+        simulated: waits of the others as logged, us.
+        without: the same without the requests of these clients, us.
+        logged: queue times of the others, us.
+
+    """
+    caused = float(simulated.sum() - without.sum())
+    if caused <= max(_MOSTLY * float(simulated.sum()), CLOCK_US * len(logged)):
+        return 1.0
+    return max(0.0, float(logged.sum() - without.sum()) / caused)
 
 
 def _loads(times: Ints, came: Ints) -> Ints:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.replay.ways import WAYS, kernels
 
-from quotascope.pipeline.blame.queueing import logged_queue, waits_of
+from quotascope.pipeline.blame.queueing import logged_queue, scale_of, waits_of
 
 requests = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 120)), min_size=1, max_size=40)
 
@@ -132,3 +132,23 @@ def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> 
         )
         assert answered.tolist() == [0, 3], "answered at 10, sent at 12, while the thread is busy until 15"
         assert burst.waits(np.zeros(4, np.int64), np.ones(4, bool), np.array([0, 0, 1, 1])).tolist() == [0, 0, 9, 0]
+
+
+@pytest.mark.parametrize(
+    ("without", "logged", "scale"),
+    [
+        ([100.0, 200.0], [1_500, 3_000], 4_200 / 2_700),
+        ([900.0, 1_100.0], [1_500, 3_000], 1.0),  # most of the wait is not theirs
+        ([0.0, 200.0], [100, 50], 0.0),  # the log has less than the others alone
+    ],
+)
+def test_what_clients_cause_is_as_long_as_in_the_log(without: list[float], logged: list[int], scale: float) -> None:
+    """Where they cause most of the wait."""
+    simulated = np.array([1_000.0, 2_000.0])
+    assert scale_of(simulated, np.array(without), np.array(logged)) == pytest.approx(scale)
+
+
+def test_waits_below_the_clock_of_the_log_are_not_scaled() -> None:
+    """Nor those of no request."""
+    assert scale_of(np.array([60.0]), np.array([0.0]), np.array([120])) == 1.0
+    assert scale_of(np.array([]), np.array([]), np.array([], np.int64)) == 1.0
