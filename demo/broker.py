@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict, deque
 from functools import partial
+from math import exp
 
 from quotascope.metrics import (
     BrokerQuotas,
@@ -59,6 +60,9 @@ _THREADS = 4
 """`num.io.threads`: Kafka's default of 8 would hardly be busy."""
 _LAST_REQUESTS = 1_000
 """Of which percentiles are shown, about as many as Kafka's histograms keep."""
+_TICK_MS = 5_000
+_WEIGHT = 1 - exp(-_TICK_MS / 60_000)
+"""Of the last tick in a rate of one minute, as Kafka's meters weigh it."""
 _HANDLERS = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
 _EVENTS = "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs"
 
@@ -89,6 +93,8 @@ class Broker:
         self._held_ms = 0.0
         self._free_ms = [float(start_ms)] * _THREADS
         """By handler thread: when it is free."""
+        self._ticked_ms, self._ticked_idle_ms = start_ms, 0.0
+        self._idle_ratio: float | None = None
         self._waits_ms = defaultdict[str, deque[float]](partial(deque, maxlen=_LAST_REQUESTS))
 
     def beans(self) -> dict[str, dict[str, float]]:
@@ -98,15 +104,16 @@ class Broker:
         `RequestMetrics` by request: the throttle times in ms, and the topics refused with error 89; of the controller, how long its events wait; of the
         handler threads, how long they were idle, and how long requests waited for them.
         """
-        held_ms = self._held_ms - sum(max(free - self._now_ms, 0.0) for free in self._free_ms)
         beans = {
             "kafka.controller:type=KafkaController,name=ActiveControllerCount": {"Value": 1.0},
             _EVENTS: {
                 "Mean": self._event_queue_ms / max(self._events, 1),
                 "Count": float(self._events),
             },
-            _HANDLERS: {"Count": _NANOS_PER_MS * (self._now_ms - self._began_ms - held_ms / _THREADS)},
+            _HANDLERS: {"Count": _NANOS_PER_MS * self._idle_ms()},
         }
+        if self._idle_ratio is not None:
+            beans[_HANDLERS]["OneMinuteRate"] = self._idle_ratio
         for request, count in self._answered.items():
             of_request = f"kafka.network:type=RequestMetrics,name=%s,request={request}"
             beans[of_request % "ThrottleTimeMs"] = {
@@ -140,8 +147,23 @@ class Broker:
     def reap(self, now_ms: int) -> None:
         """End the throttles that are over; their channels are read again."""
         self._now_ms = now_ms
+        if now_ms - self._ticked_ms >= _TICK_MS:
+            self._tick()
         now = _instant(now_ms)
         self._managers.reap(now.ms, now.ns)
+
+    def _idle_ms(self) -> float:
+        """How long a handler thread was idle, on average."""
+        held_ms = self._held_ms - sum(max(free - self._now_ms, 0.0) for free in self._free_ms)
+        return self._now_ms - self._began_ms - held_ms / _THREADS
+
+    def _tick(self) -> None:
+        """Let the time since the last tick count in the rate of one minute; the first tick sets it."""
+        idle_ms = self._idle_ms()
+        last = (idle_ms - self._ticked_idle_ms) / (self._now_ms - self._ticked_ms)
+        before = last if self._idle_ratio is None else self._idle_ratio
+        self._idle_ratio = before + _WEIGHT * (last - before)
+        self._ticked_ms, self._ticked_idle_ms = self._now_ms, idle_ms
 
     def _queue(self, api: str, thread_ms: float, now_ms: int) -> None:
         """Have the handler thread that is free first take a request."""

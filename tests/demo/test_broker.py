@@ -102,6 +102,19 @@ def test_topics_over_the_quota_are_refused() -> None:
     assert setup.value("ControllerMutation", "rejection-count") == 4.0
 
 
+def test_the_idle_ratio_of_handler_threads_is_one_of_the_last_minute() -> None:
+    """Unknown before the first tick of 5 s; of the next one, a twelfth of a minute later, 8 % count."""
+    setup = Setup(QuotaType.PRODUCE, 1_000.0)
+    handlers = "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent"
+    setup.ask(Produce(size=10), thread_ms=4_000.0)
+    setup.broker.reap(START_MS + 4_999)
+    assert "OneMinuteRate" not in setup.broker.beans()[handlers]
+    setup.broker.reap(START_MS + 5_000)  # one of four threads was held for 4 s of 5
+    assert setup.broker.beans()[handlers]["OneMinuteRate"] == pytest.approx(0.8)
+    setup.broker.reap(START_MS + 10_000)
+    assert setup.broker.beans()[handlers]["OneMinuteRate"] == pytest.approx(0.8 + 0.2 * 0.07996, rel=1e-4)
+
+
 def test_requests_and_refusals_are_counted_as_kafka_does() -> None:
     """By request: throttle and queue times in histograms, each refused topic as an error; how long events wait for the one before, and handler threads for requests."""
     setup = Setup(QuotaType.CONTROLLER_MUTATION, 1.0)
