@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from difflib import get_close_matches
+from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
@@ -140,6 +141,8 @@ def main() -> None:
             _fail(str(error))
         if "QUOTASCOPE_TRACEBACK" in os.environ:
             raise
+        if isinstance(error, OSError) and error.filename is None and error.errno in {EDQUOT, EFBIG, EIO, ENOSPC}:
+            _fail(f"the output cannot be written: {error.strerror}")
         from quotascope.exporter.untrusted import one_line
 
         _fail(

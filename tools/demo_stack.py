@@ -224,7 +224,7 @@ def _tour(port: int, prometheus: Prometheus, folder: Path, begun: datetime) -> s
 
     return f"""\
 The demo:    http://{_HOST}:{port}/
-Prometheus:  http://{prometheus.address}/alerts
+Prometheus:  http://{prometheus.address}/
 Dashboards:  {folder / "grafana" / "dashboards"}
 
 Grafana {here}. Add a data source of type Prometheus with the address above, then

@@ -394,5 +394,5 @@ class Config(Section):
             if labels.count(label) > 1:
                 raise ValueError(f"two sources are called {label!r}: give them a name")
         if self.discovery.kafka is not None and self.kafka is None:
-            raise ValueError("discovery.kafka needs kafka: it asks that cluster")
+            raise ValueError("discovery.kafka (--discover) needs kafka (--bootstrap-servers): it asks that cluster")
         return self

@@ -145,6 +145,8 @@ def _not_empty(servers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _host_and_port(server: str) -> str:
+    if "@" in server:
+        raise ValueError("must not hold a user or password; those of Kafka belong into sasl")
     host, colon, port = server.rpartition(":")
     if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):  # noqa: PLR2004 - TCP's
         raise ValueError("expected HOST:PORT, such as broker-1:9092")

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ..blame.intervals import Intervals, read
 from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
 from ..errors import PipelineError
+from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
 from ..table import Progress, Table
 from ..table.table import run_here
@@ -42,11 +43,14 @@ def blame(
 
     Raises:
         NoTable: there is no history.
-        NoQueueTimes: none of its requests has a queue time, or there is none.
+        EmptyHistory: it has no request.
+        NoQueueTimes: none of its requests has a queue time.
 
     """
     table = Table.open(f"{folder.rstrip('/')}/requests", schema=REQUESTS)
     rows = sum(file.rows for file in table.files())
+    if not rows:
+        raise EmptyHistory(f"{folder}: the history is empty: ingest request logs first")
     run = run_of(chosen(engine, rows, MOST_LOCAL_REQUESTS), "survey of buckets")
     buckets = list(table.buckets().values())
     whole = read(table, table.files()) if run is run_here else None

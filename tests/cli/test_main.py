@@ -75,6 +75,16 @@ def test_defect_is_one_message_too(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         run()
 
 
+def test_a_full_device_is_no_defect() -> None:
+    """What cannot be written is said to be so."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [QUOTASCOPE, "config", "example"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode != 0
+    assert done.stderr.startswith("quotascope: the output cannot be written: No space left on device")
+
+
 def test_reader_that_goes_away_is_no_error_message() -> None:
     """``quotascope config example | true`` ends quietly."""
     with subprocess.Popen([QUOTASCOPE, "config", "example"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

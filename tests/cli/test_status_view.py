@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from tests.cli.usages import rendered, usage_of
-from tests.exporter.examples import health, snapshot
+from tests.exporter.examples import health, snapshot, usage
 from tests.strategies import texts
 
 from quotascope.cli.status_view import view
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.snapshot import EntityUsage, Folds
+from quotascope.metrics import QuotaType
 
 WIDTHS = [80, 100, 160, 250]
 
@@ -41,6 +42,13 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
     assert 'produce 0.50 / 1.00 kB/s  50% 1.00 s 1 alice / "x' in first
     assert second.startswith("1    bob / app")
     assert max(map(len, (head, first, second))) <= min(width, 150)
+
+
+def test_a_burst_that_is_used_up_is_no_small_use() -> None:
+    """As on the page and in `top`: of a controller mutation quota, the used part of the burst counts where it is higher."""
+    broke = usage(QuotaType.CONTROLLER_MUTATION, limit=1.0, usage=0.5, tokens=-2.0, burst_tokens=10.0)
+    text = rendered(view(snapshot(broke), [], 10), 160)
+    assert "0.50 / 1.00 mut/s 120%" in " ".join(text.split())
 
 
 def test_a_folded_entity_is_shown_all_the_same() -> None:

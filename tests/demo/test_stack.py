@@ -84,7 +84,7 @@ def test_the_stack_shows_life_and_leaves_nothing(tmp_path: Path) -> None:
         boards = {path.stem for path in Path(found[1]).glob("*.json")}
         assert boards == {*grafana_dashboards(Scope())}
         assert f"http://127.0.0.1:{port}/" in tour
-        assert f"http://127.0.0.1:{prometheus}/alerts" in tour
+        assert f"http://127.0.0.1:{prometheus}/" in tour
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")

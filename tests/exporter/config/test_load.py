@@ -241,6 +241,7 @@ def owners(keys: str) -> str:
         (source("url: 'http://a:1', headers: {'a b': x}"), "sources[0].headers.a b is not the name of an HTTP header"),
         (source("url: 'http://a', basic_auth: {username: 'a:b', password: x}"), "sources[0].basic_auth.username must not hold a colon: it ends there in HTTP"),
         (source("url: 'http://u:pw@a:1/'"), "sources[0].url must not hold a user or password; those of a source belong into basic_auth or headers"),
+        ("kafka: {bootstrap_servers: 'u:hunter2@a:1'}", "kafka.bootstrap_servers[0] must not hold a user or password; those of Kafka belong into sasl"),
         (source("url: 'http://a:x/'"), "sources[0].url is not a URL such as http://broker-1:8778/jolokia"),
         (source("url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'"), "two sources are called 'a:1': give them a name"),
         (source("url: 'https://a', tls: {key_file: /dev/null}"), "sources[0].tls.key_file: expected a file that is there, got '/dev/null'"),

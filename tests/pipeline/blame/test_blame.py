@@ -16,6 +16,7 @@ from quotascope.pipeline.blame.intervals import read
 from quotascope.pipeline.blame.summing import KEY, Sums, Survey, plan_of, spread, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, summed
 from quotascope.pipeline.errors import NoTable
+from quotascope.pipeline.rates import EmptyHistory
 from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, matrix_of, pools_of, sentences
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import NoQueueTimes, blame
@@ -131,9 +132,11 @@ def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
 
 
 def test_nothing_to_divide(tmp_path: Path) -> None:
-    """A folder without a table, and one of a release that kept no queue times, are said to be so."""
+    """A folder without a table, one without a request, and one of a release that kept no queue times, are said to be so."""
     with pytest.raises(NoTable):
         blame(str(tmp_path))
+    with pytest.raises(EmptyHistory, match="the history is empty: ingest request logs first"):
+        blame(stored(tmp_path / "empty", []))
     with pytest.raises(NoQueueTimes, match="has a queue time"):
         blame(stored(tmp_path, [row(0, None, 1, "old")]))
 
