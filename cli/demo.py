@@ -31,6 +31,9 @@ def demo(
     The terminal shows who is throttled and by which rule; Prometheus finds
     the same under the URL that is printed. Without a terminal the table is
     printed every few seconds.
+
+    Its half hour repeats: from minute 2 on a sale throttles eight more users,
+    from minute 9 to 17 tests do.
     """
     from quotascope.exporter.config import Config
     from quotascope.exporter.logs import configure_logs

@@ -97,7 +97,7 @@ def reported() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileNotWritten(f"{error.filename}: {error.strerror}") from error
+        raise FileNotWritten(f"{error.filename} cannot be written: {error.strerror}") from error
 
 
 @contextmanager

@@ -107,12 +107,15 @@ def export(
 
 def print_commands(changes: Iterable[RuleChange], config: Config, command_config: str | None) -> None:
     """One command for each entity. Raises ``ConfigError`` when the configuration does not say where Kafka is."""
+    from quotascope.exporter.errors import ConfigError
     from quotascope.quotas import kafka_configs
 
-    from ..compose import kafka_of
-
+    if config.kafka is None:
+        raise ConfigError(
+            "configuration", ["the commands need Kafka's address: give --bootstrap-servers, or a file with `kafka`"]
+        )
     commands = kafka_configs(
-        changes, bootstrap_servers=",".join(kafka_of(config).bootstrap_servers), command_config=command_config
+        changes, bootstrap_servers=",".join(config.kafka.bootstrap_servers), command_config=command_config
     )
     for line in commands.lines:
         typer.echo(line)

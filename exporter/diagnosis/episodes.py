@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -42,7 +42,11 @@ class Episode:
     seen_at: float
     """The last one that did: up to 60 s after the last throttle, and the time between collections."""
     usage: EntityUsage
-    """The entity as it was when its throttle time, an average of 30 to 60 s, was longest: with its limit, rule and utilization."""
+    """
+    The entity as it was when its throttle time, an average of 30 to 60 s, was longest: with its limit, rule and utilization.
+
+    These are the last known where it had no rule then: the average may still grow after a quota was removed.
+    """
     ongoing: bool = True
     quiet: bool = False
     """Whether its node was read without a throttle since ``seen_at``."""
@@ -115,8 +119,11 @@ class Episodes:
             self._open[place] = episode
             self._characters += episode.characters
             self._log("throttle episode began", episode)
-        elif columns.throttle_time[row] > episode.usage.throttle_time_seconds:
-            episode.usage = columns.usage_at(row)
+        elif columns.throttle_time[row] > episode.usage.throttle_time_seconds or not _has_rule(episode.usage):
+            usage = columns.usage_at(row)
+            longest = max(episode.usage.throttle_time_seconds, usage.throttle_time_seconds)
+            ruled = episode.usage if _has_rule(episode.usage) and not _has_rule(usage) else usage
+            episode.usage = replace(ruled, throttle_time_seconds=longest)
         episode.seen_at, episode.quiet = now, False
         return True
 
@@ -187,6 +194,11 @@ def entity_matches(entity: Entity, user: str | None, client_id: str | None) -> b
     of_user = user is None or entity.user == user or (not entity.user and client_id is not None)
     of_client = client_id is None or entity.client_id == client_id or (not entity.client_id and user is not None)
     return of_user and of_client and (user is None or client_id is None or bool(entity.user or entity.client_id))
+
+
+def _has_rule(usage: EntityUsage) -> bool:
+    resolution = usage.entity.resolution
+    return resolution is not None and resolution.entity is not None
 
 
 def _iso(at: float) -> str:

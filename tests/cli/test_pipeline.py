@@ -158,5 +158,5 @@ def test_outputs_that_cannot_be_written_are_reported_first(tmp_path: Path, comma
     arguments = [*command.split(), "--html", "no/page.html"]
     done = subprocess.run([BIN / "quotascope", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "no/page.html: No such file or directory" in done.stderr
+    assert "no/page.html cannot be written: No such file or directory" in done.stderr
     assert "Traceback" not in done.stderr

@@ -229,8 +229,8 @@ def _listed(kafka: Cluster | None, *usage: str) -> list[dict[str, Any]]:
 
 def _hits_alice(rules: list[dict[str, Any]]) -> None:
     by_entity = {json.dumps(rule["entity"]): rule for rule in rules}
-    rule = by_entity['{"user": "alice", "client-id": "list-app"}']
-    assert rule["hits"], "not yet"  # `eventually` waits for assertions only
+    rule = by_entity.get('{"user": "alice", "client-id": "list-app"}', {})
+    assert rule.get("hits"), "not yet"  # `eventually` waits for assertions only
     (hit,) = rule["hits"]
     assert (hit["user"], hit["client_id"]) == ("alice", "list-app")
     assert hit["usage"] > 0

@@ -73,6 +73,20 @@ def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     assert times(episodes) == expected
 
 
+@pytest.mark.parametrize(
+    "ruled", [[False, True, True], [False, True, False], [True, True, False], [True, False, False]]
+)
+def test_the_rule_is_the_last_known(ruled: list[bool]) -> None:
+    """Limits may be read after a throttle, and the average throttle time may still grow when the quota is gone."""
+    episodes = Episodes()
+    under = usage(of=limits(), limit=1_000.0, usage=2_000.0)
+    free = usage(usage=9_000.0)
+    for step, has_rule in enumerate(ruled):
+        noted(episodes, 15.0 * step, replace(under if has_rule else free, throttle_time_seconds=SLOW * (step + 1)))
+    (episode,) = episodes
+    assert episode.usage == replace(under, throttle_time_seconds=3 * SLOW)
+
+
 def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
     """A broker that restarted has no such bean; an agent that reports no throttle times any more leaves open what it did."""
     slow = usage(throttle_time_seconds=SLOW)
