@@ -87,9 +87,9 @@ def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
 def drop(
     folder: Folder,
     *,
-    before: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="First day (UTC) that stays.")] = None,
+    before: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="First day (UTC) to keep.")] = None,
     keep_days: Annotated[
-        int | None, typer.Option(min=1, max=_MOST_DAYS, metavar="DAYS", help="How many days stay, today included.")
+        int | None, typer.Option(min=1, max=_MOST_DAYS, metavar="DAYS", help="Number of days to keep, today included.")
     ] = None,
     table: Names = None,
 ) -> None:
@@ -121,7 +121,7 @@ def clean(
             min=0,
             max=_MOST_DAYS * 24,
             metavar="HOURS",
-            help="Longer than anything that reads or writes the tables now.",
+            help="Delete only files older than this, which must be longer than any run takes.",
         ),
     ] = 24,
 ) -> None:

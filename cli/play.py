@@ -34,8 +34,8 @@ _REDRAW_SECONDS = 0.5
 _PRINT_SECONDS = 5.0
 _PLAIN_COLUMNS = 100
 _WHAT_TO_LOOK_AT = """\
-Made-up clients bounce off real quotas here; no Kafka is needed.
-A row is one quota: its use, its limit, and the rule that decides. A rule's
+Simulated clients are throttled by real quotas; no Kafka is needed.
+A row is one quota: its usage, its limit, and the rule that applies. A rule's
 digit is its level: 1 (user / client-id) wins over 8 (client-id <default>).
 Watch etl burst and wait, two dashboards share a limit, deploy be refused, and
 orders stay just below. `delay`: mean of recent throttles; `waited`: total."""

@@ -83,23 +83,23 @@ class Serving:
         int | None,
         _series_option(
             metavar="N",
-            help="Most pairs of user and client-id shown for each quota type (10000); the others are folded into one.",
+            help="Most pairs of user and client-id shown for each quota type (10000); the others are shown as one, __overflow__.",
         ),
     ] = None
     include_user: Annotated[
         list[str] | None,
-        _series_option(metavar="RE2", help="Show only users that match with their whole name; may be repeated."),
+        _series_option(metavar="RE2", help="Show only users whose whole name matches; may be repeated."),
     ] = None
     exclude_user: Annotated[
         list[str] | None,
-        _series_option(metavar="RE2", help="Fold users that match with their whole name; may be repeated."),
+        _series_option(metavar="RE2", help="Do not show users whose whole name matches; may be repeated."),
     ] = None
     include_client_id: Annotated[
         list[str] | None,
         _series_option(metavar="RE2", help="Show only client-ids that match as a whole; may be repeated."),
     ] = None
     exclude_client_id: Annotated[
-        list[str] | None, _series_option(metavar="RE2", help="Fold client-ids that match as a whole; may be repeated.")
+        list[str] | None, _series_option(metavar="RE2", help="Do not show client-ids that match as a whole; may be repeated.")
     ] = None
     detail_above: Annotated[
         float | None,

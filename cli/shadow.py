@@ -117,7 +117,7 @@ def stream(
     otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None,
 ) -> None:
     """
-    Evaluate limits on the brokers' requests as they come, by Spark, and show what they would throttle to Prometheus.
+    Evaluate limits on the brokers' requests as they arrive, with Spark, and serve what they would throttle to Prometheus.
 
     The requests go into a folder of usage history, as `quotascope ingest` reads them, and the results into its table `shadow`. Start it
     again after a crash: every line counts once.
@@ -211,7 +211,7 @@ def verify(
     ] = 10.0,
     json: options.Json = False,
 ) -> None:
-    """Compare what a shadow predicted with what the brokers did since its limits are set."""
+    """Compare what a shadow predicted with what the brokers did since its limits were set."""
     options.check_extra()
     from quotascope.pipeline.runs.verify import NotVerified, verify_log, verify_prometheus
 

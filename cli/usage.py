@@ -34,7 +34,7 @@ def usage(
     client_id: options.ClientId = None,
     by_topic: Annotated[
         bool,
-        typer.Option("--by-topic", help="Also show the topics of each, by bytes."),
+        typer.Option("--by-topic", help="Also show the topics of each client, by bytes."),
     ] = False,
     begin: options.Begin = None,
     end: options.End = None,

@@ -90,7 +90,7 @@ def _why_not(entity: Entity, quotas: QuotaSet) -> str | None:
     if entity.client_id is not None:
         return "a KafkaUser has no quotas by client-id"
     if not isinstance(entity.user, str):
-        return f"belongs into the Kafka resource, under spec.kafka.quotas: {_inline(quotas[entity])}"
+        return f"belongs in the Kafka resource, under spec.kafka.quotas: {_inline(quotas[entity])}"
     return _bad_name(entity.user, quotas) or _bad_value(quotas[entity])
 
 

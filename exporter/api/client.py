@@ -208,7 +208,7 @@ def observed(answer: bytes, limits: Limits | None = None) -> Observed:
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except (ValueError, KeyError, RecursionError) as error:
         reason = str(error)
-    raise SourceUnreadable(f"the answer is no snapshot of this release of quotascope ({shown(reason)}); {_HINT}")
+    raise SourceUnreadable(f"the answer is not a snapshot of this release of quotascope ({shown(reason)}); {_HINT}")
 
 
 def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:

@@ -38,7 +38,7 @@ def _with_unit(value: object) -> object:
     try:
         return float(value)
     except ValueError:
-        raise ValueError(f"is no time such as 500ms, 5s or 1m: {value[:60]!r}") from None
+        raise ValueError(f"is not a time such as 500ms, 5s or 1m: {value[:60]!r}") from None
 
 
 Seconds = Annotated[

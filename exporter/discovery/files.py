@@ -109,7 +109,7 @@ class FileFinder:
         if text is None:
             return target_of(self._config.url, values)
         if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
-            raise ValueError(f"the label {label} is {shown(text)!r}, which is no node id")
+            raise ValueError(f"the label {label} is {shown(text)!r}, which is not a node id")
         return target_of(self._config.url, values, int(text))
 
 

@@ -493,7 +493,7 @@ def _differences(summary: ReplaySummary) -> Iterator[Element]:
             for each in summary.comparisons
         ],
     )
-    yield element("h2", "Who is throttled more, who less")
+    yield element("h2", "Clients that are throttled more, or less")
     changed = [each for each in summary.comparisons if each.users]
     if not changed:
         yield element("p", "No client is throttled for longer or shorter than under the base.")

@@ -203,7 +203,7 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
         text = getattr(reason, "strerror", None) or reason
         raise NotVerified(f"{url}: Prometheus does not answer: {text}") from error
     except (HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NotVerified(f"{url[:200]!r}: this is no answer of Prometheus") from error
+        raise NotVerified(f"{url[:200]!r}: this is not an answer of Prometheus") from error
 
 
 def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) -> Verification:

@@ -32,7 +32,7 @@ def test_file_of_something_else_is_refused(tmp_path: Path, run: Run) -> None:
     other.write_text('{"level":"info"}\n' * 3)
     code, out, err = run("spark", "report", other)
     assert (code, out) == (1, "")
-    assert "other.json is no event log of Spark" in " ".join(err.split())
+    assert "other.json is not an event log of Spark" in " ".join(err.split())
 
 
 def test_zip_for_tasks_is_written(tmp_path: Path, run: Run) -> None:

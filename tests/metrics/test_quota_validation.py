@@ -66,11 +66,11 @@ def test_stores_limits_of_addresses(ip: str | None) -> None:
     ("entity", "message"),
     [
         ({}, "the entity is empty"),
-        ({"foo": "bar"}, "'foo' is no type of entity: user, client-id or ip"),
+        ({"foo": "bar"}, "'foo' is not a type of entity: user, client-id or ip"),
         ({"user": ""}, "the name of 'user' is empty"),
         ({"ip": ""}, "the name of 'ip' is empty"),
         ({"ip": "1.2.3.4", "user": "u"}, "an ip cannot be combined with a user or client-id"),
-        ({"ip": "a\nb"}, "'a\\nb' is no address that can be resolved"),
+        ({"ip": "a\nb"}, "'a\\nb' is not an address that can be resolved"),
     ]
 )  # fmt: skip
 def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> None:

@@ -209,7 +209,7 @@ def test_a_receivers_certificate_and_key_need_each_other(tmp_path: Path, given: 
     (tmp_path / "x.pem").touch()
     tls = {"ca_file": str(tmp_path / "x.pem")} | dict.fromkeys(given, str(tmp_path / "x.pem"))
     if len(given) == 1:
-        with pytest.raises(ConfigError, match="cert_file and key_file need each other"):
+        with pytest.raises(ConfigError, match="give both cert_file and key_file, or neither"):
             loaded("otlp.tls", tls)
     else:
         assert value_at(loaded("otlp.tls", tls), "otlp.tls.ca_file") == tmp_path / "x.pem"
