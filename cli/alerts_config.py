@@ -72,7 +72,11 @@ _LABELS: Final[Any] = Field(default_factory=dict, examples=[{"component": "kafka
 class PromiseConfig(Section):
     """A name, and what is promised."""
 
-    name: str = Field(min_length=1, description="Value of the label `slo`; each objective needs a different one.", examples=["billing"])
+    name: str = Field(
+        min_length=1,
+        description="Value of the label `slo`; each objective needs a different one.",
+        examples=["billing"],
+    )
     objective_percent: float = Field(
         ge=50,
         le=99.999,  # half a minute in 30 days; rules see one sample a minute

@@ -44,12 +44,16 @@ Logs = Annotated[
 Into = Annotated[
     str,
     typer.Option(
-        metavar="FOLDER", help="Created if needed. Lines that were read before are not added again.", callback=named_folder
+        metavar="FOLDER",
+        help="Created if needed. Lines that were read before are not added again.",
+        callback=named_folder,
     ),
 ]
 Broker = Annotated[
     str | None,
-    _reading_option(metavar="NAME", help="Name of the broker that wrote all of these logs; by default, its address in the logs."),
+    _reading_option(
+        metavar="NAME", help="Name of the broker that wrote all of these logs; by default, its address in the logs."
+    ),
 ]
 BrokerPattern = Annotated[
     str | None,
@@ -80,7 +84,10 @@ FollowLinks = Annotated[
 Buckets = Annotated[
     int,
     typer.Option(
-        min=1, max=4096, metavar="N", help="Number of parts that users are divided into; fixed when the folder is created."
+        min=1,
+        max=4096,
+        metavar="N",
+        help="Number of parts that users are divided into; fixed when the folder is created.",
     ),
 ]
 

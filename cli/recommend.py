@@ -37,7 +37,8 @@ For = Annotated[
     Literal["user", "client-id", "user,client-id"], _limits_option("--for", help="Entities to recommend limits for.")
 ]
 Share = Annotated[
-    float, _limits_option(metavar="PERCENT", help="Largest share of its active time in which an entity may be throttled.")
+    float,
+    _limits_option(metavar="PERCENT", help="Largest share of its active time in which an entity may be throttled."),
 ]
 Headroom = Annotated[
     float, _limits_option(metavar="PERCENT", help="Headroom to add to the lowest limit that keeps the share.")

@@ -28,7 +28,9 @@ _new_option = partial(typer.Option, rich_help_panel="If the topic is created")
 
 @grouped
 def request_topic(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic; each message will be a line of a log.")],
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="Name of the topic; each message will be a line of a log.")
+    ],
     *,
     partitions: Annotated[
         int | None, _new_option(min=1, metavar="N", help="Partitions of the topic; else the cluster's default.")

@@ -99,7 +99,8 @@ class Serving:
         _series_option(metavar="RE2", help="Show only client-ids that match as a whole; may be repeated."),
     ] = None
     exclude_client_id: Annotated[
-        list[str] | None, _series_option(metavar="RE2", help="Do not show client-ids that match as a whole; may be repeated.")
+        list[str] | None,
+        _series_option(metavar="RE2", help="Do not show client-ids that match as a whole; may be repeated."),
     ] = None
     detail_above: Annotated[
         float | None,

@@ -302,7 +302,9 @@ class SiteOptions:
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
             if runbook_url is not None:
-                raise InvalidSite("--exporter-url and --runbook-url both give the address of runbooks: pass only one of them")
+                raise InvalidSite(
+                    "--exporter-url and --runbook-url both give the address of runbooks: pass only one of them"
+                )
             runbook_url = served_runbooks(self.exporter_url)
         given = {"cluster_label": self.cluster_label, "runbook_url": runbook_url}
         named: dict[str, Any] = {name: text for name, text in (given | more).items() if text is not None}

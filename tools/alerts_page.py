@@ -104,7 +104,7 @@ quotascope alerts write DIR --alerts-config alerts.yaml
 [The file](alerts.yaml) explains each key: thresholds, severities, times, labels, owners and objectives. Delete what you do not change.
 `quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. Runbooks that the exporter serves have the default thresholds.
 
-**Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* filters by it, Alertmanager's example routes by it.
+**Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
 **Objectives** promise a client a share of 30 days without throttles. The rest is its budget; `KafkaQuotaBudgetBurns` alerts fire when it is spent too
 fast on the client's worst broker.

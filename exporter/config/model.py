@@ -157,7 +157,9 @@ class CardinalityConfig(Section):
         default=(),
         description="Show only users with a name that matches one of these RE2 expressions as a whole, such as team-.*. An entity without a user is not affected. Needs quotascope[patterns].",
     )
-    exclude_users: Patterns = Field(default=(), description="Do not show users with a name that matches, even if include_users matches, too.")
+    exclude_users: Patterns = Field(
+        default=(), description="Do not show users with a name that matches, even if include_users matches, too."
+    )
     include_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
     exclude_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
     excluded: Excluded = Field(
