@@ -151,7 +151,7 @@ class CardinalityConfig(Section):
     max_entities: int = Field(
         default=10_000,
         ge=1,
-        description="Most pairs of user and client-id that are shown for each quota type, and most entities of custom quota callbacks. The others are shown together as `__overflow__`, so that sums stay right.",
+        description="Most pairs of user and client-id that are shown for each quota type, and most entities of custom quota callbacks. All others are shown as one entity, `__overflow__`, so that sums stay right.",
     )
     include_users: Patterns = Field(
         default=(),
@@ -164,7 +164,7 @@ class CardinalityConfig(Section):
     exclude_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
     excluded: Excluded = Field(
         default=Excluded.OVERFLOW,
-        description="What to do with entities that are not shown because of their names: overflow adds them to `__overflow__`, drop leaves them out of sums, too.",
+        description="What to do with entities that are not shown because of their names: overflow adds them to the overflow entity, drop leaves them out of sums, too.",
     )
     detail_above: float | None = Field(
         default=None,

@@ -70,7 +70,7 @@ async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
     [
         (b" " * (MAX_BYTES + 1), "longer than 1 MiB"),
         (b"\xff", "is not UTF-8 text"),
-        (b'[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "no node id"),
+        (b'[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "not a node id"),
     ],
 )
 async def test_hostile_file_is_reported(tmp_path: Path, content: bytes, reason: str) -> None:
