@@ -34,8 +34,8 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z
 _LONGEST_NAME: Final = 253
 _LONGEST_CERTIFICATE_NAME: Final = 64
 _HEADER: Final = """\
-# Quotas as Strimzi's User Operator keeps them. Where a KafkaUser exists already, take over nothing but spec.quotas:
-# applied as they are, these would take its authentication and its ACLs away.
+# Quotas as Strimzi's User Operator keeps them. If a KafkaUser exists already, copy only spec.quotas:
+# applied as a whole, these manifests would remove its authentication and its ACLs.
 """
 
 

@@ -190,7 +190,7 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
         with urlopen(f"{url.rstrip('/')}/api/v1/query?{query}", timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above
             content = answer.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare by --folder")
+            raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare with --folder")
         found = ((each["metric"], each["value"][1]) for each in json.loads(content)["data"]["result"])
         return {
             (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): float(value)

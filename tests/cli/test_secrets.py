@@ -167,7 +167,7 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
             given["sources"][1]["headers"]["X-Token"] = [canaries.new()]
             config.write_text(yaml.safe_dump(given))
             process.send_signal(signal.SIGHUP)
-            first_match("the one before stays", process.stderr, said)
+            first_match("the previous one stays in force", process.stderr, said)
             given["sources"][1]["headers"]["X-Token"] = canaries.new()
             config.write_text(yaml.safe_dump(given))
             process.send_signal(signal.SIGHUP)

@@ -49,7 +49,7 @@ local duration(number) =
 {
   local c = $._config,
   local known = {
-    // Label that separates the clusters of one Prometheus; it need not exist.
+    // Label that distinguishes the clusters in one Prometheus; it need not exist.
     cluster_label: "cluster",
     // Address of the runbooks, with {alert} for the alert's name, such as
     // https://quotascope.corp/runbooks/{alert} of an exporter; null: no links.
@@ -58,9 +58,9 @@ local duration(number) =
     grafana_url: null,
     // Users and client-ids of the platform's own programs, which a default quota should not throttle.
     system_users: "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*",
-    // More labels of all alerts.
+    // Additional labels of all alerts.
     labels: {},
-    // The numbers that decide whether an alert fires.
+    // The values at which alerts fire.
     thresholds: {
       // s: average throttle time of an entity. Reason: the client wants about 5 % more than its limit. Other
       // values: 0.1 for interactive clients.

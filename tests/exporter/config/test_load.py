@@ -248,11 +248,11 @@ def owners(keys: str) -> str:
         (source(f"url: 'https://a', tls: {{key_file: {__file__}}}"), "sources[0].tls key_file needs cert_file"),
         (source(f"url: 'http://a', basic_auth: {{username: u, password: p, password_file: {__file__}}}"), "sources[0].basic_auth password and password_file exclude each other"),
         ("sources: jolokia", "sources: expected a list"),
-        ("cardinality: {include_users: [a, '(']}", "cardinality.include_users[1] '(' is no RE2 expression: missing ): ("),
+        ("cardinality: {include_users: [a, '(']}", "cardinality.include_users[1] '(' is not an RE2 expression: missing ): ("),
         ("owners: [{user: alice}]", "owners[0] lacks the key 'team'"),
         (owners("user: b}, {team: a, user: b, user_pattern: c"), "owners[1] user and user_pattern exclude each other"),
         (owners(""), "owners[0] needs one of user, user_pattern, client_id, client_id_pattern"),
-        (owners("client_id_pattern: '('"), "owners[0].client_id_pattern '(' is no RE2 expression: missing ): ("),
+        (owners("client_id_pattern: '('"), "owners[0].client_id_pattern '(' is not an RE2 expression: missing ): ("),
         (owners("users: b"), "unknown key 'users' under owners[0]; did you mean 'user'?"),
         *(
             (f"kafka: {{bootstrap_servers: ['{server}']}}", f"kafka.bootstrap_servers[0] {EXPECTED}")

@@ -240,7 +240,7 @@ def test_differences_to_the_first_candidate() -> None:
     text = Reader(whatif_page(summary, {})).text
     assert "|alice / b|produce|5 s|+5 s|30 %|+30 points|0|0|7 B/s|3 user alice|" in text
     assert "|bob / app1|produce|0 s|-2 s|0 %|-30 points|0|0|unlimited|no rule|" in text
-    assert "carol" not in text[text.index("Who is") : text.index("|Candidates|")]
+    assert "carol" not in text[text.index("Clients that are throttled") : text.index("|Candidates|")]
     base, tight = json.loads(whatif_json(summary))["candidates"]
     assert base["difference"] is None
     assert tight["difference"] == {
