@@ -43,7 +43,7 @@ def http_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user or password; those of a source belong in basic_auth or headers")
+        raise ValueError("must not contain a user or password; those of a source belong in basic_auth or headers")
     return url
 
 
@@ -146,7 +146,7 @@ def _not_empty(servers: tuple[str, ...]) -> tuple[str, ...]:
 
 def _host_and_port(server: str) -> str:
     if "@" in server:
-        raise ValueError("must not hold a user or password; those of Kafka belong in sasl")
+        raise ValueError("must not contain a user or password; those of Kafka belong in sasl")
     host, colon, port = server.rpartition(":")
     if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):  # noqa: PLR2004 - TCP's
         raise ValueError("expected HOST:PORT, such as broker-1:9092")

@@ -182,7 +182,7 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
     except ValueError:
         parts = urlsplit("")
     if parts.username is not None:  # before any message has the address
-        raise NotVerified("the URL of a Prometheus must not hold a user or password")
+        raise NotVerified("the URL of a Prometheus must not contain a user or password")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise NotVerified(f"{url[:60]!r} is no URL of a Prometheus")
     query = urlencode({"query": expression, "time": time_ms / 1_000})

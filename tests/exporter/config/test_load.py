@@ -240,8 +240,8 @@ def owners(keys: str) -> str:
         (kafka("security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}"), "kafka AWS_MSK_IAM needs security_protocol SASL_SSL"),
         (source("url: 'http://a:1', headers: {'a b': x}"), "sources[0].headers.a b is not the name of an HTTP header"),
         (source("url: 'http://a', basic_auth: {username: 'a:b', password: x}"), "sources[0].basic_auth.username must not contain a colon: HTTP ends the name there"),
-        (source("url: 'http://u:pw@a:1/'"), "sources[0].url must not hold a user or password; those of a source belong in basic_auth or headers"),
-        ("kafka: {bootstrap_servers: 'u:hunter2@a:1'}", "kafka.bootstrap_servers[0] must not hold a user or password; those of Kafka belong in sasl"),
+        (source("url: 'http://u:pw@a:1/'"), "sources[0].url must not contain a user or password; those of a source belong in basic_auth or headers"),
+        ("kafka: {bootstrap_servers: 'u:hunter2@a:1'}", "kafka.bootstrap_servers[0] must not contain a user or password; those of Kafka belong in sasl"),
         (source("url: 'http://a:x/'"), "sources[0].url is not a URL such as http://broker-1:8778/jolokia"),
         (source("url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'"), "two sources are called 'a:1': give them a name"),
         (source("url: 'https://a', tls: {key_file: /dev/null}"), "sources[0].tls.key_file: expected a file that is there, got '/dev/null'"),
@@ -285,7 +285,7 @@ def test_password_in_the_url_of_a_flag_is_in_no_message() -> None:
     """Not even where an = in the URL could be taken for the end of a dialect."""
     flag = sources_override(["http://u:hunter2@b1/jolokia?ttl=1"], "--source")
     assert problems("", [flag]) == [
-        "--source: sources[0].url must not hold a user or password; those of a source belong in basic_auth or headers"
+        "--source: sources[0].url must not contain a user or password; those of a source belong in basic_auth or headers"
     ]
 
 

@@ -190,7 +190,7 @@ def test_verified_by_prometheus() -> None:
     for wrong, why in (
         ("file:///etc/passwd", "no URL"),
         ("http://[::1", "no URL"),
-        ("http://a b/", "no answer of"),
+        ("http://a b/", "not an answer of"),
         ("http://me:hidden@h", "user or password"),
     ):
         with pytest.raises(NotVerified, match=why) as raised:
