@@ -110,6 +110,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
 
     Raises:
         NotVerified: there is no prediction, or no request since.
+        NoHistory: there is no history.
         PipelineError: a table cannot be read.
 
     """
