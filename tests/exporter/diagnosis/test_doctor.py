@@ -65,6 +65,7 @@ async def test_targets_that_are_not_there(tmp_path: Path) -> None:
     discovery = {"file_sd": {"files": [str(tmp_path / "kafka.json")], "url": "https://{target}/jolokia"}}
     found = await examined(missing, discovery=discovery)
     assert found["discovery"] == ["discovery_failed"]
+    assert found["agents"] == ["no_source_found"]
 
 
 async def test_discovery_that_cannot_ask() -> None:
