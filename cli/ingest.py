@@ -174,7 +174,7 @@ def ingest(
     for name, value in given.items():
         if value:
             raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)
-    with outputs.bar("reading") as progress:
+    with outputs.bar("reading", first="listing files") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)
     print_report(report, json=json)
     if report.nothing_readable and (report.read or not report.broken):
