@@ -61,7 +61,7 @@ async def served() -> AsyncIterator[Served]:
 
 
 async def test_before_the_first_collection(served: Served) -> None:
-    """No one asks a broker because somebody looks."""
+    """A look at the page asks no broker."""
     answer = await served.client.get("/api/v1/entities")
     assert answer.status == 503
     assert "first collection" in (await answer.json())["error"]
@@ -112,7 +112,7 @@ async def test_an_unknown_parameter_is_refused(served: Served, query: str, messa
     assert (await served.client.get("/?usr=alice")).status == 200
 
 
-async def test_looking_asks_no_broker_while_somebody_scrapes(served: Served) -> None:
+async def test_looking_asks_no_broker_while_prometheus_scrapes(served: Served) -> None:
     """The last snapshot serves, until it is old."""
     await served.collection.snapshot(5.0)
     served.later += MAX_AGE_SECONDS - 5
