@@ -78,9 +78,7 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _one_user(snapshot)
 
 
-def agent_findings(
-    reads: Iterable[SourceRead], limits: Limits | None, *, discovers: bool = False
-) -> Iterator[Finding]:
+def agent_findings(reads: Iterable[SourceRead], limits: Limits | None, *, discovers: bool = False) -> Iterator[Finding]:
     """Whether each agent can be read, which dialect it speaks, and what it leaves out; ``discovers`` is whether agents are looked for."""
     none = True
     mutations = limits.count(QuotaType.CONTROLLER_MUTATION.quota_key) if limits else 0
