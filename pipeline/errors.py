@@ -26,7 +26,7 @@ What can go wrong between a request log and a recommended quota.
         └── LostCommit       another process committed first
 """
 
-from pathlib import Path
+import os
 
 
 class PipelineError(Exception):
@@ -61,8 +61,8 @@ class NoHistory(PipelineError):
 
     def __init__(self, folder: str) -> None:
         what = "no usage history is in it"
-        if "://" not in folder and not Path(folder).is_dir():
-            what = "this is no folder" if Path(folder).exists() else "there is no such folder"
+        if "://" not in folder and not os.path.isdir(folder):  # noqa: PTH112 - a Path raises where a name is too long
+            what = "this is no folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110 - as above
         super().__init__(f"{folder}: {what}; `quotascope ingest LOGS --into FOLDER` makes a history")
 
 

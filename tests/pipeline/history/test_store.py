@@ -93,8 +93,12 @@ def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
     assert opened.detail.layout.buckets == 3
     assert opened.detail.storage == made.detail.storage
     assert opened.seconds.storage == made.seconds.storage
-    with pytest.raises(NoHistory, match="nothing: there is no such folder; `quotascope ingest"):
-        History.open(str(tmp_path / "nothing"))
+    for name in ("nothing", "x" * 5_000):
+        with pytest.raises(NoHistory, match=f"{name}: there is no such folder; `quotascope ingest"):
+            History.open(str(tmp_path / name))
+    (tmp_path / "file").touch()
+    with pytest.raises(NoHistory, match="file: this is no folder; `quotascope ingest"):
+        History.open(str(tmp_path / "file"))
 
 
 @pytest.fixture
