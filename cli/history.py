@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import outputs
 from .options import EngineName, Folder, Json, check_extra
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
     rows = sum(state.rows for state in _states(folder))
     run = run_of(chosen(Engine(engine), rows, MOST_LOCAL_ROWS))
     tables = store.tables_of(folder)
-    merged = sum(table.compact(run=run) for table in tables.values())
+    with outputs.bar("merging files"):
+        merged = sum(table.compact(run=run) for table in tables.values())
     typer.echo(f"{merged:,} files merged")
 
 
@@ -130,7 +132,8 @@ def clean(
     from quotascope.pipeline.history import store
 
     tables = store.tables_of(folder).values()
-    gone = sum(len(table.clean(older_than)) for table in tables)
+    with outputs.bar("looking for files"):
+        gone = sum(len(table.clean(older_than)) for table in tables)
     typer.echo(f"{gone:,} files deleted")
 
 

@@ -140,6 +140,7 @@ def ingest(
     from quotascope.exporter.config import seconds_of
     from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.ingest import IngestOptions
+    from quotascope.pipeline.ingest.files import STANDARD_INPUT
     from quotascope.pipeline.ingest.local import seen_in
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
@@ -180,11 +181,13 @@ def ingest(
     for name, value in given.items():
         if value:
             raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)
-    with outputs.bar("reading") as progress:
+    with outputs.bar("reading", first="listing files") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)
     print_report(report, json=json)
-    if report.nothing_readable:
+    if report.nothing_readable and (report.read or not report.broken):
         seems = seen_in(logs, names, follow_links=follow_links)
+        if not report.read and STANDARD_INPUT in logs:
+            seems = seems or "standard input is empty"
         typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)
     if report.broken or report.nothing_readable:
         raise typer.Exit(1)

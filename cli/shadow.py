@@ -213,6 +213,7 @@ def verify(
 ) -> None:
     """Compare what a shadow predicted with what the brokers did since its limits were set."""
     options.check_extra()
+    from quotascope.pipeline.errors import NoHistory
     from quotascope.pipeline.runs.verify import NotVerified, verify_log, verify_prometheus
 
     times_ms = _ms(since, "--since") or 0, _ms(until, "--until"), _ms(begin, "--from")
@@ -221,7 +222,7 @@ def verify(
     try:
         compare = verify_log if prometheus is None else verify_prometheus
         found = compare(prometheus or folder or "", shadow, *times_ms)
-    except NotVerified as error:
+    except (NotVerified, NoHistory) as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None
     agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()

@@ -121,6 +121,9 @@ class Catalog(Enum):
     DISCOVERY_FAILED = (_ERROR, "discovery",
         "Discovery ({subject}): {error}",
         "The {count} nodes that it found last are still read; docs/discovery.md lists what it needs.")
+    TARGETS_MISSING = (_WARNING, "discovery",
+        "discovery.file_sd: {problem}",
+        "The exporter starts without these targets and looks for them again every {seconds:g} s: check the paths and files, unless they come later.")
     DISCOVERY_WORKS = _OK, "discovery", "Discovery ({subject}) finds {count} nodes.", ""
 
     # Kafka

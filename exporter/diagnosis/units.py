@@ -29,6 +29,8 @@ _UNITS = {
 }
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NEARLY_ALL: Final = 0.99
+_LEAST: Final = 0.005
+"""With two decimals, or as a ratio in whole percent, a smaller value would be shown as zero."""
 _MOST = 9.995
 _TEN = 9.995
 _HUNDRED = 99.95
@@ -125,15 +127,17 @@ def measured(quota_type: QuotaType, value: float) -> str:
 
 def percent(ratio: float | None) -> str:
     """
-    A ratio in percent, in four characters at most; what is below the whole is not 100%.
+    A ratio in percent, in four characters at most; what is below the whole is not 100%, and what is above nothing not 0%.
 
-    >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(-40.0), percent(None)
-    ('98%', '99%', '100%', '999+', '<0%', '')
+    >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(0.004), percent(0.0), percent(-40.0), percent(None)
+    ('98%', '99%', '100%', '999+', '<1%', '0%', '<0%', '')
     """
     if ratio is None:
         return ""
     if ratio < 0:
         return "<0%"
+    if 0 < ratio < _LEAST:
+        return "<1%"
     if _NEARLY_ALL < ratio < 1:
         return f"{_NEARLY_ALL:.0%}"
     return f"{ratio:.0%}" if ratio < _MOST else "999+"
@@ -141,13 +145,15 @@ def percent(ratio: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     """
-    A duration in s; None when unknown.
+    A duration in s, a short one in ms; None when unknown.
 
-    >>> seconds(0.2), seconds(135.0), seconds(0.0), seconds(None)
-    ('0.20 s', '135 s', '0 s', '?')
+    >>> seconds(0.2), seconds(135.0), seconds(0.004), seconds(0.0), seconds(None)
+    ('0.20 s', '135 s', '4 ms', '0 s', '?')
     """
     if value is None:
         return UNKNOWN_NUMBER
+    if 0 < value < _LEAST:
+        return f"{value * 1_000:.0f} ms" if value >= _LEAST / 10 else "<1 ms"
     return f"{digits(value)} s" if value else "0 s"
 
 
@@ -194,11 +200,13 @@ def type_name(quota_type: QuotaType) -> str:
 
 def digits(value: float) -> str:
     """
-    Three digits of a number, or all of its whole ones.
+    Three digits of a number, or all of its whole ones; a small one is not shown as zero.
 
-    >>> digits(0.125), digits(12.345), digits(2383.9)
-    ('0.12', '12.3', '2384')
+    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0)
+    ('0.12', '12.3', '2384', '<0.01', '0.00')
     """
+    if 0 < value < _LEAST:
+        return "<0.01"
     size = abs(value)
     decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
     return f"{value:.{decimals}f}"

@@ -47,7 +47,7 @@ class Canaries:
         return str(folder / f"secret-{len(self.words)}")
 
     def found_in(self, text: str) -> list[str]:
-        """Those that somebody who reads this learns."""
+        """Those that a reader of this learns."""
         pieces = re.findall(r"[A-Za-z0-9+/]{16,}={0,2}", text)
         plain = text + " ".join(map(_decoded, pieces))
         return [word for word in self.words if word in plain]

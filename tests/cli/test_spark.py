@@ -72,7 +72,7 @@ def test_script_is_where_it_says(run: Run, command: str) -> None:
 
 
 def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
-    """A bar is drawn where somebody sees it, and the output is JSON all the same."""
+    """A bar is drawn where a user sees it, and the output is JSON all the same."""
     path = log(tmp_path / "app-1")
     ours, theirs = pty.openpty()
     result = subprocess.run(

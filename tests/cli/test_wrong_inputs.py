@@ -97,6 +97,29 @@ def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: 
     assert not INTERNALS.search(err)
 
 
+@pytest.mark.parametrize(
+    ("logs", "message"),
+    [
+        ("empty", "/empty is empty: give the log of kafka.request.logger"),
+        ("empties", "/empties/1 and 2 other files are empty: give the log of kafka.request.logger"),
+        ("damaged", "/damaged: the compressed file is damaged"),
+        ("none", "none: there is no such file or folder"),
+    ],
+)
+@pytest.mark.usefixtures("silent")
+def test_without_a_line_no_history_is_made(run: Run, logs: str, message: str) -> None:
+    """The file is named with what is wrong with it, that alone, and no folder is left behind that looks like a history."""
+    Path("empties").mkdir()
+    for number in range(1, 4):
+        Path("empties", f"{number}").touch()
+    Path("damaged").write_bytes(b"\x1f\x8b\xff")
+    code, _, err = run("ingest", logs, "--into", "usage")
+    assert code == 1
+    assert message in err
+    assert err.count("quotascope: ") == 1
+    assert not Path("usage").exists()
+
+
 @pytest.mark.parametrize("words", SILENT)
 def test_a_silent_server_is_named(run: Run, silent: str, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     """With host and port, when the time is over."""

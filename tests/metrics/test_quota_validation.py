@@ -129,7 +129,7 @@ def test_a_number_has_to_be_finite_since_4_4(key: str, value: float, problem: st
     assert messages(validate_alteration(CLIENT, changes)) == [f"'{key}' {problem}"]
 
 
-def test_host_names_are_somebody_elses_business() -> None:
+def test_host_names_are_checked_elsewhere() -> None:
     """Who can resolve them says so."""
     entity, changes = {"ip": "localhost"}, [("connection_creation_rate", 1.0)]
     assert validate_alteration(entity, changes) != []

@@ -139,7 +139,7 @@ def value_at(config: Config, key: str) -> object:
 
 @pytest.mark.parametrize("line", _DEFAULTS.strip().splitlines())
 def test_default(line: str) -> None:
-    """Somebody's monitoring rests on it: another default is a change that is announced."""
+    """Users' monitoring rests on it: another default is a change that is announced."""
     key, _, expected = line.partition(" ")
     config = loaded() if "protocol" in key else built(WHOLE)
     assert str(value_at(config, key)) == expected

@@ -21,7 +21,7 @@ def noted(trails: Trails, seconds: float, *entities: EntityUsage) -> None:
 
 
 def used(ratio: float, user: str = "alice", broker: str = "1") -> EntityUsage:
-    """Somebody who uses so much of a limit."""
+    """An entity that uses so much of a limit."""
     return usage(user=user, broker=broker, usage=ratio * 1000, limit=1000.0)
 
 

@@ -47,7 +47,7 @@ CONTRAST = """
 
 
 def shown() -> Snapshot:
-    """Somebody over the limit, somebody close to it, somebody with a hostile name, and a source that is down."""
+    """An entity over the limit, one close to it, one with a hostile name, and a source that is down."""
     rules = limits()
     return snapshot(
         usage(of=rules, limit=1_000.0, usage=1_500.0, throttle_time_seconds=2.5),

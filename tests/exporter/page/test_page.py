@@ -324,7 +324,7 @@ def test_hostile_text_is_text(long: int) -> None:
 
 
 def test_hostile_query() -> None:
-    """What somebody else put into a link is a text in the form and in links."""
+    """What another person put into a link is a text in the form and in links."""
     shown = page(snapshot(usage(limit=1.0)), q=HOSTILE, broker=HOSTILE)
     assert shown.tags.count("script") == 1
     assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
