@@ -229,7 +229,10 @@ Span = tuple[float, float]
 
 def within(times: Ints, spans: Iterable[Span]) -> NDArray[np.bool_]:
     """Which times, in ms, are in one of the spans."""
-    return np.logical_or.reduce([(times >= begin) & (times < end) for begin, end in spans])
+    inside = np.zeros(len(times), np.bool_)
+    for begin, end in spans:
+        inside |= (times >= begin) & (times < end)
+    return inside
 
 
 def between(usage: Path, *spans: Span) -> tuple[pa.Table, intervals.Intervals, NDArray[np.str_]]:
