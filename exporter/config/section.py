@@ -159,7 +159,7 @@ def usable(subject: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"{error.filename}: {error.strerror}"
+        problem = f"{error.filename} cannot be read: {error.strerror}"
     except (ClientError, ValueError) as error:
         problem = str(error)
     else:
