@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from quotascope.quotas.candidates import Candidate
 
@@ -12,11 +13,14 @@ from ..config.load import Loaded
 from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
 from ..discovery.target import Finder
 from ..limits import LimitsSource
-from ..limits.admin import AdminLimits
+from ..limits.admin import AdminLimits, read_timeout
 from ..otlp import OtlpPush, build_push
 from ..shadow import read_shadows
 from ..sources.build import build_sources
 from ..sources.source import Source
+
+_LIMITS_SECONDS: Final = 30.0
+"""The interval and timeout of a source of limits that has no configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,14 @@ class Parts:
     def config(self) -> Config:
         """The configuration."""
         return self.loaded.config
+
+    @property
+    def limits_reading(self) -> tuple[LimitsSource | None, float, float]:
+        """The source of the limits, the seconds that one read may take, and those between two reads."""
+        kafka = self.config.kafka
+        if kafka is None:
+            return self.limits, _LIMITS_SECONDS, _LIMITS_SECONDS
+        return self.limits, read_timeout(kafka), kafka.refresh_interval_seconds
 
 
 def build_parts(
