@@ -125,7 +125,7 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
     table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=4)
     for usage in entities:
         entity = usage.entity
-        style = "red" if usage.throttle_time_seconds > 0 else ""
+        style = "red" if usage.throttled else ""
         beside = [Text(shadow_name(in_shadows.get(place_of(entity))))]
         table.add_row(
             Text(one_line(entity.broker)),

@@ -96,7 +96,7 @@ class UsageBar:
 
 def style_of(usage: EntityUsage) -> str:
     """Red while throttled, yellow near the limit; the numbers show the same without colors."""
-    if usage.throttle_time_seconds > 0:
+    if usage.throttled:
         return "red"
     used = used_part(usage)
     if used is None:

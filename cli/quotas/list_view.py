@@ -73,7 +73,7 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
 
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:
     """Bar, percentage and names; what is unknown differs from what is zero or not limited."""
-    throttled = any(not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0 for hit in rule.hits or ())
+    throttled = any(not isinstance(hit, IpUsage) and hit.throttled for hit in rule.hits or ())
     if rule.fullest is None:
         style, used = "dim", NOT_APPLICABLE if rule.hits == () else UNKNOWN_NUMBER
     else:
@@ -129,5 +129,5 @@ def _hit(hit: Hit) -> dict[str, object]:
         "client_id": entity.client_id,
         "usage": hit.usage,
         "utilization": hit.utilization,
-        "throttle_time_seconds": hit.throttle_time_seconds if hit.throttle_known else None,
+        "throttle_time_seconds": hit.throttle_time_seconds,
     }

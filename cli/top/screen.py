@@ -59,7 +59,7 @@ def screen(
 def summary(snapshot: Snapshot, shown: Usages) -> str:
     """The whole in one line: sources, who waits, connections that are muted at this moment."""
     up = sum(source.up for source in snapshot.sources)
-    throttled = sum(usage.throttle_time_seconds > 0 for usage in shown)
+    throttled = sum(usage.throttled for usage in shown)
     limited = sum(usage.entity.limit_state is LimitState.LIMITED for usage in shown)
     unknown = limits_unknown(shown)
     rest = f"; limits of {unknown} unknown" if unknown else ""

@@ -265,7 +265,6 @@ def _usage(given: EntityDocument) -> EntityUsage:
         rule = Resolution(level=level, entity=entity, bound=bound)
     elif LimitState(given.limit_state) is LimitState.UNLIMITED:
         rule = NO_RULE
-    throttle_time = given.throttle_time_seconds
     return EntityUsage(
         entity=Entity(
             broker=given.broker,
@@ -277,8 +276,7 @@ def _usage(given: EntityDocument) -> EntityUsage:
             burst_tokens=given.burst_tokens,
         ),
         usage=given.usage,
-        throttle_time_seconds=throttle_time or 0.0,
-        throttle_known=throttle_time is not None,
+        throttle_time_seconds=given.throttle_time_seconds,
         tokens=given.tokens,
         cause=None if given.cause is None else ThrottleCause(given.cause),
     )

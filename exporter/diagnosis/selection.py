@@ -125,7 +125,7 @@ def most_pressing(entities: Sequence[EntityUsage], most: int) -> list[EntityUsag
 
     def pressure(usage: EntityUsage) -> tuple[float, float]:
         used = max(usage.utilization or 0.0, usage.burst_used or 0.0, 0.0)
-        return usage.throttle_time_seconds, used
+        return usage.throttle_time_seconds or 0.0, used
 
     pressing = [usage for usage in entities if any(pressure(usage))]
     return sorted(pressing, key=pressure, reverse=True)[:most]
@@ -167,7 +167,7 @@ def _node(usage: EntityUsage) -> tuple[int, str]:
 
 
 def _by_used(usage: EntityUsage) -> tuple[float, float]:
-    return -(used_part(usage) or 0.0), -usage.throttle_time_seconds
+    return -(used_part(usage) or 0.0), -(usage.throttle_time_seconds or 0.0)
 
 
 def _by_name(usage: EntityUsage) -> tuple[str, str, int, tuple[int, str]]:
@@ -187,7 +187,7 @@ def _by_number(number: Callable[[EntityUsage], float | None]) -> Callable[[Entit
 
 _KEYS: Final[dict[Order, Callable[[EntityUsage], Any]]] = {
     Order.USED: _by_used,
-    Order.DELAY: lambda usage: (-usage.throttle_time_seconds, _by_used(usage)),
+    Order.DELAY: lambda usage: (-(usage.throttle_time_seconds or 0.0), _by_used(usage)),
     Order.NAME: _by_name,
     Order.USAGE: _by_number(lambda usage: usage.usage),
     Order.LIMIT: _by_number(lambda usage: usage.entity.limit),

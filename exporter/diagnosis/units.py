@@ -60,7 +60,7 @@ def shadow_name(in_shadow: EntityUsage | None) -> str:
     """
     if in_shadow is None:
         return NOT_APPLICABLE
-    if in_shadow.throttle_time_seconds > 0:
+    if in_shadow.throttled:
         return seconds(in_shadow.throttle_time_seconds)
     return percent(in_shadow.utilization)
 
@@ -183,8 +183,7 @@ def rule_or_cause(usage: EntityUsage) -> str:
 
 def throttle_name(usage: EntityUsage) -> str:
     """The throttle time of an entity: ``0.20 s``, ``0 s`` or ``unknown``."""
-    known = usage.throttle_known
-    return seconds(usage.throttle_time_seconds) if known else UNKNOWN
+    return UNKNOWN if usage.throttle_time_seconds is None else seconds(usage.throttle_time_seconds)
 
 
 def type_name(quota_type: QuotaType) -> str:

@@ -160,9 +160,7 @@ COLUMNS: Final = (
         header="Throttle",
         order=Order.DELAY,
         kind="number",
-        cell=lambda row: worded(
-            throttle_name(row.usage), color_of(None, throttled=row.usage.throttle_time_seconds > 0)
-        ),
+        cell=lambda row: worded(throttle_name(row.usage), color_of(None, throttled=row.usage.throttled)),
     ),
     TableColumn(header="Tokens", order=Order.TOKENS, kind="number", cell=_tokens),
     TableColumn(header="Rule", order=Order.LEVEL, kind="name", cell=lambda row: worded(rule_or_cause(row.usage))),

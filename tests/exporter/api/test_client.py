@@ -125,12 +125,9 @@ def test_unknown_stays_unknown(shown: Snapshot, state: LimitState) -> None:
 
 def test_zero_and_unknown_throttle_times_differ() -> None:
     """As zero and unknown usage do."""
-    blind = usage(user="blind", throttle_known=False)
+    blind = usage(user="blind", throttle_time_seconds=None)
     found = read_back(snapshot(usage(user="zero", usage=0.0), blind))
-    assert [(each.usage, each.throttle_known) for each in found.measured] == [
-        (None, False),
-        (0.0, True),
-    ]
+    assert [(each.usage, each.throttle_time_seconds) for each in found.measured] == [(None, None), (0.0, 0.0)]
 
 
 @pytest.mark.parametrize(

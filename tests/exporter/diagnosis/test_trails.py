@@ -56,7 +56,7 @@ def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
     """There is nothing to be full; what it used, and that it was throttled, is known."""
     trails = Trails(steps=2, step_seconds=10.0)
     noted(trails, 0, usage(usage=5.0, throttle_time_seconds=0.5))
-    noted(trails, 10, usage(usage=6.0, throttle_known=False))
+    noted(trails, 10, usage(usage=6.0, throttle_time_seconds=None))
     assert set(trails.of(usage())) == {None}
     trail = trails.trail(usage().entity)
     assert trail is not None
