@@ -20,6 +20,7 @@ from quotascope.exporter.diagnosis.units import (
     limits_unknown,
     rule_or_cause,
     shadow_name,
+    source_state,
     throttle_name,
     throttles_unknown,
     type_name,
@@ -81,8 +82,7 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
     for header in ("took", "readings"):
         table.add_column(header, justify="right")
     for source in sources:
-        up = "up" if source.stand_by_of is None else "stand-by"
-        state = Text(up, "green") if source.up else Text("down", "red")
+        state = Text(source_state(source), "green" if source.up else "red")
         took = f"{source.duration_seconds:.3f} s"
         name = Text(one_line(source.name))
         dialect = Text(one_line(source.dialect))

@@ -13,7 +13,7 @@ import numpy as np
 
 from quotascope.metrics import QuotaType, Resolution, spelled
 
-from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, ThrottleCause, Usages
+from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, SourceHealth, ThrottleCause, Usages
 from ..untrusted import shown
 
 UNKNOWN_NUMBER: Final = "?"
@@ -241,6 +241,13 @@ def muted(snapshot: Snapshot) -> str:
     if len(reporting) == len(snapshot.nodes):
         return total
     return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"
+
+
+def source_state(source: SourceHealth) -> str:
+    """``up`` or ``down``; ``stand-by`` when it answers for a node that is read through another source."""
+    if not source.up:
+        return "down"
+    return "up" if source.stand_by_of is None else "stand-by"
 
 
 def handlers_idle(snapshot: Snapshot) -> str:

@@ -245,6 +245,7 @@ def test_delay_queues_and_sources() -> None:
     idle = NodeUsage(broker="8", delay_queue_size={QuotaType.FETCH: 0.0})
     assert "connections muted now0" in page(snapshot(nodes=(idle,))).text
     assert "broker-1jolokiaup0.250 s12" in shown.text
+    assert "broker-1jolokiastand-by0.250 s12" in page(snapshot(sources=(health(stand_by_of="1"),))).text
     states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
     assert states.values("span", "class").count("severity") == 1
 
