@@ -86,8 +86,6 @@ class PushHealth:
     """Pushes by outcome: ``success``, ``partial``, ``failure``."""
     points_total: Mapping[str, int] = field(default_factory=dict)
     """Points by what became of them: ``accepted``, ``rejected``, ``lost``."""
-    error: str | None = None
-    """Why the last push did not succeed; None when it did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
