@@ -237,10 +237,8 @@ def muted(snapshot: Snapshot) -> str:
     reporting = [node for node in snapshot.nodes if node.delay_queue_size]
     if not reporting:
         return UNKNOWN
-    total = f"{sum(sum(node.delay_queue_size.values()) for node in reporting):.0f}"
-    if len(reporting) == len(snapshot.nodes):
-        return total
-    return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"
+    total = sum(sum(node.delay_queue_size.values()) for node in reporting)
+    return _reported_by(f"{total:.0f}", len(reporting), snapshot)
 
 
 def source_state(source: SourceHealth) -> str:
@@ -260,10 +258,13 @@ def handlers_idle(snapshot: Snapshot) -> str:
     if not reported:
         return UNKNOWN
     idle, node_id = min(reported)
-    total = f"{idle:.0%} on node {shown(node_id)}"
-    if len(reported) == len(snapshot.nodes):
-        return total
-    return f"{total} ({len(reported)} of {len(snapshot.nodes)} nodes report it)"
+    return _reported_by(f"{idle:.0%} on node {shown(node_id)}", len(reported), snapshot)
+
+
+def _reported_by(text: str, count: int, snapshot: Snapshot) -> str:
+    """What nodes report, with their number where not all do."""
+    nodes = len(snapshot.nodes)
+    return text if count == nodes else f"{text} ({count} of {nodes} nodes report it)"
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:
