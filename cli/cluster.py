@@ -60,7 +60,7 @@ async def exporter_limits(target: HttpTarget) -> tuple[Limits, Sequence[NodeUsag
     snapshot, findings = await read_exporter(target)
     if snapshot.limits is not None:
         return snapshot.limits, snapshot.nodes
-    reasons = (each.text for each in findings if each.check in {"kafka", "exporter"})
+    reasons = (one_line(each.text) for each in findings if each.check in {"kafka", "exporter"})
     reason = next(reasons, "it does not know the configured quotas")
     raise LimitsError(f"{target.url}: {reason} Give --bootstrap-servers to read them from Kafka.")
 
@@ -108,7 +108,7 @@ def report_errors(findings: Iterable[Finding]) -> bool:
     """Print what could not be read on standard error; whether there is any."""
     failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
     for finding in failed:
-        typer.echo(f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True)
+        typer.echo(f"quotascope: {one_line(finding.text)} {one_line(finding.advice)}".rstrip(), err=True)
     return bool(failed)
 
 
@@ -117,6 +117,7 @@ def warn_of_callbacks(limits: Limits | None) -> dict[str, str]:
     callbacks = overruling(limits) if limits else {}
     for node_id, name in callbacks.items():
         typer.echo(
-            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: what follows does not apply there", err=True
+            f"quotascope: node {one_line(node_id)} leaves quotas to {one_line(name)}: what follows does not apply there",
+            err=True,
         )
     return callbacks
