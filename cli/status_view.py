@@ -57,7 +57,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
         if finding.advice:
             text.append(f"\n  {one_line(finding.advice)}", style="default not bold")
         parts += [Text(), text]
-    pressing = most_pressing(measured, len(measured))
+    pressing = most_pressing(measured)
     parts += [Text(), Text(_entities(snapshot, pressing))]
     if pressing and top:
         parts += [_usage(pressing[:top], snapshot), Text(LEVELS_LEGEND, "dim")]
