@@ -12,7 +12,6 @@ from rich.text import Text
 from quotascope.exporter.api.documents import entity_document, health_document
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.diagnosis.selection import most_pressing
-from quotascope.exporter.diagnosis.trails import used_part
 from quotascope.exporter.diagnosis.units import (
     entity_name,
     handlers_idle,
@@ -132,7 +131,7 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
             Text(entity_name(entity.user, entity.client_id), style),
             Text(type_name(entity.quota_type)),
             Text(usage_of_limit(usage)),
-            Text(used_name(entity, used_part(usage)), style),
+            Text(used_name(entity, usage.used), style),
             Text(throttle_name(usage), style),
             *(beside if snapshot.shadows else ()),
             Text(rule_or_cause(usage)),

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import NEAR
-from quotascope.exporter.diagnosis.trails import used_part
 from quotascope.exporter.diagnosis.units import entity_name, throttle_name, type_name, usage_of_limit, used_name
 from quotascope.exporter.snapshot import EntityUsage
 
@@ -98,7 +97,7 @@ def style_of(usage: EntityUsage) -> str:
     """Red while throttled, yellow near the limit; the numbers show the same without colors."""
     if usage.throttled:
         return "red"
-    used = used_part(usage)
+    used = usage.used
     if used is None:
         return "dim"
     return "yellow" if used >= NEAR else "green"
@@ -116,11 +115,11 @@ QUOTA_TYPE_WHOLE: Final = replace(QUOTA_TYPE, width=QUOTA_WHOLE)
 USAGE_OF_LIMIT: Final = UsageColumn(
     header="usage / limit", cell=lambda usage: Text(usage_of_limit(usage)), width=20, right=True
 )
-BAR: Final = UsageColumn(header="", cell=lambda usage: UsageBar(used_part(usage), style_of(usage)), width=10)
+BAR: Final = UsageColumn(header="", cell=lambda usage: UsageBar(usage.used, style_of(usage)), width=10)
 """The utilization, or the used part of the burst where that is higher, as the next."""
 USED: Final = UsageColumn(
     header="used",
-    cell=lambda usage: Text(used_name(usage.entity, used_part(usage)), style_of(usage)),
+    cell=lambda usage: Text(used_name(usage.entity, usage.used), style_of(usage)),
     width=4,
     right=True,
 )

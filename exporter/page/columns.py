@@ -12,7 +12,7 @@ import numpy as np
 from quotascope.metrics import QuotaType
 
 from ..diagnosis.selection import NEAR, Order
-from ..diagnosis.trails import STEP_SECONDS, Trail, used_part
+from ..diagnosis.trails import STEP_SECONDS, Trail
 from ..diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN,
@@ -149,7 +149,7 @@ COLUMNS: Final = (
         header="Used",
         order=Order.USED,
         kind="number",
-        cell=lambda row: used_cell(used_part(row.usage), without=_nothing(row)),
+        cell=lambda row: used_cell(row.usage.used, without=_nothing(row)),
     ),
     TableColumn(header="Usage", order=Order.USAGE, kind="number", cell=lambda row: worded(usage_name(row.usage))),
     TableColumn(

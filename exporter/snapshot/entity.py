@@ -115,3 +115,8 @@ class EntityUsage:
         if self.tokens is None or burst is None or burst <= 0:
             return None
         return 1 - self.tokens / burst
+
+    @property
+    def used(self) -> float | None:
+        """The larger of utilization and the part of the burst that is used; at 1 and above it is throttled or refused. None without either."""
+        return max((part for part in (self.utilization, self.burst_used) if part is not None), default=None)
