@@ -14,6 +14,7 @@ What can go wrong in the exporter.
         ├── SourceUnreachable  no connection, or none in time
         ├── SourceDenied       wrong credentials or not allowed
         └── SourceUnreadable   an answer that is not what the dialect promises
+            └── SourceNotRead  an answer as it should be, by which the agent could not read something
 """
 
 from __future__ import annotations
