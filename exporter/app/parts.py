@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,7 +63,7 @@ def build_parts(
     known = before or Parts(loaded=Loaded(config=Config()))
     config, old = now.config, known.config
     check_found_sources(config)
-    sources = tuple(_sources(now, known))
+    sources = _sources(now, known)
     finders = known.finders
     if not now.same(known.loaded, _finding(config), _finding(old)):
         finders = build_finders(config, open_admin)
@@ -90,19 +90,14 @@ def build_parts(
     )
 
 
-def _sources(now: Loaded, before: Parts) -> Iterator[Source]:
-    known = {
-        config.label: (config, source) for config, source in zip(before.config.sources, before.sources, strict=False)
-    }
-    kept: dict[str, Source] = {}
-    for config in now.config.sources:
-        then, source = known.get(config.label, (None, None))
-        if source is not None and now.same(before.loaded, config, then):
-            kept[config.label] = source
-    fresh = [config for config in now.config.sources if config.label not in kept]
-    built = iter(build_sources(fresh))
-    for config in now.config.sources:
-        yield kept[config.label] if config.label in kept else next(built)
+def _sources(now: Loaded, before: Parts) -> tuple[Source, ...]:
+    """In the order of the configuration; those with other settings than before, or other content of their files, are built."""
+    wanted = {config.label: config for config in now.config.sources}
+    known = zip(before.config.sources, before.sources, strict=False)
+    sources = {old.label: source for old, source in known if now.same(before.loaded, wanted.get(old.label), old)}
+    fresh = [config for label, config in wanted.items() if label not in sources]
+    sources.update(zip((config.label for config in fresh), build_sources(fresh), strict=True))
+    return tuple(sources[label] for label in wanted)
 
 
 def _finding(config: Config) -> tuple[object, ...]:
