@@ -65,7 +65,7 @@ def episodes(
         from quotascope.pipeline.runs.episodes import find_episodes
         from quotascope.quotas import read_quotas
 
-        from .quotas.cluster import configured
+        from .cluster import configured
 
         settings = kafka.configuration()
         known = None if settings.kafka is None else configured(settings)

@@ -192,7 +192,7 @@ def _now(configured: Path | None, settings: Config) -> tuple[QuotaSet | None, Ka
     """The quotas of the file, else of the cluster with its release; None where neither is given."""
     from quotascope.quotas import QuotaSet, read_quotas
 
-    from .quotas.cluster import admin
+    from .cluster import admin
 
     if configured is not None:
         return read_quotas(configured), None

@@ -239,21 +239,16 @@ class RunningExporter:
     def target(self) -> HttpTarget | None:
         """Where it answers; None when no exporter is named. Raises ``ConfigError`` and ``ClientError``."""
         from quotascope.clients.security import Tls
-        from quotascope.exporter.api.client import ExporterLogin, exporter_target
+        from quotascope.exporter.api.client import exporter_target
 
         if self.exporter is None:
             return None
-        login = None
-        if self.exporter_user is not None:
-            login = ExporterLogin(
-                user=self.exporter_user,
-                password=os.environ.get(PASSWORD_VARIABLE),
-                password_file=self.exporter_password_file,
-            )
         return exporter_target(
             self.exporter,
-            login,
-            Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file),
+            user=self.exporter_user,
+            password=os.environ.get(PASSWORD_VARIABLE),
+            password_file=self.exporter_password_file,
+            tls=Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file),
         )
 
 

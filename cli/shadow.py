@@ -67,8 +67,8 @@ def status(
 
     from quotascope.exporter.api.documents import encoded, shadow_document
 
+    from .cluster import observe
     from .shadow_view import advice_on, counts, nearest
-    from .status import observe
 
     target = running.target()
     if target is not None and candidates is not None:

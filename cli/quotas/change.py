@@ -239,8 +239,8 @@ def _alter(
     from quotascope.exporter.diagnosis.impact import impacts, ip_impacts, reaching
     from quotascope.quotas import InvalidQuotas, NotApplied, QuotaSet, apply_changes, difference
 
+    from ..cluster import admin, usage
     from .change_view import Affected, as_json, view
-    from .cluster import admin, usage
 
     with admin(config) as opened:
         old = QuotaSet.of(opened.describe_quotas())

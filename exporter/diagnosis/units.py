@@ -13,7 +13,7 @@ import numpy as np
 
 from quotascope.metrics import QuotaType, Resolution, spelled
 
-from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, ThrottleCause, Usages
+from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, SourceHealth, ThrottleCause, Usages
 from ..untrusted import shown
 
 UNKNOWN_NUMBER: Final = "?"
@@ -62,7 +62,7 @@ def shadow_name(in_shadow: EntityUsage | None) -> str:
     """
     if in_shadow is None:
         return NOT_APPLICABLE
-    if in_shadow.throttle_time_seconds > 0:
+    if in_shadow.throttled:
         return seconds(in_shadow.throttle_time_seconds)
     return percent(in_shadow.utilization)
 
@@ -189,8 +189,7 @@ def rule_or_cause(usage: EntityUsage) -> str:
 
 def throttle_name(usage: EntityUsage) -> str:
     """The throttle time of an entity: ``0.20 s``, ``0 s`` or ``unknown``."""
-    known = usage.throttle_known
-    return seconds(usage.throttle_time_seconds) if known else UNKNOWN
+    return UNKNOWN if usage.throttle_time_seconds is None else seconds(usage.throttle_time_seconds)
 
 
 def type_name(quota_type: QuotaType) -> str:
@@ -246,10 +245,15 @@ def muted(snapshot: Snapshot) -> str:
     reporting = [node for node in snapshot.nodes if node.delay_queue_size]
     if not reporting:
         return UNKNOWN
-    total = f"{sum(sum(node.delay_queue_size.values()) for node in reporting):.0f}"
-    if len(reporting) == len(snapshot.nodes):
-        return total
-    return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"
+    total = sum(sum(node.delay_queue_size.values()) for node in reporting)
+    return _reported_by(f"{total:.0f}", len(reporting), snapshot)
+
+
+def source_state(source: SourceHealth) -> str:
+    """``up`` or ``down``; ``stand-by`` when it answers for a node that is read through another source."""
+    if not source.up:
+        return "down"
+    return "up" if source.stand_by_of is None else "stand-by"
 
 
 def handlers_idle(snapshot: Snapshot) -> str:
@@ -262,10 +266,13 @@ def handlers_idle(snapshot: Snapshot) -> str:
     if not reported:
         return UNKNOWN
     idle, node_id = min(reported)
-    total = f"{idle:.0%} on node {shown(node_id)}"
-    if len(reported) == len(snapshot.nodes):
-        return total
-    return f"{total} ({len(reported)} of {len(snapshot.nodes)} nodes report it)"
+    return _reported_by(f"{idle:.0%} on node {shown(node_id)}", len(reported), snapshot)
+
+
+def _reported_by(text: str, count: int, snapshot: Snapshot) -> str:
+    """What nodes report, with their number where not all do."""
+    nodes = len(snapshot.nodes)
+    return text if count == nodes else f"{text} ({count} of {nodes} nodes report it)"
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:

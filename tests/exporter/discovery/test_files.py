@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from quotascope.exporter.config import FileDiscoveryConfig
 from quotascope.exporter.discovery.files import MAX_BYTES, MAX_TARGETS, FileFinder, parse
+from quotascope.exporter.errors import DiscoveryError
 
 
 def finder(folder: Path, **match: str) -> FileFinder:
@@ -50,6 +52,18 @@ async def test_labels_choose_groups_and_report_node_ids(tmp_path: Path) -> None:
     write(tmp_path / "b.json", "b:1", job="other")
     result = await finder(tmp_path, job="kafka").find()
     assert [(target.name, target.node_id) for target in result.targets] == [("a:1", 7)]
+
+
+async def test_a_look_that_hangs_is_the_only_one(tmp_path: Path) -> None:
+    """A file system may answer never: no more threads wait for it with each look."""
+    os.mkfifo(tmp_path / "a.json")
+    looking = finder(tmp_path)
+    first = asyncio.create_task(looking.find())
+    await asyncio.sleep(0)
+    with pytest.raises(DiscoveryError, match="has not ended"):
+        await looking.find()
+    (tmp_path / "a.json").write_text('[{"targets": ["a:1"]}]')
+    assert [target.name for target in (await first).targets] == ["a:1"]
 
 
 async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
