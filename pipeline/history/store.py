@@ -12,13 +12,12 @@ from typing import Final, Self
 
 from ..errors import NoHistory, NoTable
 from ..table import Follower, Run, Table, TableLayout, follow, run_here
+from ..table.layout import BUCKETS
 from ..table.storage import Storage
 from . import episodes, topics
 from .charges import COLUMNS, ROLLUP_COLUMNS, history_of, rollup
 from .schema import EPISODES, HISTORY, ROLLUP, TOPICS
 
-BUCKETS: Final = 16
-"""How many buckets a history has by default: as many workers can replay it at once."""
 NAMES: Final = ("requests", "quarantine", "history", "seconds", "topics", "episodes", "shadow")
 """The tables of a folder, in the order in which they are made of each other."""
 DETAIL: Final = ("requests", "history", "seconds", "topics")

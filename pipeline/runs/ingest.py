@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..history.store import BUCKETS, History
+from ..history import History
 from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
 from ..ingest.committing import Batch, Ingest
 from ..ingest.files import as_private_as, log_files, path_here, size_of
 from ..table import Progress
+from ..table.layout import BUCKETS
 from ..table.table import run_here
 from .engine import MOST_LOCAL_BYTES, Engine, chosen, run_of
 

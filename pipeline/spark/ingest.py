@@ -1,8 +1,8 @@
 """
 Request logs on Spark: lines of files, or of a Kafka topic as they come.
 
-Rows cross into Python twice: as `LINES`, which `parsed` reads where they come, and `TOGETHER`, as `ROWS` that `staged` writes. Between the
-two Spark brings those of one part together, because only they can be the same line. The driver commits.
+Rows cross into Python twice: as `LINES`, which `parsed` reads where they come, and as `TOGETHER`, which `staged` writes. Between the two Spark
+brings those of one part together, because only they can be the same line. The driver commits.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,10 +22,9 @@ from ..errors import SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
-from ..ingest.options import BUCKETS
 from ..request_log.parsing import Parsed, parse
 from ..request_log.schema import QUARANTINE, REQUESTS
-from ..table.layout import buckets_of
+from ..table.layout import BUCKETS, buckets_of, by_number
 from ..table.storage import bounded, gathered
 from .arrow import answers_of, ddl, errors_marked, errors_restored, map_in_arrow
 
@@ -47,26 +46,17 @@ _DAMAGED: Final = (
 """In Spark's errors about files that it cannot read to their end."""
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it with spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
-_LINE_COLUMNS: Final[list[Any]] = [
-    pa.field("line", pa.binary()),
-    pa.field("file", pa.string()),
-    pa.field("start", pa.int64()),
-    pa.field("number", pa.int64()),
-]
-LINES: Final = pa.schema(_LINE_COLUMNS)
+_OF_LINES: Final[Any] = {"line": pa.binary(), "file": pa.string(), "start": pa.int64(), "number": pa.int64()}
+LINES: Final = pa.schema(_OF_LINES)
 """Lines in their order: text, file, the byte at which the piece of the file begins (null: unknown), and the line's number, if known."""
-PART: Final = pa.field("part", pa.int64())
-AGAIN: Final = pa.field("again", pa.int64())
-"""How many lines more a row stands for: texts that cannot be read and that come again have one row."""
-LEVEL: Final = pa.field("level", pa.int32())
-"""The newest `metadata.version` that an answer names; null for nearly all."""
-ROWS: Final = pa.schema(
-    [*REQUESTS, *(column for column in QUARANTINE if column.name not in REQUESTS.names), PART, AGAIN, LEVEL]
-)
-"""Requests and quarantined lines in one; the latter have a reason."""
-TOGETHER: Final = pa.schema([PART, REQUESTS.field("position"), pa.field("rows", pa.binary())])
+_REQUESTS: Final = REQUESTS.append(pa.field("level", pa.int32()))
+"""With the newest `metadata.version` that the answer names; null for nearly all."""
+_QUARANTINE: Final = QUARANTINE.append(pa.field("again", pa.int64()))
+"""With how many lines more a row stands for: texts that cannot be read and that come again have one row."""
+_VALUES: Final[Any] = {"part": pa.int64(), "place": pa.int64(), "requests": pa.binary(), "quarantine": pa.binary()}
+TOGETHER: Final = pa.schema(_VALUES)
 """
-Some `ROWS` of a part in one value (Arrow's IPC), and the position of the first.
+Some requests, or some unreadable lines, of a part in one value (Arrow's IPC), and the place of the first in its log.
 
 Each column of each row costs the JVM time, and a value as much as one: so ingest takes a tenth less CPU time.
 """
@@ -206,10 +196,10 @@ def staged_lines(lines: "DataFrame", tables: IngestTables, options: IngestOption
     """
     rows = map_in_arrow(lines.select(*LINES.names), partial(_read, options), ddl(TOGETHER))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
-    together = rows.repartition("part").sortWithinPartitions("part", "position")
+    together = rows.repartition("part").sortWithinPartitions("part", "place")
     whole = Staged()
     with _small_batches(lines.sparkSession):
-        for part in answers_of(together, partial(_written, tables)):
+        for part in answers_of(together, partial(staged, tables)):
             whole.add(part)
     return whole
 
@@ -218,31 +208,38 @@ def _read(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterator
     return map(packed, parsed(options, batches))
 
 
-def _written(tables: IngestTables, batches: Iterator[pa.RecordBatch]) -> Staged:
-    return staged(tables, unpacked(batches))
-
-
-def packed(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """`ROWS` as `TOGETHER`."""
-    parts = rows[PART.name].to_numpy()
-    order = np.argsort(parts, kind="stable")
-    edges = np.flatnonzero(np.diff(parts[order])) + 1
-    rows = rows.take(order)
-    of_parts = (rows.slice(begin, end - begin) for begin, end in pairwise([0, *edges.tolist(), len(rows)]))
-    pieces = [piece for part in of_parts for piece in bounded(part, len(part), TOGETHER_BYTES)]
-    columns: list[Any] = [[piece[name][0].as_py() for piece in pieces] for name in TOGETHER.names[:2]]
-    return pa.record_batch([*columns, [piece.serialize().to_pybytes() for piece in pieces]], schema=TOGETHER)
+def packed(found: Parsed) -> pa.RecordBatch:
+    """What became of lines as `TOGETHER`: wherever a line is read, its part is the same."""
+    slices = np.asarray(found.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
+    parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
+    requests = found.requests.append_column("level", found.levels)
+    identities: list[Any] = found.quarantine["identity"].to_pylist()
+    beginnings = np.array([-1 - identity[0] for identity in identities], np.int64)
+    again = pa.array([found.again, *[0] * len(identities)][: len(identities)], pa.int64())
+    quarantine = found.quarantine.append_column("again", again)
+    values = [
+        {"part": part, "place": piece[place][0].as_py(), table: piece.serialize().to_pybytes()}
+        for table, place, rows, numbers in (
+            ("requests", "position", requests, parts),
+            ("quarantine", "line", quarantine, beginnings),
+        )
+        for part, of_part in by_number(rows, numbers)
+        for batch in of_part.combine_chunks().to_batches()
+        for piece in bounded(batch, len(batch), TOGETHER_BYTES)
+    ]
+    return pa.RecordBatch.from_pylist(values, TOGETHER)
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`TOGETHER` as `ROWS`."""
+    """`TOGETHER` as `_REQUESTS` and `_QUARANTINE`."""
     for batch in batches:
-        for value in batch["rows"]:
-            yield pa.ipc.read_record_batch(value.as_buffer(), ROWS)
+        for requests, quarantine in zip(batch["requests"], batch["quarantine"], strict=True):
+            value, schema = (requests, _REQUESTS) if requests.is_valid else (quarantine, _QUARANTINE)
+            yield pa.ipc.read_record_batch(value.as_buffer(), schema)
 
 
-def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Turn lines in `LINES` into `ROWS`."""
+def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[Parsed]:
+    """Read lines in `LINES`."""
     counts: dict[tuple[str, int], int] = {}
     for lines in _pieces(batches):
         file, start = (lines.column(name)[0].as_py() for name in ("file", "start"))
@@ -256,8 +253,7 @@ def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterato
             # of this machine: its path, as one process names it
             file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
         source = replace(options.source(file), numbered=not start)
-        found = parse(lines.column("line"), numbers, source)
-        yield from _joined(found).combine_chunks().to_batches()
+        yield parse(lines.column("line"), numbers, source)
 
 
 def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
@@ -266,15 +262,23 @@ def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
 
     Args:
         tables: where they go.
-        batches: of `ROWS`; the rows of a part come together.
+        batches: of `TOGETHER`; the rows of a part come together.
 
     Raises:
         TableError: the tables could not be read or written.
 
     """
-    held = gathered(batches, PIECE, PIECE_BYTES)
-    pieces = (_separated(pa.Table.from_batches(rows, ROWS).combine_chunks()) for rows in held)
-    return Ingest(tables).stage(pieces, of_many=True)
+    held = gathered(unpacked(batches), PIECE, PIECE_BYTES)
+    return Ingest(tables).stage(map(_joined, held), of_many=True)
+
+
+def _joined(held: Sequence[pa.RecordBatch]) -> Parsed:
+    requests, quarantine = (
+        pa.Table.from_batches([batch for batch in held if batch.schema == schema], schema).combine_chunks()
+        for schema in (_REQUESTS, _QUARANTINE)
+    )
+    again: int = pc.sum(quarantine["again"]).as_py() or 0
+    return Parsed(requests.drop_columns("level"), quarantine.drop_columns("again"), requests["level"], again)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -285,32 +289,6 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ends = chain.from_iterable(each.run_ends.to_pylist() for each in runs)
         for begin, end in pairwise(sorted({0, *ends})):
             yield lines.slice(begin, end - begin)
-
-
-def _joined(found: Parsed) -> pa.Table:
-    requests, quarantine = found.requests, found.quarantine
-    slices = np.asarray(requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
-    parts = slices * BUCKETS + buckets_of(requests["user"], BUCKETS)
-    requests = requests.append_column(PART, pa.array(parts)).append_column(LEVEL, found.levels)
-    identities: list[Any] = quarantine["identity"].to_pylist()
-    beginnings = [-1 - identity[0] for identity in identities]
-    again = [found.again, *[0] * len(identities)][: len(identities)]
-    quarantine = quarantine.append_column(PART, pa.array(beginnings, pa.int64())).append_column(
-        AGAIN, pa.array(again, pa.int64())
-    )
-    return pa.concat_tables([ROWS.empty_table(), requests, quarantine], promote_options="default")
-
-
-def _separated(rows: pa.Table) -> Parsed:
-    refused = pc.is_valid(rows["reason"])
-    requests = rows.filter(pc.invert(refused))
-    again: int = pc.sum(rows[AGAIN.name]).as_py() or 0
-    return Parsed(
-        requests=requests.select(REQUESTS.names),
-        quarantine=rows.filter(refused).select(QUARANTINE.names),
-        levels=requests[LEVEL.name],
-        again=again,
-    )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 from zlib import crc32
 
@@ -11,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+BUCKETS: Final = 16
+"""Into how many buckets users are spread by default: as many workers can replay a history at once."""
 DAY_MS: Final = 86_400_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 DAYS: Final = range(date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH + 1)
@@ -94,15 +97,19 @@ def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
 
 def by_partition(rows: pa.Table, layout: TableLayout) -> Iterator[tuple[int, int, pa.Table]]:
     """Yield day, bucket and rows of each file that rows belong to; they stay in their order."""
-    partitions = partitions_of(rows, layout)
-    if len(rows) and np.all(partitions == partitions[0]):
+    for number, part in by_number(rows, partitions_of(rows, layout)):
+        yield *divmod(number, layout.buckets), part
+
+
+def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]]:
+    """Yield each number of a row, and all rows of that number in their order."""
+    if len(rows) and np.all(numbers == numbers[0]):
         # as nearly always where rows come from a table of the same layout: nothing is copied
-        yield *divmod(int(partitions[0]), layout.buckets), rows
+        yield int(numbers[0]), rows
         return
-    order = np.argsort(partitions, kind="stable")
-    numbers, starts = np.unique(partitions[order], return_index=True)
-    ends = [*starts[1:].tolist(), len(order)]
+    order = np.argsort(numbers, kind="stable")
+    found, starts = np.unique(numbers[order], return_index=True)
     chosen: Column = pa.array(order)
-    rows = rows.take(chosen)  # all at once: one for each file takes longer
-    for number, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
-        yield *divmod(number, layout.buckets), rows.slice(start, end - start)
+    rows = rows.take(chosen)  # all at once: one for each number takes longer
+    for number, (start, end) in zip(found.tolist(), pairwise([*starts.tolist(), len(order)]), strict=True):
+        yield number, rows.slice(start, end - start)

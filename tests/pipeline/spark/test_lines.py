@@ -15,8 +15,10 @@ from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, v
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
 from quotascope.pipeline.ingest.committing import Batch, Ingest, KnownTopics, Seen, Staged
 from quotascope.pipeline.request_log.mutations import MutationLedger
-from quotascope.pipeline.spark.ingest import LINES, ROWS, TOGETHER_BYTES, packed, parsed, staged, unpacked
+from quotascope.pipeline.request_log.schema import QUARANTINE, REQUESTS
+from quotascope.pipeline.spark.ingest import LINES, SLICE_MS, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
 from quotascope.pipeline.table import File
+from quotascope.pipeline.table.layout import BUCKETS, buckets_of
 from quotascope.pipeline.table.storage import Storage
 
 
@@ -31,12 +33,22 @@ def batch(*rows: tuple[bytes | None, str, int | None, int | None]) -> pa.RecordB
 
 def rows(*batches: pa.RecordBatch) -> list[pa.RecordBatch]:
     """What a worker makes of lines."""
-    return list(parsed(IngestOptions(), iter(batches)))
+    return [packed(each) for each in parsed(IngestOptions(), iter(batches))]
+
+
+def shuffled(*batches: pa.RecordBatch) -> Iterator[pa.Table]:
+    """The same, part by part, as a shuffle brings them together."""
+    found = pa.Table.from_batches(rows(*batches), TOGETHER)
+    for part in sorted(set(values(found, "part"))):
+        yield found.filter(pc.field("part") == part)
 
 
 def table(*batches: pa.RecordBatch) -> pa.Table:
-    """The same as a table."""
-    return pa.Table.from_batches(rows(*batches), ROWS)
+    """The rows of both tables in one, with their parts."""
+    found = [each for made in rows(*batches) for each in zip(made["part"], unpacked([made]), strict=True)]
+    whole = [pa.Table.from_batches([each]).append_column("part", pa.repeat(part, len(each))) for part, each in found]
+    none = [REQUESTS.empty_table(), QUARANTINE.empty_table()]
+    return pa.concat_tables([*none, *whole], promote_options="default")
 
 
 def test_lines_become_rows() -> None:
@@ -91,12 +103,6 @@ def test_parts_keep_the_same_line_together() -> None:
     assert all(part is not None and part < 0 for part in spread)
 
 
-def by_part(found: pa.Table) -> Iterator[pa.Table]:
-    """As a shuffle brings them together."""
-    for part in sorted(set(values(found, "part"))):
-        yield found.filter(pc.field("part") == part)
-
-
 def added(folder: Path, *lines: bytes) -> Any:
     """The report on lines that workers staged part by part."""
     tables = IngestTables.create(str(folder / "spread"))
@@ -107,9 +113,8 @@ def added(folder: Path, *lines: bytes) -> Any:
 
 def whole(tables: IngestTables, *lines: bytes) -> Staged:
     """What workers staged part by part."""
-    found = table(batch(*((text, "a", 0, None) for text in lines)))
     staged_lines = Staged()
-    for part in by_part(found):
+    for part in shuffled(batch(*((text, "a", 0, None) for text in lines))):
         staged_lines.add(staged(tables, part.to_batches()))
     return staged_lines
 
@@ -146,9 +151,9 @@ def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.Mon
         line(principal=f"User:{user}", time=f"2026-11-21 08:00:00,{ms:03}") for user in range(60) for ms in range(10)
     ]
     lines = [*users, *users, mutation("create", [topic("t", 4)]), b"junk", b"junk"]
-    found = table(batch(*((text, "a", None, 1) for text in lines))).sort_by("part")
-    largest: Any = pc.max(found["part"].value_counts().field("counts")).as_py()
-    done = staged(tables, found.to_batches(max_chunksize=7))
+    given = batch(*((text, "a", None, 1) for text in lines))
+    largest: Any = pc.max(table(given)["part"].value_counts().field("counts")).as_py()
+    done = staged(tables, pa.concat_tables(shuffled(given)).combine_chunks().to_batches(max_chunksize=7))
     assert max(held) <= 50 + largest < len(lines) / 2
     assert (done.report.read, done.report.duplicates, len(done.unresolved)) == (
         1203,
@@ -177,7 +182,7 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE_BYTES", 9_000)
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.READ_BYTES", 5_000)
     given = batch(*((text, "a", 0, None) for text in lines))
-    assert max(len(each) for each in rows(given)) < 5
+    assert max(len(each) for made in rows(given) for each in unpacked([made])) < 5
     held: list[int] = []
     fresh = Seen.fresh
 
@@ -200,17 +205,31 @@ def test_rows_cross_the_jvm_many_in_a_value() -> None:
     """A value has rows of one part in their order, and no more bytes than Spark may hold of many values; nothing of them is lost."""
     many = [line(principal=f"User:{n % 9}", header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(3_000)]
     create = mutation("create", [topic("t", 4)])
-    given = rows(batch(*((text, "a", 0, None) for text in (*many, create, *captured(), b"junk", b"other"))))
-    values_of = [packed(each) for each in given]
+    given = batch(*((text, "a", 0, None) for text in (*many, create, *captured(), b"junk", b"other")))
+    pieces = list(parsed(IngestOptions(), iter([given])))
+    values_of = [packed(each) for each in pieces]
     back = list(unpacked(values_of))
     assert sum(len(each) for each in values_of) == len(back) < 200
-    assert [each["part"][0] for each in back] == [part for each in values_of for part in each["part"]]
-    assert all(each["part"].unique().equals(each["part"][:1]) for each in back)
-    ordered: list[list[Any]] = [each["position"].drop_null().to_pylist() for each in back]
-    assert ordered == [sorted(each) for each in ordered]
+    order: list[list[Any]] = [each["line"].to_pylist() for each in back]
+    assert [each[0] for each in order] == [place for each in values_of for place in each["place"].to_pylist()]
+    assert order == [sorted(each) for each in order]
     assert max(each.nbytes for each in back) <= TOGETHER_BYTES
-    found, wanted = (pa.Table.from_batches(each, ROWS).sort_by("identity") for each in (back, given))
-    assert found == wanted
+    parts = [part for each in values_of for part in each["part"].to_pylist()]
+    assert [{*parts_of(each)} for each in back] == [{part} for part in parts]
+    for name, schema in (("requests", REQUESTS), ("quarantine", QUARANTINE)):
+        wanted = pa.concat_tables([getattr(each, name) for each in pieces])
+        found = [pa.Table.from_batches([each]) for each in back if {*schema.names} <= {*each.schema.names}]
+        assert pa.concat_tables(found).select(schema.names).sort_by("identity") == wanted.sort_by("identity")
+
+
+def parts_of(rows: pa.RecordBatch) -> list[int]:
+    """The part of each row: of requests by user and time, of others by their text."""
+    if "user" not in rows.schema.names:
+        identities: list[Any] = rows["identity"].to_pylist()
+        return [-1 - identity[0] for identity in identities]
+    spans: list[Any] = pc.divide(rows["timestamp"], pa.scalar(SLICE_MS)).to_pylist()
+    buckets = buckets_of(pa.chunked_array([rows["user"]]), BUCKETS).tolist()
+    return [span * BUCKETS + bucket for span, bucket in zip(spans, buckets, strict=True)]
 
 
 def test_topics_of_all_parts_come_together(tmp_path: Path) -> None:
