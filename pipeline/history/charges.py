@@ -41,32 +41,9 @@ request that was refused for want of permission is charged by Kafka, and the thr
 SECOND_MS: Final = 1_000
 """The span of a sum."""
 _NAMES: Final = ("user", "client_id", "broker")
-COLUMNS: Final = (
-    "timestamp",
-    "completed",
-    "broker",
-    "connection",
-    "api_key",
-    "api_version",
-    "user",
-    "client_id",
-    "produce_bytes",
-    "fetch_bytes",
-    "thread_time_ms",
-    "network_time_ms",
-    "partitions_created",
-    "partitions_added",
-    "partitions_deleted",
-    "mutations_charged",
-    "mutation_timestamp",
-    "throttle_ms",
-    "refused",
-    "forwarded",
-    "follower",
-    "file",
-    "position",
-)
-"""What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
+_PARTITIONS: Final = ("partitions_created", "partitions_added", "partitions_deleted")
+COLUMNS: Final = (*(name for name in HISTORY.names if name != "mutations"), *_PARTITIONS, "forwarded", "follower")
+"""What is read of `quotascope.pipeline.request_log.schema.REQUESTS`, in which the same quantity has the same name."""
 _NOT_SUMMED: Final = (*PLACE, "connection", "api_key", "api_version", "mutations")
 ROLLUP_COLUMNS: Final = tuple(name for name in HISTORY.names if name not in _NOT_SUMMED)
 """What a sum needs of HISTORY."""
@@ -89,39 +66,17 @@ def history_of(requests: pa.Table) -> pa.Table:
         Rows of `HISTORY`.
 
     """
-    kinds = ("partitions_created", "partitions_added", "partitions_deleted")
-    partitions: list[Column] = [requests.column(kind) for kind in kinds]
-    asked = requests.append_column("asked", pc.coalesce(*partitions))
-    follower: Column = asked.column("follower")
-    forwarded = pc.fill_null(asked.column("forwarded"), _FALSE)
-    second_line = pc.and_(forwarded, pc.is_null(asked.column("asked")))
-    seen = asked.filter(pc.invert(pc.or_(pc.fill_null(follower, _FALSE), second_line)))
+    asked: Column = pc.coalesce(*(requests.column(kind) for kind in _PARTITIONS))
+    follower, forwarded = (pc.fill_null(requests.column(name), _FALSE) for name in ("follower", "forwarded"))
+    second_line = pc.and_(forwarded, pc.is_null(asked))
+    seen = requests.append_column("mutations", asked).filter(pc.invert(pc.or_(follower, second_line)))
     exempt: Column = pc.is_in(seen.column("api_key"), pa.array(EXEMPT_APIS, pa.int16()))
-
-    def given(name: str) -> Column:
-        return seen.column(name)
-
-    columns: dict[str, Column] = {
-        "user": pc.fill_null(given("user"), ""),
-        "client_id": pc.fill_null(given("client_id"), ""),
-        "broker": pc.fill_null(given("broker"), ""),
-        "timestamp": given("timestamp"),
-        "completed": given("completed"),
-        "connection": numbers_of(given("connection"), _connection),
-        "api_key": given("api_key"),
-        "api_version": given("api_version"),
-        "produce_bytes": given("produce_bytes"),
-        "fetch_bytes": given("fetch_bytes"),
-        "thread_time_ms": pc.if_else(exempt, _NO_TIME, given("thread_time_ms")),
-        "network_time_ms": pc.if_else(exempt, _NO_TIME, given("network_time_ms")),
-        "mutations": given("asked"),
-        "mutations_charged": given("mutations_charged"),
-        "mutation_timestamp": given("mutation_timestamp"),
-        "refused": pc.fill_null(given("refused"), _FALSE),
-        "throttle_ms": pc.fill_null(given("throttle_ms"), UNKNOWN_MS),
-        "file": given("file"),
-        "position": given("position"),
-    }
+    columns: dict[str, Column] = {name: seen.column(name) for name in HISTORY.names}
+    columns |= {name: pc.fill_null(columns[name], "") for name in _NAMES}
+    columns |= {name: pc.if_else(exempt, _NO_TIME, columns[name]) for name in ("thread_time_ms", "network_time_ms")}
+    columns["connection"] = numbers_of(columns["connection"], _connection)
+    columns["refused"] = pc.fill_null(columns["refused"], _FALSE)
+    columns["throttle_ms"] = pc.fill_null(columns["throttle_ms"], UNKNOWN_MS)
     return pa.table(columns, schema=HISTORY)
 
 

@@ -18,25 +18,14 @@ from quotascope.metrics.protocol import ApiKey
 from ..table.layout import DAY_MS, Column, added
 from .schema import TOPICS, Kind
 
-COLUMNS: Final = (
-    "timestamp",
-    "user",
-    "client_id",
-    "broker",
-    "api_key",
-    "produce_bytes",
-    "fetch_bytes",
-    "traffic",
-    "topic_ids",
-    "forwarded",
-    "follower",
-)
+_CLIENT: Final = ("user", "client_id", "broker")
+_BYTES: Final = ("produce_bytes", "fetch_bytes")
+COLUMNS: Final = (*_CLIENT, "timestamp", "api_key", *_BYTES, "traffic", "topic_ids", "forwarded", "follower")
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
 MINUTE_MS: Final = 60_000
 """The span of a sum."""
 ID: Final = "id:"
 """In front of a topic's id where no name is known; no name of a topic has a colon."""
-_CLIENT: Final = ("user", "client_id", "broker")
 _KEY: Final = (*_CLIENT, "quota_type", "start", "kind", "topic", "topic_id")
 _APIS: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH)
 _FALSE: Final[Column] = pa.scalar(False)  # noqa: FBT003 - Arrow's, not a flag
@@ -62,7 +51,7 @@ def topics_of(requests: pa.Table) -> pa.Table:
     topics, ids, held = pc.list_flatten(traffic).flatten()
     records = np.zeros(len(seen), np.int64)
     np.add.at(records, parents.to_numpy(), pc.fill_null(held, 0).to_numpy())
-    charged: Column = pc.coalesce(given["produce_bytes"], given["fetch_bytes"])
+    charged: Column = pc.coalesce(*(given[name] for name in _BYTES))
     sized: Column = pc.is_valid(charged)
     unknown: Column = pc.if_else(sized, Kind.UNKNOWN_TOPIC, Kind.UNKNOWN_SIZE)
     kinds = pc.if_else(pc.and_(pc.is_valid(given["traffic"]), sized), Kind.PROTOCOL, unknown)

@@ -7,16 +7,14 @@ does not apply to the request, or cannot be known: as in rows of an earlier rele
 """
 
 from enum import StrEnum
-from typing import Any
+from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
-from ..table.storage import FORMERLY
+from ..table.storage import column
 
-
-def _column(name: str, kind: pa.DataType, description: str, formerly: str | None = None) -> "pa.Field[Any]":
-    metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
-    return pa.field(name, kind, metadata=metadata)
+_column: Final = partial(column, null=True)
 
 
 class Reason(StrEnum):

@@ -320,6 +320,14 @@ def _code(error: Exception) -> int | None:
     return int(found.group(1)) if found else None
 
 
+def column(
+    name: str, kind: pa.DataType, description: str, *, null: bool = False, formerly: str | None = None
+) -> "pa.Field[Any]":
+    """Return a column of a table; `formerly` is its name in tables of earlier releases."""
+    metadata = {"description": description} | ({FORMERLY: formerly} if formerly else {})
+    return pa.field(name, kind, nullable=null, metadata=metadata)
+
+
 def names_of(column: "pa.Field[Any]") -> list[str]:
     """Return the names that a column has in files of this release and of earlier ones."""
     former = (column.metadata or {}).get(FORMERLY.encode())
