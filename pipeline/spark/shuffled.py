@@ -3,10 +3,13 @@ Answers for which Spark has to shuffle rows: those of any frame, and those of a 
 
 Else `runs` takes a history bucket by bucket: each worker reads the files of its bucket, and no row passes through the JVM, at a third of the
 CPU time.
+
+A `run` is of the session, workers must reach the paths of its tables, and `progress` is called with the tasks that are done, and of how many.
+A `PipelineError` is raised as the same work raises it in one process.
 """
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -54,12 +57,7 @@ _PART_ROWS: Final = 200_000
 _GROUPS: Final = 200
 """Where `spark.sql.shuffle.partitions` is no number; Spark's default."""
 _INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
-_TAKEN: Final = {
-    "smallint": _INTEGERS,
-    "int": _INTEGERS,
-    "bigint": _INTEGERS,
-    "double": (*_INTEGERS, "float", "double"),
-}
+_TAKEN: Final = dict.fromkeys(_INTEGERS[1:], _INTEGERS) | {"double": (*_INTEGERS, "float", "double")}
 """The types of a frame's columns that are taken for one of a history; of others the same only."""
 
 
@@ -72,19 +70,9 @@ def replay_shared(
     progress: Progress | None = None,
 ) -> pa.Table:
     """
-    Replay a committed history in which users share limits: rows of any two buckets may meet.
+    `replay` of a committed `History.detail` in which users share limits: rows of any two buckets may meet.
 
-    Args:
-        run: of the session.
-        history: `History.detail`; workers must reach its path.
-        candidates: as in `replay`.
-        mode: as there.
-        settings: as there.
-        progress: called with the tasks that are done, and of how many.
-
-    Raises:
-        PipelineError: as `replay` does, and what keeps a worker from reading the table.
-
+    Raises `PipelineError`.
     """
     with shown(run.spark, "replay of users that share limits", progress):
         frame = replay_frame(rows_of(history, run.spark), candidates, mode, settings)
@@ -96,18 +84,9 @@ def needs_of_clients(
     run: SparkRun, history: Table, policy: Policy, windows: ClusterWindows, progress: Progress | None = None
 ) -> list[Need]:
     """
-    What each client-id needs, with all of its users. A worker holds a group of client-ids in memory (`grouped_by`).
+    `needs` of each client-id with all of its users in a committed `History.detail`, by a policy with a shape for client-ids.
 
-    Args:
-        run: of the session.
-        history: `History.detail`; workers must reach its path.
-        policy: with a shape for client-ids.
-        windows: of the quotas.
-        progress: called with the tasks that are done, and of how many.
-
-    Raises:
-        PipelineError: what keeps a worker from reading the table.
-
+    A worker holds a group of client-ids in memory (`grouped_by`). Raises `PipelineError`.
     """
     work = partial(_needs, policy, windows)
     with shown(run.spark, "search for the limits of client-ids", progress):
@@ -126,25 +105,14 @@ def waits_divided(
     Divide the waits of all requests, a pool of handler threads and a piece of time after the other (`Plan.piece_us`).
 
     The pieces' sums together may be larger than the log: Spark adds them up, on disk if need be, and the driver reads one partition at a time.
-
-    Args:
-        run: of the session.
-        requests: of the request log; workers must reach its path.
-        parts: all of its files; each worker reads those of a part.
-        plan: of these requests.
-        progress: called with the tasks that are done, and of how many.
-
-    Raises:
-        PipelineError: what keeps a worker from reading the table.
-
+    `parts` are all files of the table of requests, each read by one worker, and the plan is of these. Raises `PipelineError`.
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
 
     spark = run.spark
     with shown(spark, "division of waits", progress), errors_restored():
-        tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
         count = 1 + plan.rows // _PART_ROWS
-        rows = map_in_arrow(tasks, partial(_pieces, requests, parts, plan), ddl(_PIECES)).repartition(count, GROUP)
+        rows = _of_parts(spark, parts, partial(_pieces, requests, plan), _PIECES).repartition(count, GROUP)
         sums = apply_in_arrow(rows, GROUP, partial(_divided, plan), ddl(ROWS))
         values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
         added = sums.repartition(count, *KEY).groupBy(*KEY).agg(*values)
@@ -154,20 +122,16 @@ def waits_divided(
     return Sums.of(pa.Table.from_batches(batches, ROWS))
 
 
-def _pieces(
-    requests: Table, parts: Sequence[Sequence[File]], plan: Plan, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The requests of some parts, each in its own piece and in those in which waits may end that it was held meanwhile of."""
+def _pieces(requests: Table, plan: Plan, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
+    """The requests of some files, each in its own piece and in those in which waits may end that it was held meanwhile of."""
     of_listeners = plan.pools[1].astype(np.int64)
-    for batch in batches:
-        for part in batch.column("id").to_numpy().tolist():
-            for rows in requests.batches(parts[part], BLAME_COLUMNS):
-                found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
-                begin, end = found.dequeued - MARGIN_US, found.released + plan.longest_us + MARGIN_US
-                places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
-                columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
-                columns[GROUP] = pieces * len(of_listeners) + of_listeners[found.places[places]]
-                yield from pa.table(columns, _PIECES).to_batches()
+    for rows in requests.batches(files, BLAME_COLUMNS):
+        found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
+        begin, end = found.dequeued - MARGIN_US, found.released + plan.longest_us + MARGIN_US
+        places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
+        columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
+        columns[GROUP] = pieces * len(of_listeners) + of_listeners[found.places[places]]
+        yield from pa.table(columns, _PIECES).to_batches()
 
 
 def _pickled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -199,21 +163,9 @@ def replay_frame(
     entities are collected first, which is a job of its own; else nothing runs before an action on the result.
 
     Args:
-        frame: of Spark 4.0 or newer, also of Spark Connect, with these columns (`pipeline.history.HISTORY`), in any order:
-
-            - `user`, `client_id`: string, as Kafka knows them; `ANONYMOUS` without authentication, empty without client id
-            - `broker`: string, the node that decided; each measures its clients on its own
-            - `timestamp`, `completed`: ms since 1970, UTC, of the decision and of the sent response
-            - `connection`: integer, the same for the requests of a connection
-            - `api_key`, `api_version`: Kafka's numbers
-            - `produce_bytes`, `fetch_bytes`: bytes that the request's quota charges; null for other requests
-            - `thread_time_ms`, `network_time_ms`: ms of a handler's and a network thread; null when exempt
-            - `mutations`, `mutations_charged`: partitions that were asked for, and charged; null for other requests
-            - `mutation_timestamp`: ms since 1970, UTC, when the controller charged them; null without
-            - `refused`: boolean, whether the answer has THROTTLING_QUOTA_EXCEEDED (89)
-            - `throttle_ms`: ms, the response's throttle time; -1 when unknown
-            - `file`, `position`, which may be missing: string and integer, a request's place in the logs, which orders requests of one
-              millisecond; else that order is Spark's, and a strict mutation quota may refuse another one of them
+        frame: of Spark 4.0 or newer, also of Spark Connect, with the columns that `pipeline.history.HISTORY` describes, in any order; integers
+            and floats of any width. Without `file` and `position` the order of requests of one millisecond is Spark's, and a strict mutation
+            quota may refuse another one of them.
         candidates: quotas to try, each under another name (`quotascope.quotas.candidates.read_candidates`).
         mode: whether throttled clients send later.
         settings: `ReplaySettings()` unless given.
@@ -286,21 +238,32 @@ def grouped_by(frame: "DataFrame", column: str) -> "DataFrame":
 
 def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
     """The columns of a history that a replay looks at, as a frame; each worker reads the files of a bucket."""
-    buckets = list(history.buckets().values())
     needed = pa.schema([HISTORY.field(name) for name in NEEDED])
-    tasks = spark.range(0, len(buckets), 1, max(1, len(buckets)))
-    return map_in_arrow(tasks, partial(_read, history, buckets), ddl(needed))
+    return _of_parts(spark, list(history.buckets().values()), partial(_read, history), needed)
 
 
-def _read(
-    history: Table, buckets: Sequence[Sequence[File]], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for bucket in batch.column("id").to_numpy().tolist():
-            place = 0
-            for rows in history.batches(buckets[bucket], NEEDED):
-                yield _placed(rows, place)
-                place += rows.num_rows
+def _of_parts(
+    spark: "SparkSession",
+    parts: Sequence[Sequence[File]],
+    read: Callable[[Sequence[File]], Iterator[pa.RecordBatch]],
+    schema: pa.Schema,
+) -> "DataFrame":
+    """What is read of the files of each part, by a task each."""
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for part in batch.column("id").to_numpy().tolist():
+                yield from read(parts[part])
+
+    tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
+    return map_in_arrow(tasks, rows, ddl(schema))
+
+
+def _read(history: Table, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
+    place = 0
+    for rows in history.batches(files, NEEDED):
+        yield _placed(rows, place)
+        place += rows.num_rows
 
 
 def _placed(rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
@@ -309,9 +272,8 @@ def _placed(rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
     if not unknown.true_count:
         return rows
     joined: Any = pc.binary_join_element_wise
-    users = joined("\0", rows.column("user"), "")
-    files = pc.if_else(unknown, users, rows.column("file"))
-    numbers = pa.array(np.arange(first, first + rows.num_rows))
-    positions = pc.if_else(unknown, numbers, rows.column("position"))
-    placed = rows.set_column(rows.schema.names.index("file"), "file", files)
-    return placed.set_column(rows.schema.names.index("position"), "position", positions)
+    users, numbers = joined("\0", rows.column("user"), ""), pa.array(np.arange(first, first + rows.num_rows))
+    for name, place in (("file", users), ("position", numbers)):
+        placed = pc.if_else(unknown, place, rows.column(name))
+        rows = rows.set_column(rows.schema.names.index(name), name, placed)
+    return rows
