@@ -29,7 +29,7 @@ _PHYSICAL: Final = "delta.columnMapping.physicalName"
 """What a column is called in the files."""
 _UNSUPPORTED: Final = "Unsupported table features"
 """In the library's error about a commit to a table with features of Delta that it does not know."""
-_PARTITIONS: Final = [("day", pa.int32()), ("bucket", pa.int32())]
+_PARTITIONS: Final = ["day", "bucket"]
 
 
 def opened(storage: Storage) -> DeltaTable:
@@ -73,12 +73,13 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
 
     Of several that make it at once one succeeds: without retries, or the library would make it once more on top of the first.
     """
+    partitions = [pa.field(name, pa.int32(), nullable=False) for name in _PARTITIONS]
     try:
         DeltaTable.create(
             storage.uri,
-            _with_partitions(schema),
+            pa.schema([*schema, *partitions]),
             mode="ignore",
-            partition_by=[name for name, _ in _PARTITIONS],
+            partition_by=_PARTITIONS,
             configuration={_LAYOUT: json.dumps(asdict(layout)), **_statistics(layout)},
             commit_properties=CommitProperties(max_commit_retries=0),
             raise_if_key_not_exists=False,
@@ -107,8 +108,7 @@ def layout_of(log: DeltaTable) -> TableLayout:
 def schema_of(log: DeltaTable) -> pa.Schema:
     """The columns of the table's files."""
     found: Any = log.schema().to_arrow()
-    names = {name for name, _ in _PARTITIONS}
-    return pa.schema([column for column in pa.schema(found) if column.name not in names])
+    return pa.schema([column for column in pa.schema(found) if column.name not in _PARTITIONS])
 
 
 def add_columns(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
@@ -137,8 +137,11 @@ def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[Fi
         name = f"delta.`{storage.uri}`"
         purge = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} APPLY (PURGE)"
         raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
-    actions = pa.table(log.get_add_actions()).to_pylist()
-    files = (_file(storage, layout, action) for action in actions)
+    files: list[File] = []
+    for action in pa.table(log.get_add_actions()).to_pylist():
+        known = {"numRecords": "num_records", "minValues": "min", "maxValues": "max"}
+        statistics = {name: action.get(column) for name, column in known.items()}
+        files.append(_file(storage, layout, action["path"], action["size_bytes"], action["partition"], statistics))
     return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.path)))
 
 
@@ -158,30 +161,22 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
         operation = next((action["commitInfo"].get("operation") for action in actions if "commitInfo" in action), None)
         raise ChangedRows(storage.uri, f"{version} ({operation})")
     for each in added:
-        known = json.loads(each.get("stats") or "{}")
-        action = {  # with the library's names
-            "path": unquote(each["path"]),
-            "size_bytes": each["size"],
-            "num_records": known.get("numRecords"),
-            "partition": each["partitionValues"],
-            "min": known.get("minValues"),
-            "max": known.get("maxValues"),
-        }
-        yield _file(storage, layout, action)
+        statistics = json.loads(each.get("stats") or "{}")
+        yield _file(storage, layout, unquote(each["path"]), each["size"], each["partitionValues"], statistics)
 
 
-def _file(storage: Storage, layout: TableLayout, action: Mapping[str, Any]) -> File:
-    """What the log says about a file; the partitions are in it, whatever the file is called."""
-    rows = action.get("num_records")
-    file = File(
-        path=action["path"],
-        day=int(action["partition"]["day"]),
-        bucket=int(action["partition"]["bucket"]),
-        rows=rows or 0,
-        size=action["size_bytes"],
-        first=(action.get("min") or {}).get(layout.day_of),
-        last=(action.get("max") or {}).get(layout.day_of),
-    )
+def _file(
+    storage: Storage,
+    layout: TableLayout,
+    path: str,
+    size: int,
+    partition: Mapping[str, Any],
+    statistics: Mapping[str, Any],
+) -> File:
+    rows = statistics.get("numRecords")
+    first, last = ((statistics.get(name) or {}).get(layout.day_of) for name in ("minValues", "maxValues"))
+    day, bucket = (int(partition[name]) for name in _PARTITIONS)
+    file = File(path=path, day=day, bucket=bucket, rows=rows or 0, size=size, first=first, last=last)
     return file if rows is not None else replace(file, rows=storage.rows_of(file))
 
 
@@ -229,8 +224,8 @@ def commit(
         log.create_write_transaction(
             [*actions],
             "append",
-            _with_partitions(schema_of(log)),
-            partition_by=[name for name, _ in _PARTITIONS],
+            log.schema(),
+            partition_by=_PARTITIONS,
             commit_properties=CommitProperties(app_transactions=transactions),
         )
     except (OSError, DeltaError) as error:
@@ -270,11 +265,6 @@ def _statistics(layout: TableLayout) -> dict[str, str]:
 
 def _values(file: File) -> dict[str, str | None]:
     return {"day": str(file.day), "bucket": str(file.bucket)}
-
-
-def _with_partitions(schema: pa.Schema) -> pa.Schema:
-    partitions = [pa.field(name, kind, nullable=False) for name, kind in _PARTITIONS]
-    return pa.schema([*schema, *partitions])
 
 
 def _now_ms() -> int:
