@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from threading import Lock
@@ -18,56 +17,55 @@ _UMASK: Final = Lock()
 LINK_OUT: Final = "a link out of its folder, which is not followed: name the file, or pass --follow-links"
 
 
-@dataclass(slots=True)
-class LogFiles:
-    """Files to read."""
-
-    files: list[str] = field(default_factory=list)
-    """Absolute paths, each once; `-` stands for standard input and stays."""
-    left_out: dict[str, str] = field(default_factory=dict)
-    """What else is in the folders and was not looked into, and why."""
-
-
-def log_files(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> LogFiles:
+def log_files(
+    paths: Iterable[str], names: str = "*", *, follow_links: bool = False
+) -> tuple[list[str], dict[str, str]]:
     """
-    The files that paths mean, those of a folder by name. A path itself may be a link.
+    The files that paths mean, those of a folder by name; and what else is in the folders and was not looked into, and why.
 
-    Links out of a folder are not followed: with them, a user who may write into the folder could have any file read that the reader may
-    read. Hidden files of folders are left out as well.
+    A path itself may be a link. Links out of a folder are not followed: with them, a user who may write into the folder could have any file
+    read that the reader may read. Hidden files of folders are left out as well.
 
     Args:
         paths: files, folders, and `-`.
         names: which files of a folder, as a shell pattern.
         follow_links: whether links in a folder may lead out of it.
 
+    Returns:
+        Absolute paths, each once; `-` stands for standard input and stays.
+
     Raises:
         UnreadableLog: a path is not there, or a folder has no file of such a name.
 
     """
-    found = LogFiles()
+    found: list[str] = []
+    left_out: dict[str, str] = {}
     for path in paths:
         if path == STANDARD_INPUT:
-            found.files.append(path)
+            found.append(path)
         elif Path(path).is_dir():
-            _add_folder(Path(path), names, found, follow_links=follow_links)
+            inside = sorted(_files_in(Path(path), names, left_out, follow_links=follow_links))
+            if not inside:
+                reasons = "".join(f"; {each}: {why}" for each, why in left_out.items())
+                raise UnreadableLog(path, f"no file in this folder is called {names}{reasons}")
+            found += [str(file.absolute()) for file in inside]
         elif Path(path).exists():
-            found.files.append(str(Path(path).absolute()))
+            found.append(str(Path(path).absolute()))
         else:
             raise UnreadableLog(path, "there is no such file or folder")
-    found.files = list(dict.fromkeys(found.files))
-    return found
+    return list(dict.fromkeys(found)), left_out
 
 
-def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) -> None:
-    """Add the files below a folder, each folder once, wherever links lead."""
+def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links: bool) -> Iterator[Path]:
+    """Yield the files below a folder, of each folder once, wherever links lead."""
     home = Path(os.path.realpath(root))
-    folders, seen, files = [root], {home}, list[Path]()
+    folders, seen = [root], {home}
     while folders:
         folder = folders.pop()
         try:
             entries = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]
         except OSError as error:
-            found.left_out[str(folder.absolute())] = str(error.strerror)
+            left_out[str(folder.absolute())] = str(error.strerror)
             continue
         for path in entries:
             place, named = Path(os.path.realpath(path)), fnmatch(path.name, names)
@@ -75,16 +73,12 @@ def _add_folder(root: Path, names: str, found: LogFiles, *, follow_links: bool) 
             out = link and not place.is_relative_to(home)
             if out and not follow_links:
                 if place.is_dir() or (named and place.exists()):
-                    found.left_out[str(path.absolute())] = LINK_OUT
+                    left_out[str(path.absolute())] = LINK_OUT
             elif named and place.is_file():
-                files.append(path)
+                yield path
             elif place.is_dir() and place not in seen and (out or not link):
                 seen.add(place)
                 folders.append(path)
-    if not files:
-        reasons = "".join(f"; {path}: {why}" for path, why in found.left_out.items())
-        raise UnreadableLog(str(root), f"no file in this folder is called {names}{reasons}")
-    found.files += [str(file.absolute()) for file in sorted(files)]
 
 
 def path_here(path: str) -> str:
@@ -119,12 +113,9 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
         about = os.fstat(0) if file == STANDARD_INPUT else _stat(file)
         if about is None:  # what takes its place may be private
             hidden = 0o077
-        elif stat.S_ISREG(about.st_mode):  # a pipe says nothing of what is in it
-            for_all = about.st_mode & stat.S_IROTH
-            same_group = about.st_gid == os.getegid()
-            hidden |= 0 if for_all else stat.S_IRWXO
-            if not for_all and not (same_group and about.st_mode & stat.S_IRGRP):
-                hidden |= stat.S_IRWXG
+        elif stat.S_ISREG(about.st_mode) and not about.st_mode & stat.S_IROTH:  # a pipe says nothing of what is in it
+            for_group = about.st_gid == os.getegid() and about.st_mode & stat.S_IRGRP
+            hidden |= stat.S_IRWXO if for_group else stat.S_IRWXO | stat.S_IRWXG
     with _UMASK:
         before = os.umask(0o077)
         os.umask(before | hidden)

@@ -57,11 +57,11 @@ def ingest(
 
     """
     options = options or IngestOptions()
-    found = log_files(paths, options.names, follow_links=options.follow_links)
+    files, left_out = log_files(paths, options.names, follow_links=options.follow_links)
     topics = options.topics()
-    report = IngestReport(left_out=found.left_out)
+    report = IngestReport(left_out=left_out)
     adding: Ingest | None = None
-    for chunk in _chunks(found.files, options, progress, report.broken):
+    for chunk in _chunks(files, options, progress, report.broken):
         if len(chunk.requests) or len(chunk.quarantine) or chunk.again:
             adding = adding or Ingest(IngestTables.create(into), topics)
             report.add(adding.add(partial(adding.stage, [chunk])))
@@ -163,7 +163,7 @@ def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = Fals
     """
     here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
     empty: list[str] = []
-    for file in log_files(here, names, follow_links=follow_links).files:
+    for file in log_files(here, names, follow_links=follow_links)[0]:
         try:
             first = next(filter(None, chain.from_iterable(lines_of(file))), None)
         except UnreadableLog:

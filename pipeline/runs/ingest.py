@@ -43,15 +43,12 @@ def ingest_logs(
 
     """
     here = [path_here(path) for path in paths]
-    files, size = (
-        None,
-        MOST_LOCAL_BYTES + 1,
-    )  # a URI is taken for more than this process should read
+    files, size = [], MOST_LOCAL_BYTES + 1  # a URI is taken for more than this process should read
     if not any("://" in path for path in here):
-        files = log_files(here, options.names, follow_links=options.follow_links).files
+        files, _ = log_files(here, options.names, follow_links=options.follow_links)
         size = sum(map(size_of, files))
     run = run_of(chosen(engine, size, MOST_LOCAL_BYTES))
-    with as_private_as(files or ()):
+    with as_private_as(files):
         if run is run_here:
             report = ingest(here, into, options, progress)
             if not report.read:

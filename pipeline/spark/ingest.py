@@ -36,13 +36,8 @@ _MOST_AT_ONCE: Final = 250
 """Lines, or values with rows (`TOGETHER`), that cross into Python at once."""
 _NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = (
-    "FAILED_READ_FILE",
-    "EOFException",
-    "ZipException",
-    "Unexpected end of input",
-    "incorrect data check",
-    _NO_ZSTD,
-)
+    "FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD,
+)  # fmt: skip
 """In Spark's errors about files that it cannot read to their end."""
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it with spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
@@ -251,7 +246,7 @@ def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterato
             numbers = pa.array(np.arange(first, first + lines.num_rows))
         if file.startswith("file:/"):
             # of this machine: its path, as one process names it
-            file = "/" + unquote(file.removeprefix("file:").lstrip("/"))
+            file = unquote(path_here(file))
         source = replace(options.source(file), numbered=not start)
         yield parse(lines.column("line"), numbers, source)
 
@@ -308,16 +303,13 @@ def _small_batches(spark: "SparkSession") -> Iterator[None]:
 def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOptions) -> None:
     """Refuse folders of this machine with links out of them, which Spark would follow."""
     folders = [path for path in paths if Path(path_here(path)).is_dir()]
-    if options.follow_links or not folders:
-        return
-    default = spark.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
-    here = default.startswith("file:")
-    local = [path_here(path) for path in folders if here or path.startswith("file:/")]
-    if not local:
-        return
-    for path, why in log_files(local, options.names).left_out.items():
-        if why is LINK_OUT:
-            raise UnreadableLog(path, why)
+    if folders and not options.follow_links:
+        default = spark.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
+        here = default.startswith("file:")
+        local = [path_here(path) for path in folders if here or path.startswith("file:/")]
+        for path, why in log_files(local, options.names)[1].items():
+            if why is LINK_OUT:
+                raise UnreadableLog(path, why)
 
 
 @contextmanager
@@ -328,13 +320,11 @@ def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
         with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
             yield
     except SparkFailed as error:
-        if isinstance(error.__cause__, AnalysisException):
-            raise UnreadableLog(", ".join(paths), _first_line(error.__cause__)) from error
-        if not any(word in str(error.__cause__) for word in _DAMAGED):
+        known = isinstance(error.__cause__, AnalysisException)
+        if not known and not any(word in str(error.__cause__) for word in _DAMAGED):
             raise
-        raise UnreadableLog(
-            ", ".join(paths), f"Spark cannot read it to its end: {_first_line(error.__cause__)}"
-        ) from error
+        why = _first_line(error.__cause__)
+        raise UnreadableLog(", ".join(paths), why if known else f"Spark cannot read it to its end: {why}") from error
 
 
 def _first_line(error: BaseException | None) -> str:

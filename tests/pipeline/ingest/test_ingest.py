@@ -24,7 +24,7 @@ from tests.strategies import examples
 from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
 from quotascope.pipeline.history import History, store
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, committing, ingest, local
-from quotascope.pipeline.ingest.files import LINK_OUT, LogFiles, as_private_as, log_files
+from quotascope.pipeline.ingest.files import LINK_OUT, as_private_as, log_files
 from quotascope.pipeline.request_log import parsing
 from quotascope.pipeline.request_log.line import LineReader
 from quotascope.pipeline.runs import ingest as runs
@@ -383,8 +383,8 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     assert by_uri.left_out == report.left_out
     wanted = read(tmp_path, str(logs), options=IngestOptions(names="*.log", follow_links=True))
     assert (wanted.read, wanted.kept, wanted.left_out) == (4, 1, {})
-    named = log_files([str(logs / "link.txt"), str(logs / "folder")], "*.txt")
-    assert named.files == [str(logs / "link.txt"), str(logs / "folder" / "c.txt")]
+    named, _ = log_files([str(logs / "link.txt"), str(logs / "folder")], "*.txt")
+    assert named == [str(logs / "link.txt"), str(logs / "folder" / "c.txt")]
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ def _interrupted(*_: object) -> None:
 def test_a_log_that_is_rotated_away_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in the report, the others are read, and the umask is as before."""
     gone, there = str(tmp_path / "gone.log"), log(tmp_path, line())
-    listed = LogFiles(files=[gone, there])
+    listed: Any = ([gone, there], {})
     monkeypatch.setattr(runs, "log_files", lambda *_, **__: listed)
     monkeypatch.setattr(local, "log_files", lambda *_, **__: listed)
     before = os.umask(0o022)
