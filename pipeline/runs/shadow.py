@@ -186,8 +186,7 @@ class ShadowStream:
     def _save(self, number: int, epoch: int, saved: pa.Table) -> None:
         path = self._state_path(number, epoch)
         try:
-            if self._state.is_local:
-                self._state.filesystem.create_dir(self.rules, recursive=True)
+            self._state.filesystem.create_dir(self.rules, recursive=True)
             with (
                 self._state.filesystem.open_output_stream(path, "zstd") as sink,
                 pa.ipc.new_stream(sink, saved.schema) as writer,

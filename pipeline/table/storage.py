@@ -114,8 +114,7 @@ class Storage:
         others: Any = [name for name in schema.names if name not in (*RISING, *VARIED)]
         rows, spans = 0, list[int]()
         try:
-            if self.is_local:  # object stores have none
-                self.filesystem.create_dir(folder, recursive=True)
+            self.filesystem.create_dir(folder, recursive=True)
             with (
                 self.filesystem.open_output_stream(path) as sink,
                 pq.ParquetWriter(

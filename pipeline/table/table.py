@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, groupby
-from types import MappingProxyType
 from typing import Final, Protocol, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -73,13 +72,13 @@ PORTION: Final = 4_000_000
 """About as many rows of a bucket are one piece of work for what follows."""
 SHARE: Final = 1 << 23
 """Rows of a bucket that a worker holds at once, if no user has more."""
-_NO_NOTES: Final[Mapping[str, int]] = MappingProxyType({})
 _DROPPED: Final = "quotascope.dropped"
 """What the log counts as this is the first day that was kept when days were last dropped."""
 _ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
 _EPOCH: Final = dt.date(1970, 1, 1)
 
 
+@dataclass(eq=False)
 class Table:
     """
     A committed table: a Delta table of which each file is of one bucket and one day.
@@ -87,17 +86,17 @@ class Table:
     What is appended or compacted becomes visible by one commit, as a whole. A table can be sent to other processes, which then see what is
     committed when they look; the workers of Spark read and write its files themselves and leave the commit to the driver.
 
-    Args:
-        storage: where it lies.
-        schema: the columns of its files.
-        layout: how rows are spread over files.
-
+    What reads rows raises `MissingFile`, `DamagedFile` or `UnreachableTable`: a file is gone, is not as it was committed, or could not be
+    read. What writes raises `NotWritten`, for want of space or permission, or `LostCommit`, when another process first committed what
+    excludes the change; then nothing changed, and the files that were written for it are removed.
     """
 
-    def __init__(self, storage: Storage, schema: pa.Schema, layout: TableLayout) -> None:
-        self.storage: Storage = storage
-        self.schema: pa.Schema = schema
-        self.layout: TableLayout = layout
+    storage: Storage
+    """Where it lies."""
+    schema: pa.Schema
+    """The columns of its files."""
+    layout: TableLayout
+    """How rows are spread over files."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[Storage, pa.Schema, TableLayout]]:
         return type(self), (self.storage, self.schema, self.layout)
@@ -202,19 +201,13 @@ class Table:
         return last, tuple(chain.from_iterable(brought))
 
     def batches(self, files: Iterable[File], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """
-        Yield the rows of files, one file after the other, in the memory of a row group.
-
-        Raises:
-            MissingFile, DamagedFile, UnreachableTable: a file is gone, is not as it was committed, or could not be read.
-
-        """
+        """Yield the rows of files, one file after the other, in the memory of a row group."""
         wanted = self._of(columns)
         for file in files:
             yield from self.storage.batches(file, wanted)
 
     def read(self, columns: Sequence[str] | None = None, *, files: Iterable[File] | None = None) -> pa.Table:
-        """Return all rows, or those of some files, in memory and in no particular order. Raises what `batches` raises."""
+        """Return all rows, or those of some files, in memory and in no particular order."""
         chosen = self.files() if files is None else files
         return pa.Table.from_batches(self.batches(chosen, columns), self._of(columns))
 
@@ -231,9 +224,6 @@ class Table:
             files: of whole buckets.
             columns: in their order.
             together: one table of all rows.
-
-        Raises:
-            MissingFile, DamagedFile, UnreachableTable: as `batches` does.
 
         """
         wanted = pa.schema(
@@ -261,9 +251,7 @@ class Table:
         """
         Write rows as files that no reader sees until `advance`; a worker of Spark does this.
 
-        Raises:
-            NotWritten: no space, or no permission, or a time that is of no day of a calendar; the files are removed.
-
+        Raises `NotWritten` for a time that is of no day of a calendar as well.
         """
         batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
         files: list[File] = []
@@ -283,7 +271,7 @@ class Table:
         *,
         after: int | None,
         epoch: int,
-        notes: Mapping[str, int] = _NO_NOTES,
+        notes: Mapping[str, int] | None = None,
     ) -> int:
         """
         Add the rows of staged files as what follows an epoch of a batch id; return how many were added.
@@ -291,20 +279,17 @@ class Table:
         Args:
             batch_id: what makes them the same rows again.
             files: as `stage` has written them.
-            after: the last epoch that is known, None for the begin.
+            after: the last epoch that is known, None for the begin; when it is not the last one any more, the commit is lost.
             epoch: number within the batch id.
             notes: numbers that are kept with it by name, the largest of each, and read by `last_epoch`.
-
-        Raises:
-            LostCommit: that is not the last epoch any more; nothing was added.
-            NotWritten: no space, or no permission; nothing was added.
 
         """
         with self.discarded_unless_committed(files):
             if self.last_epoch(batch_id) != after:
                 raise LostCommit(self.storage.uri, f"{batch_id} went on")
             counts = {
-                name: max(number, self._log.transaction_version(name) or number) for name, number in notes.items()
+                name: max(number, self._log.transaction_version(name) or number)
+                for name, number in (notes or {}).items()
             }
             actions = [log.added(self.layout, file, new=True) for file in files]
             log.commit(self.storage, self._log, actions, counts | {batch_id: epoch})
@@ -314,13 +299,7 @@ class Table:
         """
         Merge the files of each bucket and day into one; return how many files it took the place of.
 
-        Args:
-            run: where the work is done, a bucket and a day at a time.
-
-        Raises:
-            LostCommit: another process compacted or dropped days meanwhile; nothing changed.
-            NotWritten: no space, or no permission; nothing changed.
-
+        Each bucket and day is a piece of work of the run. Compactions and drops of days exclude each other.
         """
         parts = groupby(self.files(), key=lambda file: (file.bucket, file.day))
         groups = [files for _, part in parts if len(files := tuple(part)) > 1]
@@ -351,10 +330,6 @@ class Table:
 
         The files stay on disk for running readers, until `clean`. A batch that was dropped is not added again; `first_kept_day` bounds the
         days that were dropped.
-
-        Raises:
-            LostCommit: another process compacted or dropped days meanwhile; nothing changed.
-
         """
         first = (day - _EPOCH).days
         old = [file for file in self.files() if file.day < first]
@@ -431,15 +406,12 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
     """
     Append what is made of the rows that came to a table since last time; return how many rows were made for each follower.
 
+    A commit that was lost is tried again (`retried`). What one follower cannot add keeps nothing from the others.
+
     Args:
         source: the table; its commits are counted, so that each row is taken over exactly once.
         followers: what follows it. Rows that are new to several of them are read once.
         run: where the work is done, a few files at a time.
-
-    Raises:
-        LostCommit: other processes did the same meanwhile, each time that this was tried (`retried`).
-        NotWritten: no space, or no permission; nothing was added to that table.
-        MissingFile, DamagedFile, UnreachableTable: a file of the source is gone, is not as it was committed, or could not be read.
 
     """
     batch_id = f"follows {source.identity}"
@@ -461,7 +433,7 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
                 try:
                     counts[place] += followers[place].table.advance(batch_id, staged, after=after, epoch=version)
                 except TableError as error:
-                    failed.append(error)  # what the other ones got stays
+                    failed.append(error)
         if failed:
             raise failed[0]
 
