@@ -38,38 +38,26 @@ RISING: Final = ("timestamp", "completed", "line", "position")
 """Columns that grow from row to row, as lines of a log do: their differences take a fifth of the room, and less time."""
 VARIED: Final = ("identity", "correlation_id", "produce_bytes", "fetch_bytes")
 """Columns of which few rows have the same value: with a dictionary they take more room, and more time."""
-_ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
-_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
-_INTERNALS: Final = (
-    (re.compile(r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}'), r": \1"),
-    (re.compile(r" ?\(os error \d+\)"), ""),
-    (re.compile(r"\[[Ee]rrno \d+\] "), ""),
+_CLEANED: Final = (
+    (r"\x1b\[[0-9;]*m", ""),
+    ("\u21b3", ":"),
+    (r'\s*(?:Error: )?Os \{ code: \d+, kind: \w+, message: "([^"]*)" \}', r": \1"),
+    (r" ?\(os error \d+\)", ""),
+    (r"\[[Ee]rrno \d+\] ", ""),
+    (r"(\bhttps?://[^\s?]+)\?\S*", r"\1"),
 )
-"""What stands around the reason of the operating system, in Rust's and in Python's messages."""
-_QUERY: Final = re.compile(r"(\bhttps?://[^\s?]+)\?\S*")
-"""What an address of an object store may end in: a signature."""
-_CAUSES: Final = (
-    (
-        re.compile(
-            r"expired|credential|unauthenti|unauthori[sz]ed|\b401\b|invalid ?(access ?key|token)|signature ?does ?not ?match|security ?token",
-            re.IGNORECASE,
-        ),
-        "renew the credentials, in the environment or the options, and run this again",
-    ),
-    (
-        re.compile(r"permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted", re.IGNORECASE),
-        "let this user, or these credentials, read it, and run this again",
-    ),
-    (
-        re.compile(
-            r"timed? ?-?out|timeout|connect|error sending request|dns|unreachable|slow ?down|\b(429|5\d\d) |stale file handle",
-            re.IGNORECASE,
-        ),
-        "run this again when the storage answers",
-    ),
-)
-"""What storages say, and what helps."""
+"""
+What a message is cleaned of, and what stays.
+
+deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and Python do. An address
+of an object store may end in a signature.
+"""
+_ADVICE: Final = {
+    r"(?i)expired|credential|unauthenti|unauthori[sz]ed|\b401\b|invalid ?(access ?key|token)|signature ?does ?not ?match|security ?token": "renew the credentials in the environment, and run this again",
+    r"(?i)permission denied|access ?denied|forbidden|\b403\b|privilege|not permitted": "let this user, or these credentials, read it, and run this again",
+    r"(?i)timed? ?-?out|timeout|connect|error sending request|dns|unreachable|slow ?down|\b(429|5\d\d) |stale file handle": "run this again when the storage answers",
+}
+"""What helps, by what storages say."""
 _OTHERWISE: Final = "run this again; if it fails again, check the storage"
 
 
@@ -275,19 +263,15 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int, most_bytes: int) -> I
 
 def is_elsewhere(path: str) -> bool:
     """Whether a path of a log is the URI of a file of another table, as in a shallow clone."""
-    return _ABSOLUTE.match(path) is not None
+    return re.match(r"/|[A-Za-z][A-Za-z0-9+.-]*:/", path) is not None
 
 
 def plain(error: Exception) -> str:
-    """
-    The message on one line, without what signs an address.
-
-    deltalake colors its messages, writes causes on lines of their own, and shows errors of the operating system as Rust and Python do.
-    """
-    text = _COLOR.sub("", str(error)).replace("\u21b3", ":")
-    for internal, meaning in _INTERNALS:
-        text = internal.sub(meaning, text)
-    return " ".join(_QUERY.sub(r"\1", text).split())
+    """The message on one line, without what signs an address."""
+    text = str(error)
+    for found, meaning in _CLEANED:
+        text = re.sub(found, meaning, text)
+    return " ".join(text.split())
 
 
 def unreachable(storage: Storage, what: str, error: Exception) -> UnreachableTable:
@@ -308,14 +292,14 @@ def _advice(storage: Storage, error: Exception) -> str | None:
     if storage.is_local:
         code = _code(error)
         said = "" if code is None else os.strerror(code)
-    return next((advice for cause, advice in _CAUSES if cause.search(said)), None)
+    return next((advice for cause, advice in _ADVICE.items() if re.search(cause, said)), None)
 
 
 def _code(error: Exception) -> int | None:
     """The operating system's number of an error; deltalake has it in its text only."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    found = _OS_ERROR.search(str(error))
+    found = re.search(r"\(os error (\d+)\)", str(error))
     return int(found.group(1)) if found else None
 
 
