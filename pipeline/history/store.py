@@ -148,16 +148,13 @@ def state_of(name: str, table: Table) -> TableState:
     """Return what a table holds, from its log alone."""
     files = table.files()
     days = {file.day for file in files} if table.layout.day_of else set[int]()
-
-    def date(day: int) -> dt.date:
-        return dt.date(1970, 1, 1) + dt.timedelta(days=day)
-
+    dates = [dt.date(1970, 1, 1) + dt.timedelta(days=day) for day in (min(days), max(days))] if days else [None, None]
     return TableState(
         name=name,
         rows=sum(file.rows for file in files),
         size=sum(file.size for file in files),
         files=len(files),
         smallest=len({(file.day, file.bucket) for file in files}),
-        first_day=date(min(days)) if days else None,
-        last_day=date(max(days)) if days else None,
+        first_day=dates[0],
+        last_day=dates[1],
     )
