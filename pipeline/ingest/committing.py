@@ -164,7 +164,7 @@ class Seen:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._loaded: dict[str, pa.Table] = {}
+        self._loaded: dict[str, pa.Array[Any]] = {}
 
     def fresh(self, rows: pa.Table, staged: Sequence[File] = ()) -> pa.Table:
         """Rows that neither the table nor staged files hold, each once, in their order; none of days that were dropped."""
@@ -200,15 +200,14 @@ class Seen:
     def _identities(self, file: File) -> "pa.Array[Any]":
         loaded = self._loaded.pop(file.path, None)
         if loaded is None:
-            batches = self._table.batches([file], ["identity"])
-            loaded = pa.Table.from_batches(batches, pa.schema([("identity", pa.binary())]))
+            loaded = self._table.read(["identity"], files=[file])["identity"].combine_chunks()
         self._loaded[file.path] = loaded
-        held = sum(len(table) for table in self._loaded.values())
+        held = sum(map(len, self._loaded.values()))
         for path in list(self._loaded)[:-1]:  # the least recently used first
             if held <= REMEMBERED:
                 break
             held -= len(self._loaded.pop(path))
-        return loaded["identity"].combine_chunks()
+        return loaded
 
 
 def _once(rows: pa.Table) -> pa.Table:

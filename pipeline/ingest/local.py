@@ -7,10 +7,9 @@ A line of any length takes no more memory than the longest that is read.
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,13 +78,9 @@ def _chunks(
     junk: set[bytes] = set()
     for file, size in zip(files, sizes, strict=True):
         progress(done, total)
-
-        def note(at: int, begin: int = done, size: int = size) -> None:
-            progress(begin + min(at, size), total)  # the file may grow meanwhile
-
         source, number = options.source(file), 1
         try:
-            for lines in lines_of(file, note):
+            for lines, at in lines_of(file):
                 parsed = parse_lines(lines, range(number, number + len(lines)), source, junk)
                 number += len(lines)
                 again += parsed.again
@@ -96,6 +91,7 @@ def _chunks(
                 if rows >= CHUNK or weight >= CHUNK_BYTES:
                     yield _joined(held, again)
                     held, rows, weight, again = [], 0, 0, 0
+                progress(done + min(at, size), total)  # the file may grow meanwhile
         except UnreadableLog as error:
             broken[file] = error.why
         done += size
@@ -112,36 +108,33 @@ def _joined(held: Sequence[Parsed], again: int) -> Parsed:
     )  # fmt: skip
 
 
-def lines_of(file: str, at: Callable[[int], None] = lambda _bytes: None) -> Iterator[list[bytes]]:
+def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
     """
-    The lines of a file or of standard input, without their line feeds.
+    The lines of a file or of standard input, without their line feeds, and the bytes of the file on disk that were read by then (0 of a pipe).
 
-    One that is longer than `LONGEST` is cut to one byte more than that. `at` is called with the bytes of the file, as it lies on disk, of
-    which the lines were read. Raises `UnreadableLog`, after all lines that could be read, when the file cannot be opened or its
-    compression breaks off.
+    One that is longer than `LONGEST` is cut to one byte more than that. Raises `UnreadableLog`, after all lines that could be read, when the
+    file cannot be opened or its compression breaks off.
     """
-    rest, skipping = b"", False
+    rest, skipping, at = b"", False, 0
     try:
-        piped = file == STANDARD_INPUT
-        with nullcontext(sys.stdin.buffer) if piped else Path(file).open("rb") as raw:
+        with nullcontext(sys.stdin.buffer) if file == STANDARD_INPUT else Path(file).open("rb") as raw:
             for block in _decompressed(raw):
+                at = raw.tell() if raw.seekable() else 0
                 first, *more = block.split(b"\n")
                 if not skipping:
                     rest += first[: LONGEST + 1 - len(rest)]
                 skipping = not more and len(rest) > LONGEST
                 if more:
-                    yield [rest, *more[:-1]]
+                    yield [rest, *more[:-1]], at
                     rest = more[-1]
-                if not piped:
-                    at(raw.tell())
     except (OSError, Broken) as error:
         if rest:
-            yield [rest]
+            yield [rest], at
         broken = isinstance(error, Broken)
         why = f"the compressed file is damaged or ends too early ({error})" if broken else str(error)
         raise UnreadableLog(file, why) from error
     if rest:
-        yield [rest]
+        yield [rest], at
 
 
 _CONTENTS: Final = (
@@ -165,7 +158,7 @@ def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = Fals
     empty: list[str] = []
     for file in log_files(here, names, follow_links=follow_links)[0]:
         try:
-            first = next(filter(None, chain.from_iterable(lines_of(file))), None)
+            first = next((line for lines, _ in lines_of(file) for line in lines if line), None)
         except UnreadableLog:
             continue
         if first is not None:

@@ -43,7 +43,8 @@ def ingest_logs(
 
     """
     here = [path_here(path) for path in paths]
-    files, size = [], MOST_LOCAL_BYTES + 1  # a URI is taken for more than this process should read
+    files: list[str] = []
+    size = MOST_LOCAL_BYTES + 1  # a URI is taken for more than this process should read
     if not any("://" in path for path in here):
         files, _ = log_files(here, options.names, follow_links=options.follow_links)
         size = sum(map(size_of, files))

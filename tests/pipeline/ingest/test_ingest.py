@@ -158,6 +158,15 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert len(tables(tmp_path)[0]) == 20
 
 
+def test_named_pipe(tmp_path: Path) -> None:
+    """A pipe that has a path, such as one of a shell's process substitution, is read to its end."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    Thread(target=path.write_bytes, args=(b"\n".join(PLAIN[:10]),)).start()
+    report = read(tmp_path, str(path))
+    assert (report.kept, report.broken) == (10, {})
+
+
 def test_dropped_days_stay_away(tmp_path: Path) -> None:
     """What retention dropped is not added again from the same logs, so that the sums, which stay, are not doubled; new days are added."""
     folder = str(tmp_path / "tables")

@@ -17,7 +17,7 @@ from quotascope.pipeline.ingest.local import lines_of
 
 def read(path: Path) -> list[bytes]:
     """All lines."""
-    return [text for block in lines_of(str(path)) for text in block]
+    return [text for block, _ in lines_of(str(path)) for text in block]
 
 
 @given(st.lists(st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")), max_size=30), st.integers(1, 50))
@@ -63,7 +63,7 @@ def broken(path: Path) -> bytes:
     found: list[bytes] = []
     blocks = lines_of(str(path))
     with pytest.raises(UnreadableLog, match="damaged or ends too early"):
-        found.extend(text for block in blocks for text in block)
+        found.extend(text for block, _ in blocks for text in block)
     return b"\n".join(found)
 
 
