@@ -194,15 +194,25 @@ def gzip_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buf
 
     Raises `Broken` after everything that was decoded before the break; what is no gzip after a member breaks the file, zeros do not.
     """
-    member, data, begun = zlib.decompressobj(_GZIP), raw.read(size), False
+    member, data = zlib.decompressobj(_GZIP), raw.read(size)
+    begun = bool(data)
     while data:
-        begun = True
-        yield from _decoded(member, data, size)
-        if member.eof:
-            rest = _without_padding(member.unused_data, raw, size)
-            member, data, begun = zlib.decompressobj(_GZIP), rest, False
-        else:
+        before = member.copy()
+        try:
+            yield member.decompress(data, size)
+        except zlib.error as error:
+            # byte by byte: what comes before the error zlib throws away when it is given all of it at once
+            with suppress(zlib.error):
+                for place in range(len(data)):
+                    yield before.decompress(data[place : place + 1])
+            raise Broken(str(error)) from error
+        if not member.eof:
             data = member.unconsumed_tail or raw.read(size)
+            continue
+        data = member.unused_data.lstrip(b"\0")
+        while not data and (more := raw.read(size)):
+            data = more.lstrip(b"\0")  # tapes and some appenders fill up with zeros
+        member, begun = zlib.decompressobj(_GZIP), bool(data)
     if begun:
         yield member.flush()
         if not member.eof:
@@ -223,27 +233,6 @@ def zstd_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buf
         yield b"".join(held)
         raise Broken(str(error)) from error
     yield b"".join(held)
-
-
-def _decoded(member: Any, data: bytes, size: int) -> Iterator[bytes]:  # noqa: ANN401 - has no public type
-    before = member.copy()
-    try:
-        yield member.decompress(data, size)
-    except zlib.error as error:
-        # byte by byte: what comes before the error zlib throws away when it is given all of it at once
-        with suppress(zlib.error):
-            for place in range(len(data)):
-                yield before.decompress(data[place : place + 1])
-        raise Broken(str(error)) from error
-
-
-def _without_padding(data: bytes, raw: Any, size: int) -> bytes:  # noqa: ANN401 - a buffered reader
-    """What follows a member: tapes and some appenders fill up with zeros."""
-    while not (rest := data.lstrip(b"\0")):
-        data = raw.read(size)
-        if not data:
-            return b""
-    return bytes(rest)
 
 
 _MAGIC: Final = {b"\x1f\x8b": gzip_blocks, b"\x28\xb5\x2f\xfd": zstd_blocks}
