@@ -36,8 +36,13 @@ _MOST_AT_ONCE: Final = 250
 """Lines, or values with rows (`TOGETHER`), that cross into Python at once."""
 _NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = (
-    "FAILED_READ_FILE", "EOFException", "ZipException", "Unexpected end of input", "incorrect data check", _NO_ZSTD,
-)  # fmt: skip
+    "FAILED_READ_FILE",
+    "EOFException",
+    "ZipException",
+    "Unexpected end of input",
+    "incorrect data check",
+    _NO_ZSTD,
+)
 """In Spark's errors about files that it cannot read to their end."""
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it with spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
@@ -73,20 +78,13 @@ def ingest(
     spark: "SparkSession", paths: Sequence[str], into: str, options: IngestOptions | None = None
 ) -> IngestReport:
     """
-    Read request logs into the tables of a folder; lines that are there already add nothing. One commit for each table.
+    As `pipeline.ingest.ingest`, with one commit for each table: where a file is damaged, nothing is added. Raises `SparkFailed` as well.
 
     Args:
         spark: the session; its workers need this package with the extra `pipeline`, and must reach the tables.
         paths: files, folders and patterns that Spark can read: plain, gzip and, since Spark 4.1 or with Hadoop's native library, zstd.
         into: folder of the tables, as the workers see it.
         options: what has to be known about the logs.
-
-    Raises:
-        UnreadableLog: a path is not there, or a file is damaged; nothing was added.
-        BadSnapshot: the topic snapshot cannot be read.
-        LostCommit: other runs committed first each time; run this again.
-        TableError: the tables cannot be read or written.
-        SparkFailed: Spark gave up for another reason.
 
     """
     options = options or IngestOptions()
@@ -290,10 +288,8 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _small_batches(spark: "SparkSession") -> Iterator[None]:
     """Bound what crosses into Python at once also where Spark counts rows only (before 4.1): a row may have 100 kB."""
     before = spark.conf.get(_ROWS_AT_ONCE) or "0"
-    if 0 < int(before) <= _MOST_AT_ONCE:
-        yield
-        return
-    spark.conf.set(_ROWS_AT_ONCE, str(_MOST_AT_ONCE))
+    few = 0 < int(before) <= _MOST_AT_ONCE
+    spark.conf.set(_ROWS_AT_ONCE, before if few else str(_MOST_AT_ONCE))
     try:
         yield
     finally:

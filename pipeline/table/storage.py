@@ -127,15 +127,8 @@ class Storage:
             if isinstance(error, OSError):
                 raise NotWritten(self.uri, plain(error)) from error
             raise
-        return File(
-            path=path,
-            day=day,
-            bucket=bucket,
-            rows=rows,
-            size=size,
-            first=min(spans, default=None),
-            last=max(spans, default=None),
-        )
+        first, last = min(spans, default=None), max(spans, default=None)
+        return File(path=path, day=day, bucket=bucket, rows=rows, size=size, first=first, last=last)
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
