@@ -73,7 +73,7 @@ def written(folder: Path, millions: int) -> Table:
     for number in range(millions):
         for broker in range(BROKERS):
             rows, begin[broker] = requests(broker, AT_ONCE // BROKERS, begin[broker])
-            table.append(f"{number}-{broker}", rows)
+            table.advance(f"{number}-{broker}", table.stage(rows), after=None, epoch=0)
     return table
 
 

@@ -49,25 +49,13 @@ def status(folder: Folder, *, json: Json = False) -> None:
     """Show rows, size, files and days of each table, from the tables' logs alone."""
     states = _states(folder)
     if json:
-        rows = [
-            {
-                "table": state.name,
-                "rows": state.rows,
-                "bytes": state.size,
-                "files": state.files,
-                "files_after_compaction": state.smallest,
-                "first_day": state.first_day,
-                "last_day": state.last_day,
-            }
-            for state in states
-        ]
-        typer.echo(jsonlib.dumps(rows, indent=2, default=str))
+        typer.echo(jsonlib.dumps([state._asdict() for state in states], indent=2, default=str))
         return
     typer.echo(f"{'table':12}{'rows':>15}{'MB':>10}{'files':>8}{'merged':>8}  days")
     for state in states:
         days = f"{state.first_day} to {state.last_day}" if state.first_day else "-"
-        counts = f"{state.rows:>15,}{state.size / 1e6:>10,.1f}{state.files:>8,}{state.smallest:>8,}"
-        typer.echo(f"{state.name:12}{counts}  {days}")
+        counts = f"{state.rows:>15,}{state.bytes / 1e6:>10,.1f}{state.files:>8,}{state.files_after_compaction:>8,}"
+        typer.echo(f"{state.table:12}{counts}  {days}")
 
 
 @history.command(epilog=EXAMPLES)

@@ -17,7 +17,7 @@ def stored(folder: Path, rows: int, crowd: Crowd) -> Table:
     """Write a history of so many rows there."""
     start = time.perf_counter()
     table = History.create(str(folder)).detail
-    added = table.append("generated", _batches(rows, crowd))
+    added = table.advance("generated", table.stage(_batches(rows, crowd)), after=None, epoch=0)
     replaced = table.compact()
     seconds = time.perf_counter() - start
     assert added == rows

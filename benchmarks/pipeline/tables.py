@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from benchmarks.pipeline.crowd import Crowd
 from benchmarks.pipeline.histories import history
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.history.charges import ROLLUP_COLUMNS
@@ -39,7 +40,7 @@ def main(rows: int) -> None:
         detail = kept.detail
         for number in range(APPENDS):
             part = requests.slice(number * piece, piece)
-            _timed("append", piece, partial(detail.append, f"{number}", part))
+            _timed("append", piece, partial(append, detail, f"{number}", part))
         _timed("read", rows, lambda: _read(detail))
         _timed("compact", rows, detail.compact)
         _timed("read compacted", rows, lambda: _read(detail))

@@ -8,7 +8,7 @@ follow the table of requests, the others follow `history`: what is appended ther
 import datetime as dt
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from ..errors import NoHistory, NoTable
 from ..table import Follower, Run, Table, TableLayout, follow, run_here
@@ -104,20 +104,16 @@ class History:
         return new
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableState:
+class TableState(NamedTuple):
     """What a table holds."""
 
-    name: str
+    table: str
     """Its name in the folder."""
     rows: int
-    """Its rows."""
-    size: int
-    """Bytes of its files."""
+    bytes: int
+    """Of its files."""
     files: int
-    """How many there are."""
-    smallest: int
-    """How many there would be after a compaction."""
+    files_after_compaction: int
     first_day: dt.date | None
     """UTC day of its oldest rows; None for a table without days or rows."""
     last_day: dt.date | None
@@ -148,13 +144,8 @@ def state_of(name: str, table: Table) -> TableState:
     """Return what a table holds, from its log alone."""
     files = table.files()
     days = {file.day for file in files} if table.layout.day_of else set[int]()
-    dates = [dt.date(1970, 1, 1) + dt.timedelta(days=day) for day in (min(days), max(days))] if days else [None, None]
-    return TableState(
-        name=name,
-        rows=sum(file.rows for file in files),
-        size=sum(file.size for file in files),
-        files=len(files),
-        smallest=len({(file.day, file.bucket) for file in files}),
-        first_day=dates[0],
-        last_day=dates[1],
-    )
+    span = (min(days), max(days)) if days else ()
+    first, last = [dt.date(1970, 1, 1) + dt.timedelta(days=day) for day in span] or (None, None)
+    partitions = {(file.day, file.bucket) for file in files}
+    rows, size = sum(file.rows for file in files), sum(file.size for file in files)
+    return TableState(name, rows, size, len(files), len(partitions), first, last)

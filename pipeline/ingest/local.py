@@ -118,8 +118,9 @@ def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
     rest, skipping, at = b"", False, 0
     try:
         with nullcontext(sys.stdin.buffer) if file == STANDARD_INPUT else Path(file).open("rb") as raw:
+            seekable = raw.seekable()
             for block in _decompressed(raw):
-                at = raw.tell() if raw.seekable() else 0
+                at = raw.tell() if seekable else 0
                 first, *more = block.split(b"\n")
                 if not skipping:
                     rest += first[: LONGEST + 1 - len(rest)]

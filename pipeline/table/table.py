@@ -243,10 +243,6 @@ class Table:
                     parts.append(rows)
             yield pa.concat_tables(parts)
 
-    def append(self, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch]) -> int:
-        """Stage rows in any order and `advance`, unless their batch was added before; return how many were added."""
-        return 0 if self.holds(batch_id) else self.advance(batch_id, self.stage(rows), after=None, epoch=0)
-
     def stage(self, rows: pa.Table | Iterable[pa.RecordBatch]) -> list[File]:
         """
         Write rows as files that no reader sees until `advance`; a worker of Spark does this.

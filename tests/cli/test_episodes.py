@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.exporter.examples import NOW, health, limits, snapshot, usage
 from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.table.rows import append
 from tests.servers import Handler, served
 
 from quotascope.exporter.api.documents import encoded, episodes_document
@@ -46,7 +47,7 @@ def written(folder: Path, *changes: tuple[float, dict[str, Any]]) -> None:
             for at, change in changes
         )
     )
-    source.append(f"{source.version}", rows)
+    append(source, f"{source.version}", rows)
     History.create(str(folder)).update(source)
 
 
@@ -137,7 +138,7 @@ def test_not_throttled_is_said_only_of_what_the_log_covers(
 def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> None:
     """Requests that came to the history, and not to its episodes yet."""
     source = IngestTables.create(str(folder)).requests
-    source.append("late", requests({"timestamp": START_MS, "throttle_ms": 9}))
+    append(source, "late", requests({"timestamp": START_MS, "throttle_ms": 9}))
     made = History.create(str(folder))
     follow(source, [Follower(made.detail, history_of, COLUMNS)])
     found = asked(run, folder, "--user", "bob", "--begin", "2023-11-14T22:48", "--end", "2023-11-14T22:49")

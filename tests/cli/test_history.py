@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 from tests.pipeline.history.requests import requests
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
@@ -16,7 +17,7 @@ def folder(tmp_path: Path) -> str:
     tables = IngestTables.create(str(tmp_path))
     history = History.create(str(tmp_path))
     for number in range(2):
-        tables.requests.append(f"{number}", requests({}))
+        append(tables.requests, f"{number}", requests({}))
         history.update(tables.requests)
     return str(tmp_path)
 

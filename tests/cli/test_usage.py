@@ -9,6 +9,7 @@ from tests.cli.conftest import Run
 from tests.pipeline.history.requests import START_MS, requests
 from tests.pipeline.log_lines import CAPTURE
 from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
@@ -49,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
         moved(HOSTILE, 0, (HOSTILE, None, 1), client_id=HOSTILE),
     ]  # fmt: skip
     source = IngestTables.create(str(tmp_path)).requests
-    source.append("0", requests(*rows))
+    append(source, "0", requests(*rows))
     History.create(str(tmp_path)).update(source)
     return tmp_path
 

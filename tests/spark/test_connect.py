@@ -11,6 +11,7 @@ import pytest
 from tests.integration import web
 from tests.integration.eventually import eventually
 from tests.pipeline.replay.histories import CROWD, SHARED, crowd, sorted_rows
+from tests.pipeline.table.rows import append
 from tests.spark.connect import replaying, watching
 from tests.spark.connect.provision import installed
 from tests.spark.connect.server import ConnectServer, connect_server
@@ -56,7 +57,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
 
 def _history(folder: Path) -> list[str]:
     table = History.create(str(folder), 4).detail
-    table.append("rows", crowd(users=9, rows=500))
+    append(table, "rows", crowd(users=9, rows=500))
     return [f"{table.storage.uri}/{file.path}" for file in table.files()]
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
@@ -40,7 +41,7 @@ def stored(folder: Path, *batches: list[dict[str, Any]]) -> str:
     """A folder with these requests, a file for each batch."""
     table = IngestTables.create(str(folder)).requests
     for number, rows in enumerate(batches):
-        table.append(f"{number}", pa.Table.from_pylist(rows, REQUESTS))
+        append(table, f"{number}", pa.Table.from_pylist(rows, REQUESTS))
     return str(folder)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.blame.queueing import waits_of
 from quotascope.pipeline.history import History
@@ -67,6 +68,6 @@ def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
         for field in REQUESTS
     ]
     table = Table.create(f"{folder}/requests", REQUESTS, REQUESTS_LAYOUT)
-    table.append("all", pa.table(full, schema=REQUESTS))
+    append(table, "all", pa.table(full, schema=REQUESTS))
     History.create(str(folder)).update(table)
     return str(folder)

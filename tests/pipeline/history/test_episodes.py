@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.table.rows import append
 from tests.strategies import HOSTILE
 
 from quotascope.pipeline.errors import NoTable
@@ -121,10 +122,10 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
     midnight = 86_400_000 - START_MS % 86_400_000
     history = History.create(str(tmp_path))
     table = history.episodes
-    source.append("1", requests(throttled(midnight - 50_000, 100), throttled(midnight + 50_000, 200)))
+    append(source, "1", requests(throttled(midnight - 50_000, 100), throttled(midnight + 50_000, 200)))
     history.update(source)
     assert [each[2] for each in figures(episodes_in(table))] == [1, 1]
-    source.append("2", requests(throttled(midnight, 3), throttled(0, 4, user="bob")))
+    append(source, "2", requests(throttled(midnight, 3), throttled(0, 4, user="bob")))
     with monkeypatch.context() as patch:
         patch.setattr(table, "advance", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -149,7 +150,7 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
 def test_an_older_history_gets_its_episodes(tmp_path: Path) -> None:
     """At the next update, of all its requests."""
     source = IngestTables.create(str(tmp_path)).requests
-    source.append("1", requests(throttled(0, 5)))
+    append(source, "1", requests(throttled(0, 5)))
     History.create(str(tmp_path)).update(source)
     shutil.rmtree(tmp_path / "episodes")
     older = History.open(str(tmp_path))

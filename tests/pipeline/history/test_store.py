@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.pipeline.history.requests import START_MS, requests
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.errors import NoHistory, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
@@ -66,11 +67,11 @@ def test_history_and_sums_follow_the_requests(source: Table, tmp_path: Path) -> 
     tables = (history.detail, history.seconds)
     batches = [_some(300), _some(300, DAY_MS), _some(100, 350)]
     for number, rows in enumerate(batches):
-        source.append(f"{number}", rows)
+        append(source, f"{number}", rows)
         assert history.update(source) == rows.num_rows
         assert history.update(source) == 0
         if number == 1:
-            source.append("late", _some(50, 20))
+            append(source, "late", _some(50, 20))
             assert history.update(source) == 50
             assert sum(table.compact() for table in tables) > 0
     everything = history_of(pa.concat_tables([*batches, _some(50, 20)]))
@@ -108,7 +109,7 @@ def folder(tmp_path: Path) -> str:
     history = History.create(str(tmp_path))
     for number, shift in enumerate((0, DAY_MS, DAY_MS + 1_000)):
         change = {"timestamp": START_MS + shift, "completed": START_MS + shift}
-        tables.requests.append(f"{number}", requests(change, change))
+        append(tables.requests, f"{number}", requests(change, change))
         history.update(tables.requests)
     return str(tmp_path)
 
@@ -125,9 +126,9 @@ def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
         "episodes",
     ]
     history = states["history"]
-    assert (history.rows, history.files, history.smallest) == (6, 3, 2)
+    assert (history.rows, history.files, history.files_after_compaction) == (6, 3, 2)
     assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))
-    assert history.size > 0
+    assert history.bytes > 0
     assert states["quarantine"].first_day is None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import HISTORY, History, rollup
 
@@ -59,6 +60,6 @@ def make_folder(folder: Path, rows: Iterable[dict[str, Any]]) -> str:
     """What `quotascope ingest` would have made of logs with these requests."""
     made = History.create(str(folder), buckets=4)
     detail = history(rows)
-    made.detail.append("by hand", detail)
-    made.seconds.append("by hand", rollup(detail))
+    append(made.detail, "by hand", detail)
+    append(made.seconds, "by hand", rollup(detail))
     return str(folder)

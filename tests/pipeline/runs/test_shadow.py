@@ -10,6 +10,7 @@ import pytest
 from tests.pipeline.replay.histories import PRODUCE, Request, candidate, history
 from tests.pipeline.replay.test_continued import summed
 from tests.pipeline.runs.prometheus import answering
+from tests.pipeline.table.rows import append
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import DEFAULT, QuotaEntity
@@ -44,7 +45,7 @@ class Growing:
     def add(self, rows: pa.Table) -> None:
         """A part comes."""
         self._parts += 1
-        self.history.detail.append(f"part {self._parts}", rows)
+        append(self.history.detail, f"part {self._parts}", rows)
 
     def shadow(self, *candidates: Candidate) -> ShadowStream:
         """What a driver begins with."""

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from tests.pipeline.ingest.accounts import balanced
 from tests.pipeline.ingest.ingesting import another_run
 from tests.pipeline.log_lines import line
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.errors import DamagedFile, LostCommit, NotWritten, PipelineError, SparkFailed, UnreadableLog
 from quotascope.pipeline.history import History
@@ -129,7 +130,7 @@ def _interrupt(*_: object) -> None:
 def test_two_updates_of_a_history_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that loses finds that there is nothing left to do."""
     tables = IngestTables.create(str(tmp_path))
-    tables.requests.append("log", parse_lines([line()], range(1, 2), LogSource(file="a")).requests)
+    append(tables.requests, "log", parse_lines([line()], range(1, 2), LogSource(file="a")).requests)
     one, other = (History.create(str(tmp_path), 1) for _ in range(2))
     advance = Table.advance
     went_before: list[int] = []

@@ -1,11 +1,11 @@
 """Rows for the tests of tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from quotascope.pipeline.table import TableLayout
+from quotascope.pipeline.table import Table, TableLayout
 
 _COLUMNS: list[Any] = [
     pa.field("user", pa.string(), nullable=False),
@@ -37,6 +37,11 @@ def batch(number: int, count: int = 1_000) -> pa.Table:
             for each in range(count)
         )
     )
+
+
+def append(table: Table, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch]) -> int:
+    """Add rows in any order, unless their batch was added before; return how many were added."""
+    return 0 if table.holds(batch_id) else table.advance(batch_id, table.stage(rows), after=None, epoch=0)
 
 
 def amounts(table: pa.Table) -> list[int]:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
 
 from quotascope.pipeline.errors import NotWritten
 from quotascope.pipeline.table import Table
@@ -27,12 +27,12 @@ def main(folder: Path) -> None:
     """Mount a small disk, fill it in two ways, make room again, and report."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_KB}k", "tmpfs", folder], check=True)
     table = Table.create(str(folder / "table"), SCHEMA, LAYOUT)
-    table.append("first", batch(0))
-    table.append("next", batch(1))
+    append(table, "first", batch(0))
+    append(table, "next", batch(1))
     seen: dict[str, object] = {}
 
     ballast = _fill(folder)
-    seen["data"] = _refused(lambda: table.append("large", batch(3, 20_000)))
+    seen["data"] = _refused(lambda: append(table, "large", batch(3, 20_000)))
     seen["left_by_data"] = len(_parquet(folder)) - len(table.files())
     ballast.unlink()
 
@@ -47,7 +47,7 @@ def main(folder: Path) -> None:
     seen["whole"] = amounts(fresh.read()) == list(range(2_000))
     ballast.unlink()
 
-    seen["again"] = [fresh.append("first", batch(0)), fresh.append("second", batch(2))]
+    seen["again"] = [append(fresh, "first", batch(0)), append(fresh, "second", batch(2))]
     seen["compacted"] = fresh.compact() > 0
     fresh.clean(0)
     seen["rows"] = fresh.read().num_rows

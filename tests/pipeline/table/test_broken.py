@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
 
 from quotascope.pipeline.errors import (
     DamagedFile,
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[3]
 def table(tmp_path: Path) -> Table:
     """A table with a batch of a thousand rows."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-    table.append("first", batch(0))
+    append(table, "first", batch(0))
     return table
 
 
@@ -93,7 +93,7 @@ def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path) -> None:
     assert amounts(table.read()) in (list(range(3_000)), list(range(4_000)))
     assert table.read().num_rows >= whole * 1_000 - 1_000
     kept = table.read().num_rows // 1_000
-    added = [table.append(f"batch {number}", batch(number)) for number in range(5)]
+    added = [append(table, f"batch {number}", batch(number)) for number in range(5)]
     assert added == [0] * kept + [1_000] * (5 - kept)
     assert amounts(table.read()) == list(range(5_000))
     table.clean(0)
@@ -136,7 +136,7 @@ def test_a_truncated_file_is_named(table: Table, keep: int) -> None:
     with pytest.raises(DamagedFile, match=about) as raised:
         table.read()
     assert raised.value.file == str(name)
-    table.append("second", batch(1))
+    append(table, "second", batch(1))
     with pytest.raises(DamagedFile):
         table.compact()
     assert table.version == 2
@@ -173,7 +173,7 @@ def test_permissions_that_cannot_be_set(table: Table, monkeypatch: pytest.Monkey
     def refused(_path: Path, _mode: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    table.append("second", batch(1))
+    append(table, "second", batch(1))
     before = _files(table)
     mode = before[0].stat().st_mode
     before[0].chmod(0o600)
@@ -196,7 +196,7 @@ def test_features_that_cannot_be_written(table: Table) -> None:
     commits = Path(table.storage.uri, "_delta_log")
     (commits / f"{2:020d}.json").write_text(json.dumps({"protocol": protocol}))
     wider = SCHEMA.append(pa.field("new", pa.int64()))
-    for write in (partial(table.append, "second", batch(1)), partial(Table.create, table.storage.uri, wider, LAYOUT)):
+    for write in (partial(append, table, "second", batch(1)), partial(Table.create, table.storage.uri, wider, LAYOUT)):
         with pytest.raises(NotWritten, match=r"RowTracking.*DROP FEATURE"):
             write()
     assert table.read().num_rows == 1_000
@@ -222,7 +222,7 @@ def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
     with TemporaryDirectory(dir="/tmp") as name:
         Path(name).chmod(0o755)
         table = Table.create(f"{name}/kafka-connect", SCHEMA, LAYOUT)
-        table.append("first", batch(0))
+        append(table, "first", batch(0))
         file = table.files()[0]
         root = Path(table.storage.uri)
         parts = {
@@ -330,7 +330,7 @@ def test_rows_that_end_in_an_error_leave_nothing(table: Table, monkeypatch: pyte
 
     before = _files(table)
     with pytest.raises(ValueError, match="no more"):
-        table.append("broken", broken())
+        append(table, "broken", broken())
     assert _files(table) == before
     assert table.version == 1
 
@@ -344,7 +344,7 @@ def test_an_error_after_the_commit_keeps_its_files(table: Table, monkeypatch: py
         raise NotWritten(table.storage.uri, "no space for a checkpoint")
 
     monkeypatch.setattr(log, "commit", failing)
-    assert table.append("second", batch(1)) == 1_000
+    assert append(table, "second", batch(1)) == 1_000
     assert amounts(table.read()) == list(range(2_000))
 
 

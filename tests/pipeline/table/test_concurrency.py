@@ -9,7 +9,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
 
 from quotascope.pipeline.errors import LostCommit
 from quotascope.pipeline.table import Run, Table, log, retried
@@ -19,14 +19,14 @@ from quotascope.pipeline.table import Run, Table, log, retried
 def path(tmp_path: Path) -> str:
     """Path of a table with two batches."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-    table.append("a", batch(0))
-    table.append("b", batch(1))
+    append(table, "a", batch(0))
+    append(table, "b", batch(1))
     return table.storage.uri
 
 
 def test_writers_of_the_same_batch(path: str) -> None:
     """Of many that append the same batch at once one adds it; the others look again, add nothing and leave nothing."""
-    again = partial(retried, lambda: Table.open(path).append("c", batch(2)))
+    again = partial(retried, lambda: append(Table.open(path), "c", batch(2)))
     with ThreadPoolExecutor(4) as pool:
         added = [*pool.map(lambda _: again(), range(4))]
     assert sorted(added) == [0, 0, 0, 1_000]
@@ -54,7 +54,7 @@ def test_makers_of_the_same_table(tmp_path: Path) -> None:
 def test_writers_of_different_batches(path: str) -> None:
     """Appends of different batches at once all succeed."""
     with ThreadPoolExecutor(4) as pool:
-        added = [*pool.map(lambda number: Table.open(path).append(f"{number}", batch(number)), range(2, 8))]
+        added = [*pool.map(lambda number: append(Table.open(path), f"{number}", batch(number)), range(2, 8))]
     assert added == [1_000] * 6
     assert amounts(Table.open(path).read()) == list(range(8_000))
 
@@ -100,8 +100,8 @@ def test_the_log_itself_lets_one_removal_win(path: str) -> None:
 
 def test_an_append_during_a_compaction(path: str) -> None:
     """What was appended while files were merged stays beside the merged ones."""
-    append = partial(Table.open(path).append, "c", batch(2))
-    assert Table.open(path).compact(run=during(append)) > 0
+    more = partial(append, Table.open(path), "c", batch(2))
+    assert Table.open(path).compact(run=during(more)) > 0
     assert amounts(Table.open(path).read()) == list(range(3_000))
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, batch
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
 
 from quotascope.pipeline.errors import NotWritten, UnreadableTable
 from quotascope.pipeline.table import Follower, Run, Table, follow, run_here
@@ -45,20 +45,20 @@ def follower(tmp_path: Path) -> Pair:
 
 def test_what_is_new_is_taken_over_once(follower: Pair) -> None:
     """Each call takes over what was appended since the last one."""
-    follower.source.append("a", batch(0))
+    append(follower.source, "a", batch(0))
     assert follower.follow() == 1_000
     assert follower.follow() == 0
-    follower.source.append("b", batch(1))
-    follower.source.append("c", batch(2))
+    append(follower.source, "b", batch(1))
+    append(follower.source, "c", batch(2))
     assert follower.follow() == 2_000
     assert amounts(follower.target.read()) == [-each for each in reversed(range(3_000))]
 
 
 def test_compaction_and_retention_bring_nothing_new(follower: Pair) -> None:
     """Rows that a compaction wrote again are not new, whether they were taken over before or not; dropped days stay in the follower."""
-    follower.source.append("a", batch(0))
+    append(follower.source, "a", batch(0))
     follower.follow()
-    follower.source.append("b", batch(1))
+    append(follower.source, "b", batch(1))
     follower.source.compact()
     assert follower.follow() == 1_000
     follower.source.drop_before(dt.date(1970, 1, 5))
@@ -68,8 +68,8 @@ def test_compaction_and_retention_bring_nothing_new(follower: Pair) -> None:
 
 def test_a_late_follower_takes_what_there_is(follower: Pair) -> None:
     """A follower that was made later begins with the files of the last commit, compacted ones included."""
-    follower.source.append("a", batch(0))
-    follower.source.append("b", batch(1))
+    append(follower.source, "a", batch(0))
+    append(follower.source, "b", batch(1))
     follower.source.compact()
     assert follower.follow() == 2_000
     assert follower.follow() == 0
@@ -77,16 +77,16 @@ def test_a_late_follower_takes_what_there_is(follower: Pair) -> None:
 
 def test_a_table_made_anew_is_another_source(follower: Pair, tmp_path: Path) -> None:
     """A source that was deleted and made again is followed from its begin."""
-    follower.source.append("a", batch(0))
+    append(follower.source, "a", batch(0))
     follower.follow()
     again = Table.create(str(tmp_path / "again"), SCHEMA, LAYOUT)
-    again.append("a", batch(1))
+    append(again, "a", batch(1))
     assert Pair(again, follower.target).follow() == 1_000
 
 
 def test_two_that_follow_at_once(follower: Pair) -> None:
     """Of two that take over the same rows at once one wins, though the other one saw more of them; that one looks again."""
-    follower.source.append("a", batch(0))
+    append(follower.source, "a", batch(0))
     tries = []
 
     def overtaken(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
@@ -94,7 +94,7 @@ def test_two_that_follow_at_once(follower: Pair) -> None:
         tries.append(items)
         if len(tries) == 1:
             assert follower.follow() == 1_000
-            follower.source.append("b", batch(1))
+            append(follower.source, "b", batch(1))
         return map(work, items)
 
     assert follower.follow(overtaken) == 1_000
@@ -113,7 +113,7 @@ def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch:
         read.extend(file.path for item in items for file in item)
         return map(work, items)
 
-    follower.source.append("a", batch(0))
+    append(follower.source, "a", batch(0))
     first = {file.path for file in follower.source.files()}
     with monkeypatch.context() as patch:
         patch.setattr(follower.target, "advance", lambda *_, **__: _fail())
@@ -122,7 +122,7 @@ def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch:
     assert sorted(read) == sorted(first)
     assert [len(table.read()) for table in (follower.target, other)] == [0, 1_000]
     read.clear()
-    follower.source.append("b", batch(1))
+    append(follower.source, "b", batch(1))
     later = {file.path for file in follower.source.files()} - first
     assert follow(follower.source, both, noted) == [2_000, 1_000]
     assert sorted(read) == sorted([*first, *later, *later])
@@ -132,10 +132,10 @@ def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch:
 
 def test_a_forgotten_commit_is_an_error(follower: Pair) -> None:
     """When the log has forgotten what came since the last time, the follower says so instead of leaving rows out."""
-    follower.source.append("a", batch(0))
+    append(follower.source, "a", batch(0))
     follower.follow()
-    follower.source.append("b", batch(1))
-    follower.source.append("c", batch(2))
+    append(follower.source, "b", batch(1))
+    append(follower.source, "c", batch(2))
     DeltaTable(follower.source.storage.uri).create_checkpoint()
     Path(follower.source.storage.uri, "_delta_log", f"{2:020d}.json").unlink()
     with pytest.raises(UnreadableTable, match="commit 2 is needed"):
@@ -147,7 +147,7 @@ def test_a_large_bucket_is_several_pieces(follower: Pair, monkeypatch: pytest.Mo
     monkeypatch.setattr("quotascope.pipeline.table.table.PORTION", 600)
     monkeypatch.setattr("quotascope.pipeline.table.table.CHUNK", 100)
     for number in range(4):
-        follower.source.append(f"{number}", batch(number))
+        append(follower.source, f"{number}", batch(number))
     pieces: list[Any] = []
 
     def noted(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, batch, rows
+from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, append, batch, rows
 from tests.strategies import HOSTILE
 
 from quotascope.pipeline.errors import NoTable, NotWritten, OtherSchema, UnreadableTable
@@ -28,9 +28,9 @@ def table(tmp_path: Path) -> Table:
 
 def test_an_append_is_read_back_once(table: Table) -> None:
     """Rows of a batch are there after its append, and a second append of the batch adds nothing, whatever is in it."""
-    assert table.append("logs of Monday", batch(0)) == 1_000
-    assert table.append("logs of Monday", batch(0)) == 0
-    assert table.append("logs of Monday", batch(1)) == 0
+    assert append(table, "logs of Monday", batch(0)) == 1_000
+    assert append(table, "logs of Monday", batch(0)) == 0
+    assert append(table, "logs of Monday", batch(1)) == 0
     assert amounts(table.read()) == list(range(1_000))
     assert table.holds("logs of Monday")
     assert not table.holds("logs of Tuesday")
@@ -48,9 +48,9 @@ def test_epochs_count_up(table: Table) -> None:
 @pytest.mark.parametrize("time", [500_000_000_000_000_000, 10**15, -(10**15)])
 def test_a_day_of_no_calendar_is_refused(table: Table, time: int) -> None:
     """Rows with a time that no date has are not written, and the table is as it was."""
-    table.append("b", batch(0))
+    append(table, "b", batch(0))
     with pytest.raises(NotWritten, match="in no calendar"):
-        table.append("far", rows(("alice", None, 0, 1), ("alice", None, time, 2)))
+        append(table, "far", rows(("alice", None, 0, 1), ("alice", None, time, 2)))
     assert amounts(Table.open(table.storage.uri).read()) == list(range(1_000))
     folder = Path(table.storage.uri)
     assert len(list(folder.rglob("*.parquet"))) == len(table.files())
@@ -58,7 +58,7 @@ def test_a_day_of_no_calendar_is_refused(table: Table, time: int) -> None:
 
 def test_nothing_is_a_batch_too(table: Table) -> None:
     """An input without rows is remembered as seen, and an empty table can be read, compacted and shortened."""
-    assert table.append("empty", []) == 0
+    assert append(table, "empty", []) == 0
     assert table.holds("empty")
     assert table.read().schema == SCHEMA
     assert table.read().num_rows == 0
@@ -69,7 +69,7 @@ def test_nothing_is_a_batch_too(table: Table) -> None:
 
 def test_a_file_holds_one_day_of_one_bucket(table: Table) -> None:
     """Users are spread over buckets, a user over none; each file has the rows as they were appended, and the log their first and last time."""
-    table.append("b", batch(0))
+    append(table, "b", batch(0))
     users: dict[str, set[int]] = {}
     for file in table.files():
         found = table.read(files=[file])
@@ -87,7 +87,7 @@ def test_a_file_holds_one_day_of_one_bucket(table: Table) -> None:
 def test_a_compaction_leaves_one_file_of_a_day_and_bucket(table: Table) -> None:
     """The rows are the same; a second time there is nothing to do."""
     for number in range(3):
-        table.append(f"{number}", batch(number))
+        append(table, f"{number}", batch(number))
     buckets = len(table.buckets())
     assert table.compact() == 6 * buckets
     assert Counter(file.day for file in table.files()) == {3: buckets, 4: buckets}
@@ -98,10 +98,10 @@ def test_a_compaction_leaves_one_file_of_a_day_and_bucket(table: Table) -> None:
 def test_many_small_files_become_one_row_group(table: Table) -> None:
     """Readers of a compacted table need not open a row group for each append, and hold no more than some bytes of one."""
     for number in range(4):
-        table.append(f"{number}", batch(number))
+        append(table, f"{number}", batch(number))
     long = "x" * 32_767
-    table.append("long", rows(*((long, long, DAY_MS, number) for number in range(2_000))))
-    table.append("more", rows((long, long, DAY_MS, 2_000)))
+    append(table, "long", rows(*((long, long, DAY_MS, number) for number in range(2_000))))
+    append(table, "more", rows((long, long, DAY_MS, 2_000)))
     table.compact()
     for file in table.files():
         groups = pq.ParquetFile(Path(table.storage.uri) / file.path).metadata.num_row_groups
@@ -116,7 +116,7 @@ def test_a_bucket_is_read_in_shares(table: Table, monkeypatch: pytest.MonkeyPatc
     """Of more rows than a worker should hold each user's come in one piece, each row once; of fewer all at once."""
     monkeypatch.setattr("quotascope.pipeline.table.table.SHARE", 120)
     for number in range(2):
-        table.append(f"{number}", rows(*((f"user {n % 40}", None, n * DAY_MS // 99, number) for n in range(400))))
+        append(table, f"{number}", rows(*((f"user {n % 40}", None, n * DAY_MS // 99, number) for n in range(400))))
     for files in table.buckets().values():
         shares = [set(part["user"].to_pylist()) for part in table.whole_users(files, SCHEMA.names)]
         count = sum(part.num_rows for part in table.whole_users(files, ["user"]))
@@ -137,18 +137,20 @@ def test_a_bucket_of_files_without_rows_has_no_users(table: Table, *, together: 
 
 def test_columns_are_read_alone(table: Table) -> None:
     """Asked for some columns, a table gives those, in their order."""
-    table.append("a", batch(0))
-    table.append("b", batch(1))
+    append(table, "a", batch(0))
+    append(table, "b", batch(1))
     assert table.read(["amount", "user"]).column_names == ["amount", "user"]
     assert amounts(table.read(["amount"])) == list(range(2_000))
 
 
 def test_hostile_names_are_values_only(table: Table) -> None:
     """Names with separators, quotes, markup and ten thousand characters come back as they were, and no path is made of them."""
-    table.append(
-        "hostile", rows(*((name, name, 1, 1) for name in (*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__")))
+    append(
+        table,
+        "hostile",
+        rows(*((name, name, 1, 1) for name in (*HOSTILE, "../../x", "a=b/c", "__HIVE_DEFAULT_PARTITION__"))),
     )
-    table.append("more", rows(*((name, name, 2, 2) for name in HOSTILE)))
+    append(table, "more", rows(*((name, name, 2, 2) for name in HOSTILE)))
     table.compact()
     assert set(HOSTILE) < set(table.read()["user"].to_pylist())
     for file in table.files():
@@ -159,7 +161,7 @@ def test_hostile_names_are_values_only(table: Table) -> None:
 
 def test_clocks_far_off_are_days_like_others(table: Table) -> None:
     """Times before 1970 and in the year 9999 have a day of their own, and can be dropped."""
-    table.append("far", rows(("u", "c", -1, 1), ("u", "c", 253_402_300_799_999, 2)))
+    append(table, "far", rows(("u", "c", -1, 1), ("u", "c", 253_402_300_799_999, 2)))
     assert [file.day for file in table.files()] == [-1, 2_932_896]
     assert table.drop_before(dt.date(1970, 1, 1)) == 1
     assert amounts(table.read()) == [2]
@@ -168,7 +170,7 @@ def test_clocks_far_off_are_days_like_others(table: Table) -> None:
 def test_a_table_can_be_sent(table: Table) -> None:
     """A table that arrives in another process reads what is committed there."""
     sent = pickle.loads(pickle.dumps(table))  # noqa: S301 - our own
-    table.append("b", batch(0))
+    append(table, "b", batch(0))
     assert amounts(sent.read()) == list(range(1_000))
 
 
@@ -200,8 +202,8 @@ def test_no_table_and_no_table_of_ours(tmp_path: Path) -> None:
 
 def test_any_reader_of_delta_sees_the_same(table: Table) -> None:
     """The table is a Delta table: a reader that knows nothing of us sees its rows, and its days and buckets as partitions."""
-    table.append("a", batch(0))
-    table.append("b", batch(1))
+    append(table, "a", batch(0))
+    append(table, "b", batch(1))
     table.compact()
     seen = DeltaTable(table.storage.uri).to_pyarrow_table()
     assert amounts(seen) == list(range(2_000))
@@ -210,13 +212,13 @@ def test_any_reader_of_delta_sees_the_same(table: Table) -> None:
 
 def test_days_are_dropped(table: Table) -> None:
     """Rows of days before the first one to keep go at once; their batch is not added again, their files go with `clean`."""
-    table.append("b", batch(0))
+    append(table, "b", batch(0))
     before = [file for file in table.files() if file.day == 3]
     dropped = table.drop_before(dt.date(1970, 1, 5))
     assert dropped == sum(file.rows for file in before)
     assert {file.day for file in table.files()} == {4}
     assert table.read().num_rows == 1_000 - dropped
-    assert table.append("b", batch(0)) == 0
+    assert append(table, "b", batch(0)) == 0
     assert table.clean(older_than_hours=1) == []
     assert len(table.clean(0)) == len(before)
     assert not any((Path(table.storage.uri) / file.path).exists() for file in before)
@@ -225,10 +227,10 @@ def test_days_are_dropped(table: Table) -> None:
 
 def test_dropped_days_are_remembered(table: Table) -> None:
     """The table has from which day on it kept its rows, whatever commits follow; a drop of nothing, or of fewer days, changes nothing."""
-    table.append("b", batch(0))
+    append(table, "b", batch(0))
     reported = [table.first_kept_day]
     for day in ("1950-01-01", "1969-12-30", "1970-01-05", "1970-01-03"):
-        table.append(day, rows(("u", "c", -9 * DAY_MS, 0), ("u", "c", DAY_MS, 0)))
+        append(table, day, rows(("u", "c", -9 * DAY_MS, 0), ("u", "c", DAY_MS, 0)))
         table.drop_before(dt.date.fromisoformat(day))
         table.compact()
         reported.append(Table.open(table.storage.uri).first_kept_day)
@@ -255,7 +257,7 @@ def test_other_programs_find_rows_by_any_column(
     """A filter of a column that the log has no statistics of leaves no rows out; also in tables of an earlier release."""
     with monkeypatch.context() as patch:
         patch.setattr(log_module, "_statistics", lambda _: {})
-        Table.create(str(tmp_path), SCHEMA, layout).append("first", batch(0))
-    Table.create(str(tmp_path), SCHEMA, layout).append("second", batch(1))
+        append(Table.create(str(tmp_path), SCHEMA, layout), "first", batch(0))
+    append(Table.create(str(tmp_path), SCHEMA, layout), "second", batch(1))
     found = DeltaTable(tmp_path).to_pyarrow_dataset()
     assert found.count_rows(filter=ds.field("user") == "user-1") == 2 * 143

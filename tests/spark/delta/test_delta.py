@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from tests.pipeline.recommend.rows import history, mutated, produced
 from tests.pipeline.replay.histories import sorted_rows
+from tests.pipeline.table.rows import append
 from tests.spark import sessions
 from tests.spark.connector.provision import jars
 from tests.spark.delta import jobs
@@ -69,7 +70,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
 def _made(folder: Path, rows: list[Any]) -> str:
     """What an ingest has made."""
     opened = History.create(str(folder), buckets=BUCKETS)
-    opened.detail.append("by hand", history(rows))
+    append(opened.detail, "by hand", history(rows))
     _follow(opened)
     return str(folder)
 
@@ -233,7 +234,7 @@ def test_documented_replay(driver: SparkProcess, tmp_path: Path) -> None:
     """The guide's lines replay a table of ours that Spark reads itself."""
     page = Path(__file__).parents[3] / "docs" / "pipeline.md"
     (lines,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    History.create(str(tmp_path / "usage"), BUCKETS).detail.append("a", history(FIRST))
+    append(History.create(str(tmp_path / "usage"), BUCKETS).detail, "a", history(FIRST))
     quotas = "quotas: [{user: <default>, producer_byte_rate: 9000, controller_mutation_rate: 1}]"
     (tmp_path / "candidates.yaml").write_text(quotas)
     rows, printed = driver.call(jobs.example, lines.replace("usage/", f"{tmp_path}/usage/"), str(tmp_path))

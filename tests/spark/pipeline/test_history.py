@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from tests.pipeline.history.requests import ORDER, START_MS, requests
+from tests.pipeline.table.rows import append
 from tests.spark.process import run_with
 from tests.spark.versions import CONNECTOR
 
@@ -48,9 +49,9 @@ def job(spark: "SparkSession", folder: str) -> list[int]:
     """Take over a batch, then late rows, with a compaction, then nothing; return what each step did."""
     source, run = _source(Path(folder)), SparkRun(spark)
     history = History.create(f"{folder}/spark", BUCKETS)
-    source.append("0", _rows(0))
+    append(source, "0", _rows(0))
     first = history.update(source, run)
-    source.append("1", _rows(1))
+    append(source, "1", _rows(1))
     second = history.update(source, run)
     replaced = sum(each.compact(run=run) for each in (history.detail, history.seconds))
     return [first, second, replaced, history.update(source, run)]

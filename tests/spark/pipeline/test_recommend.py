@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 from tests.pipeline.recommend.rows import history, mutated
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.need import needs
@@ -34,7 +35,7 @@ def test_requests_of_one_millisecond_stay_in_their_order(spark: "SparkSession", 
             for client in CLIENTS
             for place in [places.pop()]
         ]
-        table.append(f"{batch}", history(rows))
+        append(table, f"{batch}", history(rows))
     policy = Policy(share=0.0, shape=RuleShape.CLIENT)
     whole = table.read()
     here = {need.entity: need for need in needs(whole, policy, ClusterWindows())}

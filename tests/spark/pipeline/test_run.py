@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.pipeline.table.rows import LAYOUT, SCHEMA, batch
+from tests.pipeline.table.rows import LAYOUT, SCHEMA, append, batch
 from tests.spark.settling import settle
 
 from quotascope.pipeline.errors import DamagedFile, SparkFailed
@@ -39,7 +39,7 @@ def test_workers_read_and_merge_a_table(spark: "SparkSession", tmp_path: Path) -
     run = SparkRun(spark)
     assert list(run(partial(_rows_of, table), [])) == []
     for number in range(2):
-        table.append(f"{number}", batch(number))
+        append(table, f"{number}", batch(number))
     buckets = list(table.buckets().values())
     here = [_rows_of(table, files) for files in buckets]
     assert list(run(partial(_rows_of, table), buckets)) == here
@@ -90,7 +90,7 @@ def _count(spark: "SparkSession") -> int:
 def test_jobs_have_names(spark: "SparkSession", tmp_path: Path) -> None:
     """A job says what its tasks are, and the program's own description is there again afterwards, also after an error."""
     table = Table.create(str(tmp_path / "table"), SCHEMA, LAYOUT)
-    table.append("0", batch(0))
+    append(table, "0", batch(0))
     buckets, before = list(table.buckets().values()), _count(spark)
     spark.sparkContext.setJobDescription("mine")
     run = SparkRun(spark, "replay of buckets")

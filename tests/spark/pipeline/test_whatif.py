@@ -17,6 +17,7 @@ from tests.pipeline.replay.histories import (
     history,
     sorted_rows,
 )
+from tests.pipeline.table.rows import append
 
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.errors import DamagedFile, PipelineError
@@ -41,8 +42,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """A committed history of nine users, appended in two batches."""
     table = History.create(str(tmp_path_factory.mktemp("history")), 4).detail
     rows = crowd(users=9, rows=500)
-    table.append("first", rows.slice(0, 300))
-    table.append("second", rows.slice(300))
+    append(table, "first", rows.slice(0, 300))
+    append(table, "second", rows.slice(300))
     return table
 
 
@@ -141,7 +142,7 @@ def _needed(table: Table, spark: "SparkSession") -> object:
 def test_damage_where_users_share_a_limit(spark: "SparkSession", tmp_path: Path, work: Any) -> None:
     """Rows are shuffled between workers then, and the error of the one that cannot read them arrives as it was raised."""
     table = History.create(str(tmp_path), 2).detail
-    table.append("rows", crowd(users=3, rows=20))
+    append(table, "rows", crowd(users=3, rows=20))
     damaged = table.files()[0]
     Path(table.storage.uri, damaged.path).write_bytes(b"PAR1")
     with pytest.raises(DamagedFile, match="it has 4 bytes") as raised:
