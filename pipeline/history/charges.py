@@ -17,7 +17,7 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
 from ..table.layout import Column, added, numbers_of
-from .schema import HISTORY, PLACE, ROLLUP, UNKNOWN_MS
+from .schema import CLIENT, HISTORY, PLACE, ROLLUP, UNKNOWN_MS
 
 EXEMPT_APIS: Final = (
     ApiKey.LEADER_AND_ISR,
@@ -40,7 +40,6 @@ request that was refused for want of permission is charged by Kafka, and the thr
 """
 SECOND_MS: Final = 1_000
 """The span of a sum."""
-_NAMES: Final = ("user", "client_id", "broker")
 _PARTITIONS: Final = ("partitions_created", "partitions_added", "partitions_deleted")
 COLUMNS: Final = (*(name for name in HISTORY.names if name != "mutations"), *_PARTITIONS, "forwarded", "follower")
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`, in which the same quantity has the same name."""
@@ -72,7 +71,7 @@ def history_of(requests: pa.Table) -> pa.Table:
     seen = requests.append_column("mutations", asked).filter(pc.invert(pc.or_(follower, second_line)))
     exempt: Column = pc.is_in(seen.column("api_key"), pa.array(EXEMPT_APIS, pa.int16()))
     columns: dict[str, Column] = {name: seen.column(name) for name in HISTORY.names}
-    columns |= {name: pc.fill_null(columns[name], "") for name in _NAMES}
+    columns |= {name: pc.fill_null(columns[name], "") for name in CLIENT}
     columns |= {name: pc.if_else(exempt, _NO_TIME, columns[name]) for name in ("thread_time_ms", "network_time_ms")}
     columns["connection"] = numbers_of(columns["connection"], _connection)
     columns["refused"] = pc.fill_null(columns["refused"], _FALSE)
@@ -96,7 +95,7 @@ def rollup(history: pa.Table) -> pa.Table:
         Rows of `ROLLUP`, one for each key, in no particular order.
 
     """
-    names: dict[str, Column] = {name: history.column(name).combine_chunks().dictionary_encode() for name in _NAMES}
+    names: dict[str, Column] = {name: history.column(name).combine_chunks().dictionary_encode() for name in CLIENT}
     decided = history.column("timestamp")
     mutated = pc.coalesce(history.column("mutation_timestamp"), decided)
     throttle_ms = pc.max_element_wise(history.column("throttle_ms"), _ZERO)
@@ -115,7 +114,7 @@ def rollup(history: pa.Table) -> pa.Table:
     sums = []
     for quota_type, parts in charges.items():
         charged = pa.concat_tables([_charged(clients, *part) for part in parts])
-        found = added(charged, (*_NAMES, "start"))
+        found = added(charged, (*CLIENT, "start"))
         columns: dict[str, Column] = {name: found.column(name) for name in found.column_names}
         columns |= {name: encoded.dictionary.take(columns[name]) for name, encoded in names.items()}
         columns["quota_type"] = pa.repeat(quota_type.label, len(found))

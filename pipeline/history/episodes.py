@@ -18,11 +18,11 @@ from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
 
 from ..table import Table
 from ..table.layout import Column, Numbers, bucket_of
-from .schema import EPISODES
+from .schema import CLIENT, EPISODES
 
-COLUMNS: Final = ("user", "client_id", "broker", "timestamp", "api_key", "throttle_ms", "refused")
+COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")
 """What is read of history."""
-KEY: Final = ("user", "client_id", "broker", "quota_type")
+KEY: Final = (*CLIENT, "quota_type")
 """What an episode is of."""
 _PAUSE_MS: Final = int(1_000 * EPISODE_PAUSE_SECONDS)
 _TYPES: Final = {
@@ -55,7 +55,7 @@ def fragments_of(history: pa.Table) -> pa.Table:
     known: Column = pc.index_in(found.column("api_key"), pa.array(_TYPES, pa.int16()))
     labels: Column = pa.array([kind.label for kind in _TYPES.values()])
     columns: dict[str, Column] = {
-        **{name: found.column(name) for name in ("user", "client_id", "broker")},
+        **{name: found.column(name) for name in CLIENT},
         "quota_type": pc.fill_null(labels.take(known), QuotaType.REQUEST.label),
         "began": began,
         "ended": pc.add(began, throttle),

@@ -40,10 +40,12 @@ HISTORY: Final = pa.schema([
 ])  # fmt: skip
 """One row per request that a quota sees."""
 
+CLIENT: Final = ("user", "client_id", "broker")
+"""Whose request it is, and on which node: what other tables have of it as history has."""
+_CLIENT_COLUMNS: Final = [column(name, pa.string(), "As in history.") for name in CLIENT]
+
 ROLLUP: Final = pa.schema([
-    column("user", pa.string(), "As in history."),
-    column("client_id", pa.string(), "As in history."),
-    column("broker", pa.string(), "As in history."),
+    *_CLIENT_COLUMNS,
     column("quota_type", pa.string(), "produce, fetch, request or controller_mutation."),
     column("start", pa.int64(), "Begin of the second: ms since 1970, UTC."),
     column("requests", pa.int64(), "Requests that charged this quota, at the time of the decision."),
@@ -59,9 +61,7 @@ they add up.
 """
 
 EPISODES: Final = pa.schema([
-    column("user", pa.string(), "As in history."),
-    column("client_id", pa.string(), "As in history."),
-    column("broker", pa.string(), "As in history."),
+    *_CLIENT_COLUMNS,
     column("quota_type", pa.string(), "Beside the request quota, which of the two throttled not being in the log: produce, fetch or controller_mutation, by the API; request for other APIs."),
     column("began", pa.int64(), "The first decision to throttle: ms since 1970, UTC."),
     column("ended", pa.int64(), "The latest end of a throttle time: ms since 1970, UTC."),
@@ -88,9 +88,7 @@ class Kind(StrEnum):
 
 
 TOPICS: Final = pa.schema([
-    column("user", pa.string(), "As in history."),
-    column("client_id", pa.string(), "As in history."),
-    column("broker", pa.string(), "As in history."),
+    *_CLIENT_COLUMNS,
     column("quota_type", pa.string(), "produce or fetch; empty for a name."),
     column("start", pa.int64(), "Begin of the minute, of the day for a name: ms since 1970, UTC."),
     column("kind", pa.string(), "records, protocol, unknown topic, unknown size or name."),

@@ -16,17 +16,16 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
 from ..table.layout import DAY_MS, Column, added
-from .schema import TOPICS, Kind
+from .schema import CLIENT, TOPICS, Kind
 
-_CLIENT: Final = ("user", "client_id", "broker")
 _BYTES: Final = ("produce_bytes", "fetch_bytes")
-COLUMNS: Final = (*_CLIENT, "timestamp", "api_key", *_BYTES, "traffic", "topic_ids", "forwarded", "follower")
+COLUMNS: Final = (*CLIENT, "timestamp", "api_key", *_BYTES, "traffic", "topic_ids", "forwarded", "follower")
 """What is read of `quotascope.pipeline.request_log.schema.REQUESTS`."""
 MINUTE_MS: Final = 60_000
 """The span of a sum."""
 ID: Final = "id:"
 """In front of a topic's id where no name is known; no name of a topic has a colon."""
-_KEY: Final = (*_CLIENT, "quota_type", "start", "kind", "topic", "topic_id")
+_KEY: Final = (*CLIENT, "quota_type", "start", "kind", "topic", "topic_id")
 _APIS: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH)
 _FALSE: Final[Column] = pa.scalar(False)  # noqa: FBT003 - Arrow's, not a flag
 
@@ -56,7 +55,7 @@ def topics_of(requests: pa.Table) -> pa.Table:
     unknown: Column = pc.if_else(sized, Kind.UNKNOWN_TOPIC, Kind.UNKNOWN_SIZE)
     kinds = pc.if_else(pc.and_(pc.is_valid(given["traffic"]), sized), Kind.PROTOCOL, unknown)
     common = pa.table({
-        **{name: pc.fill_null(given[name], "") for name in _CLIENT},
+        **{name: pc.fill_null(given[name], "") for name in CLIENT},
         "quota_type": pc.if_else(pc.equal(given["api_key"], pa.scalar(int(ApiKey.PRODUCE))), QuotaType.PRODUCE.label, QuotaType.FETCH.label),
         "start": given["timestamp"].to_numpy() // MINUTE_MS * MINUTE_MS,
     })  # fmt: skip
@@ -75,7 +74,7 @@ def _names(requests: pa.Table) -> pa.Table:
     topics, ids = pc.list_flatten(pairs).flatten()
     times = answered["timestamp"].to_numpy()[pc.list_parent_indices(pairs).to_numpy()]
     none: Column = pa.repeat("", len(ids))
-    common = pa.table({**dict.fromkeys((*_CLIENT, "quota_type"), none), "start": times // DAY_MS * DAY_MS})
+    common = pa.table({**dict.fromkeys((*CLIENT, "quota_type"), none), "start": times // DAY_MS * DAY_MS})
     kinds: Column = pa.repeat(Kind.NAME.value, len(ids))
     return _rows(common, kinds, topics, ids, 0, pa.nulls(len(ids), pa.int64()))
 

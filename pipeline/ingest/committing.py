@@ -6,7 +6,6 @@ One way in: lines become rows of the tables, each once, in one process and on Sp
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -71,7 +70,7 @@ class Ingest:
 
     """
 
-    def __init__(self, tables: IngestTables, snapshot: Mapping[str, int] = MappingProxyType({})) -> None:
+    def __init__(self, tables: IngestTables, snapshot: Mapping[str, int] | None = None) -> None:
         self.tables = tables
         self._topics = KnownTopics(tables.requests, MutationLedger(snapshot))
         self._requests = Seen(tables.requests)

@@ -74,14 +74,7 @@ def apply_in_arrow(frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.T
 
 
 def collected(frame: "DataFrame") -> "list[Row]":
-    """
-    All rows of a frame.
-
-    Raises:
-        PipelineError: the one that a worker raised.
-        SparkFailed: Spark gave up for another reason.
-
-    """
+    """All rows of a frame; raises what `errors_restored` raises."""
     with errors_restored():
         return frame.collect()
 

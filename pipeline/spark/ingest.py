@@ -182,12 +182,10 @@ def staged_lines(lines: "DataFrame", tables: IngestTables, options: IngestOption
     """
     Read lines in `LINES`, and write those that are new; nothing is part of the tables before `Ingest.add` commits it.
 
-    Raises:
-        PipelineError: what a worker raised.
-        SparkFailed: Spark could not read the lines, or not finish.
-
+    Raises what `collected` raises.
     """
-    rows = map_in_arrow(lines.select(*LINES.names), partial(_read, options), ddl(TOGETHER))
+    read = lines.select(*LINES.names)
+    rows = map_in_arrow(read, lambda batches: map(packed, parsed(options, batches)), ddl(TOGETHER))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
     together = rows.repartition("part").sortWithinPartitions("part", "place")
     whole = Staged()
@@ -195,10 +193,6 @@ def staged_lines(lines: "DataFrame", tables: IngestTables, options: IngestOption
         for part in answers_of(together, partial(staged, tables)):
             whole.add(part)
     return whole
-
-
-def _read(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return map(packed, parsed(options, batches))
 
 
 def packed(found: Parsed) -> pa.RecordBatch:
@@ -251,15 +245,9 @@ def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
     """
-    Write the rows of parts that are new, in the memory of some rows and of the identities beside them.
+    Write the rows of `TOGETHER` that are new, in the memory of some rows and of the identities beside them.
 
-    Args:
-        tables: where they go.
-        batches: of `TOGETHER`; the rows of a part come together.
-
-    Raises:
-        TableError: the tables could not be read or written.
-
+    The rows of a part have to come together. Raises `TableError`.
     """
     held = gathered(unpacked(batches), PIECE, PIECE_BYTES)
     return Ingest(tables).stage(map(_joined, held), of_many=True)

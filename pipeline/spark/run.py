@@ -10,13 +10,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
-
-import pyarrow as pa
 
 from ..table.table import Answer, Item, Progress
 from .arrow import answers_of
@@ -68,20 +65,15 @@ class SparkRun:
     def __call__(
         self, work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
     ) -> Iterable[Answer]:
-        """
-        Return the answers in the order of the items.
-
-        Raises:
-            PipelineError: what the work raised.
-            SparkFailed: Spark gave up for another reason.
-
-        """
+        """Return the answers in the order of the items; raises what `collected` raises."""
         count = len(items)
         if not count:
             return []
         tasks = self.spark.range(0, count, 1, count)
         with shown(self.spark, f"{self.doing} 1 to {count}", progress):
-            answers = answers_of(tasks, partial(_worked, work, items))
+            answers = answers_of(
+                tasks, lambda ids: [work(items[each]) for batch in ids for each in batch["id"].to_numpy().tolist()]
+            )
         return list(chain.from_iterable(answers))
 
 
@@ -155,7 +147,3 @@ def tasks_of(context: "SparkContext", tag: str) -> tuple[int, int]:
         done += job.numCompletedTasks()
         count += job.numTasks() - job.numSkippedTasks()
     return done, count
-
-
-def _worked(work: Callable[[Item], Answer], items: Sequence[Item], batches: Iterator[pa.RecordBatch]) -> list[Answer]:
-    return [work(items[number]) for batch in batches for number in batch["id"].to_numpy().tolist()]

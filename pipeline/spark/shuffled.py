@@ -88,14 +88,10 @@ def needs_of_clients(
 
     A worker holds a group of client-ids in memory (`grouped_by`). Raises `PipelineError`.
     """
-    work = partial(_needs, policy, windows)
     with shown(run.spark, "search for the limits of client-ids", progress):
         grouped = grouped_by(rows_of(history, run.spark), "client_id")
-        return list(chain.from_iterable(answers_by(grouped, GROUP, work)))
-
-
-def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> list[Need]:
-    return list(needs(rows, policy, windows))
+        found = answers_by(grouped, GROUP, lambda rows: list(needs(rows, policy, windows)))
+        return list(chain.from_iterable(found))
 
 
 def waits_divided(

@@ -162,7 +162,7 @@ class Storage:
                 self.remove(file.path)
                 raise NotWritten(self.uri, plain(error)) from error
 
-    def batches(self, file: File, columns: "Iterable[pa.Field[Any]]") -> Iterator[pa.RecordBatch]:
+    def batches(self, file: File, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """
         Yield the rows of a committed file with these columns, of these types and in this order, as `conformed` returns them.
 
@@ -172,9 +172,8 @@ class Storage:
             UnreachableTable: it could not be read, and nothing says that it is damaged.
 
         """
-        wanted = pa.schema(columns)
-        with self._opened(file, wanted) as source:
-            yield from _rows(source, wanted, ahead=not self.is_local)
+        with self._opened(file, columns) as source:
+            yield from _rows(source, columns, ahead=not self.is_local)
 
     def rows_of(self, file: File) -> int:
         """Return how many rows a committed file holds, as its footer says. Raises what `batches` raises."""
