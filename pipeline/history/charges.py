@@ -54,16 +54,9 @@ _FALSE: Final[Column] = pa.scalar(False)  # noqa: FBT003 - Arrow's, not a flag
 
 def history_of(requests: pa.Table) -> pa.Table:
     """
-    Return the charges of requests, in their order.
+    Return the charges (`HISTORY`) of requests (at least `COLUMNS` of REQUESTS), in their order.
 
     Left out are followers' fetches, and the controller's lines of forwarded requests that mutate nothing: their clients' lines are there.
-
-    Args:
-        requests: at least `COLUMNS` of REQUESTS.
-
-    Returns:
-        Rows of `HISTORY`.
-
     """
     asked: Column = pc.coalesce(*(requests.column(kind) for kind in _PARTITIONS))
     follower, forwarded = (pc.fill_null(requests.column(name), _FALSE) for name in ("follower", "forwarded"))
@@ -86,14 +79,10 @@ def _connection(name: str) -> int:
 
 def rollup(history: pa.Table) -> pa.Table:
     """
-    Add up history by client, quota type and second.
+    Add up history by client, quota type and second: rows of `ROLLUP`, one for each key, in no particular order.
 
     Bytes, handler time and partitions count when they were charged, network time when the response had left. All sums are integers, and
     thread time is taken in whole microseconds, which is what brokers log: so they are the same whatever is added first.
-
-    Returns:
-        Rows of `ROLLUP`, one for each key, in no particular order.
-
     """
     names: dict[str, Column] = {name: history.column(name).combine_chunks().dictionary_encode() for name in CLIENT}
     decided = history.column("timestamp")

@@ -37,16 +37,7 @@ _TYPES: Final = {
 
 
 def fragments_of(history: pa.Table) -> pa.Table:
-    """
-    Return the episodes of some requests alone.
-
-    Args:
-        history: at least `COLUMNS` of HISTORY, in any order.
-
-    Returns:
-        Rows of `EPISODES`.
-
-    """
+    """Return the episodes (`EPISODES`) of some requests alone: at least `COLUMNS` of HISTORY, in any order."""
     throttles: Column = pc.max_element_wise(history.column("throttle_ms"), pa.scalar(0, pa.int32()))
     history = history.append_column("throttle", throttles.cast(pa.int64()))
     hit = pc.or_(pc.greater(throttles, pa.scalar(0)), history.column("refused"))
@@ -97,21 +88,9 @@ def episodes_in(
     table: Table, user: str | None = None, client_id: str | None = None, begin_ms: int = 0, end_ms: int = 1 << 62
 ) -> pa.Table:
     """
-    Return the episodes of a table that touch a time, whole.
+    Return the episodes (`EPISODES`) of a table of fragments that touch a time (ms since 1970), whole, by key and time.
 
-    Args:
-        table: of fragments; a user's bucket is read as a whole, whatever the time is.
-        user: None for all.
-        client_id: None for all.
-        begin_ms: ms since 1970.
-        end_ms: ms since 1970.
-
-    Returns:
-        Rows of `EPISODES`, by key and time.
-
-    Raises:
-        MissingFile, DamagedFile, UnreachableTable: as `Table.batches` does.
-
+    None stands for all users and client ids. A user's bucket is read as a whole, whatever the time is.
     """
     bucket = None if user is None else bucket_of(user, table.layout.buckets)
     files = [file for file in table.files() if bucket in {None, file.bucket}]

@@ -32,14 +32,9 @@ _FALSE: Final[Column] = pa.scalar(False)  # noqa: FBT003 - Arrow's, not a flag
 
 def topics_of(requests: pa.Table) -> pa.Table:
     """
-    Return the bytes by topic of the requests that history has, and the names that responses have with ids.
+    Return the bytes by topic of requests that history has (at least `COLUMNS` of REQUESTS), and the names that responses have with ids.
 
-    Args:
-        requests: at least `COLUMNS` of REQUESTS.
-
-    Returns:
-        Rows of `TOPICS`, one for each key, in no particular order.
-
+    These are rows of `TOPICS`, one for each key, in no particular order.
     """
     left_out = pc.or_(pc.fill_null(requests["follower"], _FALSE), pc.fill_null(requests["forwarded"], _FALSE))
     moves = pc.is_in(requests["api_key"], pa.array(_APIS, pa.int16()))

@@ -88,14 +88,14 @@ def path_here(path: str) -> str:
 
 
 def size_of(file: str) -> int:
-    """Bytes of a file; 0 for standard input, and for one that was rotated away since the folder was looked at."""
-    about = None if file == STANDARD_INPUT else _stat(file)
+    """Bytes of a file; 0 for a pipe, and for one that was rotated away since the folder was looked at."""
+    about = _stat(file)
     return 0 if about is None else about.st_size
 
 
 def _stat(file: str) -> os.stat_result | None:
     try:
-        return Path(file).stat()
+        return os.fstat(0) if file == STANDARD_INPUT else Path(file).stat()
     except FileNotFoundError:
         return None
 
@@ -110,7 +110,7 @@ def as_private_as(files: Iterable[str]) -> Iterator[None]:
     """
     hidden = 0
     for file in files:
-        about = os.fstat(0) if file == STANDARD_INPUT else _stat(file)
+        about = _stat(file)
         if about is None:  # what takes its place may be private
             hidden = 0o077
         elif stat.S_ISREG(about.st_mode) and not about.st_mode & stat.S_IROTH:  # a pipe says nothing of what is in it

@@ -8,7 +8,7 @@ without the JVM. Every worker needs this package with its extra `pipeline`, and 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain
 from threading import Event, Thread
@@ -105,7 +105,7 @@ def shown(spark: "SparkSession", doing: str, progress: Progress | None = None) -
     context.setJobDescription(name)
     context.addJobTag(tag)
     try:
-        with _reported(context, tag, progress):
+        with _reported(context, tag, progress) if progress else nullcontext():
             yield
     finally:
         with suppress(Exception):  # of a JVM that is gone
@@ -114,12 +114,9 @@ def shown(spark: "SparkSession", doing: str, progress: Progress | None = None) -
 
 
 @contextmanager
-def _reported(context: "SparkContext", tag: str, progress: Progress | None) -> Iterator[None]:
+def _reported(context: "SparkContext", tag: str, report: Progress) -> Iterator[None]:
     """Report the tasks of the jobs with a tag while the block runs, and that all are done where it raises nothing."""
-    if progress is None:
-        yield
-        return
-    report, over = progress, Event()
+    over = Event()
 
     def look() -> None:
         while not over.wait(_LOOK_S):
