@@ -41,7 +41,7 @@ HISTORY: Final = pa.schema([
 """One row per request that a quota sees."""
 
 CLIENT: Final = ("user", "client_id", "broker")
-"""Whose request it is, and on which node: what other tables have of it as history has."""
+"""The client and the node of a request, in all tables of a history."""
 _CLIENT_COLUMNS: Final = [column(name, pa.string(), "As in history.") for name in CLIENT]
 
 ROLLUP: Final = pa.schema([
