@@ -4,6 +4,7 @@ Logs that this process reads: lines of files, whatever these are compressed by, 
 A line of any length takes no more memory than the longest that is read.
 """
 
+import os
 import re
 import sys
 import zlib
@@ -153,11 +154,13 @@ def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = Fals
     """
     What the first file of these that is not empty seems to hold instead of a request log, or that they are empty, in words.
 
-    Empty where that cannot be seen: standard input was read already, a URI is not read again, and files that cannot be read are left out.
+    Empty where that cannot be seen: standard input and pipes were read already, a URI is not read again, and files that cannot be read are
+    left out.
     """
     here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
     empty: list[str] = []
-    for file in log_files(here, names, follow_links=follow_links)[0]:
+    files, _ = log_files(here, names, follow_links=follow_links)
+    for file in filter(os.path.isfile, files):
         try:
             first = next((line for lines, _ in lines_of(file) for line in lines if line), None)
         except UnreadableLog:

@@ -159,12 +159,13 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_named_pipe(tmp_path: Path) -> None:
-    """A pipe that has a path, such as one of a shell's process substitution, is read to its end."""
+    """A pipe that has a path, such as one of a shell's process substitution, is read to its end, and not again."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     Thread(target=path.write_bytes, args=(b"\n".join(PLAIN[:10]),)).start()
     report = read(tmp_path, str(path))
     assert (report.kept, report.broken) == (10, {})
+    assert local.seen_in([str(path)]) == ""
 
 
 def test_dropped_days_stay_away(tmp_path: Path) -> None:
