@@ -20,8 +20,8 @@ from quotascope.quotas.candidates import Candidate
 
 from ..blame.intervals import COLUMNS as BLAME_COLUMNS
 from ..blame.intervals import intervals
-from ..blame.summing import KEY, ROWS, Plan, Sums, spread, sums_of
-from ..blame.waits import MARGIN_US
+from ..blame.summing import KEY, ROWS, Plan, Sums, sums_of
+from ..blame.waits import MARGIN_US, spread
 from ..errors import PipelineError
 from ..history import HISTORY
 from ..history.schema import PLACE
@@ -157,13 +157,13 @@ def waits_divided(
 def _pieces(
     requests: Table, parts: Sequence[Sequence[File]], plan: Plan, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The requests of some parts, each in its own piece and in those in which waits may end that it was held meanwhile of."""
+    """The requests of some parts, each in all pieces in which it waits or holds a thread."""
     of_listeners = plan.pools[1].astype(np.int64)
     for batch in batches:
         for part in batch.column("id").to_numpy().tolist():
             for rows in requests.batches(parts[part], BLAME_COLUMNS):
                 found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
-                begin, end = found.dequeued - MARGIN_US, found.released + plan.longest_us + MARGIN_US
+                begin, end = found.enqueued - MARGIN_US, found.released + MARGIN_US
                 places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
                 columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
                 columns[GROUP] = pieces * len(of_listeners) + of_listeners[found.places[places]]

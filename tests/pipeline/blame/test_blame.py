@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.pipeline.blame.intervals import read
-from quotascope.pipeline.blame.summing import KEY, Sums, Survey, plan_of, spread, sums_of
-from quotascope.pipeline.blame.waits import MARGIN_US, summed
+from quotascope.pipeline.blame.summing import KEY, Sums, Survey, plan_of, sums_of
+from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.rates import EmptyHistory
 from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, matrix_of, pools_of, sentences
@@ -55,6 +55,19 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     assert "the queue time of 1 more request is unknown" in pools_of(found)[0][1]
 
 
+def test_a_long_wait_is_blamed_when_it_was_waited(tmp_path: Path) -> None:
+    """One request holds the only thread for a minute: the sentence is about that minute, not about its end, when the waits are over."""
+    rows = [row(10_000, 0.1, 60_000, "dana"), *(row(70_000 + n, 55_000.0, 1, f"app-{n}") for n in range(10))]
+    found = blame(stored(tmp_path, rows), threads=1)
+    assert sentences(found) == [
+        "Between 00:00:15 and 00:01:10 dana / app held 100 % of broker 2's handler time; 10 other clients waited 55 s longer each."
+    ]
+    queued: Counter[int] = Counter()
+    for each in found.sums.timeline.to_pylist():
+        queued[each["slot"]] += each["wait_ns"]
+    assert max(queued.values()) == 10 * 1_000_000_000
+
+
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     """And said to be."""
     two = [{**each, "user": "erin"} for each in saturated() if each["client_id"] == "notebook"]
@@ -64,15 +77,15 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
 
 
 @settings(max_examples=25)
-@given(piece_s=st.integers(1, 40), longest=st.sampled_from([0, 3_000_000]))
-def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> None:
+@given(piece_s=st.integers(1, 40), more=st.sampled_from([0, 3_000_000]))
+def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
     """Each with the requests that its waits need, as Spark's workers have them."""
     whole = read(waiting, waiting.files())
     plan = plan_of([Survey.of(whole)], 2)
-    margin, piece = plan.longest_us + MARGIN_US + longest, piece_s * plan.slot_us
+    margin, piece = MARGIN_US + more, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))
     parts = [
-        sums_of(between(whole, begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece)
+        sums_of(between(whole, begin - margin, begin + piece + margin), plan, 0, begin, begin + piece)
         for begin in range(first, last + 1, piece)
     ]
     once = sums_of(whole, plan, 0, first, last + piece)
