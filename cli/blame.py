@@ -78,9 +78,10 @@ def _tables(found: Blame, by: str, zone: tzinfo) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from quotascope.pipeline.report.blame import pools_of, sentences
+    from quotascope.pipeline.report.blame import covered, pools_of, sentences
 
-    parts: list[RenderableType] = [Text(each, style="bold") for each in sentences(found, zone)]
+    parts: list[RenderableType] = [Text(covered(found, zone), style="dim")]
+    parts += [Text(each, style="bold") for each in sentences(found, zone)]
     pools = pools_of(found)
     for pool, line in pools[:_POOLS]:
         parts += [Text(), Text(line), _table(found, pool, by)]

@@ -36,9 +36,12 @@ _WAITED_NS: Final = 1_000_000
 """What others wait on average for a slot to have an episode: less is no more than the log's times and the way to an idle thread."""
 _LEAST: Final = 0.01
 """Part of the waiting of the largest episode that one has at least."""
+_MINUTE_US: Final = 60_000_000
 _PAUSE: Final = 2
 """Slots without such a part that do not end an episode."""
 _LISTED: Final = "others", "not in the log"
+_LONGEST_TOPIC: Final = 252
+"""Characters, with `id:`: as labels are summed, none may be cut (Kafka: `Topic.MAX_NAME_LENGTH`)."""
 _NOTES: Final = (
     "A wait is divided in proportion to the time that each request held a handler thread meanwhile. Not in the log: time of threads that no logged request held, as the rest of a request's work, delayed operations, garbage collection, gaps of the log; and the way of a request to a thread.",
     "The log's times have 1 ms: waits below it are divided among what was near them.",
@@ -76,7 +79,7 @@ def label_of(by: str, group: Group) -> str:
     if by == "client":
         return spelled(group.user, group.client_id)
     if by == "topic":
-        return shown(group.topic or "no topic")
+        return shown(group.topic or "no topic", _LONGEST_TOPIC)
     return ApiKey(group.api_key).request_name if group.api_key in set(ApiKey) else f"API {group.api_key}"
 
 
@@ -178,7 +181,8 @@ def episodes(found: Blame) -> list[BusyTime]:
 def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
     """An episode in words."""
     plan = found.plan
-    length = (plan.end_us - plan.begin_us) // 1_000
+    # a time to the minute would hide what is shorter
+    length = 0 if plan.slot_us < _MINUTE_US else (plan.end_us - plan.begin_us) // 1_000
     begin, end = (clock(us // 1_000, length, zone) for us in (each.begin_us, each.end_us))
     client, pool = spelled(*plan.clients[0][each.client]), pool_named(plan.pools[0][each.pool])
     others = counted(each.victims, "other client")
@@ -193,6 +197,12 @@ def sentences(found: Blame, zone: tzinfo = UTC) -> list[str]:
     return made or [
         f"No client made others wait: in each slot of time they waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
     ]
+
+
+def covered(found: Blame, zone: tzinfo = UTC) -> str:
+    """The history, and the time from the first request to the last."""
+    begin, end = (moment(us / 1_000, zone) for us in (found.plan.begin_us, found.plan.end_us))
+    return f"{shown(found.folder, 200)}, {begin} to {end}"
 
 
 def pools_of(found: Blame) -> list[tuple[int, str]]:
@@ -210,8 +220,13 @@ def pools_of(found: Blame) -> list[tuple[int, str]]:
         line = f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"
         if unknown:
             line += f"; the queue time of {counted(unknown, 'more request')} is unknown"
-        made.append((-total, pool, line[0].upper() + line[1:]))
+        made.append((-total, pool, _capitalized(line)))
     return [(pool, line) for _, pool, line in sorted(made)]
+
+
+def _capitalized(text: str) -> str:
+    """`str.capitalize` would change the name of a broker, too."""
+    return text[0].upper() + text[1:]
 
 
 def _of(sums: pa.Table, pool: int) -> dict[str, Ints]:
@@ -264,14 +279,13 @@ def blame_page(found: Blame, zone: tzinfo = UTC) -> str:
 
 def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
     plan, times = found.plan, episodes(found)
-    begin, end = (moment(us / 1_000, zone) for us in (plan.begin_us, plan.end_us))
     yield element("h1", "Blame")
-    yield element("p", f"{shown(found.folder, 200)}, {begin} to {end}", class_="where")
+    yield element("p", covered(found, zone), class_="where")
     for each in sentences(found, zone):
         yield element("p", each, class_="headline")
     pools = pools_of(found)
     for pool, line in pools[:MOST]:
-        yield element("h2", pool_named(plan.pools[0][pool]).capitalize())
+        yield element("h2", _capitalized(pool_named(plan.pools[0][pool])))
         yield element("p", line)
         yield element("h3", "Requests in the queue, on average")
         yield _waiting(found, pool, zone)

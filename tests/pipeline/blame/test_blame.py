@@ -39,6 +39,18 @@ def test_the_sentence_that_matters(tmp_path: Path) -> None:
     assert matrix_of(found, 0, "api").culprits[0] == "Produce"
 
 
+def test_names_are_kept(tmp_path: Path) -> None:
+    """The case of a broker's name, and each of two topics that begin alike, as names of topics may have 249 characters."""
+    long = ["x" * 200 + each for each in "ab"]
+    rows = [
+        {**each, "broker": "East-1", "traffic": [{"topic": long[number // 2 % 2], "id": None, "bytes": 9}]}
+        for number, each in enumerate(saturated())
+    ]
+    found = blame(stored(tmp_path, rows), threads=1)
+    assert ">Broker East-1</h2>" in blame_page(found)
+    assert sorted(matrix_of(found, 0, "topic").culprits[:2]) == long
+
+
 def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     """In each table, at any number of rows shown, and in JSON; and a request of unknown queue time is counted apart."""
     rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]
@@ -66,6 +78,12 @@ def test_a_long_wait_is_blamed_when_it_was_waited(tmp_path: Path) -> None:
     for each in found.sums.timeline.to_pylist():
         queued[each["slot"]] += each["wait_ns"]
     assert max(queued.values()) == 10 * 1_000_000_000
+
+
+def test_times_of_a_sentence_show_what_is_shorter_than_a_minute(tmp_path: Path) -> None:
+    """In a log of hours, whose slots are 10 s."""
+    rows = [*saturated(), row(7_200_000, 0.1, 1, "late")]
+    assert sentences(blame(stored(tmp_path, rows), threads=1))[0].startswith("Between 00:00:20 and 00:00:40 dana")
 
 
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
