@@ -50,15 +50,17 @@ _OF_CONTROLLERS: Final = (
     ApiKey.VOTE,
     ApiKey.BEGIN_QUORUM_EPOCH,
     ApiKey.END_QUORUM_EPOCH,
-    ApiKey.ENVELOPE,
     ApiKey.FETCH_SNAPSHOT,
     ApiKey.BROKER_REGISTRATION,
     ApiKey.BROKER_HEARTBEAT,
-    ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.CONTROLLER_REGISTRATION,
     ApiKey.ASSIGN_REPLICAS_TO_DIRS,
 )
-"""Sent to controllers only: a listener with one of them is a controller's, whose handler threads are others than the broker's (KIP-1207)."""
+"""
+Sent to controllers of KRaft only: a listener with one of them is a controller's, whose handler threads are others than the broker's (KIP-1207).
+
+Not among them are Envelope, AllocateProducerIds and AlterPartition, which with ZooKeeper go to the broker that is the controller.
+"""
 
 
 class Group(NamedTuple):
