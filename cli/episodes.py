@@ -158,10 +158,12 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
             *("?" if length is None else seconds(length) for length in lengths),
         )
         table.add_row(*map(Text, (*cells[:5], *cells[-1 if width < _WIDE else 5 :])))
-    captions = [f"the latest {_MOST} of {len(rows):,}: --json has all"] if len(rows) > _MOST else []
+    captions = [f"times are in {zone}"]
+    if len(rows) > _MOST:
+        captions.append(f"the latest {_MOST} of {len(rows):,}: --json has all")
     if width < _WIDE:
         captions.append(f"requests and total are shown from {_WIDE} columns on, and by --json")
-    table.caption = "\n".join(captions) or None
+    table.caption = "\n".join(captions)
     return table
 
 

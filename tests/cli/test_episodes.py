@@ -89,6 +89,7 @@ def test_when_was_alice_throttled(folder: Path, run: Run) -> None:
     assert episode["rules"] == ["produce 3 user alice", "request 6 user <default>"]
     _, out, _ = run("episodes", folder, "--user", "alice", "--time-zone", "Europe/Berlin")
     lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "times are in Europe/Berlin" in lines
     assert lines[1:3] == ["2023-11-14 23:44:20 3 min 2 s alice / app 1 produce 4 5 s 2 s", "unknown rule"]
 
 
@@ -132,6 +133,14 @@ def test_not_throttled_is_said_only_of_what_the_log_covers(
     _, out, _ = run("episodes", folder, "--user", "alice", *times)
     assert ("no throttle was logged" in out) is (throttled is False)
     assert ("unknown in part" in out) is (throttled is None)
+
+
+def test_a_broker_without_a_line_of_the_day_is_not_covered(tmp_path: Path, run: Run) -> None:
+    """It logged requests on the day before: its log of the day is missing."""
+    written(tmp_path, (-90_000.0, {"broker": "2"}), (0.0, {}), (60.0, {}))
+    found = asked(run, tmp_path, "--begin", "2023-11-14T22:13:20Z", "--end", "2023-11-14T22:14:20Z")
+    assert found["throttled"] is None
+    assert [(each["broker"], each["begin"], each["end"]) for each in found["not_covered"]] == [("2", START, START + 60)]
 
 
 def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> None:
