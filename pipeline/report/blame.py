@@ -348,4 +348,4 @@ def _timeline(found: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Element
         began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))
         spans.append(Span(began=began, ended=ended, color=color, title=sentence(found, each, zone)))
     named = [Lane(label=shown(spelled(*plan.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]
-    return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, "none")
+    return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, begin_ms=plan.begin_us // 1_000, zone=zone)
