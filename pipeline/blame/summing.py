@@ -16,7 +16,7 @@ from ..replay.compiled import Codes
 from ..replay.frame import array
 from ..table import File, Table
 from ..table.layout import Column, added
-from .intervals import Intervals, read, together
+from .intervals import ALWAYS, Intervals, SpanUs, read, together
 from .waits import NOT_LOGGED, divided, spread, summed
 
 ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads sets num.io.threads"
@@ -60,9 +60,9 @@ class Survey:
         )  # fmt: skip
 
 
-def surveys(table: Table, files: Sequence[File], *, topics: bool = True) -> list[Survey]:
+def surveys(table: Table, files: Sequence[File], *, topics: bool = True, span_us: SpanUs = ALWAYS) -> list[Survey]:
     """The surveys of files of `requests`, each by itself: a worker has no more than one in memory."""
-    return [Survey.of(read(table, [file], topics=topics)) for file in files]
+    return [Survey.of(read(table, [file], topics=topics, span_us=span_us)) for file in files]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +74,7 @@ class Plan:
     rows: int
     begin_us: int
     end_us: int
-    """After the last request was done with."""
+    """After the last request was done with, and not after the period."""
     slot_us: int
     """Length of the slots of the timeline, of which there are not too many."""
     piece_us: int
@@ -95,12 +95,13 @@ class Plan:
         return self.head.clients()
 
 
-def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
+def plan_of(surveys: Sequence[Survey], threads: int | None = None, span_us: SpanUs = ALWAYS) -> Plan:
     """
     The plan for all requests of some surveys.
 
     Args:
         surveys: of all parts.
+        span_us: the period of which waits are divided.
         threads: `num.io.threads` of each broker; else, by pool, the most that were busy in a second, and at least one.
 
     """
@@ -116,8 +117,8 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
         for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
             busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
     rows = sum(each.rows for each in surveys)
-    begin = min((each.begin_us for each in surveys), default=0)
-    end = max((each.end_us for each in surveys), default=0) + 1
+    begin = max(span_us[0], min((each.begin_us for each in surveys), default=0))
+    end = min(span_us[1], max((each.end_us for each in surveys), default=0) + 1)
     slot = SECOND_US * next((each for each in _SLOTS_S if end - begin <= each * SECOND_US * _MOST_SLOTS), _SLOTS_S[-1])
     share = (end - begin) * _PIECE_ROWS // max(1, rows)
     least = max(60 * SECOND_US, share)
@@ -182,8 +183,8 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
         requests: with the plan's names; as `divided` takes them.
         plan: as it is.
         pool: its number.
-        begin_us: us since 1970, the beginning of a slot.
-        end_us: its end, the beginning of a slot.
+        begin_us: us since 1970, the beginning of a slot or of the period.
+        end_us: its end, likewise.
 
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.clients

@@ -162,7 +162,8 @@ def _pieces(
     for batch in batches:
         for part in batch.column("id").to_numpy().tolist():
             for rows in requests.batches(parts[part], BLAME_COLUMNS):
-                found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
+                part_rows = intervals(pa.Table.from_batches([rows]), (plan.begin_us, plan.end_us))
+                found = plan.head.filled([part_rows])
                 begin, end = found.enqueued - MARGIN_US, found.released + MARGIN_US
                 places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
                 columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
@@ -179,10 +180,10 @@ def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
     columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
     found = replace(plan.head, **columns, rows=np.arange(len(rows)))
     piece, pool = divmod(rows[GROUP][0].as_py(), len(plan.head.listeners))
-    begin = piece * plan.piece_us
+    begin, end = (at * plan.piece_us for at in (piece, piece + 1))
     ordered = found.only(np.argsort(found.dequeued, kind="stable"))
     with compiled_at_once():
-        return sums_of(ordered, plan, pool, begin, begin + plan.piece_us)
+        return sums_of(ordered, plan, pool, max(begin, plan.begin_us), min(end, plan.end_us))
 
 
 def replay_frame(

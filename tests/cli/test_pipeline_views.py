@@ -81,6 +81,15 @@ def test_blame_fits_a_terminal(by: str, tmp_path: Path, printed: Callable[..., s
     assert "\u202e" not in out
 
 
+def test_blame_of_a_period(tmp_path: Path, printed: Callable[..., str]) -> None:
+    """By clocks of a zone, which the output names."""
+    folder = stored(tmp_path, saturated())
+    berlin = ("--time-zone", "Europe/Berlin", "--begin", "2026-11-23T01:00:30", "--end", "2026-11-23T01:00:50")
+    out = " ".join(printed("blame", folder, "--io-threads", 1, *berlin).split())
+    assert "2026-11-23 01:00:30 CET to 2026-11-23 01:00:50 CET Between 01:00:30 and 01:00:40 dana" in out
+    assert json.loads(printed("blame", folder, *berlin, "--json"))["begin_us"] == 1_795_392_030_000_000
+
+
 def test_whatif_shows_unlimited_and_unthrottled_apart(usage: str, tmp_path: Path, printed: Callable[..., str]) -> None:
     """A client under a limit that never throttles it is throttled for 0 s; one without a limit has none, and what an open loop does not measure is null."""
     file = tmp_path / "candidates.yaml"

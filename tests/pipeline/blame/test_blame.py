@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from quotascope.pipeline.runs.blame import NoQueueTimes, blame
 from quotascope.pipeline.table import Table
 from quotascope.pipeline.table.layout import added
 
-from .logs import row, saturated, stored
+from .logs import BEGIN_MS, row, saturated, stored
 from .test_waits import between
 
 
@@ -84,6 +85,35 @@ def test_times_of_a_sentence_show_what_is_shorter_than_a_minute(tmp_path: Path) 
     """In a log of hours, whose slots are 10 s."""
     rows = [*saturated(), row(7_200_000, 0.1, 1, "late")]
     assert sentences(blame(stored(tmp_path, rows), threads=1))[0].startswith("Between 00:00:20 and 00:00:40 dana")
+
+
+def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
+    """Its slots have what the whole has in them, with holdings and waits across its ends, which are no slots' ends."""
+    folder = stored(tmp_path, [*saturated(), row(41_000, 2_000.0, 3_000, "across"), row(39_000, 20_000.0, 1, "late")])
+    begin_ms, end_ms = BEGIN_MS + 22_500, BEGIN_MS + 42_700
+    whole = blame(folder, threads=1)
+    part = blame(folder, (begin_ms / 1_000, end_ms / 1_000), threads=1)
+    assert (part.plan.begin_us, part.plan.end_us, part.plan.slot_us) == (1_000 * begin_ms, 1_000 * end_ms, 1_000_000)
+    assert part.plan.clients[0] == whole.plan.clients[0]
+    inner = (pc.field("slot") > begin_ms // 1_000) & (pc.field("slot") < end_ms // 1_000)
+    for of_whole, of_part in ((whole.sums.timeline, part.sums.timeline), (whole.sums.loads, part.sums.loads)):
+        assert of_part.filter(inner).equals(of_whole.filter(inner))
+        assert set(of_part["slot"].to_pylist()) <= set(range(begin_ms // 1_000, end_ms // 1_000 + 1))
+    assert sentences(part)[0].startswith("Between 00:00:22 and 00:00:40 dana / notebook held 70 % of broker 2's")
+
+
+def test_a_period_has_its_own_requests(tmp_path: Path) -> None:
+    """Those of unknown queue time, too; names of topics are those of the whole day, and an empty period is said to be one."""
+    by_id = {"traffic": [{"topic": None, "id": "T", "bytes": 1}]}
+    rows = [row(1_000 * second, None if second % 2 else 0.5, 1, f"u{second}", **by_id) for second in range(10)]
+    named = row(40_000, 0.1, 1, "admin", topic_ids=[{"topic": "orders", "id": "T"}])
+    folder = stored(tmp_path, [*rows, named], [row(86_400_000, 0.1, 1, "tomorrow")])
+    found = blame(folder, (BEGIN_MS / 1_000 + 1.5, BEGIN_MS / 1_000 + 5.5))
+    assert [(each.user, each.topic) for each in found.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
+    assert "the queue time of 2 more requests is unknown" in pools_of(found)[0][1]
+    for beside in ((0.0, 1.0), (BEGIN_MS / 1_000 + 50, BEGIN_MS / 1_000 + 60)):
+        with pytest.raises(EmptyHistory, match="no request in this period"):
+            blame(folder, beside)
 
 
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
