@@ -108,7 +108,7 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None, span_us: Span
     head = together([each.head for each in surveys])
     pools, of_listeners = head.pools
     busiest = [1] * len(pools)
-    if threads is None:
+    if threads is None and surveys:
         busy = []
         for each in surveys:
             of_places = of_listeners[[head.listeners.index(place) for place in each.head.listeners]]

@@ -1,5 +1,6 @@
 """What candidates save others, from tables of requests."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -91,5 +92,10 @@ def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
 
 
 def test_a_history_without_requests_says_nothing_about_waits(tmp_path: Path) -> None:
-    """The tables of an earlier release may lack them."""
+    """The tables of an earlier release may lack them, and days may have lost them alone."""
     assert found(str(tmp_path)).brokers == ()
+    folder = written(tmp_path, logged(5))
+    Table.open(f"{folder}/requests", schema=REQUESTS).drop_before(date(2030, 1, 1))
+    assert found(folder).notes == (
+        "The wait is unknown: there is no request of a broker; ingest brokers' logs with this release.",
+    )
