@@ -93,7 +93,7 @@ async def _of_exporter(
     from quotascope.exporter.api.client import read_episodes
     from quotascope.exporter.page.query import EpisodeQuery
 
-    query = EpisodeQuery(user=user, client_id=client_id, since=begin or 0.0)
+    query = EpisodeQuery(user=user, client_id=client_id, since=max(0.0, begin or 0.0))
     answer = await read_episodes(target, query)
     since, now = answer["since"], answer["taken_at"]
     begin, end = since if begin is None else begin, now if end is None else end
@@ -150,7 +150,7 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
         lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
-            f"{seconds(each['ended_at'] - each['began_at'])}{', ongoing' if each['ongoing'] else ''}",
+            seconds(each["ended_at"] - each["began_at"]) + (",\nongoing" if each["ongoing"] else ""),
             f"{spelled(each['user'] or None, each['client_id'] or None)}\n {by}",
             shown(each["broker"]),
             each["quota_type"].replace("_", " "),

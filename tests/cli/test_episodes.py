@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +21,8 @@ from tests.servers import Handler, served
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import QuotaType
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.charges import COLUMNS
 from quotascope.pipeline.ingest import IngestTables
@@ -209,6 +212,13 @@ def exporter() -> Iterator[str]:
     for at, shown in ((0, [alice]), (30, [alice, bob]), (60, []), (100, []), (130, [])):
         last = replace(snapshot(*shown, sources=(health(up=at != 60),)), taken_at=NOW + at)
         episodes.note(last)
+    with answering(last, episodes) as url:
+        yield url
+
+
+@contextmanager
+def answering(last: Snapshot, episodes: Episodes) -> Iterator[str]:
+    """The address of an exporter with these episodes."""
 
     class Api(Handler):
         def do_GET(self) -> None:  # noqa: N802 - its name there
@@ -218,6 +228,27 @@ def exporter() -> Iterator[str]:
 
     with served(ThreadingHTTPServer(("127.0.0.1", 0), Api)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
+
+
+def test_an_ongoing_episode_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No unit is cut off at the right."""
+    monkeypatch.setenv("COLUMNS", "80")
+    episodes = Episodes()
+    dana = usage(
+        user="dana-of-analytics",
+        client_id="notebook-1",
+        throttle_time_seconds=192.0,
+        quota_type=QuotaType.CONTROLLER_MUTATION,
+    )
+    for at in (0.0, 3.25):
+        last = replace(snapshot(dana), taken_at=NOW + at)
+        episodes.note(last)
+    with answering(last, episodes) as url:
+        _, out, _ = run("episodes", "--exporter", url, "--begin", "1960-01-01")
+    first, second = out[out.index("from  ") :].splitlines()[1:3]
+    assert first.rstrip().endswith(" 3 min 12 s")
+    assert " 3.25 s, " in first
+    assert " ongoing " in second
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:
