@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, tzinfo
 from typing import Any, Final
@@ -23,7 +22,7 @@ from quotascope.pages.words import counted, moment, percent, seconds, shown
 
 from ..blame.intervals import Group
 from ..blame.summing import ESTIMATED, Blame
-from ..blame.waits import NOT_LOGGED, summed
+from ..blame.waits import NOT_LOGGED
 from ..replay.compiled import Ints
 
 SENTENCES: Final = 5
@@ -128,54 +127,74 @@ def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints
 
 def episodes(found: Blame) -> list[BusyTime]:
     """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
-    plan = found.plan
-    held = {}
-    requests: Counter[tuple[int, int]] = Counter()
-    taken: Counter[tuple[int, int, int]] = Counter()
-    for pool, slot, client, count, us in _tuples(found.sums.loads):
-        held[pool, client, slot] = us
-        requests[pool, slot] += count
-        taken[pool, client, slot] = count
-    whole: Counter[tuple[int, int]] = Counter()
-    own: Counter[tuple[int, int, int]] = Counter()
-    caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
-    for pool, slot, victim, culprit, ns in _tuples(found.sums.timeline):
-        whole[pool, slot] += ns
-        own[pool, victim, slot] += ns
-        if culprit >= 0 and culprit != victim:
-            caused[pool, culprit, slot][victim] = ns
-    groups: list[list[tuple[int, int, int]]] = []
-    for key, of_culprit in sorted(caused.items()):
-        slot = key[0], key[2]
-        of_others = whole[slot] - own[key]
-        if sum(of_culprit.values()) >= _CAUSES * of_others and of_others >= _WAITED_NS * (requests[slot] - taken[key]):
-            last = groups[-1][-1] if groups else None
-            if last is None or key[:2] != last[:2] or key[2] > last[2] + 1 + _PAUSE:
-                groups.append([])
-            groups[-1].append(key)
+    plan, waits, loads = found.plan, _columns(found.sums.timeline), _columns(found.sums.loads)
+    first, clients = plan.begin_us // plan.slot_us, len(plan.clients[0])
+    slots = plan.end_us // plan.slot_us - first + 1
+
+    def keys(columns: Mapping[str, Ints], client: str) -> Ints:
+        """One for each pool, client and slot: of a client's slots, one after the other."""
+        return (columns["pool"] * clients + columns[client]) * slots + columns["slot"] - first
+
+    def by_slot(columns: Mapping[str, Ints], value: str) -> Ints:
+        sums = np.zeros(len(plan.threads) * slots, np.int64)
+        np.add.at(sums, columns["pool"] * slots + columns["slot"] - first, columns[value])
+        return sums
+
+    held, own = _Keyed(keys(loads, "client"), loads), _Keyed(keys(waits, "victim"), waits)
+    of_others = {
+        name: each[(waits["culprit"] >= 0) & (waits["culprit"] != waits["victim"])] for name, each in waits.items()
+    }
+    caused = _Keyed(keys(of_others, "culprit"), of_others)
+    found_keys, sums = caused.sums("wait_ns")
+    places = found_keys // slots // clients * slots + found_keys % slots
+    left = by_slot(waits, "wait_ns")[places] - own.of(found_keys, "wait_ns")
+    requests = by_slot(loads, "requests")[places] - held.of(found_keys, "requests")
+    chosen = found_keys[(sums >= _CAUSES * left) & (left >= _WAITED_NS * requests)]
+    ends = np.flatnonzero((np.diff(chosen) > 1 + _PAUSE) | (np.diff(chosen // slots) != 0)) + 1
     made = []
-    for keys in groups:
-        (pool, client, first), last_slot = keys[0], keys[-1][2]
-        slots = range(first, last_slot + 1)
-        begin = max(first * plan.slot_us, plan.begin_us)
-        end = min((last_slot + 1) * plan.slot_us, plan.end_us)
-        waits: Counter[int] = Counter()
-        for slot in slots:
-            waits.update(caused.get((pool, client, slot), {}))
-        share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))
+    for group in np.split(chosen, ends) if len(chosen) else ():
+        from_, to = int(group[0]), int(group[-1])
+        pool, client = divmod(from_ // slots, clients)
+        begin = max((first + from_ % slots) * plan.slot_us, plan.begin_us)
+        end = min((first + to % slots + 1) * plan.slot_us, plan.end_us)
         made.append(
             BusyTime(
                 pool=pool,
                 client=client,
                 begin_us=begin,
                 end_us=end,
-                held_share=share,
-                victims=len(waits),
-                wait_ns=waits.total(),
+                held_share=int(held.between(from_, to, "held_us").sum()) / (plan.threads[pool] * (end - begin)),
+                victims=len(np.unique(caused.between(from_, to, "victim"))),
+                wait_ns=int(caused.between(from_, to, "wait_ns").sum()),
             )
         )
     most = max((each.wait_ns for each in made), default=0)
     return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)
+
+
+class _Keyed:
+    """Columns in the order of a key, which several rows may have."""
+
+    def __init__(self, keys: Ints, columns: Mapping[str, Ints]) -> None:
+        order = np.argsort(keys, kind="stable")
+        self._keys = keys[order]
+        self._columns = {name: column[order] for name, column in columns.items()}
+
+    def between(self, first: int, last: int, name: str) -> Ints:
+        """A column of the rows from a key to another one."""
+        begin, end = np.searchsorted(self._keys, (first, last + 1))
+        return self._columns[name][begin:end]
+
+    def sums(self, name: str) -> tuple[Ints, Ints]:
+        """Each key once, and the sum of its rows."""
+        found, starts = np.unique(self._keys, return_index=True)
+        return found, np.add.reduceat(self._columns[name], starts) if len(starts) else found
+
+    def of(self, keys: Ints, name: str) -> Ints:
+        """The sum of each of these keys, 0 without rows."""
+        total = np.r_[0, np.cumsum(self._columns[name])]
+        sums: Ints = total[np.searchsorted(self._keys, keys, "right")] - total[np.searchsorted(self._keys, keys)]
+        return sums
 
 
 def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
@@ -190,9 +209,10 @@ def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
     return f"Between {begin} and {end} {client} held {percent(min(1.0, each.held_share))} of {pool}'s handler time; {others} waited {waited(each.wait_ns / each.victims)} longer{tail}."
 
 
-def sentences(found: Blame, zone: tzinfo = UTC) -> list[str]:
-    """Those that matter, at most `SENTENCES`; else that there is none, and how long requests waited."""
-    made = [sentence(found, each, zone) for each in episodes(found)[:SENTENCES]]
+def sentences(found: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None = None) -> list[str]:
+    """Those that matter, at most `SENTENCES`, of all episodes; else that there is none, and how long requests waited."""
+    times = episodes(found) if times is None else times
+    made = [sentence(found, each, zone) for each in times[:SENTENCES]]
     mean = pc.sum(found.sums.matrix["wait_ns"]).as_py() / max(1, pc.sum(found.sums.loads["requests"]).as_py())
     return made or [
         f"No client made others wait: in each slot of time they waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
@@ -229,14 +249,13 @@ def _capitalized(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
+def _columns(sums: pa.Table) -> dict[str, Ints]:
+    return {name: sums[name].to_numpy() for name in sums.column_names}
+
+
 def _of(sums: pa.Table, pool: int) -> dict[str, Ints]:
     """The columns of a pool."""
-    chosen = np.flatnonzero(sums["pool"].to_numpy() == pool)
-    return {name: sums[name].to_numpy()[chosen] for name in sums.column_names}
-
-
-def _tuples(sums: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(sums[name].to_numpy().tolist() for name in sums.column_names), strict=True)
+    return _columns(sums.filter(pc.field("pool") == pool))
 
 
 def blame_json(found: Blame) -> str:
@@ -281,7 +300,7 @@ def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
     plan, times = found.plan, episodes(found)
     yield element("h1", "Blame")
     yield element("p", covered(found, zone), class_="where")
-    for each in sentences(found, zone):
+    for each in sentences(found, zone, times):
         yield element("p", each, class_="headline")
     pools = pools_of(found)
     for pool, line in pools[:MOST]:
@@ -326,15 +345,15 @@ def _tables(found: Blame, pool: int) -> Iterator[Element]:
 
 def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
     plan, parts = found.plan, _of(found.sums.timeline, pool)
-    waits = dict(_tuples(summed({"slot": parts["slot"]}, {"wait_ns": parts["wait_ns"]})))
-    slot_ms, slots = plan.slot_us // 1_000, sorted(waits)
+    slots, waits = _Keyed(parts["slot"], parts).sums("wait_ns")
+    slot_ms = plan.slot_us // 1_000
     curve = Curve(
         begin_ms=plan.begin_us // 1_000,
         end_ms=plan.end_us // 1_000,
         piece_ms=slot_ms,
-        times_ms=[slot * slot_ms for slot in slots],
+        times_ms=(slots * slot_ms).tolist(),
         mean=[],
-        peak=[waits[slot] / 1e3 / plan.slot_us for slot in slots],
+        peak=(waits / 1e3 / plan.slot_us).tolist(),
     )
     return line_chart(curve, [], "{:.3g}".format, zone, "Requests in the queue")[0]
 

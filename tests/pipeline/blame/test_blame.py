@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.pipeline.blame.intervals import read
-from quotascope.pipeline.blame.summing import KEY, Sums, Survey, plan_of, sums_of
+from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.errors import NoTable
 from quotascope.pipeline.rates import EmptyHistory
@@ -122,6 +123,56 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     found = blame(stored(tmp_path, [*saturated(), *two]))
     assert found.plan.threads == [2]
     assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]
+
+
+def every_slot(found: Blame) -> list[tuple[int, ...]]:
+    """The episodes, by looking at each pool, client and slot: pool, client, first and last slot, victims, and waits in ns."""
+    made = []
+    for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.clients[0]))):
+        of_pool = pc.field("pool") == pool
+        waits = found.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
+        loads = found.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()
+        caused = [each for each in waits if each["culprit"] == client]
+        groups: list[list[int]] = []
+        for slot in sorted({each["slot"] for each in caused}):
+            left = sum(each["wait_ns"] for each in waits if each["slot"] == slot)
+            count = sum(each["requests"] for each in loads if each["slot"] == slot)
+            if sum(each["wait_ns"] for each in caused if each["slot"] == slot) >= left / 4 and left >= 1e6 * count:
+                if not groups or slot > groups[-1][-1] + 3:
+                    groups.append([])
+                groups[-1].append(slot)
+        for group in groups:
+            of_time = [each for each in caused if group[0] <= each["slot"] <= group[-1]]
+            victims = {each["victim"] for each in of_time}
+            made.append((pool, client, group[0], group[-1], len(victims), sum(each["wait_ns"] for each in of_time)))
+    return made
+
+
+def test_episodes_of_every_pool_client_and_slot(tmp_path: Path) -> None:
+    """Each time in which a client causes a quarter of the others' waits, over pauses of two slots, with all that it causes meanwhile."""
+    random = np.random.default_rng(5)
+    rows = [
+        row(at, queued, held, f"u{user}", broker=str(user % 2))
+        for at, queued, held, user in zip(
+            random.integers(0, 90_000, 150),
+            random.exponential(400, 150).round(3),
+            random.exponential(300, 150).round(3),
+            random.integers(0, 8, 150),
+            strict=True,
+        )
+    ]
+    found = blame(stored(tmp_path, rows), threads=1)
+    slot_us, first, end = found.plan.slot_us, found.plan.begin_us, found.plan.end_us
+    expected = every_slot(found)
+    most = max(each[-1] for each in expected)
+    assert len(expected) > 20
+    assert sorted(
+        (each.pool, each.client, each.begin_us, each.end_us, each.victims, each.wait_ns) for each in episodes(found)
+    ) == sorted(
+        (pool, client, max(first, begin * slot_us), min(end, (last + 1) * slot_us), victims, waits)
+        for pool, client, begin, last, victims, waits in expected
+        if waits >= most / 100
+    )
 
 
 @settings(max_examples=25)
