@@ -81,9 +81,9 @@ def _tables(found: Blame, by: str, zone: tzinfo) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from quotascope.pipeline.report.blame import covered, pools_of, sentences
+    from quotascope.pipeline.report.blame import period, pools_of, sentences
 
-    parts: list[RenderableType] = [Text(covered(found, zone), style="dim")]
+    parts: list[RenderableType] = [Text(period(found, zone), style="dim")]
     parts += [Text(each, style="bold") for each in sentences(found, zone)]
     pools = pools_of(found)
     for pool, line in pools[:_POOLS]:

@@ -219,7 +219,7 @@ def sentences(found: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None
     ]
 
 
-def covered(found: Blame, zone: tzinfo = UTC) -> str:
+def period(found: Blame, zone: tzinfo = UTC) -> str:
     """The history, and the time from the first request to the last."""
     begin, end = (moment(us / 1_000, zone) for us in (found.plan.begin_us, found.plan.end_us))
     return f"{shown(found.folder, 200)}, {begin} to {end}"
@@ -299,7 +299,7 @@ def blame_page(found: Blame, zone: tzinfo = UTC) -> str:
 def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
     plan, times = found.plan, episodes(found)
     yield element("h1", "Blame")
-    yield element("p", covered(found, zone), class_="where")
+    yield element("p", period(found, zone), class_="where")
     for each in sentences(found, zone, times):
         yield element("p", each, class_="headline")
     pools = pools_of(found)

@@ -240,15 +240,20 @@ def usage_json(found: Usage) -> str:
     return json.dumps(document, indent=2, allow_nan=False)
 
 
+def period(found: Usage, zone: tzinfo = UTC) -> str:
+    """The history, and from when to when it is added up."""
+    begin, end = (moment(time, zone) for time in (found.begin_ms, found.end_ms))
+    return f"{shown(found.folder, 200)}, {begin} to {end}"
+
+
 def usage_page(found: Usage, zone: tzinfo = UTC) -> str:
     """The text of a file; names are untrusted, and nothing but text in it."""
     return framed("Usage", _sections(found, zone))
 
 
 def _sections(found: Usage, zone: tzinfo) -> Iterator[Element]:
-    begin, end = (moment(time, zone) for time in (found.begin_ms, found.end_ms))
     yield element("h1", "Usage")
-    yield element("p", f"{shown(found.folder, 200)}, {begin} to {end}", class_="where")
+    yield element("p", period(found, zone), class_="where")
     if not found.clients:
         yield element("p", NOTHING, class_="headline")
     for kind in QuotaType:

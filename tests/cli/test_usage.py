@@ -142,7 +142,8 @@ def test_a_period_beside_the_history(run: Run, folder: Path, span: tuple[str, st
 def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Topics below their client; the unknown is no number; a period without requests is a sentence."""
     monkeypatch.setenv("COLUMNS", "110")
-    _, out, _ = run("usage", folder, "--by-topic")
+    _, out, _ = run("usage", folder, "--by-topic", "--time-zone", "Europe/Berlin")
+    assert "2023-11-13 23:13:20 CET to 2023-11-15 00:13:21 CET" in " ".join(out.split())
     words = [" ".join(line.split()) for line in out.splitlines()]
     at = words.index("alice / app produce 1.1 kB 18 % 0.0122 B/s 2")
     assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]

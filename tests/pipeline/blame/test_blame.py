@@ -127,7 +127,7 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
 
 def every_slot(found: Blame) -> list[tuple[int, ...]]:
     """The episodes, by looking at each pool, client and slot: pool, client, first and last slot, victims, and waits in ns."""
-    made = []
+    made: list[tuple[int, ...]] = []
     for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.clients[0]))):
         of_pool = pc.field("pool") == pool
         waits = found.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
