@@ -18,7 +18,7 @@ from quotascope.metrics.protocol import ApiKey
 from quotascope.pages.charts import Curve, Lane, Span, clock, grid_map, line_chart, timeline_chart
 from quotascope.pages.markup import element, framed, table
 from quotascope.pages.style import SERIES
-from quotascope.pages.words import counted, moment, percent, seconds, shown
+from quotascope.pages.words import brief, counted, moment, percent, shown
 
 from ..blame.intervals import Group
 from ..blame.summing import ESTIMATED, Blame
@@ -84,7 +84,7 @@ def label_of(by: str, group: Group) -> str:
 
 def waited(ns: float) -> str:
     """A wait in three digits, such as `3.1 ms`."""
-    return seconds(ns / 1e9) if ns >= 1e9 else f"{ns / 1e6:.3g} ms"  # noqa: PLR2004 - a second
+    return brief(ns / 1e9)
 
 
 def pool_named(name: str) -> str:

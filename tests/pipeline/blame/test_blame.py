@@ -33,7 +33,7 @@ def test_the_sentence_that_matters(tmp_path: Path) -> None:
     """Who held how much of whose handler time, from when to when, and what that was for all others."""
     found = blame(stored(tmp_path, saturated()), threads=1)
     assert sentences(found) == [
-        "Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each."
+        "Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; 10 other clients waited 1.2 s longer each."
     ]
     matrix = matrix_of(found, 0)
     assert (matrix.culprits[0], matrix.culprits[-1]) == ("dana / notebook", "not in the log")
