@@ -103,7 +103,7 @@ def find_usage(
 
     """
     history = History.open(folder)
-    covered = span_ms(history)
+    covered = span_ms(history, history.seconds)
     first, last = (
         usual if given is None else round(1_000 * given) for given, usual in zip(span_s, covered, strict=True)
     )

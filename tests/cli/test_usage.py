@@ -118,6 +118,15 @@ def test_days_that_only_the_sums_lost(run: Run, folder: Path) -> None:
     assert after == before
 
 
+def test_days_of_which_only_the_sums_are_left(run: Run, folder: Path) -> None:
+    """They are the period as well, so that mean rates are of all of it."""
+    _, before, _ = run("usage", folder, "--json")
+    assert run("history", "drop", folder, "--before", "2023-11-16", "--table", "history")[0] == 0
+    code, after, _ = run("usage", folder, "--json")
+    assert code == 0
+    assert json.loads(after) == json.loads(before)
+
+
 def test_days_of_which_only_the_topics_are_left(run: Run, folder: Path) -> None:
     """Shares are of what is known, and never of nothing."""
     source = IngestTables.create(str(folder)).requests
