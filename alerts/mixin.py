@@ -271,7 +271,7 @@ def _config(site: Site, named: set[str]) -> Iterator[str]:
             yield f"{' ' * indent}// {line}"
 
     every = [alert for alert in alerts(site) if alert.name in named]
-    yield from said(4, "Label that separates the clusters of one Prometheus; it need not exist.")
+    yield from said(4, "Label that distinguishes the clusters in one Prometheus; it need not exist.")
     yield f"    cluster_label: {_json(site.cluster_label)},"
     yield from said(
         4,
@@ -284,9 +284,9 @@ def _config(site: Site, named: set[str]) -> Iterator[str]:
         4, "Users and client-ids of the platform's own programs, which a default quota should not throttle."
     )
     yield f"    system_users: {_json(site.system_users)},"
-    yield from said(4, "More labels of all alerts.")
+    yield from said(4, "Additional labels of all alerts.")
     yield f"    labels: {_json(dict(site.labels))},"
-    yield from said(4, "The numbers that decide whether an alert fires.")
+    yield from said(4, "The values at which alerts fire.")
     yield "    thresholds: {"
     for name, one in thresholds():
         yield from said(6, f"{one.unit}: {one.meaning}. Reason: {one.reason}. Other values: {one.change}.")

@@ -2,9 +2,10 @@
 What a simulated queue predicts, and what is measured: `python -m benchmarks.benefit --threads 1 --aggressor large_produces`.
 
 On a real broker a victim sends 50 requests a second and a steady client has requests of a few milliseconds, on the same schedule in each phase:
-alone, with an aggressor, without it, and with it under a `request_percentage` of half of what it used; then the last three again, as a control:
-two measurements of the same load differ as well, and no prediction can be nearer than that. From the log of the first two phases, the victim's
-queue times in all are predicted.
+alone, with an aggressor, without it, and with it under a `request_percentage` of half of what it used; then the last three again in another
+order, as a control: two measurements of the same load differ as well, and no prediction can be nearer than that. From the log of the phases
+with the aggressor and of the first one, the victim's queue times in all are predicted. The phases of each kind lie around one instant, so that
+a machine that becomes steadily slower does so for all of them.
 
 `--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time.
 """
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -56,7 +57,7 @@ from quotascope.quotas.candidates import Candidate
 
 _SAY = Console(highlight=False, soft_wrap=True).print
 QUIET, WITH, WITHOUT, THROTTLED = "quiet", "with", "without", "throttled"
-PHASES = (QUIET, WITH, WITHOUT, THROTTLED, WITHOUT, THROTTLED, WITH)
+PHASES = (QUIET, WITH, WITHOUT, THROTTLED, THROTTLED, WITHOUT, WITH)
 """Of a round; each begins 2 s after its clients."""
 QUIET_S, WARM_S = 3.0, 40.0
 _BLOCK_MS = 1_000
@@ -222,11 +223,22 @@ def measured(folder: Path, setting: Setting, rounds: int) -> None:
     )
 
 
-def between(usage: Path, begin_ms: float, end_ms: float) -> tuple[pa.Table, intervals.Intervals, NDArray[np.str_]]:
+Span = tuple[float, float]
+"""Begin and end, epoch ms."""
+
+
+def within(times: Ints, spans: Iterable[Span]) -> NDArray[np.bool_]:
+    """Which times, in ms, are in one of the spans."""
+    inside = np.zeros(len(times), np.bool_)
+    for begin, end in spans:
+        inside |= (times >= begin) & (times < end)
+    return inside
+
+
+def between(usage: Path, *spans: Span) -> tuple[pa.Table, intervals.Intervals, NDArray[np.str_]]:
     """Requests that were completed then: their rows, those of the broker's handler threads, and the client of each of these."""
     table = Table.open(f"{usage}/requests", schema=REQUESTS).read().sort_by("position")
-    times = table["completed"].to_numpy()
-    rows = table.filter(pa.array((times >= begin_ms) & (times < end_ms)))
+    rows = table.filter(pa.array(within(table["completed"].to_numpy(), spans)))
     rows = rows.set_column(rows.column_names.index("position"), "position", pa.array(np.arange(len(rows))))
     pool = intervals.intervals(rows).of_pool("1")
     return rows, pool, np.array([each.client_id for each in pool.names])[pool.groups]
@@ -234,7 +246,7 @@ def between(usage: Path, begin_ms: float, end_ms: float) -> tuple[pa.Table, inte
 
 def used(usage: Path, begin_ms: int, end_ms: int) -> float:
     """What the aggressor used of a handler thread, percent."""
-    _, pool, clients = between(usage, begin_ms, end_ms)
+    _, pool, clients = between(usage, (begin_ms, end_ms))
     held = (pool.released - pool.dequeued)[clients == _AGGRESSOR].sum()
     return round(float(held) / (end_ms - begin_ms) / 10, 1)
 
@@ -251,7 +263,7 @@ FIGURES = (Figure("mean", np.mean), Figure("p95", partial(np.percentile, q=95)))
 
 def waits_between(usage: Path, begin_ms: float, end_ms: float) -> tuple[Ints, Ints]:
     """The victim's queue times of requests that were completed then, and the number of the block that each is in."""
-    _, pool, clients = between(usage, begin_ms, end_ms)
+    _, pool, clients = between(usage, (begin_ms, end_ms))
     victim = clients == _VICTIM
     return (pool.dequeued - pool.enqueued)[victim], pool.dequeued[victim] // 1_000 // _BLOCK_MS
 
@@ -267,7 +279,7 @@ def spread(figure: Figure, waits: Ints, blocks: Ints) -> float:
 def held(usage: Path, spans: Sequence[tuple[str, int, int]]) -> Iterator[str]:
     """By phase the mean holding time of the steady client, whose requests are the same in all: it differs as threads compete for CPUs."""
     for name, begin_ms, end_ms in spans:
-        _, pool, clients = between(usage, begin_ms, end_ms)
+        _, pool, clients = between(usage, (begin_ms, end_ms))
         yield f"{name} {(pool.released - pool.dequeued)[clients == _STEADY].mean() / 1e3:.2f} ms"
 
 
@@ -292,10 +304,10 @@ def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str,
                 f"measured twice {' and '.join(f'{one:.3f}' for one in each)} ms, control {each[-1] / each[0] - 1:+.0%}"
             )
 
-    begin_ms, end_ms = next((begin, end) for kind, begin, end in spans if kind == WITH)
-    rows, pool, clients = between(usage, spans[PHASES.index(QUIET)][1], end_ms)
+    logged = [(begin, end) for kind, begin, end in spans if kind == WITH]
+    rows, pool, clients = between(usage, *((begin, end) for kind, begin, end in spans if kind in {QUIET, WITH}))
     queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
-    victim = (clients == _VICTIM) & (pool.dequeued >= begin_ms * 1_000)
+    victim = (clients == _VICTIM) & within(pool.dequeued // 1_000, logged)
     simulated = queue.waits()
     error = simulated.mean() / queue.logged.mean() - 1
     _SAY(f"  all requests: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
@@ -308,7 +320,7 @@ def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str,
         name="tried", quotas=QuotaSet({QuotaEntity("ANONYMOUS", _AGGRESSOR): {"request_percentage": percent}})
     )
     connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
-    later = victim & (pool.dequeued >= begin_ms * 1_000 + LATER_S * 1e6)
+    later = victim & within(pool.dequeued // 1_000, [(begin + LATER_S * 1e3, end) for begin, end in logged])
     for mode in Mode:
         late = lateness(history_of(rows), [tried], mode, len(rows))[0][pool.rows]
         reacting = np.where(others, -1, connections) if mode is Mode.CLOSED_LOOP else None

@@ -171,7 +171,7 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 def ratios(side: Side, base: Side, figure: Callable[[Run], float]) -> str:
     """Median, its interval, and the extremes."""
     pairs = zip(side.runs, base.runs, strict=True)
-    found = [figure(theirs) / figure(nobodys) for theirs, nobodys in pairs]
+    found = [figure(run) / figure(base_run) for run, base_run in pairs]
     low, high = interval(found)
     middle = statistics.median(found)
     return f"{middle:.2f} [{low:.2f} - {high:.2f}], {min(found):.2f} - {max(found):.2f}"

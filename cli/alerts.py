@@ -23,7 +23,7 @@ _extras_option = partial(typer.Option, rich_help_panel="Other files, in folders 
 Folder = Annotated[
     Path,
     typer.Argument(
-        metavar="DIR", help="Folder for the rule files; it is made. rule_files of Prometheus may take all of it."
+        metavar="DIR", help="Folder for the rule files; it is created. rule_files of Prometheus can load all of it."
     ),
 ]
 Alertmanager = Annotated[
@@ -42,7 +42,7 @@ SystemUsers = Annotated[
     str | None,
     typer.Option(
         metavar="REGEX",
-        help="Users and client-ids of the platform's own programs, which a default quota should not hold back.",
+        help="Users and client-ids of the platform's own programs, which a default quota should not throttle.",
     ),
 ]
 
@@ -86,7 +86,7 @@ def mixin(
     """
     Print rules, alerts and dashboards as a monitoring mixin: a file of jsonnet.
 
-    What the options say is the default of its _config, which has thresholds, severities, times, labels and links. Owners and objectives are fixed.
+    The options set the defaults of its _config, which has thresholds, severities, times, labels and links. Owners and objectives are fixed.
     """
     from quotascope.alerts.mixin import mixin_file
     from quotascope.dashboards.files import grafana_dashboards

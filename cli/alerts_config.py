@@ -22,7 +22,7 @@ from quotascope.quotas import named
 _HEAD: Final = """\
 The configuration of the alerts: every key, its default, and what it means.
 
-`quotascope alerts write DIR --alerts-config FILE` writes rules and runbooks by it,
+`quotascope alerts write DIR --alerts-config FILE` writes rules and runbooks with it,
 `quotascope dashboards write DIR --alerts-config FILE` dashboards with colors that change at its thresholds.
 A key that is left out has the default. A key after a # without a space has no default; its value
 is an example. Options of the commands override this file.
@@ -63,7 +63,7 @@ Duration = Annotated[str, BeforeValidator(_text), _valid(duration_seconds)]
 LabelName = Annotated[str, _valid(check_label)]
 LabelValue = Annotated[
     str,
-    matching(r"(?:(?!\{\{).)*", problem="must not hold {{, which begins a template"),
+    matching(r"(?:(?!\{\{).)*", problem="must not contain {{, which begins a template"),
 ]
 Labels = dict[LabelName, LabelValue]
 _LABELS: Final[Any] = Field(default_factory=dict, examples=[{"component": "kafka"}])
@@ -72,7 +72,11 @@ _LABELS: Final[Any] = Field(default_factory=dict, examples=[{"component": "kafka
 class PromiseConfig(Section):
     """A name, and what is promised."""
 
-    name: str = Field(min_length=1, description="Value of the label `slo`; each has another one.", examples=["billing"])
+    name: str = Field(
+        min_length=1,
+        description="Value of the label `slo`; each objective needs a different one.",
+        examples=["billing"],
+    )
     objective_percent: float = Field(
         ge=50,
         le=99.999,  # half a minute in 30 days; rules see one sample a minute
@@ -136,7 +140,7 @@ class AlertsConfig(Section):
 
     cluster_label: LabelName = Field(
         default=Site().cluster_label,
-        description="Label that separates the clusters of one Prometheus; it need not exist.",
+        description="Label that distinguishes the clusters in one Prometheus; it need not exist.",
     )
     exporter_url: Annotated[str | None, _valid(served_runbooks)] = Field(
         default=None,
@@ -156,11 +160,11 @@ class AlertsConfig(Section):
         description="Users and client-ids of the platform's own programs, which a default quota should not throttle.",
     )
     labels: Labels = Field(
-        default_factory=dict, description="More labels of all alerts.", examples=[{"component": "kafka"}]
+        default_factory=dict, description="Additional labels of all alerts.", examples=[{"component": "kafka"}]
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),
-        description="Owners of entities: alerts on an entity have the label `owner`, by which Alertmanager routes them. The first that matches counts. The dashboard Overview filters by it.",
+        description="Owners of entities: alerts on an entity have the label `owner`, by which Alertmanager routes them. The first entry that matches applies. The dashboard Overview filters by it.",
     )
     default_owner: str | None = Field(
         default=None,
@@ -173,11 +177,11 @@ class AlertsConfig(Section):
         description="Service level objectives (SLO) on the share of time that some entities are not throttled. The KafkaQuotaBudgetBurns alerts are written only if there is one.",
     )
     thresholds: ThresholdsConfig = Field(
-        default=ThresholdsConfig(), description="The numbers that decide whether an alert fires, each with its unit."
+        default=ThresholdsConfig(), description="The values at which alerts fire, each with its unit."
     )
     alerts: AlertsSection = Field(
         default=AlertsSection(),
-        description="Each alert. enabled: false leaves it out. severity: critical, warning or info. for: how long its condition holds before it fires. keep_firing_for: how long it fires after that. labels: more labels of this alert.",
+        description="Each alert. enabled: false leaves it out. severity: critical, warning or info. for: how long its condition holds before it fires. keep_firing_for: how long it fires after that. labels: additional labels of this alert.",
     )
 
     @field_validator("runbook_url")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -18,16 +18,13 @@ from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.config.load import loaded
 from quotascope.exporter.discovery import Discovery, Roster
-from quotascope.exporter.discovery.discovery import build_roster
+from quotascope.exporter.discovery.discovery import discovery_of
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.limits import LimitsSource
-from quotascope.exporter.limits.admin import AdminLimits, connection_of, read_timeout
+from quotascope.exporter.limits.admin import connection_of
 from quotascope.exporter.limits.refresh import LimitsRefresh
 from quotascope.exporter.logs import configure_logs
-from quotascope.exporter.shadow import Shadows, read_shadows
+from quotascope.exporter.shadow import Shadows
 from quotascope.exporter.snapshot import OwnHealth
-
-_Look = Callable[[], Coroutine[object, object, None]]
 
 _NO_SOURCE = (
     "no source: give --source or --discover, or a file with `sources` or `discovery` (see `quotascope config example`)"
@@ -51,11 +48,6 @@ def build_exporter(config: Config, read: Callable[[], Config] | None = None) -> 
     return Exporter(parts, runbooks=dict(runbooks()), reloader=reloader), reloader
 
 
-def roster_of(config: Config) -> tuple[Roster, Discovery | None]:
-    """The sources, or what finds them. Raises ``ConfigError`` and ``ClientError``."""
-    return build_roster(with_source(config), admin_of)
-
-
 def with_source(config: Config) -> Config:
     """The configuration, if it has a source or a discovery. Else raises ``ConfigError``."""
     if not config.sources and not config.discovery.wanted:
@@ -73,11 +65,6 @@ def kafka_of(config: Config) -> KafkaConfig:
 def admin_of(kafka: KafkaConfig) -> QuotaAdmin:
     """The Admin API; it connects with the first call. Raises ``ConfigError`` and ``ClientError``."""
     return open_quota_admin(connection_of(kafka))
-
-
-def limits_of(kafka: KafkaConfig) -> LimitsSource:
-    """What reads the configured limits; it connects with the first read. Raises ``ConfigError`` and ``ClientError``."""
-    return AdminLimits(admin_of(kafka))
 
 
 def _impatient(config: Config) -> Config:
@@ -98,21 +85,15 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
 
     Raises ``ConfigError`` and ``ClientError``.
     """
-    candidates = read_shadows(config.shadow.file) if config.shadow.file else ()
-    roster, discovery = roster_of(config if watch else _impatient(config))
-    kafka = config.kafka
-    limits, refresh = None, LimitsRefresh()
-    once: list[_Look] = [] if discovery is None else [discovery.refresh]
-    always: list[_Look] = [] if discovery is None else [discovery.run]
-    if kafka is not None:
-        limits = limits_of(kafka)
-        timeout, interval = read_timeout(kafka), kafka.refresh_interval_seconds
-        refresh = LimitsRefresh(limits, timeout, interval)
-        once.append(refresh.refresh)
-        always.append(refresh.run)
+    # what reads for a command pushes nothing
+    alone = with_source(config).model_copy(update={"otlp": None})
+    parts = build_parts(loaded(alone if watch else _impatient(alone)), open_admin=admin_of, environ=os.environ)
+    roster, refresh = Roster(parts.sources), LimitsRefresh(*parts.limits_reading)
+    discovery = discovery_of(parts.config, parts.finders, roster)
+    followed: list[LimitsRefresh | Discovery] = [refresh] if discovery is None else [refresh, discovery]
     if not watch:
-        await asyncio.gather(*(look() for look in once))
-    tasks = [asyncio.create_task(look()) for look in always if watch]
+        await asyncio.gather(*(each.refresh() for each in followed))
+    tasks = [asyncio.create_task(each.run()) for each in followed if watch]
     timeout_seconds = config.collection.timeout_seconds
     cardinality = Cardinality(config.cardinality)
     collection = Collection(
@@ -122,7 +103,7 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
         own=lambda: OwnHealth(discoveries=() if discovery is None else (*discovery.health.values(),)),
         # a source is waited for half of it; a single look has no later one in which the answer could be
         patience_seconds=timeout_seconds if watch else 2 * timeout_seconds,
-        shadows=Shadows(candidates, config.shadow.max_entities, cardinality.allows),
+        shadows=Shadows(parts.shadows, config.shadow.max_entities, cardinality.allows),
     )
     try:
         yield collection
@@ -133,5 +114,5 @@ async def build_collection(config: Config, *, watch: bool = False) -> AsyncItera
         await collection.close()
         if discovery is not None:
             await discovery.close()
-        if limits is not None:
-            await limits.close()
+        if parts.limits is not None:
+            await parts.limits.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json as jsonlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from .settings import configuration
 
 if TYPE_CHECKING:
     from quotascope.exporter.config import Config
+    from quotascope.exporter.diagnosis import Finding
 
 config = typer.Typer(name="config", help="Check a configuration, or print the reference.", no_args_is_help=True)
 
@@ -26,11 +28,12 @@ def check(
     json: options.Json = False,
 ) -> None:
     """
-    Report all mistakes in a configuration, without connecting to anything.
+    Report all mistakes in a configuration, and files of targets that cannot be read now, without connecting to anything.
 
     Exit code 0: it can be used, as far as this is known without a connection. 1: it cannot.
     """
     from quotascope.exporter.errors import ConfigError
+    from quotascope.exporter.untrusted import one_line
     from quotascope.quotas import named
 
     from .doctor_view import as_json, configuration_findings
@@ -42,12 +45,28 @@ def check(
             raise
         typer.echo(jsonlib.dumps(as_json(configuration_findings(error)), indent=2))
         raise typer.Exit(1) from None
+    findings = _target_findings(settings)
     if json:
-        typer.echo(jsonlib.dumps(as_json([]), indent=2))
+        typer.echo(jsonlib.dumps(as_json(findings), indent=2))
         return
     count = len(settings.sources)
     found = ", and those that are found" if settings.discovery.wanted else ""
     typer.echo(f"{named(file)}: fine, {count} source{'' if count == 1 else 's'}{found}")
+    for each in findings:
+        typer.echo(f"quotascope: {each.severity}: {one_line(each.text)}. {each.advice}", err=True)
+
+
+def _target_findings(settings: Config) -> list[Finding]:
+    """What the exporter would only log of files with targets: as for Prometheus, they may come later."""
+    from quotascope.exporter.diagnosis import Catalog
+    from quotascope.exporter.discovery.files import FileFinder
+
+    files = settings.discovery.file_sd
+    if files is None:
+        return []
+    problem = asyncio.run(FileFinder(files).find()).problem
+    seconds = files.refresh_interval_seconds
+    return [] if problem is None else [Catalog.TARGETS_MISSING.found("file_sd", problem=problem, seconds=seconds)]
 
 
 def _checked(file: Path) -> Config:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from . import options
+from . import options, outputs
 from .options import TimeZone, check_extra, grouped, span_of, zone_of
 from .settings import AdminOptions, RunningExporter
 
@@ -65,12 +65,13 @@ def episodes(
         from quotascope.pipeline.runs.episodes import find_episodes
         from quotascope.quotas import read_quotas
 
-        from .quotas.cluster import configured
+        from .cluster import configured
 
         settings = kafka.configuration()
         known = None if settings.kafka is None else configured(settings)
         known = read_quotas(quotas) if quotas else known
-        found = find_episodes(folder or "", (user, client_id), span, known)
+        with outputs.bar("looking for episodes"):
+            found = find_episodes(folder or "", (user, client_id), span, known)
     # unknown is not false
     missed = None if found["not_covered"] else False
     found = {"throttled": True if found["episodes"] else missed, **found}

@@ -15,10 +15,7 @@ from .settings import AdminOptions, RunningExporter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quotascope.exporter.config import Config
-    from quotascope.exporter.limits import Limits
     from quotascope.exporter.snapshot import NodeUsage
-    from quotascope.exporter.sources.fetch import HttpTarget
 
 EXAMPLES = """
 Examples:
@@ -54,6 +51,7 @@ def explain(
     from quotascope.exporter.untrusted import one_line
 
     from . import explain_view
+    from .cluster import exporter_limits, read_limits, warn_of_callbacks
 
     exporter, settings = running.target(), kafka.configuration()
     nodes: Sequence[NodeUsage] = ()
@@ -76,40 +74,3 @@ def explain(
         from rich.console import Console
 
         Console().print(explain_view.as_table(name, client_id, explanations))
-
-
-async def read_limits(config: Config) -> Limits:
-    """The configured limits, read once. Raises ``LimitsError``, ``ConfigError`` and ``ClientError``."""
-    from .compose import kafka_of, limits_of
-
-    source = limits_of(kafka_of(config))
-    try:
-        return await source.read()
-    finally:
-        await source.close()
-
-
-async def exporter_limits(target: HttpTarget) -> tuple[Limits, Sequence[NodeUsage]]:
-    """The limits that a running exporter knows, and what nodes report of themselves. Raises ``LimitsError`` when it knows none, and ``SourceError``."""
-    from quotascope.exporter.api.client import read_exporter
-    from quotascope.exporter.errors import LimitsError
-
-    snapshot, findings = await read_exporter(target)
-    if snapshot.limits is not None:
-        return snapshot.limits, snapshot.nodes
-    reasons = (each.text for each in findings if each.check in {"kafka", "exporter"})
-    reason = next(reasons, "it does not know the configured quotas")
-    raise LimitsError(f"{target.url}: {reason} Give --bootstrap-servers to read them from Kafka.")
-
-
-def warn_of_callbacks(limits: Limits | None) -> dict[str, str]:
-    """The custom callback of each node that has one, each with a warning: the configured quotas do not apply there."""
-    from quotascope.exporter.diagnosis.explain import overruling
-    from quotascope.exporter.untrusted import one_line
-
-    callbacks = overruling(limits) if limits else {}
-    for node_id, name in callbacks.items():
-        typer.echo(
-            f"quotascope: node {node_id} leaves quotas to {one_line(name)}: what follows does not apply there", err=True
-        )
-    return callbacks

@@ -25,7 +25,7 @@ def as_table(user: str, client_id: str | None, explanations: Sequence[Explanatio
         table.add_row(Text(f"{number} {level}"), *cells)
     title = f"{asked_user(user)}, {asked_client(client_id)}\n"
     sentences = [Text(sentence(each, user, client_id)) for each in explanations]
-    legend = "> decides; - not set; B/s, percent of a thread, mutations/s\n"
+    legend = "> applies; - not set; B/s, percent of a thread, mutations/s\n"
     if client_id == "":
         legend = f"(…) not for clients that send no client-id; {legend}"
     bold = Text(title, style="bold")

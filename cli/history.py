@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import outputs
 from .options import EngineName, Folder, Json, check_extra
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
     rows = sum(state.rows for state in _states(folder))
     run = run_of(chosen(Engine(engine), rows, MOST_LOCAL_ROWS))
     tables = store.tables_of(folder)
-    merged = sum(table.compact(run=run) for table in tables.values())
+    with outputs.bar("merging files"):
+        merged = sum(table.compact(run=run) for table in tables.values())
     typer.echo(f"{merged:,} files merged")
 
 
@@ -87,9 +89,9 @@ def compact(folder: Folder, *, engine: EngineName = "auto") -> None:
 def drop(
     folder: Folder,
     *,
-    before: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="First day (UTC) that stays.")] = None,
+    before: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="First day (UTC) to keep.")] = None,
     keep_days: Annotated[
-        int | None, typer.Option(min=1, max=_MOST_DAYS, metavar="DAYS", help="How many days stay, today included.")
+        int | None, typer.Option(min=1, max=_MOST_DAYS, metavar="DAYS", help="Number of days to keep, today included.")
     ] = None,
     table: Names = None,
 ) -> None:
@@ -121,7 +123,7 @@ def clean(
             min=0,
             max=_MOST_DAYS * 24,
             metavar="HOURS",
-            help="Longer than anything that reads or writes the tables now.",
+            help="Delete only files older than this, which must be longer than any run takes.",
         ),
     ] = 24,
 ) -> None:
@@ -130,7 +132,8 @@ def clean(
     from quotascope.pipeline.history import store
 
     tables = store.tables_of(folder).values()
-    gone = sum(len(table.clean(older_than)) for table in tables)
+    with outputs.bar("looking for files"):
+        gone = sum(len(table.clean(older_than)) for table in tables)
     typer.echo(f"{gone:,} files deleted")
 
 

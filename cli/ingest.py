@@ -38,18 +38,22 @@ Logs = Annotated[
     list[str],
     typer.Argument(
         metavar="LOGS…",
-        help="Files and folders, plain, gzip or zstd; - is standard input; kafka://SERVERS/TOPIC is a topic, each message a line, read as they come.",
+        help="Files and folders, plain, gzip or zstd; - is standard input; kafka://SERVERS/TOPIC is a topic with a line in each message, read as they arrive.",
     ),
 ]
 Into = Annotated[
     str,
     typer.Option(
-        metavar="FOLDER", help="Is made if need be. What was read before adds nothing again.", callback=named_folder
+        metavar="FOLDER",
+        help="Created if needed. Lines that were read before are not added again.",
+        callback=named_folder,
     ),
 ]
 Broker = Annotated[
     str | None,
-    _reading_option(metavar="NAME", help="The broker that wrote all of these logs; else its address in them."),
+    _reading_option(
+        metavar="NAME", help="Name of the broker that wrote all of these logs; by default, its address in the logs."
+    ),
 ]
 BrokerPattern = Annotated[
     str | None,
@@ -66,7 +70,7 @@ Topics = Annotated[
     str | None,
     _reading_option(
         metavar="FILE",
-        help="Partitions by topic before the logs began: without them, what a DeleteTopics or CreatePartitions cost is often unknown.",
+        help="File with the partitions of each topic before the logs began; without it, the cost of DeleteTopics and CreatePartitions is often unknown.",
     ),
 ]
 Names = Annotated[str, _reading_option(metavar="PATTERN", help="Which files of a folder are request logs.")]
@@ -80,7 +84,10 @@ FollowLinks = Annotated[
 Buckets = Annotated[
     int,
     typer.Option(
-        min=1, max=4096, metavar="N", help="Into how many parts users are spread; counts when the folder is made."
+        min=1,
+        max=4096,
+        metavar="N",
+        help="Number of parts that users are divided into; fixed when the folder is created.",
     ),
 ]
 
@@ -89,14 +96,14 @@ Checkpoint = Annotated[
     str | None,
     _topic_option(
         metavar="FOLDER",
-        help="What this stream has read so far: a folder or URI of its own, to be kept.",
+        help="Folder or URI that records what this stream has read; keep it.",
         show_default="stream-TOPIC in the folder",
     ),
 ]
 Every = Annotated[
     str | None, _topic_option(metavar="TIME", help="How often to read again, such as 5s or 1m.", show_default="1m")
 ]
-Once = Annotated[bool, _topic_option("--once", help="Read what there is, then end.")]
+Once = Annotated[bool, _topic_option("--once", help="Read what the topic has now, then end.")]
 SourceOptions = Annotated[
     list[str] | None,
     _topic_option(
@@ -133,6 +140,7 @@ def ingest(
     from quotascope.exporter.config import seconds_of
     from quotascope.exporter.untrusted import one_line
     from quotascope.pipeline.ingest import IngestOptions
+    from quotascope.pipeline.ingest.files import STANDARD_INPUT
     from quotascope.pipeline.ingest.local import seen_in
     from quotascope.pipeline.runs.engine import Engine
     from quotascope.pipeline.runs.ingest import ingest_logs, ingest_topic
@@ -173,11 +181,13 @@ def ingest(
     for name, value in given.items():
         if value:
             raise typer.BadParameter(f"{name} is for a topic, kafka://SERVERS/TOPIC", param_hint=name)
-    with outputs.bar("reading") as progress:
+    with outputs.bar("reading", first="listing files") as progress:
         report = ingest_logs(logs, into, reading, buckets=buckets, engine=Engine(engine), progress=progress)
     print_report(report, json=json)
-    if report.nothing_readable:
+    if report.nothing_readable and (report.read or not report.broken):
         seems = seen_in(logs, names, follow_links=follow_links)
+        if not report.read and STANDARD_INPUT in logs:
+            seems = seems or "standard input is empty"
         typer.echo(f"quotascope: {_NO_LOG.format(seems=seems and f', {one_line(seems)}')}", err=True)
     if report.broken or report.nothing_readable:
         raise typer.Exit(1)
@@ -196,7 +206,7 @@ def topic_of(uri: str, given_by: str) -> tuple[str, str]:
     servers, _, topic = uri.removeprefix(_KAFKA).partition("/")
     if not uri.startswith(_KAFKA) or not servers or not topic or "/" in topic or "@" in uri:
         raise typer.BadParameter(
-            "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users and passwords belong into a JAAS file",
+            "a topic is kafka://SERVERS/TOPIC, such as kafka://broker-1:9092,broker-2:9092/kafka-request-log; users and passwords belong in a JAAS file",
             param_hint=given_by,
         )
     return servers, topic

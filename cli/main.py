@@ -71,7 +71,7 @@ _EXPECTED = (
     ("Input should be a valid integer", "expected a whole number"),
     ("Input should be a valid", "expected a"),
     ("Input should be", "expected a number"),
-    (" does not match the formats '%Y-%m-%d'", " is no date such as 2026-09-01"),
+    (" does not match the formats '%Y-%m-%d'", " is not a date such as 2026-09-01"),
 )
 """What pydantic and typer write, and what it means."""
 
@@ -80,7 +80,7 @@ app = typer.Typer(
     name="quotascope",
     cls=CommandGroup,
     context_settings={"help_option_names": ["--help", "-h"]},
-    help="Quota observability for Apache Kafka: who is throttled, by which rule, and how close is everyone else.",
+    help="Quota observability for Apache Kafka: which clients are throttled, by which rule, and how close the others are to their limits.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

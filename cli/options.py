@@ -163,7 +163,7 @@ def zone_of(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         raise typer.BadParameter(
-            f"{name[:60]!r} is no time zone; try Europe/Berlin", param_hint="--time-zone"
+            f"{name[:60]!r} is not a time zone; try Europe/Berlin", param_hint="--time-zone"
         ) from None
 
 
@@ -176,7 +176,7 @@ def time_of(text: str | None, name: str, zone: tzinfo) -> float | None:
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text[:60]!r} is no time such as 2026-11-23T14:00:00Z", param_hint=name) from None
+        raise typer.BadParameter(f"{text[:60]!r} is not a time such as 2026-11-23T14:00:00Z", param_hint=name) from None
     return (given if given.tzinfo else given.replace(tzinfo=zone)).timestamp()
 
 

@@ -101,11 +101,11 @@ def reported() -> Iterator[None]:
 
 
 @contextmanager
-def bar(name: str) -> Iterator[Callable[[int, int], None]]:
+def bar(name: str, first: str = "") -> Iterator[Callable[[int, int], None]]:
     """
     Show a bar on standard error until the block ends; nothing where that is no terminal.
 
-    What it gives is called with the part that is done, and the whole.
+    What it gives is called with the part that is done, and the whole. Before its first call a moving bar has the name of what comes ``first``.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -113,5 +113,5 @@ def bar(name: str) -> Iterator[Callable[[int, int], None]]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        task = progress.add_task(first or name, total=None)
+        yield lambda done, total: progress.update(task, description=name, completed=done, total=total)

@@ -24,8 +24,19 @@ from quotascope.exporter.embedded import EmbeddedLimits, EmbeddedSource
 from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot
 from quotascope.metrics import Clock, SteadyClock
 
-from . import usage_table
 from .terminal import can_redraw, full_screen
+from .usage_table import (
+    BAR,
+    DELAY,
+    QUOTA_TYPE,
+    QUOTA_TYPE_WHOLE,
+    USAGE_OF_LIMIT,
+    USED,
+    WHO,
+    WIDEST,
+    UsageColumn,
+    usage_table,
+)
 
 _NODE_ID = "1"
 _CAPACITY_THREADS = 11.0
@@ -34,8 +45,8 @@ _REDRAW_SECONDS = 0.5
 _PRINT_SECONDS = 5.0
 _PLAIN_COLUMNS = 100
 _WHAT_TO_LOOK_AT = """\
-Made-up clients bounce off real quotas here; no Kafka is needed.
-A row is one quota: its use, its limit, and the rule that decides. A rule's
+Simulated clients are throttled by real quotas; no Kafka is needed.
+A row is one quota: its usage, its limit, and the rule that applies. A rule's
 digit is its level: 1 (user / client-id) wins over 8 (client-id <default>).
 Watch etl burst and wait, two dashboards share a limit, deploy be refused, and
 orders stay just below. `delay`: mean of recent throttles; `waited`: total."""
@@ -182,28 +193,22 @@ def _refused(snapshot: Snapshot) -> float:
 
 def table(entities: Iterable[EntityUsage], width: int) -> Table:
     """A row for each entity, in the columns for a terminal of this width."""
-    width = min(width, usage_table.WIDEST)
-    return usage_table.usage_table(entities, _LAYOUTS, width)
+    width = min(width, WIDEST)
+    return usage_table(entities, _LAYOUTS, width)
 
 
-_WHO = usage_table.UsageColumn(header="entity", cell=usage_table.who, share=22)
-_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=usage_table.QUOTA)
-_QUOTA_WHOLE = replace(_QUOTA, width=usage_table.QUOTA_WHOLE)
-_AMOUNT = usage_table.UsageColumn(header="usage / limit", cell=usage_table.usage_and_limit, width=19, right=True)
-_PERCENT = usage_table.UsageColumn(header="used", cell=usage_table.used, width=4, right=True)
-_BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=3)
-_RULE = usage_table.UsageColumn(
+_AMOUNT = replace(USAGE_OF_LIMIT, width=19)
+_RULE = UsageColumn(
     header="rule",
     cell=lambda usage: Text(
         rule_name(usage.entity.resolution), style="" if usage.entity.limit_state is LimitState.LIMITED else "dim"
     ),
-    share=23,
+    share=1,
 )
-_DELAY = usage_table.UsageColumn(header="delay", cell=usage_table.delay, width=6, right=True)
-_WAITED = usage_table.UsageColumn(
+_WAITED = UsageColumn(
     header="waited", cell=lambda usage: Text(seconds(usage.throttled_seconds_total)), width=6, right=True
 )
-_REQUESTS = usage_table.UsageColumn(
+_REQUESTS = UsageColumn(
     header="requests",
     cell=lambda usage: Text(
         UNKNOWN_NUMBER if usage.throttled_requests_total is None else f"{usage.throttled_requests_total:.0f}"
@@ -212,12 +217,12 @@ _REQUESTS = usage_table.UsageColumn(
     right=True,
 )
 
-_NARROW = (_WHO, _PERCENT, _WAITED)
-_SMALL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _WAITED)
-_USUAL = (_WHO, _QUOTA, _AMOUNT, _PERCENT, _RULE, _WAITED)
-_REST = (_AMOUNT, _BAR, _PERCENT, _RULE, _DELAY, _WAITED)
-_LARGE = (_WHO, _QUOTA, *_REST)
-_LARGER = (_WHO, _QUOTA_WHOLE, *_REST)
+_NARROW = (WHO, USED, _WAITED)
+_SMALL = (WHO, QUOTA_TYPE, _AMOUNT, USED, _WAITED)
+_USUAL = (WHO, QUOTA_TYPE, _AMOUNT, USED, _RULE, _WAITED)
+_REST = (_AMOUNT, replace(BAR, width=3), USED, _RULE, replace(DELAY, width=6), _WAITED)
+_LARGE = (WHO, QUOTA_TYPE, *_REST)
+_LARGER = (WHO, QUOTA_TYPE_WHOLE, *_REST)
 _WIDE = (*_LARGER, _REQUESTS)
 
 _LAYOUTS = (

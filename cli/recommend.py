@@ -31,22 +31,23 @@ quotascope recommend usage --quotas quotas.yaml --html recommend.html --commands
 
 quotascope recommend usage --strimzi users.yaml --strimzi-cluster my-cluster --time-zone Europe/Berlin
 """
-_limits_option = partial(typer.Option, rich_help_panel="What limits have to keep")
+_limits_option = partial(typer.Option, rich_help_panel="Requirements for the limits")
 
 For = Annotated[
-    Literal["user", "client-id", "user,client-id"], _limits_option("--for", help="Entities that the rules are to name.")
+    Literal["user", "client-id", "user,client-id"], _limits_option("--for", help="Entities to recommend limits for.")
 ]
 Share = Annotated[
-    float, _limits_option(metavar="PERCENT", help="Most of its active time that an entity may be throttled.")
+    float,
+    _limits_option(metavar="PERCENT", help="Largest share of its active time in which an entity may be throttled."),
 ]
 Headroom = Annotated[
-    float, _limits_option(metavar="PERCENT", help="What is added to the lowest limit that keeps the share.")
+    float, _limits_option(metavar="PERCENT", help="Headroom to add to the lowest limit that keeps the share.")
 ]
 Together = Annotated[
     bool,
     _limits_option(
         "--all-hours-together",
-        help="Keep the share over all the time together; else each hour of the week keeps it separately, so that no nightly peak is lost in a quiet week.",
+        help="Keep the share over the whole time. By default, each hour of the week must keep it, so that a nightly peak is not lost in a quiet week.",
     ),
 ]
 Floors = Annotated[
@@ -80,14 +81,14 @@ ControllerWindows = Annotated[
 ShortLog = Annotated[
     bool,
     _limits_option(
-        "--short-log", help="Make limits of less than a day of log, too; hours that are not in it may need more."
+        "--short-log", help="Recommend limits from less than a day of log, too; hours that the log lacks may need more."
     ),
 ]
 Protect = Annotated[
     str | None,
     _limits_option(
         metavar="PERCENTILE=TIME",
-        help="Look for request quotas by what they save instead: the highest at which the other clients' queue time keeps this target, such as p99=20ms.",
+        help="Find request quotas that protect the other clients instead: the highest at which their queue times keep this target, such as p99=20ms.",
     ),
 ]
 CommandsFile = Annotated[
@@ -191,7 +192,7 @@ def _now(configured: Path | None, settings: Config) -> tuple[QuotaSet | None, Ka
     """The quotas of the file, else of the cluster with its release; None where neither is given."""
     from quotascope.quotas import QuotaSet, read_quotas
 
-    from .quotas.cluster import admin
+    from .cluster import admin
 
     if configured is not None:
         return read_quotas(configured), None

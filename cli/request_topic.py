@@ -21,14 +21,16 @@ quotascope request-topic kafka-request-log --partitions 12 --replication-factor 
 
 quotascope request-topic kafka-request-log --config /etc/quotascope.yaml --wait-seconds 300
 
-Exit code 0: the topic is there. 1: it is not, or with other numbers than these.
+Exit code 0: the topic exists. 1: it does not, or it has other settings than these.
 """
-_new_option = partial(typer.Option, rich_help_panel="If it is made")
+_new_option = partial(typer.Option, rich_help_panel="If the topic is created")
 
 
 @grouped
 def request_topic(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Each message will be a line of a log.")],
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="Name of the topic; each message will be a line of a log.")
+    ],
     *,
     partitions: Annotated[
         int | None, _new_option(min=1, metavar="N", help="Partitions of the topic; else the cluster's default.")
@@ -48,15 +50,15 @@ def request_topic(
             min=1,
             max=86_400,
             metavar="SECONDS",
-            help="How long to try again what a quota on controller mutations refuses, after each throttle time.",
+            help="How long to retry requests that a controller mutation quota refuses, each time after the throttle time.",
         ),
     ] = 60,
     kafka: AdminOptions,
 ) -> None:
     """
-    Make the topic to which brokers' request logs are shipped, unless it is there.
+    Create the topic to which brokers' request logs are shipped, unless it exists.
 
-    What is there stays as it is. `quotascope ingest kafka://SERVERS/TOPIC` reads the topic; docs/request-log.md says how.
+    An existing topic is not changed. `quotascope ingest kafka://SERVERS/TOPIC` reads the topic: see docs/request-log.md.
     """
     from quotascope.clients.accounting import ThrottleAccount
     from quotascope.clients.adapter import open_topic_admin

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -83,23 +81,24 @@ class Serving:
         int | None,
         _series_option(
             metavar="N",
-            help="Most pairs of user and client-id shown for each quota type (10000); the others are folded into one.",
+            help="Most pairs of user and client-id shown for each quota type (10000); the others are shown as one, __overflow__.",
         ),
     ] = None
     include_user: Annotated[
         list[str] | None,
-        _series_option(metavar="RE2", help="Show only users that match with their whole name; may be repeated."),
+        _series_option(metavar="RE2", help="Show only users whose whole name matches; may be repeated."),
     ] = None
     exclude_user: Annotated[
         list[str] | None,
-        _series_option(metavar="RE2", help="Fold users that match with their whole name; may be repeated."),
+        _series_option(metavar="RE2", help="Do not show users whose whole name matches; may be repeated."),
     ] = None
     include_client_id: Annotated[
         list[str] | None,
         _series_option(metavar="RE2", help="Show only client-ids that match as a whole; may be repeated."),
     ] = None
     exclude_client_id: Annotated[
-        list[str] | None, _series_option(metavar="RE2", help="Fold client-ids that match as a whole; may be repeated.")
+        list[str] | None,
+        _series_option(metavar="RE2", help="Do not show client-ids that match as a whole; may be repeated."),
     ] = None
     detail_above: Annotated[
         float | None,
@@ -155,7 +154,7 @@ def serve(*, read: SourceOptions, serving: Serving) -> None:
     asyncio.run(run_until_signal(*build_exporter(settings, read_again)))
 
 
-async def run_until_signal(exporter: Exporter, reloader: Reloader | None = None) -> None:
+async def run_until_signal(exporter: Exporter, reloader: Reloader) -> None:
     """
     Run until SIGTERM or SIGINT; requests under way are answered first. A second signal ends at once.
 
@@ -169,26 +168,17 @@ async def run_until_signal(exporter: Exporter, reloader: Reloader | None = None)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    if reloader is not None:  # before it listens: who starts it may send this at once
-        loop.add_signal_handler(signal.SIGHUP, reloader.want)
-    async with exporter, _reloading(exporter, reloader):
-        notify(READY)
-        await stop.wait()
-        notify(STOPPING)
-        structlog.get_logger().info("stopping: requests under way are answered first")
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
-
-
-@asynccontextmanager
-async def _reloading(exporter: Exporter, reloader: Reloader | None) -> AsyncIterator[None]:
-    """Reload when that is wanted, until the end begins."""
-    if reloader is None:
-        yield
-        return
-    task = asyncio.create_task(reloader.run(exporter))
-    try:
-        yield
-    finally:
-        async with reloader.between:  # half a switch would leave connections open
-            task.cancel()
+    # before it listens: who starts it may send this at once
+    loop.add_signal_handler(signal.SIGHUP, reloader.want)
+    async with exporter:
+        reloads = asyncio.create_task(reloader.run(exporter))
+        try:
+            notify(READY)
+            await stop.wait()
+            notify(STOPPING)
+            structlog.get_logger().info("stopping: requests under way are answered first")
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+        finally:
+            async with reloader.between:  # half a switch would leave connections open
+                reloads.cancel()

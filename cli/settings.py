@@ -86,7 +86,7 @@ class KafkaOptions:
     sasl_keytab: Annotated[
         str | None,
         options.kafka_option(
-            metavar="FILE", help="GSSAPI: key of the principal to log in as; else the ticket of kinit."
+            metavar="FILE", help="GSSAPI: keytab of the principal to log in as; else the ticket of kinit."
         ),
     ] = None
     ca_file: Annotated[
@@ -239,21 +239,16 @@ class RunningExporter:
     def target(self) -> HttpTarget | None:
         """Where it answers; None when no exporter is named. Raises ``ConfigError`` and ``ClientError``."""
         from quotascope.clients.security import Tls
-        from quotascope.exporter.api.client import ExporterLogin, exporter_target
+        from quotascope.exporter.api.client import exporter_target
 
         if self.exporter is None:
             return None
-        login = None
-        if self.exporter_user is not None:
-            login = ExporterLogin(
-                user=self.exporter_user,
-                password=os.environ.get(PASSWORD_VARIABLE),
-                password_file=self.exporter_password_file,
-            )
         return exporter_target(
             self.exporter,
-            login,
-            Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file),
+            user=self.exporter_user,
+            password=os.environ.get(PASSWORD_VARIABLE),
+            password_file=self.exporter_password_file,
+            tls=Tls(ca_file=self.exporter_ca_file, cert_file=self.exporter_cert_file, key_file=self.exporter_key_file),
         )
 
 
@@ -271,7 +266,7 @@ class SiteOptions:
     cluster_label: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Label that separates the clusters of one Prometheus (cluster); it need not exist."
+            metavar="NAME", help="Label that distinguishes the clusters in one Prometheus (cluster); it need not exist."
         ),
     ] = None
     exporter_url: Annotated[
@@ -302,7 +297,9 @@ class SiteOptions:
         runbook_url = self.runbook_url
         if self.exporter_url is not None:
             if runbook_url is not None:
-                raise InvalidSite("--exporter-url and --runbook-url are both addresses of runbooks: give one of them")
+                raise InvalidSite(
+                    "--exporter-url and --runbook-url both give the address of runbooks: pass only one of them"
+                )
             runbook_url = served_runbooks(self.exporter_url)
         given = {"cluster_label": self.cluster_label, "runbook_url": runbook_url}
         named: dict[str, Any] = {name: text for name, text in (given | more).items() if text is not None}
@@ -312,6 +309,6 @@ class SiteOptions:
 def report_missing_links(site: Site, *, to_dashboards: bool) -> None:
     """Print on standard error which links are left out, and which options make them."""
     if site.runbook_url is None:
-        typer.echo("no links to runbooks: --exporter-url or --runbook-url makes them", err=True)
+        typer.echo("no links to runbooks: add them with --exporter-url or --runbook-url", err=True)
     if to_dashboards and site.grafana_url is None:
-        typer.echo("no links to dashboards: --grafana-url makes them", err=True)
+        typer.echo("no links to dashboards: add them with --grafana-url", err=True)

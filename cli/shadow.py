@@ -67,8 +67,8 @@ def status(
 
     from quotascope.exporter.api.documents import encoded, shadow_document
 
+    from .cluster import observe
     from .shadow_view import advice_on, counts, nearest
-    from .status import observe
 
     target = running.target()
     if target is not None and candidates is not None:
@@ -117,7 +117,7 @@ def stream(
     otlp_endpoint: Annotated[str | None, options.OTLP_ENDPOINT] = None,
 ) -> None:
     """
-    Evaluate limits on the brokers' requests as they come, by Spark, and show what they would throttle to Prometheus.
+    Evaluate limits on the brokers' requests as they arrive, with Spark, and serve what they would throttle to Prometheus.
 
     The requests go into a folder of usage history, as `quotascope ingest` reads them, and the results into its table `shadow`. Start it
     again after a crash: every line counts once.
@@ -211,8 +211,9 @@ def verify(
     ] = 10.0,
     json: options.Json = False,
 ) -> None:
-    """Compare what a shadow predicted with what the brokers did since its limits are set."""
+    """Compare what a shadow predicted with what the brokers did since its limits were set."""
     options.check_extra()
+    from quotascope.pipeline.errors import NoHistory
     from quotascope.pipeline.runs.verify import NotVerified, verify_log, verify_prometheus
 
     times_ms = _ms(since, "--since") or 0, _ms(until, "--until"), _ms(begin, "--from")
@@ -221,7 +222,7 @@ def verify(
     try:
         compare = verify_log if prometheus is None else verify_prometheus
         found = compare(prometheus or folder or "", shadow, *times_ms)
-    except NotVerified as error:
+    except (NotVerified, NoHistory) as error:
         typer.echo(f"quotascope: {error}", err=True)
         raise typer.Exit(_NOTHING) from None
     agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()

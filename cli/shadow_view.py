@@ -18,7 +18,7 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, spelled
 from quotascope.pages.words import seconds, shown
 from quotascope.quotas import InvalidQuotas, QuotaSet, measure_only
 
-from .usage_table import delay, quota, usage_and_limit, used, who
+from .usage_table import DELAY, QUOTA_TYPE, USAGE_OF_LIMIT, USED, WHO
 
 if TYPE_CHECKING:
     from quotascope.pipeline.runs.verify import Verification
@@ -65,8 +65,8 @@ def nearest(snapshot: Snapshot, top: int) -> Iterator[Table]:
         for usage in each.entities[:top]:
             now = enforced.get(place_of(usage.entity))
             enforced_now = ("-", "-") if now is None else (units.limit_name(now.entity), units.throttle_name(now))
-            broker, cells = Text(one_line(usage.entity.broker)), (who, quota, usage_and_limit, used, delay)
-            table.add_row(broker, *(cell(usage) for cell in cells), *enforced_now)
+            cells = (column.cell(usage) for column in (WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY))
+            table.add_row(Text(one_line(usage.entity.broker)), *cells, *enforced_now)
         yield table
 
 

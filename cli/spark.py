@@ -68,14 +68,14 @@ Summary = Annotated[
     ),
 ]
 Svg = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the timeline as an SVG image.")]
-Written = Annotated[Path, typer.Argument(metavar="FILE", help="Is replaced if it exists.")]
+Written = Annotated[Path, typer.Argument(metavar="FILE", help="A file there is replaced.")]
 
 
 @spark.command(epilog=_REPORT)
 def report(
     log: Log, *, summary: Summary = None, html: options.Html = None, svg: Svg = None, json: options.Json = False
 ) -> None:
-    """Show who was throttled, what failed and was repeated, and why, from the event log of an application."""
+    """Show which clients were throttled, and which tasks failed and were repeated, and why, from the event log of an application."""
     from rich.console import Console
 
     from quotascope.spark_listener.report import document, image, page, read_application, tables
@@ -115,7 +115,7 @@ def jar(file: Written) -> None:
 
 @spark.command(epilog=_RUNNER)
 def runner() -> None:
-    """Print where the script is that runs a job with the listener, for spark-submit."""
+    """Print the path of the script that runs a job with the listener, for spark-submit."""
     from quotascope.spark_listener import run
 
     typer.echo(run.__file__)
@@ -123,5 +123,5 @@ def runner() -> None:
 
 @spark.command("submit-script", epilog=_SUBMIT)
 def submit_script() -> None:
-    """Print where the script is that runs ingest, whatif and recommend as an application of Spark."""
+    """Print the path of the script that runs commands such as ingest, whatif and recommend as a Spark application."""
     typer.echo(Path(__file__).with_name("submit.py"))

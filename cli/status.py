@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import typer
 
 from . import options
 from .options import grouped
 from .settings import RunningExporter, SourceOptions
-
-if TYPE_CHECKING:
-    from quotascope.exporter.api.client import Observed
-    from quotascope.exporter.config import Config
-    from quotascope.exporter.sources.fetch import HttpTarget
 
 EXAMPLES = """
 Examples:
@@ -39,6 +33,7 @@ def status(*, running: RunningExporter, top: options.Top = 10, json: options.Jso
     from quotascope.exporter.api.documents import encoded
     from quotascope.exporter.diagnosis import FindingSeverity, worst
 
+    from .cluster import observe
     from .status_view import as_json, view
 
     settings = read.configuration(log_level="error")
@@ -49,19 +44,3 @@ def status(*, running: RunningExporter, top: options.Top = 10, json: options.Jso
         Console().print(view(snapshot, findings, top))
     if worst(findings) is FindingSeverity.ERROR:
         raise typer.Exit(1)
-
-
-async def observe(config: Config, exporter: HttpTarget | None) -> Observed:
-    """One snapshot and its findings, of a running exporter or of the brokers. Raises ``ConfigError``, ``ClientError`` and ``SourceError``."""
-    from quotascope.exporter.api.client import read_exporter
-    from quotascope.exporter.diagnosis import diagnose
-    from quotascope.exporter.logs import configure_logs
-
-    from .compose import build_collection
-
-    configure_logs(config.log)
-    if exporter is not None:
-        return await read_exporter(exporter)
-    async with build_collection(config) as collection:
-        snapshot = await collection.snapshot(config.collection.timeout_seconds)
-    return snapshot, diagnose(snapshot)

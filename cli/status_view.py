@@ -12,7 +12,6 @@ from rich.text import Text
 from quotascope.exporter.api.documents import entity_document, health_document
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.diagnosis.selection import most_pressing
-from quotascope.exporter.diagnosis.trails import used_part
 from quotascope.exporter.diagnosis.units import (
     entity_name,
     handlers_idle,
@@ -20,6 +19,7 @@ from quotascope.exporter.diagnosis.units import (
     limits_unknown,
     rule_or_cause,
     shadow_name,
+    source_state,
     throttle_name,
     throttles_unknown,
     type_name,
@@ -56,7 +56,7 @@ def view(snapshot: Snapshot, findings: Sequence[Finding], top: int) -> Renderabl
         if finding.advice:
             text.append(f"\n  {one_line(finding.advice)}", style="default not bold")
         parts += [Text(), text]
-    pressing = most_pressing(measured, len(measured))
+    pressing = most_pressing(measured)
     parts += [Text(), Text(_entities(snapshot, pressing))]
     if pressing and top:
         parts += [_usage(pressing[:top], snapshot), Text(LEVELS_LEGEND, "dim")]
@@ -81,8 +81,7 @@ def _sources(sources: Sequence[SourceHealth]) -> Table:
     for header in ("took", "readings"):
         table.add_column(header, justify="right")
     for source in sources:
-        up = "up" if source.stand_by_of is None else "stand-by"
-        state = Text(up, "green") if source.up else Text("down", "red")
+        state = Text(source_state(source), "green" if source.up else "red")
         took = f"{source.duration_seconds:.3f} s"
         name = Text(one_line(source.name))
         dialect = Text(one_line(source.dialect))
@@ -125,14 +124,14 @@ def _usage(entities: Sequence[EntityUsage], snapshot: Snapshot) -> Constrain:
     table.add_column("rule", no_wrap=True, overflow="ellipsis", ratio=4)
     for usage in entities:
         entity = usage.entity
-        style = "red" if usage.throttle_time_seconds > 0 else ""
+        style = "red" if usage.throttled else ""
         beside = [Text(shadow_name(in_shadows.get(place_of(entity))))]
         table.add_row(
             Text(one_line(entity.broker)),
             Text(entity_name(entity.user, entity.client_id), style),
             Text(type_name(entity.quota_type)),
             Text(usage_of_limit(usage)),
-            Text(used_name(entity, used_part(usage)), style),
+            Text(used_name(entity, usage.used), style),
             Text(throttle_name(usage), style),
             *(beside if snapshot.shadows else ()),
             Text(rule_or_cause(usage)),

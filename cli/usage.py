@@ -34,7 +34,7 @@ def usage(
     client_id: options.ClientId = None,
     by_topic: Annotated[
         bool,
-        typer.Option("--by-topic", help="Also show the topics of each, by bytes."),
+        typer.Option("--by-topic", help="Also show the topics of each client, by bytes."),
     ] = False,
     begin: options.Begin = None,
     end: options.End = None,
@@ -49,7 +49,8 @@ def usage(
 
     outputs.check(html)
     zone = zone_of(time_zone)
-    found = find_usage(folder, (user, client_id), span_of(begin, end, zone))
+    with outputs.bar("adding up"):
+        found = find_usage(folder, (user, client_id), span_of(begin, end, zone))
     outputs.put(html, usage_page(found, zone) if html else "")
     if json:
         outputs.put(outputs.STDOUT, usage_json(found))

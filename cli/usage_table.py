@@ -1,7 +1,7 @@
 """Quota entities as tables in the terminal: usage, limit, the rule that decides, throttling."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich import box
@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from quotascope.exporter.diagnosis.selection import NEAR
-from quotascope.exporter.diagnosis.trails import used_part
 from quotascope.exporter.diagnosis.units import entity_name, throttle_name, type_name, usage_of_limit, used_name
 from quotascope.exporter.snapshot import EntityUsage
 
@@ -96,40 +95,35 @@ class UsageBar:
 
 def style_of(usage: EntityUsage) -> str:
     """Red while throttled, yellow near the limit; the numbers show the same without colors."""
-    if usage.throttle_time_seconds > 0:
+    if usage.throttled:
         return "red"
-    used = used_part(usage)
+    used = usage.used
     if used is None:
         return "dim"
     return "yellow" if used >= NEAR else "green"
 
 
-def who(usage: EntityUsage) -> Text:
-    """The entity."""
-    name = entity_name(usage.entity.user, usage.entity.client_id)
-    return Text(name, style_of(usage))
-
-
-def quota(usage: EntityUsage) -> Text:
-    """The quota type."""
-    return Text(type_name(usage.entity.quota_type))
-
-
-def usage_and_limit(usage: EntityUsage) -> Text:
-    """The usage, the limit and their unit."""
-    return Text(usage_of_limit(usage))
-
-
-def bar(usage: EntityUsage) -> UsageBar:
-    """The utilization, or the used part of the burst where that is higher."""
-    return UsageBar(used_part(usage), style_of(usage))
-
-
-def used(usage: EntityUsage) -> Text:
-    """The same as a percentage."""
-    return Text(used_name(usage.entity, used_part(usage)), style_of(usage))
-
-
-def delay(usage: EntityUsage) -> Text:
-    """The throttle time."""
-    return Text(throttle_name(usage), style_of(usage))
+WHO: Final = UsageColumn(
+    header="entity",
+    cell=lambda usage: Text(entity_name(usage.entity.user, usage.entity.client_id), style_of(usage)),
+    share=1,
+)
+QUOTA_TYPE: Final = UsageColumn(
+    header="quota", cell=lambda usage: Text(type_name(usage.entity.quota_type)), width=QUOTA
+)
+QUOTA_TYPE_WHOLE: Final = replace(QUOTA_TYPE, width=QUOTA_WHOLE)
+USAGE_OF_LIMIT: Final = UsageColumn(
+    header="usage / limit", cell=lambda usage: Text(usage_of_limit(usage)), width=20, right=True
+)
+BAR: Final = UsageColumn(header="", cell=lambda usage: UsageBar(usage.used, style_of(usage)), width=10)
+"""The utilization, or the used part of the burst where that is higher, as the next."""
+USED: Final = UsageColumn(
+    header="used",
+    cell=lambda usage: Text(used_name(usage.entity, usage.used), style_of(usage)),
+    width=4,
+    right=True,
+)
+DELAY: Final = UsageColumn(
+    header="delay", cell=lambda usage: Text(throttle_name(usage), style_of(usage)), width=7, right=True
+)
+"""The throttle time."""

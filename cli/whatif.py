@@ -68,7 +68,7 @@ def whatif(
     results: outputs.Results,
 ) -> None:
     """
-    Replay usage history under quotas that are not set, through Kafka's own algorithms.
+    Replay usage history under quotas that are not set, with Kafka's own algorithms.
 
     Shows which clients would have been throttled, for how long, and under which candidate. Changes nothing.
     """

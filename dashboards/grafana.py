@@ -99,7 +99,7 @@ async def _push(grafana: Grafana, dashboards: Mapping[str, Mapping[str, Any]]) -
 def _check(url: str) -> None:
     """An address is shown in messages: nothing secret may be part of it."""
     if "@" in url:
-        raise GrafanaError("the address of the Grafana must not hold a user or password: use a token")
+        raise GrafanaError("the address of the Grafana must not contain a user or password: use a token")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

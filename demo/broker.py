@@ -12,7 +12,6 @@ from quotascope.metrics import (
     Decision,
     Instant,
     MutationApi,
-    MutationQuota,
     MuteState,
     Principal,
     QuotaManagers,
@@ -137,8 +136,18 @@ class Broker:
         """
         connection.channel.request_received()
         self._queue(request.api, thread_ms, now_ms)
-        charged = connection.charge(thread_ms)
-        response = self._answer(charged, request, _instant(now_ms))
+        charged, now = connection.charge(thread_ms), _instant(now_ms)
+        match request:
+            case Produce(size=size):
+                response = _response(self._quotas.produce(charged, size, now, acks=1))
+            case Fetch(size=waiting):
+                size = self._quotas.max_fetch_bytes(charged, waiting, now)
+                decision = self._quotas.fetch(charged, size, now)
+                response = _response(decision, request if decision.unrecord_fetch else None)
+            case CreateTopics():
+                response = self._create(charged, request, now)
+            case Call():
+                response = _response(self._quotas.other(charged, now))
         connection.channel.response_sent()
         self._answered[request.api] += 1
         self._throttled_ms[request.api] += response.throttle_ms
@@ -173,22 +182,6 @@ class Broker:
         self._waits_ms[api].append(began_ms - now_ms)
         self._held_ms += thread_ms
 
-    def _answer(self, charged: ClientRequest, request: Request, now: Instant) -> Response:
-        match request:
-            case Produce(size=size):
-                return _response(self._quotas.produce(charged, size, now, acks=1))
-            case Fetch():
-                return self._fetch(charged, request, now)
-            case CreateTopics():
-                return self._create(charged, request, now)
-            case Call():
-                return _response(self._quotas.other(charged, now))
-
-    def _fetch(self, charged: ClientRequest, request: Fetch, now: Instant) -> Response:
-        size = self._quotas.max_fetch_bytes(charged, request.size, now)
-        decision = self._quotas.fetch(charged, size, now)
-        return _response(decision, request if decision.unrecord_fetch else None)
-
     def _create(self, charged: ClientRequest, request: CreateTopics, now: Instant) -> Response:
         # one thread handles the events of a controller one after the other
         self._events += 1
@@ -198,20 +191,16 @@ class Broker:
         quota = self._managers.controller_mutation.quota_for(
             charged.principal, charged.client_id, MutationApi.CREATE_TOPICS, request.version, now.ms
         )
-        refused = tuple(topic for topic in request.partitions if not _created(quota, topic, now))
+        refused: list[int] = []
+        for partitions in request.partitions:
+            try:
+                quota.record(partitions, now.ms)
+            except ThrottlingQuotaExceeded:
+                refused.append(partitions)
         self._refused[request.api] += len(refused)
-        again = CreateTopics(partitions=refused, version=request.version)
+        again = CreateTopics(partitions=tuple(refused), version=request.version)
         decision = self._quotas.controller(charged, quota, now)
         return _response(decision, again if refused else None)
-
-
-def _created(quota: MutationQuota, partitions: int, now: Instant) -> bool:
-    """Charge one topic; False if it is refused with error 89."""
-    try:
-        quota.record(partitions, now.ms)
-    except ThrottlingQuotaExceeded:
-        return False
-    return True
 
 
 def _response(decision: Decision, again: Request | None = None) -> Response:

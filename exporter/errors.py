@@ -14,6 +14,7 @@ What can go wrong in the exporter.
         ├── SourceUnreachable  no connection, or none in time
         ├── SourceDenied       wrong credentials or not allowed
         └── SourceUnreadable   an answer that is not what the dialect promises
+            └── SourceNotRead  an answer as it should be, by which the agent could not read something
 """
 
 from __future__ import annotations
@@ -21,28 +22,16 @@ from __future__ import annotations
 import errno
 import os
 import ssl
-from collections.abc import Sequence
+
+from quotascope.quotas.errors import InvalidInput
 
 
 class ExporterError(Exception):
     """Base of all errors of the exporter; the message says what was wrong, where, and what to do."""
 
 
-class ConfigError(ExporterError):
-    """The configuration cannot be used; holds every problem found, not only the first."""
-
-    def __init__(self, subject: str, problems: Sequence[str]) -> None:
-        self.subject = subject
-        """What was read, such as the name of the file."""
-        self.problems = tuple(problems)
-        """One sentence for each, beginning with its place."""
-        super().__init__(subject, self.problems)
-
-    def __str__(self) -> str:
-        if len(self.problems) == 1:
-            return f"{self.subject}: {self.problems[0]}"
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
-        return f"{self.subject}: {len(self.problems)} problems{lines}"
+class ConfigError(InvalidInput, ExporterError):
+    """The configuration cannot be used."""
 
 
 class CannotListen(ExporterError):

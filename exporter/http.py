@@ -17,6 +17,7 @@ from .config import CollectionConfig, Config
 from .exposition import Renderer, TextFormat, accepts_gzip, choose_format, gzipped
 from .page import Pages, Runbooks
 from .snapshot import Snapshot
+from .threads import RENDERING
 
 log = structlog.get_logger()
 
@@ -139,16 +140,18 @@ class Rendering:
 
     async def body(self, snapshot: Snapshot, text_format: TextFormat, *, compressed: bool) -> bytes:
         """The snapshot in this format."""
+        run, now = asyncio.get_running_loop().run_in_executor, self._clock()
 
-        async def gzip() -> bytes:
-            return await asyncio.to_thread(gzipped, await self.body(snapshot, text_format, compressed=False))
+        async def made() -> bytes:
+            if compressed:
+                return await run(RENDERING, gzipped, await self.body(snapshot, text_format, compressed=False))
+            return await run(RENDERING, self._renderer.render, snapshot, now, text_format)
 
         key = id(snapshot), text_format, compressed
         task = self._under_way.get(key)
         if task is None:
-            write, now = self._renderer.render, self._clock()
             # it holds the snapshot, so that no other one has its id while this is under way
-            task = asyncio.create_task(gzip() if compressed else asyncio.to_thread(write, snapshot, now, text_format))
+            task = asyncio.create_task(made())
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(task)  # the others still want it

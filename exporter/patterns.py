@@ -34,7 +34,7 @@ def matcher(pattern: str) -> Matches:
         reason = error.args[0] if error.args else error
         if isinstance(reason, bytes):
             reason = reason.decode(errors="replace")
-        raise ValueError(f"{pattern!r} is no RE2 expression: {reason}") from None
+        raise ValueError(f"{pattern!r} is not an RE2 expression: {reason}") from None
 
     def matches(name: str) -> bool:
         # bytes spare the translation of places; half a surrogate pair looks as it is shown

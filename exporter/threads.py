@@ -19,10 +19,13 @@ from .errors import ExporterError, SourceUnreachable
 _Result = TypeVar("_Result")
 _LONGEST_CLOSE_SECONDS: Final = 2.0
 _ANSWERS: Final = ThreadPoolExecutor(max_workers=16, thread_name_prefix="answers")
-"""Apart from the threads in which scrapes are rendered, so that no answer can take all of those."""
+"""For the answers of agents."""
 _LARGE_BYTES: Final = 4 << 20
 _LARGE_ANSWERS: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="large-answers")
 """One at a time, so that several agents cannot make the exporter hold all of their large answers decoded at once."""
+
+RENDERING: Final = ThreadPoolExecutor(max_workers=4, thread_name_prefix="rendering")
+"""For scrapes. Apart from asyncio's own threads: looking up the host of an agent blocks one, for long if no name server answers."""
 
 
 def pool_of_answer(length: int) -> Executor:

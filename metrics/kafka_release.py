@@ -50,7 +50,7 @@ class KafkaRelease:
         """
         match = _VERSION.fullmatch(text)
         if match is None or not text.isascii():
-            raise MalformedName(text, "is no version of Kafka such as 4.4 or 4.3.1")
+            raise MalformedName(text, "is not a version of Kafka such as 4.4 or 4.3.1")
         return KafkaRelease(int(match[1]), int(match[2]))
 
     @staticmethod

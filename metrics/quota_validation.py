@@ -126,7 +126,7 @@ def _entity_problems(entity: Mapping[str, str | None], is_host: Callable[[str], 
     if not entity:
         return [_problem("the entity is empty")]
     problems = [
-        _problem(f"{_shown(kind)} is no type of entity: {USER}, {CLIENT_ID} or {IP}")
+        _problem(f"{_shown(kind)} is not a type of entity: {USER}, {CLIENT_ID} or {IP}")
         for kind in entity
         if kind not in (USER, CLIENT_ID, IP)
     ]
@@ -142,7 +142,7 @@ def _ip_problems(entity: Mapping[str, str | None], is_host: Callable[[str], bool
         problems.append(_problem("an ip cannot be combined with a user or client-id"))
     ip = entity[IP]
     if ip and not is_host(ip):
-        problems.append(_problem(f"{_shown(ip)} is no address that can be resolved"))
+        problems.append(_problem(f"{_shown(ip)} is not an address that can be resolved"))
     return problems
 
 

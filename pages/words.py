@@ -13,6 +13,8 @@ _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _ROUNDED = 0.9995
 """Of a scale: from here on three digits are 1 of it."""
 _PRECISE = 10
+_LEAST = 0.005
+"""Seconds; with two decimals a shorter duration would be shown as zero."""
 _NEARLY_ALL = 99
 _LEAST_PERCENT = 0.01
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -33,11 +35,13 @@ def shown(text: str, most: int = 60) -> str:
 
 def seconds(value: float) -> str:
     """
-    A duration.
+    A duration; a short one is in ms, and not shown as zero.
 
-    >>> seconds(0.0), seconds(0.25), seconds(12.0), seconds(192.4), seconds(90_000.0)
-    ('0 s', '0.25 s', '12 s', '3 min 12 s', '1 d 1 h')
+    >>> seconds(0.0), seconds(0.004), seconds(0.25), seconds(12.0), seconds(192.4), seconds(90_000.0)
+    ('0 s', '4 ms', '0.25 s', '12 s', '3 min 12 s', '1 d 1 h')
     """
+    if 0 < value < _LEAST:
+        return f"{value * 1_000:.0f} ms" if value >= _LEAST / 10 else "<1 ms"
     whole = round(value)
     if value < _PRECISE and value != whole:
         return f"{value:.2f} s"

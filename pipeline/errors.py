@@ -11,6 +11,7 @@ What can go wrong between a request log and a recommended quota.
     ├── FileNotWritten       a file that a command writes
     ├── SparkFailed          Spark could not finish the work, for a reason of its own
     ├── OtherTopic           the topic of request logs is there, but not as wanted
+    ├── NoHistory            a folder that is not there, or holds no history
     ├── UnreadableMessage    a message of a request log that is not what its header says
     │   └── UnknownVersion   of a version that this release knows no schema of
     └── TableError           a committed table
@@ -24,6 +25,8 @@ What can go wrong between a request log and a recommended quota.
         ├── NotWritten       no space left, or no permission; nothing was committed
         └── LostCommit       another process committed first
 """
+
+import os
 
 
 class PipelineError(Exception):
@@ -51,6 +54,16 @@ class UnreadableLog(PipelineError):
         super().__init__(f"{path}: {why}")
         self.path: str = path
         self.why: str = why
+
+
+class NoHistory(PipelineError):
+    """A folder that is not there, or holds no usage history; the message says which, and what makes one."""
+
+    def __init__(self, folder: str) -> None:
+        what = "no usage history is in it"
+        if "://" not in folder and not os.path.isdir(folder):  # noqa: PTH112 - a Path raises where a name is too long
+            what = "this is no folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110 - as above
+        super().__init__(f"{folder}: {what}; `quotascope ingest LOGS --into FOLDER` makes a history")
 
 
 class UnreadableMessage(PipelineError):

@@ -18,8 +18,8 @@ class QuotasError(Exception):
     """Anything that goes wrong with quotas as people write them; the message is for a human."""
 
 
-class InvalidQuotas(QuotasError):
-    """Quotas that cannot be used; holds every problem found, not only the first."""
+class InvalidInput(Exception):
+    """Something that was read, and cannot be used; holds every problem found, not only the first. Base of the errors of several rooms."""
 
     def __init__(self, subject: str, problems: Sequence[str]) -> None:
         self.subject = subject
@@ -33,6 +33,10 @@ class InvalidQuotas(QuotasError):
             return f"{self.subject}: {self.problems[0]}"
         lines = "".join(f"\n  {problem}" for problem in self.problems)
         return f"{self.subject}: {len(self.problems)} problems{lines}"
+
+
+class InvalidQuotas(InvalidInput, QuotasError):
+    """Quotas that no controller would store."""
 
 
 class NotApplied(QuotasError):

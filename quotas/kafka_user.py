@@ -34,8 +34,8 @@ _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z
 _LONGEST_NAME: Final = 253
 _LONGEST_CERTIFICATE_NAME: Final = 64
 _HEADER: Final = """\
-# Quotas as Strimzi's User Operator keeps them. Where a KafkaUser exists already, take over nothing but spec.quotas:
-# applied as they are, these would take its authentication and its ACLs away.
+# Quotas as Strimzi's User Operator keeps them. If a KafkaUser exists already, copy only spec.quotas:
+# applied as a whole, these manifests would remove its authentication and its ACLs.
 """
 
 
@@ -90,7 +90,7 @@ def _why_not(entity: Entity, quotas: QuotaSet) -> str | None:
     if entity.client_id is not None:
         return "a KafkaUser has no quotas by client-id"
     if not isinstance(entity.user, str):
-        return f"belongs into the Kafka resource, under spec.kafka.quotas: {_inline(quotas[entity])}"
+        return f"belongs in the Kafka resource, under spec.kafka.quotas: {_inline(quotas[entity])}"
     return _bad_name(entity.user, quotas) or _bad_value(quotas[entity])
 
 

@@ -137,7 +137,7 @@ def _literal(kind: str, item: Located, problems: list[str]) -> str:
     try:
         item.value.encode()
     except UnicodeEncodeError:
-        problems.append(f"line {item.line}: {kind} holds half a character")
+        problems.append(f"line {item.line}: {kind} contains an incomplete Unicode character")
         return ""
     return item.value
 

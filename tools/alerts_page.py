@@ -90,7 +90,7 @@ This writes `quotascope-recording.yaml` and `quotascope-alerts.yaml`. Load both 
 
 - `--prometheus-rule FILE` writes the rules for the Prometheus operator; add the labels by which it selects rules.
 - `--alertmanager FILE` writes example routes and inhibition rules for Alertmanager, `--runbooks DIR` the runbooks in Markdown.
-- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, with its login; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
+- `--exporter-url URL` sets `runbook_url` to the exporter's `URL/runbooks/`, which needs its login; `--runbook-url URL` to another place, with `{alert}` for the name of the alert. Without
   either, alerts have no links.
 - `--grafana-url URL` adds `dashboard_url`: the [dashboard](dashboards.md) of the cluster, client or broker.
 
@@ -102,7 +102,7 @@ quotascope alerts write DIR --alerts-config alerts.yaml
 ```
 
 [The file](alerts.yaml) explains each key: thresholds, severities, times, labels, owners and objectives. Delete what you do not change.
-`quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. Runbooks that the exporter serves name the defaults.
+`quotascope dashboards write --alerts-config alerts.yaml` takes its colors from the thresholds. Runbooks that the exporter serves have the default thresholds.
 
 **Owners**: alerts on an entity get the label `owner` of the first entry that matches. The dashboard *Overview* and Alertmanager's example use it.
 
@@ -115,7 +115,7 @@ fast on the client's worst broker.
 ## Before you use them
 
 - **Severity**: *critical*: many clients suffer now, or one with an objective; *warning*: act today; *info*: good to know.
-- **Interval**: scrape and evaluate once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
+- **Interval**: scrape and evaluate at least once a minute. Scrape every 15 s to see throttles shorter than a second, and clients that create topics each minute
   ([the cost](benchmarks.md#rules-and-dashboards-in-prometheus)).
 - **Baselines**: alerts on them are silent in the first half hour and less exact in the first week. A baseline stays while its alert fires, for a week at most.
 - **Clusters** in one Prometheus differ in the label `cluster` (`--cluster-label`), from the exporter's configuration or from Prometheus.

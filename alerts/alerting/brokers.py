@@ -58,8 +58,8 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         scope=AlertScope.CLUSTER,
         wait="5m",
         keep="10m",
-        summary="Clients of a cluster wait far longer for their quotas than usual.",
-        description=f"Clients get {THREE_DIGITS} s of throttle time in every second, as if that many connections did nothing but wait: at least {site.value(SPIKE_FACTOR):g} times as much as is usual at this time, and at least {site.value(SPIKE_ENTITIES):g} clients are hit.",
+        summary="Clients of a cluster are throttled for far longer than usual.",
+        description=f"Clients get {THREE_DIGITS} s of throttle time in every second, as if that many connections did nothing but wait: more than {site.value(SPIKE_FACTOR):g} times as much as usual at this time. At least {site.value(SPIKE_ENTITIES):g} clients are throttled.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(SPIKE, SPIKE_FACTOR, SPIKE_ENTITIES),
     )
@@ -75,7 +75,7 @@ def cluster_wide(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="Far more clients of a cluster are throttled than usual.",
-        description=f"{INTEGER} clients are throttled at the same time: more than {site.value(MANY_ENTITIES_FACTOR):g} times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.{longest_delays(site.cluster_label)}",
+        description=f"{INTEGER} clients are throttled at the same time: more than {site.value(MANY_ENTITIES_FACTOR):g} times as many as usual at this time. The cause is more likely a changed limit or a slow broker than the clients.{longest_delays(site.cluster_label)}",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(MANY_ENTITIES, MANY_ENTITIES_FACTOR),
     )
@@ -108,7 +108,7 @@ def by_callback(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="10m",
         summary="Clients of a custom quota callback are throttled.",
-        description=f"The custom quota callback of broker {{{{ $labels.broker }}}} delays {{{{ $labels.quota_type }}}} requests, those that wait longest by {DURATION} on average.",
+        description=f"The custom quota callback of broker {{{{ $labels.broker }}}} delays {{{{ $labels.quota_type }}}} requests, by {DURATION} on average for the slowest client.",
         dashboard=Dashboard.OVERVIEW,
         thresholds=(THROTTLED,),
     )
@@ -146,8 +146,8 @@ def busy(site: Site) -> Iterator[Alert]:
         scope=AlertScope.BROKER,
         wait="10m",
         keep="15m",
-        summary="A broker makes more and more connections wait.",
-        description=f"Broker {{{{ $labels.broker }}}} has muted {INTEGER} connections because of {{{{ $labels.quota_type }}}} quotas, and half an hour ago far fewer.",
+        summary="A broker mutes more and more connections.",
+        description=f"Broker {{{{ $labels.broker }}}} has muted {INTEGER} connections because of {{{{ $labels.quota_type }}}} quotas; half an hour ago, it had muted far fewer.",
         dashboard=Dashboard.BROKERS,
         thresholds=(DELAY_QUEUE, DELAY_QUEUE_GROWTH),
     )
@@ -210,7 +210,7 @@ def connections(site: Site) -> Iterator[Alert]:
         wait="10m",
         keep="10m",
         summary="Clients wait to connect because of a limit on new connections.",
-        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} waits {DURATION} on average before it accepts the next connection: all clients that connect there wait, whichever of them opens most.",
+        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} waits {DURATION} on average before it accepts the next connection: all clients that connect there wait, not only the one that opens most connections.",
         dashboard=Dashboard.BROKERS,
         thresholds=(CONNECTION_THROTTLE,),
     )
@@ -223,8 +223,8 @@ def connections(site: Site) -> Iterator[Alert]:
         scope=AlertScope.BROKER,
         wait="15m",
         keep="15m",
-        summary="Connections of single addresses are refused for their limit.",
-        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} refuses connections of some addresses, each after {DURATION}: they open more than their limit allows.",
+        summary="Connections of some IP addresses are refused for exceeding their limit.",
+        description=f"Listener {{{{ $labels.listener }}}} of broker {{{{ $labels.broker }}}} refuses connections of some addresses, each after {DURATION}: they open more connections than their limit allows.",
         dashboard=Dashboard.BROKERS,
         thresholds=(IP_CONNECTION_THROTTLE,),
     )
@@ -252,7 +252,7 @@ def replication(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="1h",
         summary="A replication throttle has been on for a day.",
-        description=f"{INTEGER} brokers have limited the replication of throttled replicas ({{{{ $labels.direction }}}}) for a day: most likely a reassignment ended without `--verify`, which takes the throttle off. Replicas that fall behind may never catch up.",
+        description=f"{INTEGER} brokers have limited the replication of throttled replicas ({{{{ $labels.direction }}}}) for a day: most likely a reassignment ended without `--verify`, which removes the throttle. Replicas that fall behind may never catch up.",
         dashboard=Dashboard.BROKERS,
         thresholds=(REPLICATION_DAY,),
     )

@@ -54,7 +54,7 @@ def scraped(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="15m",
         summary="One of several exporters is missing.",
-        description=f"{INTEGER} exporters can be scraped, and there are usually more: when these go, too, all alerts on quotas are blind.",
+        description=f"{INTEGER} exporters can be scraped, and there are usually more: if these fail, too, no alert on quotas can fire.",
     )
     yield _alert(
         name="KafkaQuotaRecordingRulesMissing",
@@ -63,7 +63,7 @@ def scraped(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="10m",
         summary="The recording rules do not run.",
-        description="Prometheus reads an exporter, but has no series of quotascope's recording rules: both pages and most other alerts on clients, brokers and jobs cannot fire.",
+        description="Prometheus reads an exporter, but has no series of quotascope's recording rules: most alerts on clients, brokers and jobs cannot fire, the critical ones included.",
     )
 
 
@@ -80,7 +80,7 @@ def reads(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="10m",
         summary="quotascope cannot read a broker or controller.",
-        description=f"Of the last reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}}, {PERCENT} succeeded: clients that are throttled there are unknown meanwhile.",
+        description=f"Of the last reads of {{{{ $labels.source }}}} by the exporter {{{{ $labels.instance }}}}, {PERCENT} succeeded: until this changes, it is unknown which clients are throttled there.",
         thresholds=(SOURCE_READS,),
     )
     read = above(aggregate("max", labels, select(catalog.SOURCE_UP)), 0)
@@ -127,8 +127,8 @@ def reads(site: Site) -> Iterator[Alert]:
         labels=("instance", "broker"),
         severity=AlertSeverity.INFO,
         wait="30m",
-        summary="A broker and quotascope do not agree on how much of a quota is used.",
-        description=f"For {INTEGER} clients broker {{{{ $labels.broker }}}} reports another utilization than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
+        summary="A broker and quotascope disagree about the utilization of quotas.",
+        description=f"For {INTEGER} clients, broker {{{{ $labels.broker }}}} reports another utilization than the exporter {{{{ $labels.instance }}}} computes: one of the two has old limits.",
     )
 
 
@@ -141,8 +141,8 @@ def shows(site: Site) -> Iterator[Alert]:
         labels=("instance",),
         severity=AlertSeverity.WARNING,
         wait="5m",
-        summary="quotascope shows old numbers.",
-        description=f"The numbers that the exporter {{{{ $labels.instance }}}} shows are {DURATION} old: its collections do not end.",
+        summary="quotascope shows old values.",
+        description=f"The values that the exporter {{{{ $labels.instance }}}} shows are {DURATION} old: its collections do not end.",
         thresholds=(SNAPSHOT_AGE,),
     )
     overflow = select(catalog.SERIES_DROPPED, 'reason="overflow"')
@@ -153,7 +153,7 @@ def shows(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="15m",
         summary="quotascope sees more clients than it may show.",
-        description=f"The exporter {{{{ $labels.instance }}}} folds clients into one, because there are more than its limit allows: {INTEGER} series are not shown one by one, and no alert names these clients.",
+        description=f"The exporter {{{{ $labels.instance }}}} shows the clients beyond its cap as one: {INTEGER} series are left out, and no alert names these clients.",
     )
 
 
@@ -168,7 +168,7 @@ def around(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="5m",
         keep="15m",
-        summary="quotascope cannot find out which brokers there are.",
+        summary="quotascope cannot discover the brokers.",
         description="The exporter {{ $labels.instance }} repeatedly failed to discover brokers ({{ $labels.discovery }}): new ones are not read, and removed ones are still expected.",
         thresholds=(DISCOVERY_FAILURES,),
     )
@@ -190,7 +190,7 @@ def around(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="15m",
         summary="Samples between scrapes are left out.",
-        description=f"For every sample that the exporter {{{{ $labels.instance }}}} takes between scrapes it leaves out {THREE_DIGITS}, because the one before is still running: peaks are missing.",
+        description=f"For every sample that the exporter {{{{ $labels.instance }}}} takes between scrapes, it leaves out {THREE_DIGITS}, because the one before is still running: peaks are missing.",
         thresholds=(SAMPLES_LEFT_OUT,),
     )
     failing = above(grown('outcome!="success"'), 0)
@@ -202,7 +202,7 @@ def around(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.WARNING,
         wait="5m",
         summary="quotascope cannot push to the OpenTelemetry collector.",
-        description="For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: what reads quotas from the collector is blind. What Prometheus scrapes is not touched.",
+        description="For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: alerts and dashboards that use the collector's data see no quotas. Scrapes by Prometheus are not affected.",
     )
     good = select(catalog.CONFIG_LAST_RELOAD_SUCCESSFUL)
     yield _alert(

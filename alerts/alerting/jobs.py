@@ -30,7 +30,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         wait="15m",
         keep="10m",
         summary="A Spark job is throttled by Kafka's quotas.",
-        description=f"{_JOB} waits for {THREE_DIGITS} s in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}): as many of its tasks do nothing else.",
+        description=f"{_JOB} has {THREE_DIGITS} s of throttle time in every second because of Kafka's quotas (side: {{{{ $labels.side }}}}), as if that many of its tasks did nothing but wait.",
         thresholds=(SPARK_THROTTLED,),
     )
     labels = site.keys("app", "cause")
@@ -54,8 +54,8 @@ def jobs(site: Site) -> Iterator[Alert]:
         severity=AlertSeverity.INFO,
         wait="5m",
         keep="10m",
-        summary="Spark's listener loses events.",
-        description=f"About {INTEGER} events of Spark job {{{{ printf `%q` $labels.app }}}} were lost within 30 minutes: its waits, retries and report are too low.",
+        summary="quotascope's Spark listener loses events.",
+        description=f"About {INTEGER} events of Spark job {{{{ printf `%q` $labels.app }}}} were lost within 30 minutes: its throttle times, retries and failures are too low.",
     )
     query = site.keys("app", "query")
     age, trigger = (
@@ -79,7 +79,7 @@ def jobs(site: Site) -> Iterator[Alert]:
         wait="5m",
         keep="10m",
         summary="A streaming query stands still while Kafka throttles it.",
-        description=f"{_JOB} has reported no progress for {DURATION}, and Kafka's quotas made it wait in the last 10 minutes.",
+        description=f"{_JOB} has reported no progress for {DURATION}, and Kafka's quotas throttled it in the last 10 minutes.",
         thresholds=(SPARK_STALLED, SPARK_STALLED_TRIGGERS),
     )
 

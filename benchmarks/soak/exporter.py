@@ -24,7 +24,7 @@ FOUND_TIMEOUT_SECONDS: Final = 12.0
 LISTED_TIMEOUT_SECONDS: Final = 4.0
 EXPECTED: Final = frozenset(
     {
-        "the configuration cannot be used, the one before stays",
+        "the configuration cannot be used, the previous one stays in force",
         "source is down",
         "requests for another host were refused",
         "limits cannot be read",

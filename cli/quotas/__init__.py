@@ -9,7 +9,7 @@ from .diff import DiffCommand
 
 quotas = typer.Typer(
     name="quotas",
-    help="Quotas: list them with their use, set and remove them, keep them in a file.",
+    help="Quotas: list them with their usage, set and remove them, keep them in a file.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

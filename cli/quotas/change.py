@@ -123,7 +123,7 @@ def set_(
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:
-    """Set quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
+    """Set quotas of a user, a client-id, a pair, an address or a default. Without --apply, only show what would change, and for which clients."""
     from quotascope.quotas import QuotaSet, altered, merged, read_quotas
 
     wanted: Callable[[QuotaSet], QuotaSet]
@@ -154,7 +154,7 @@ def remove(
     running: RunningExporter,
     read: SourceOptions,
 ) -> None:
-    """Remove quotas of a user, a client-id, a pair, an address or a default: what changes, and for whom."""
+    """Remove quotas of a user, a client-id, a pair, an address or a default. Without --apply, only show what would change, and for which clients."""
     from quotascope.quotas import InvalidQuotas, problems_of, to_admin, without
 
     if bool(keys) == all_:
@@ -239,8 +239,8 @@ def _alter(
     from quotascope.exporter.diagnosis.impact import impacts, ip_impacts, reaching
     from quotascope.quotas import InvalidQuotas, NotApplied, QuotaSet, apply_changes, difference
 
+    from ..cluster import admin, usage
     from .change_view import Affected, as_json, view
-    from .cluster import admin, usage
 
     with admin(config) as opened:
         old = QuotaSet.of(opened.describe_quotas())

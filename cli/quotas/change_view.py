@@ -39,7 +39,7 @@ class Affected:
     addresses: Sequence[IpImpact]
 
 
-_UNKNOWN = "who is affected is unknown: give --source, --discover or --exporter"
+_UNKNOWN = "the affected clients are unknown: give --source, --discover or --exporter"
 _NONE_AFFECTED = "no client that is measured now is affected"
 
 
@@ -149,7 +149,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):
-        yield Text("* counted from zero: its window or bucket starts again", style="dim")
+        yield Text("* counted from zero: its window or bucket starts empty", style="dim")
 
 
 def _client(impact: Impact) -> Iterator[Text]:

@@ -64,8 +64,8 @@ def diff(
 
     from quotascope.quotas import difference, read_quotas
 
+    from ..cluster import configured
     from .change_view import changes_view
-    from .cluster import configured
     from .export import print_commands
 
     if json and kafka_configs:

@@ -81,7 +81,7 @@ def export(
     """Write all quotas to standard output."""
     from quotascope.quotas import QuotaSet, difference, kafka_users, quotas_yaml, read_quotas
 
-    from .cluster import configured
+    from ..cluster import configured
 
     if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")

@@ -73,12 +73,11 @@ def as_table(rules: Sequence[RuleUsage], *, known: bool) -> RenderableType:
 
 def _use(rule: RuleUsage) -> Iterator[RenderableType]:
     """Bar, percentage and names; what is unknown differs from what is zero or not limited."""
-    throttled = any(not isinstance(hit, IpUsage) and hit.throttle_time_seconds > 0 for hit in rule.hits or ())
     if rule.fullest is None:
         style, used = "dim", NOT_APPLICABLE if rule.hits == () else UNKNOWN_NUMBER
     else:
         near = "yellow" if rule.fullest >= NEAR else "green"
-        style = "red" if rule.fullest >= 1 or throttled else near
+        style = "red" if rule.fullest >= 1 or rule.throttled else near
         used = percent(rule.fullest)
     yield UsageBar(rule.fullest, style)
     yield Text(used, style)
@@ -121,7 +120,7 @@ def as_json(rules: Iterable[RuleUsage]) -> list[dict[str, object]]:
 def _hit(hit: Hit) -> dict[str, object]:
     if isinstance(hit, IpUsage):
         who: dict[str, object] = {"broker": hit.broker, "ip": hit.ip, "usage": hit.rate}
-        return {**who, "utilization": hit.utilization}
+        return {**who, "utilization": hit.used}
     entity = hit.entity
     return {
         "broker": entity.broker,
@@ -129,5 +128,5 @@ def _hit(hit: Hit) -> dict[str, object]:
         "client_id": entity.client_id,
         "usage": hit.usage,
         "utilization": hit.utilization,
-        "throttle_time_seconds": hit.throttle_time_seconds if hit.throttle_known else None,
+        "throttle_time_seconds": hit.throttle_time_seconds,
     }

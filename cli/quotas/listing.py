@@ -37,8 +37,8 @@ def list_(
 
     from quotascope.exporter.diagnosis.rule_usage import rule_usage
 
+    from ..cluster import limits_and_usage
     from . import list_view
-    from .cluster import limits_and_usage
 
     settings = read.configuration(log_level="error")
     limits, snapshot = limits_and_usage(settings, running.target())

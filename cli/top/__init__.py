@@ -40,13 +40,13 @@ def top(
     sort: Annotated[TopOrder, typer.Option(help="By utilization, throttle time, name, or usage.")] = TopOrder.USED,
     kind: Annotated[TopType, typer.Option("--type", help="Show one type of quota only.")] = TopType.ALL,
     text: Annotated[
-        str, typer.Option("--filter", metavar="TEXT", help="Show users and client-ids that contain it.")
+        str, typer.Option("--filter", metavar="TEXT", help="Show users and client-ids that contain this text.")
     ] = "",
     every: options.Every = "2s",
     json: options.Json = False,
     read: SourceOptions,
 ) -> None:
-    """Watch the entities that are closest to their limits or above; once, without a terminal or with --json."""
+    """Show the entities that are closest to their limits or above, and refresh them. Without a terminal or with --json, show them once."""
     from rich.console import Console
 
     from quotascope.exporter.config import seconds_of

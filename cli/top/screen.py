@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -17,7 +16,18 @@ from quotascope.exporter.snapshot import EntityUsage, LimitState, Snapshot, Usag
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import QuotaType
 
-from .. import usage_table
+from ..usage_table import (
+    BAR,
+    DELAY,
+    QUOTA_TYPE,
+    QUOTA_TYPE_WHOLE,
+    USAGE_OF_LIMIT,
+    USED,
+    WHO,
+    UsageColumn,
+    style_of,
+    usage_table,
+)
 from .choices import Choices
 
 _LINES_AROUND: Final = 5
@@ -49,7 +59,7 @@ def screen(
 def summary(snapshot: Snapshot, shown: Usages) -> str:
     """The whole in one line: sources, who waits, connections that are muted at this moment."""
     up = sum(source.up for source in snapshot.sources)
-    throttled = sum(usage.throttle_time_seconds > 0 for usage in shown)
+    throttled = sum(usage.throttled for usage in shown)
     limited = sum(usage.entity.limit_state is LimitState.LIMITED for usage in shown)
     unknown = limits_unknown(shown)
     rest = f"; limits of {unknown} unknown" if unknown else ""
@@ -65,19 +75,19 @@ def summary(snapshot: Snapshot, shown: Usages) -> str:
 
 def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapshot: Snapshot) -> Table:
     """One row for each entity of a node; a narrow terminal shows fewer columns."""
-    lately = usage_table.UsageColumn(
-        header="last 5 minutes", cell=lambda usage: _Trail(trails.of(usage), usage_table.style_of(usage)), width=20
+    lately = UsageColumn(
+        header="last 5 minutes", cell=lambda usage: _Trail(trails.of(usage), style_of(usage)), width=20
     )
     in_shadows = snapshot.in_shadows
-    shadow = usage_table.UsageColumn(
+    shadow = UsageColumn(
         header="shadow",
         cell=lambda usage: Text(shadow_name(in_shadows.get(place_of(usage.entity)))),
         width=7,
         right=True,
     )
     beside = (shadow,) if snapshot.shadows else ()
-    wide = (*_USUAL[:4], _BAR, *_USUAL[4:6], *beside, lately, _RULE)
-    wider = (*wide[:2], _QUOTA_WHOLE, *wide[3:])
+    wide = (*_USUAL[:4], BAR, *_USUAL[4:6], *beside, lately, _RULE)
+    wider = (*wide[:2], QUOTA_TYPE_WHOLE, *wide[3:])
     usual = (*_SMALL, *beside, _RULE)
     layouts = (
         (140, wider),
@@ -86,7 +96,7 @@ def entity_table(rows: Sequence[EntityUsage], trails: Trails, width: int, snapsh
         (60, _SMALL),
         (0, _NARROW),
     )
-    return usage_table.usage_table(rows, layouts, width)
+    return usage_table(rows, layouts, width)
 
 
 def chosen(measured: Usages, choices: Choices) -> Usages:
@@ -139,16 +149,9 @@ class _Trail:
         yield Text(sparkline(parts, ascii_only=options.ascii_only), self._style)
 
 
-_NODE = usage_table.UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4)
-_WHO = usage_table.UsageColumn(header="entity", cell=usage_table.who, share=3)
-_QUOTA = usage_table.UsageColumn(header="quota", cell=usage_table.quota, width=usage_table.QUOTA)
-_QUOTA_WHOLE = replace(_QUOTA, width=usage_table.QUOTA_WHOLE)
-_AMOUNT = usage_table.UsageColumn(header="usage / limit", cell=usage_table.usage_and_limit, width=20, right=True)
-_BAR = usage_table.UsageColumn(header="", cell=usage_table.bar, width=10)
-_USED = usage_table.UsageColumn(header="used", cell=usage_table.used, width=4, right=True)
-_DELAY = usage_table.UsageColumn(header="delay", cell=usage_table.delay, width=7, right=True)
-_RULE = usage_table.UsageColumn(header="rule", cell=lambda usage: Text(rule_or_cause(usage)), share=3)
+_NODE = UsageColumn(header="node", cell=lambda usage: Text(one_line(usage.entity.broker)), width=4)
+_RULE = UsageColumn(header="rule", cell=lambda usage: Text(rule_or_cause(usage)), share=1)
 
-_NARROW = (_WHO, _QUOTA, _USED, _DELAY)
-_SMALL = (_NODE, _WHO, _QUOTA, _AMOUNT, _USED, _DELAY)
+_NARROW = (WHO, QUOTA_TYPE, USED, DELAY)
+_SMALL = (_NODE, WHO, QUOTA_TYPE, USAGE_OF_LIMIT, USED, DELAY)
 _USUAL = (*_SMALL, _RULE)

@@ -19,6 +19,7 @@ from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.errors import ExporterError
 from quotascope.exporter.sources.fetch import HttpTarget
 
+from ..cluster import report_errors
 from ..compose import build_collection
 from ..terminal import full_screen
 from .choices import END, Choices
@@ -60,10 +61,7 @@ async def print_once(
     else:
         console.print(summary(snapshot, rows), soft_wrap=True)
         console.print(entity_table(rows, Trails(), console.width, snapshot))
-    failed = [each for each in findings if each.severity is FindingSeverity.ERROR]
-    for finding in failed:
-        typer.echo(f"quotascope: {finding.text} {finding.advice}".rstrip(), err=True)
-    if failed:
+    if report_errors(findings):
         raise typer.Exit(1)
 
 

@@ -92,7 +92,7 @@ def load(scope: Scope) -> Row:
     idle = graph(
         scope,
         "Idle request handlers",
-        "Share of time in which the request handlers of the busiest pool had no request. Near 0 every request waits for a handler.",
+        "Share of time in which the request handlers of the busiest pool had no request. Near 0, every request waits for a handler.",
         "percentunit",
         Line(handlers, "broker {{broker}}"),
         steps=steps.IDLE,
@@ -130,7 +130,7 @@ def request_capacity(scope: Scope) -> Row:
     share = graph(
         scope,
         "Share of the request threads that is busy",
-        "Request time of clients under a quota and of what no quota counts, of all I/O and network threads. Near 1 every request waits in the queue.",
+        "Share of the I/O and network threads' time that clients under a quota and work that no quota counts take. Near 1, every request waits in the queue.",
         "percentunit",
         Line(used, "broker {{broker}}"),
         steps=steps.CAPACITY,
@@ -139,7 +139,7 @@ def request_capacity(scope: Scope) -> Row:
     in_threads = graph(
         scope,
         "Request time, in threads",
-        "What clients and the broker itself use; the dashed line is what there is.",
+        "Threads that clients and the broker itself use; the dashed line is the number of threads.",
         "short",
         Line(of_clients, "clients on {{broker}}"),
         Line(exempt, "counted by no quota on {{broker}}"),

@@ -31,7 +31,7 @@ def board(scope: Scope) -> dict[str, Any]:
         scope,
         Dashboard.ENTITY,
         title="Kafka quotas / User and client-id",
-        description="One user and client-id on all brokers: usage against limit, delay, and the rules that apply. A quota may be about the pair or about one of the two: all that apply are shown.",
+        description="One user and client-id on all brokers: usage against limit, delay, and the rules that apply. A quota can apply to the pair or to one of the two: all that apply are shown.",
         variables=(
             *common(scope),
             text("user", "User"),
@@ -84,7 +84,7 @@ def utilization_and_delay(scope: Scope) -> Row:
     share = graph(
         scope,
         "Share of the limit, by broker",
-        "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most of the last minute where the exporter samples between scrapes.",
+        "Usage divided by limit on each broker: above 100 %, Kafka throttles. The peak is the most of the last minute where the exporter samples between scrapes.",
         "percentunit",
         Line(_per_broker(scope, catalog.UTILIZATION, "quota_type"), legend),
         Line(_per_broker(scope, catalog.UTILIZATION_MAX, "quota_type"), f"{legend}, peak"),
@@ -140,7 +140,7 @@ def topic_changes(scope: Scope) -> Row:
     tokens = graph(
         scope,
         "Tokens left, of the burst",
-        "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket fills up at the pace of the limit.",
+        "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket refills at the rate of the limit.",
         "short",
         Line(_per_broker(scope, catalog.CONTROLLER_MUTATION_TOKENS), f"{_NAMES} on {{{{broker}}}}"),
         limit(_bound(scope, catalog.CONTROLLER_MUTATION_BURST), f"burst of {_NAMES}"),

@@ -74,7 +74,7 @@ def now(scope: Scope) -> Row:
     age_of_numbers = stat(
         scope,
         "Age of the numbers",
-        "How old the shown numbers are.",
+        "How old the values are that the exporter shows.",
         "s",
         scope.by("max", scope.of(catalog.SNAPSHOT_AGE_SECONDS)),
         *runbooks(scope.site, "KafkaQuotaSnapshotStale"),
@@ -138,8 +138,8 @@ def sources(scope: Scope) -> Row:
     )
     numbers = graph(
         scope,
-        "Numbers read, by source",
-        "A source that is up but has no numbers is the wrong port, or a node without quotas.",
+        "Values read, by source",
+        "A source that is up but has no values has a wrong port, or its node has no quotas.",
         "short",
         Line(readings, "{{source}}"),
         links=runbooks(scope.site, "KafkaQuotaSourceEmpty"),

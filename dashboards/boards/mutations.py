@@ -29,7 +29,7 @@ def board(scope: Scope) -> dict[str, Any]:
         scope,
         Dashboard.MUTATIONS,
         title="Kafka quotas / Controller mutations",
-        description="The quota of controller mutations: partitions created, added or deleted. A token bucket allows bursts; when it is empty, Kafka refuses (error 89) or delays until it has filled up at the pace of the limit.",
+        description="The quota of controller mutations: partitions created, added or deleted. A token bucket allows bursts; when it is empty, Kafka refuses requests (error 89) or delays them until it has refilled at the rate of the limit.",
         variables=(
             *common(scope),
             text("user", "User"),
@@ -111,7 +111,7 @@ def buckets(scope: Scope) -> Row:
     )
     emptiest = table(
         "Buckets, the emptiest first",
-        f"Share of the burst that is used up (1 is empty, more is debt), the pace and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile. At most {_ROWS} of each cluster.",
+        f"Share of the burst that is used up (1 is empty, more is debt), the rate and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile. At most {_ROWS} of each cluster.",
         map(row_key, (chosen, *(both(each, chosen, scope.keys(*NAMES)) for each in figures))),
         *columns.entity(scope.site),
         columns.bar("Burst used", "A", steps.BURST, 190),
@@ -165,7 +165,7 @@ def refusals(scope: Scope) -> Row:
     errors = graph(
         scope,
         "Refused per second, by request",
-        "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and try again by themselves.",
+        "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and retry by themselves.",
         "cps",
         Line(total(scope, catalog.THROTTLING_ERRORS, "broker", "request"), "{{request}} on {{broker}}"),
         Line(total(scope, catalog.REJECTED_MUTATIONS, "broker"), "partitions on {{broker}}, by an embedded engine"),
@@ -191,7 +191,7 @@ def controller(scope: Scope) -> Row:
     waits = graph(
         scope,
         "How long the controller's events wait",
-        "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, controller mutations come faster than the controller handles them.",
+        "Average time in the active controller's queue. While it stays low, the quota can be raised; if it grows, controller mutations arrive faster than the controller handles them.",
         "s",
         Line(ratio(seconds, events, scope.keys("broker")), "controller {{broker}}"),
     )

@@ -46,7 +46,7 @@ def board(scope: Scope) -> dict[str, Any]:
         scope,
         Dashboard.OVERVIEW,
         title="Kafka quotas / Overview",
-        description="Who is throttled now and by which rule, who is next, and what was changed.",
+        description="Which clients are throttled now, and by which rule, which are next, and which quotas were changed.",
         variables=(*common(scope), owners()),
         rows=(
             right_now(scope),
@@ -65,7 +65,7 @@ def right_now(scope: Scope) -> Row:
     count = stat(
         scope,
         "Throttled",
-        f"Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {scope.site.value(THROTTLED):g} s on average.",
+        f"Users and client-ids that Kafka throttled within the last minute; for a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {scope.site.value(THROTTLED):g} s on average.",
         "short",
         scope.or_zero(
             highest(scope.keys(), clients=scope.by("count", throttled(scope)), callback=count_by_callback(scope))
@@ -133,7 +133,7 @@ def who_is_throttled(scope: Scope) -> Row:
     chosen = top(scope, _ROWS, throttled(scope))
     found = table(
         "Throttled now, by which rule",
-        f"Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is *controller mutation*, the controller imposed it: raise that quota, not the one of request time. {_AT_MOST}",
+        f"Which clients are throttled, for how long, and by which of Kafka's eight levels of rules (1 is the strongest). If the cause of a throttle of request time is *controller mutation*, the controller imposed it: raise that quota, not the request quota. {_AT_MOST}",
         map(
             row_key,
             (
@@ -162,7 +162,7 @@ def who_is_next(scope: Scope) -> Row:
     chosen = top(scope, _ROWS, but_not(utilization(scope), throttled(scope), on))
     closest = table(
         "Closest to the limit, not throttled yet",
-        f"Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six, of which at least four are needed. {_AT_MOST}",
+        f"Share of the limit that is used on the busiest broker; each broker applies the limit separately. Above 100 %, Kafka throttles. In 3 hours: by the trend of the last six hours, of which at least four are needed. {_AT_MOST}",
         map(
             row_key,
             (
@@ -193,7 +193,7 @@ def who_uses_most(scope: Scope) -> Row:
         limits = scope.by("max", scope.of(bound), *names)
         return table(
             f"{kind}: most on one broker",
-            f"{usage.help} Each on its busiest broker. Nothing holds back clients without a limit. {_AT_MOST}",
+            f"{usage.help} Each on its busiest broker. No quota throttles clients without a limit. {_AT_MOST}",
             map(row_key, (chosen, both(limits, chosen, scope.keys(*names)))),
             *columns.entity(scope.site),
             columns.number("Usage", "A", unit, 100),

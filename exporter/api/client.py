@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -17,7 +17,7 @@ from quotascope.clients.security import Tls
 from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaRules, QuotaType, Resolution
 from quotascope.metrics.entities import Name
 
-from ..config import secret
+from ..config import secret, usable
 from ..diagnosis import Catalog, Finding
 from ..errors import ConfigError, SourceError, SourceUnreadable
 from ..join.limiting import deciding, limited
@@ -74,33 +74,6 @@ _DEFAULT_CLIENT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExporterLogin:
-    """User and password for an exporter that wants them."""
-
-    user: str
-    password: str | None = field(default=None, repr=False)
-    password_file: Path | None = None
-    """Takes precedence over ``password``."""
-
-    def secret(self) -> str:
-        """The password. Raises ``ConfigError`` where there is none, or it cannot be read."""
-        if ":" in self.user:
-            raise ConfigError("--exporter-user", ["must not contain a colon"])
-        if self.password_file is None and self.password is None:
-            raise ConfigError("--exporter-user", ["needs --exporter-password-file"])
-        if self.password_file is None:
-            return self.password or ""
-        try:
-            return secret(None, self.password_file) or ""
-        except OSError as error:
-            reason = error.strerror or error
-            problem = f"{self.password_file} cannot be read: {reason}"
-        except ValueError as error:
-            problem = str(error)
-        raise ConfigError("--exporter-password-file", [problem])
-
-
 def snapshot_url(text: str) -> str:
     """
     The address of an exporter's snapshot; the path to it can be left out, or be that of ``/metrics``.
@@ -112,10 +85,10 @@ def snapshot_url(text: str) -> str:
     """
     try:
         parts = urlsplit(text)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        has_host = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        usable = False
-    if not usable:
+        has_host = False
+    if not has_host:
         raise ConfigError(_FLAG, ["expected an address such as http://quotascope:9749"])
     if parts.username is not None or parts.password is not None:
         problem = "takes no user or password in the address: give --exporter-user and --exporter-password-file"
@@ -125,14 +98,31 @@ def snapshot_url(text: str) -> str:
 
 
 def exporter_target(
-    url: str, login: ExporterLogin | None = None, tls: Tls | None = None, timeout_seconds: float | None = None
+    url: str,
+    *,
+    user: str | None = None,
+    password: str | None = None,
+    password_file: Path | None = None,
+    tls: Tls | None = None,
 ) -> HttpTarget:
-    """Where and how to ask. Raises ``ConfigError``, and ``InvalidConnection`` for files of TLS that cannot be used."""
+    """
+    Where and how to ask, as a ``user`` if one is given: then with a password, for which a file takes precedence.
+
+    Raises ``ConfigError``, and ``InvalidConnection`` for files of TLS that cannot be used.
+    """
+    if user is not None:
+        if ":" in user:
+            raise ConfigError("--exporter-user", ["must not contain a colon"])
+        if password is None and password_file is None:
+            raise ConfigError("--exporter-user", ["needs --exporter-password-file"])
+        if password_file is not None:
+            with usable("--exporter-password-file"):
+                password = secret(None, password_file)
     return HttpTarget(
         url=snapshot_url(url),
-        timeout_seconds=timeout_seconds or _TIMEOUT_SECONDS,
-        username=None if login is None else login.user,
-        password="" if login is None else login.secret(),
+        timeout_seconds=_TIMEOUT_SECONDS,
+        username=user,
+        password=password or "",
         tls=None if tls is None else tls.context(),
         max_bytes=_MOST_BYTES,
     )
@@ -208,7 +198,7 @@ def observed(answer: bytes, limits: Limits | None = None) -> Observed:
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     except (ValueError, KeyError, RecursionError) as error:
         reason = str(error)
-    raise SourceUnreadable(f"the answer is no snapshot of this release of quotascope ({shown(reason)}); {_HINT}")
+    raise SourceUnreadable(f"the answer is not a snapshot of this release of quotascope ({shown(reason)}); {_HINT}")
 
 
 def _snapshot(document: SnapshotDocument, known: Limits | None) -> Observed:
@@ -275,7 +265,6 @@ def _usage(given: EntityDocument) -> EntityUsage:
         rule = Resolution(level=level, entity=entity, bound=bound)
     elif LimitState(given.limit_state) is LimitState.UNLIMITED:
         rule = NO_RULE
-    throttle_time = given.throttle_time_seconds
     return EntityUsage(
         entity=Entity(
             broker=given.broker,
@@ -287,8 +276,7 @@ def _usage(given: EntityDocument) -> EntityUsage:
             burst_tokens=given.burst_tokens,
         ),
         usage=given.usage,
-        throttle_time_seconds=throttle_time or 0.0,
-        throttle_known=throttle_time is not None,
+        throttle_time_seconds=given.throttle_time_seconds,
         tokens=given.tokens,
         cause=None if given.cause is None else ThrottleCause(given.cause),
     )

@@ -445,7 +445,7 @@ def _explained(entity: EntityDocument, trail: Trail | None, found: Sequence[Epis
             EpisodeDocument(
                 began_at=each.began_at,
                 ended_at=None if each.ongoing else each.seen_at,
-                longest_seconds=each.usage.throttle_time_seconds,
+                longest_seconds=each.longest_seconds,
             )
             for each in found
         ],
@@ -492,7 +492,6 @@ def entity_document(usage: EntityUsage) -> EntityDocument:
     if entity.resolution is not None and entity.resolution.entity is not None:
         labels = rule_labels(entity.resolution.entity)
         rule = dict(zip(("name", "level", "user", "client_id"), labels, strict=True))
-    known = usage.throttle_known
     return EntityDocument(
         broker=entity.broker,
         quota_type=entity.quota_type.label,
@@ -506,7 +505,7 @@ def entity_document(usage: EntityUsage) -> EntityDocument:
         tokens=_number(usage.tokens),
         burst_tokens=_number(entity.burst_tokens),
         burst_used=_number(usage.burst_used),
-        throttle_time_seconds=_number(usage.throttle_time_seconds) if known else None,
+        throttle_time_seconds=_number(usage.throttle_time_seconds),
         cause=None if usage.cause is None else usage.cause.value,
         rule=rule,
     )

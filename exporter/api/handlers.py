@@ -13,6 +13,7 @@ from ..page.entity import asked_entity
 from ..page.query import EntityQuery, EpisodeQuery
 from ..page.rules import RuleQuery, find_rules
 from ..snapshot import Snapshot
+from ..untrusted import shown
 from .documents import (
     encoded,
     entities_document,
@@ -23,7 +24,7 @@ from .documents import (
     runbooks_document,
     snapshot_document,
 )
-from .openapi import openapi
+from .openapi import ANSWERS, openapi
 
 PREFIX: Final = "/api/v1/"
 _NOTHING_YET = "the first collection is under way: ask again in a few seconds"
@@ -67,6 +68,7 @@ class Api:
     async def runbooks(self, request: web.Request) -> web.Response:
         """The runbooks; needs no snapshot."""
         try:
+            _check_names("runbooks", request.query)
             query = EntityQuery.read(request.query)
         except InvalidQuery as error:
             return _json(encoded({"error": str(error)}), status=400)
@@ -78,6 +80,7 @@ class Api:
 
     def _answer(self, name: str, given: Mapping[str, str]) -> Answer:
         """What makes a document of a snapshot. Raises ``InvalidQuery``."""
+        _check_names(name, given)
         match name:
             case "entities":
                 query = EntityQuery.read(given)
@@ -95,6 +98,16 @@ class Api:
                 return health_document
             case _:
                 return snapshot_document
+
+
+def _check_names(name: str, given: Mapping[str, str]) -> None:
+    """Raise ``InvalidQuery`` for a parameter that the path does not have: with a filter ignored, an answer would be taken for what it is not."""
+    known = ANSWERS[name][1]
+    for parameter in given:
+        if parameter not in known:
+            raise InvalidQuery(
+                f"unknown parameter {shown(parameter)!r}: {PREFIX}{name} has {', '.join(known) or 'no parameters'}"
+            )
 
 
 def _json(body: bytes, status: int = 200) -> web.Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, Self
+from typing import Self
 
 import structlog
 from prometheus_client import ProcessCollector
@@ -16,8 +16,6 @@ from ..diagnosis import FindingSeverity, diagnose
 from ..discovery import Discovery, Roster
 from ..discovery.discovery import discovery_of
 from ..http import Handlers
-from ..limits import LimitsSource
-from ..limits.admin import read_timeout
 from ..limits.refresh import LimitsRefresh
 from ..otlp import OtlpPush
 from ..shadow import Shadows
@@ -27,9 +25,6 @@ from .parts import Parts
 from .reload import Reloader
 
 log = structlog.get_logger()
-
-_LIMITS_SECONDS: Final = 30.0
-"""The interval and timeout of a source of limits that has no configuration."""
 
 
 class Exporter:
@@ -61,7 +56,7 @@ class Exporter:
         self._process = ProcessCollector(registry=None)
         self._roster = Roster(parts.sources)
         self._discovery = discovery_of(config, parts.finders, self._roster)
-        self._refresh = LimitsRefresh(*_limits(parts))
+        self._refresh = LimitsRefresh(*parts.limits_reading)
         self._cardinality = Cardinality(config.cardinality, maxima=_sampled(config))
         self.collection = Collection(
             self._roster,
@@ -121,7 +116,7 @@ class Exporter:
         await self._swap_discovery(discovery)
         if parts.limits is not before.limits:
             await self._background.stop("limits")
-        self._refresh.read_from(*_limits(parts))
+        self._refresh.read_from(*parts.limits_reading)
         if parts.limits is not before.limits:
             self._start_limits()
         await self._swap_settings(before.config)
@@ -232,14 +227,6 @@ class Exporter:
             await _close_part("discovery", self._discovery.close)
         if self.parts.limits is not None:
             await _close_part("limits", self.parts.limits.close)
-
-
-def _limits(parts: Parts) -> tuple[LimitsSource | None, float, float]:
-    """The source of the limits, its timeout and its interval."""
-    kafka = parts.config.kafka
-    if kafka is None:
-        return parts.limits, _LIMITS_SECONDS, _LIMITS_SECONDS
-    return parts.limits, read_timeout(kafka), kafka.refresh_interval_seconds
 
 
 def _sampled(config: Config) -> bool:

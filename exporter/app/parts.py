@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from quotascope.quotas.candidates import Candidate
 
@@ -12,11 +13,14 @@ from ..config.load import Loaded
 from ..discovery.discovery import OpenAdmin, build_finders, check_found_sources
 from ..discovery.target import Finder
 from ..limits import LimitsSource
-from ..limits.admin import AdminLimits
+from ..limits.admin import AdminLimits, read_timeout
 from ..otlp import OtlpPush, build_push
 from ..shadow import read_shadows
 from ..sources.build import build_sources
 from ..sources.source import Source
+
+_LIMITS_SECONDS: Final = 30.0
+"""The interval and timeout of a source of limits that has no configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,14 @@ class Parts:
         """The configuration."""
         return self.loaded.config
 
+    @property
+    def limits_reading(self) -> tuple[LimitsSource | None, float, float]:
+        """The source of the limits, the seconds that one read may take, and those between two reads."""
+        kafka = self.config.kafka
+        if kafka is None:
+            return self.limits, _LIMITS_SECONDS, _LIMITS_SECONDS
+        return self.limits, read_timeout(kafka), kafka.refresh_interval_seconds
+
 
 def build_parts(
     now: Loaded, before: Parts | None = None, *, open_admin: OpenAdmin, environ: Mapping[str, str]
@@ -51,7 +63,7 @@ def build_parts(
     known = before or Parts(loaded=Loaded(config=Config()))
     config, old = now.config, known.config
     check_found_sources(config)
-    sources = tuple(_sources(now, known))
+    sources = _sources(now, known)
     finders = known.finders
     if not now.same(known.loaded, _finding(config), _finding(old)):
         finders = build_finders(config, open_admin)
@@ -78,19 +90,14 @@ def build_parts(
     )
 
 
-def _sources(now: Loaded, before: Parts) -> Iterator[Source]:
-    known = {
-        config.label: (config, source) for config, source in zip(before.config.sources, before.sources, strict=False)
-    }
-    kept: dict[str, Source] = {}
-    for config in now.config.sources:
-        then, source = known.get(config.label, (None, None))
-        if source is not None and now.same(before.loaded, config, then):
-            kept[config.label] = source
-    fresh = [config for config in now.config.sources if config.label not in kept]
-    built = iter(build_sources(fresh))
-    for config in now.config.sources:
-        yield kept[config.label] if config.label in kept else next(built)
+def _sources(now: Loaded, before: Parts) -> tuple[Source, ...]:
+    """In the order of the configuration; those with other settings than before, or other content of their files, are built."""
+    wanted = {config.label: config for config in now.config.sources}
+    known = zip(before.config.sources, before.sources, strict=False)
+    sources = {old.label: source for old, source in known if now.same(before.loaded, wanted.get(old.label), old)}
+    fresh = [config for label, config in wanted.items() if label not in sources]
+    sources.update(zip((config.label for config in fresh), build_sources(fresh), strict=True))
+    return tuple(sources[label] for label in wanted)
 
 
 def _finding(config: Config) -> tuple[object, ...]:

@@ -114,7 +114,9 @@ class Reloader:
 
     def _failed(self, error: Exception, subject: str, problems: tuple[str, ...]) -> None:
         for problem in problems:
-            log.error("the configuration cannot be used, the one before stays", file=subject, problem=problem)
+            log.error(
+                "the configuration cannot be used, the previous one stays in force", file=subject, problem=problem
+            )
         self.health = replace(self.health, error=str(error) or type(error).__name__)
 
 

@@ -103,7 +103,7 @@ class _SourceReads:
         waited = now - self.begun
         read = self.recent(now)
         if read is None:
-            older = f", and its last numbers are older than {STALE_AFTER_SECONDS:g} s"
+            older = f", and its last values are older than {STALE_AFTER_SECONDS:g} s"
             text = f"no answer after {waited:.1f} s{older if self._last else ''}; the read continues in the background"
             read = self._failed(text, waited)
         if self.task is None or self.task.done():

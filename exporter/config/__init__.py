@@ -17,7 +17,7 @@ from .model import (
     OwnerConfig,
     ServerConfig,
 )
-from .section import TlsConfig, seconds_of, secret, tls_of, usable
+from .section import TlsConfig, header_values, seconds_of, secret, tls_of, usable
 from .sources import (
     AUTO,
     Dialect,
@@ -55,6 +55,7 @@ __all__ = [
     "SourceConfig",
     "TlsConfig",
     "discovery_overrides",
+    "header_values",
     "load_config",
     "seconds_of",
     "secret",

@@ -90,7 +90,9 @@ class _YamlReader:
         if not isinstance(scalar, str):
             return scalar
         if _HALF.search(scalar):
-            text = f"{place[-1]} holds half a character" if place else "half a character"
+            text = (
+                f"{place[-1]} contains an incomplete Unicode character" if place else "an incomplete Unicode character"
+            )
             self._document.problems.append((self._document.lines[place], text))
             self._document.broken.add(place)
             return ""

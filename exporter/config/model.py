@@ -72,7 +72,7 @@ class ServerConfig(Section):
     )
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         default=(),
-        description="Host names that requests may use, such as quotascope.corp, besides localhost and IP addresses. Without any: all; on a loopback address, none.",
+        description="Host names that requests may use, such as quotascope.corp, besides localhost and IP addresses. If empty, all are allowed; on a loopback address, none.",
     )
     max_connections: int = Field(
         default=512,
@@ -84,7 +84,7 @@ class ServerConfig(Section):
         default=40,
         ge=1,
         le=100_000,
-        description="Most scrapes answered at once, and as many requests for pages; more get 503.",
+        description="Most scrapes answered at once, and most other requests at once; more get 503.",
     )
 
     @property
@@ -103,7 +103,7 @@ class CollectionConfig(Section):
         default=1.0,
         ge=0,
         allow_inf_nan=False,
-        description="A scrape is answered with numbers no older than this; scrapes at the same time share one collection.",
+        description="A scrape is answered with values no older than this; scrapes at the same time share one collection.",
     )
     timeout_seconds: Seconds = Field(
         default=9.0,
@@ -111,18 +111,18 @@ class CollectionConfig(Section):
     )
     sample_every_seconds: Seconds | None = Field(
         default=None,
-        description="Reads the brokers this often between scrapes as well, and shows maxima, which reach back by sample_window_seconds. Without it only scrapes read.",
+        description="Also reads the brokers between scrapes, this often, and shows the maxima of the last sample_window_seconds. Without it, only scrapes read the brokers.",
         examples=[5.0],
     )
     sample_window_seconds: Seconds = Field(
         default=60.0,
-        description="How far back these maxima reach, the same for every scraper; at least Prometheus's scrape interval, or peaks between two scrapes are lost.",
+        description="How far back these maxima reach, the same for every scraper. With less than Prometheus's scrape interval, peaks between two scrapes are lost.",
     )
     margin_seconds: float = Field(
         default=0.5,
         ge=0,
         allow_inf_nan=False,
-        description="How much earlier than Prometheus's timeout the answer is sent; sources that have not answered by then show their last numbers.",
+        description="How much earlier than Prometheus's timeout the answer is sent; sources that have not answered by then show their last values.",
     )
 
 
@@ -151,24 +151,26 @@ class CardinalityConfig(Section):
     max_entities: int = Field(
         default=10_000,
         ge=1,
-        description="Most pairs of user and client-id that are shown for each quota type, and most entities of custom quota callbacks for each. The others are folded into `__overflow__`, so that sums stay true.",
+        description="Most pairs of user and client-id that are shown for each quota type, and most entities of custom quota callbacks. All others are shown as one entity, `__overflow__`, so that sums stay right.",
     )
     include_users: Patterns = Field(
         default=(),
         description="Show only users with a name that matches one of these RE2 expressions as a whole, such as team-.*. An entity without a user is not affected. Needs quotascope[patterns].",
     )
-    exclude_users: Patterns = Field(default=(), description="Do not show these users, included or not.")
+    exclude_users: Patterns = Field(
+        default=(), description="Do not show users with a name that matches, even if include_users matches, too."
+    )
     include_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
     exclude_client_ids: Patterns = Field(default=(), description="The same for client-ids.")
     excluded: Excluded = Field(
         default=Excluded.OVERFLOW,
-        description="What to do with entities that are not shown because of their names: overflow folds them, drop leaves them out of sums as well.",
+        description="What to do with entities that are not shown because of their names: overflow adds them to the overflow entity, drop leaves them out of sums, too.",
     )
     detail_above: float | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="Show utilization, burst, rule and cause only of entities that were throttled or above this utilization in the last five minutes. Without it: of all.",
+        description="Show utilization, burst, rule and cause only of entities that were throttled or above this utilization in the last five minutes. Without it: of all entities.",
         examples=[0.5],
     )
     idle_after_seconds: Seconds | None = Field(
@@ -259,7 +261,7 @@ class OtlpTlsConfig(Section):
     @model_validator(mode="after")
     def _consistent(self) -> OtlpTlsConfig:
         if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("cert_file and key_file need each other")
+            raise ValueError("give both cert_file and key_file, or neither")
         return self
 
 
@@ -296,13 +298,13 @@ class OtlpConfig(Section):
         default=None, description="Time from one push to the next.", examples=[60.0]
     )
     timeout_seconds: Seconds | None = Field(
-        default=None, description="Longest time for one request, further attempts included.", examples=[10.0]
+        default=None, description="Longest time for one request, retries included.", examples=[10.0]
     )
     max_request_bytes: int = Field(
         default=3_000_000,
         ge=100_000,
         le=64_000_000,
-        description="Longest request before compression; more is sent in several. By default, a Collector takes 4 MiB over gRPC and 20 MiB over HTTP.",
+        description="Largest request before compression, in bytes; larger pushes are split. By default, a Collector takes 4 MiB over gRPC and 20 MiB over HTTP.",
     )
     resource_attributes: Annotated[dict[str, str], BeforeValidator(_pairs)] = Field(
         default_factory=dict,
@@ -316,14 +318,14 @@ class ShadowConfig(Section):
 
     file: FilePath | None = Field(
         default=None,
-        description="File of candidates, as for `quotascope whatif`; without `quotas` in it they start from the cluster's own quotas. Ten at most.",
+        description="File of candidates, as for `quotascope whatif`; without `quotas` in it, they start from the cluster's own quotas. At most ten candidates.",
         examples=["/etc/quotascope/shadow.yaml"],
     )
     max_entities: int = Field(
         default=100,
         ge=1,
         le=10_000,
-        description="Most entities with series of their own for each shadow: those nearest to their limits. The counts are of all.",
+        description="Most entities with series of their own for each shadow: those nearest to their limits. The counts include all entities.",
     )
 
 
@@ -347,7 +349,7 @@ class Config(Section):
     )
     sources: tuple[SourceConfig, ...] = Field(
         default=(),
-        description="The brokers and controllers to read, all of them: usage is per node, and controller mutation quotas are kept by the active controller.",
+        description="All brokers and controllers to read: each node measures its own usage, and the active controller that of controller mutation quotas.",
     )
     discovery: DiscoveryConfig = Field(
         default=DiscoveryConfig(),
@@ -368,7 +370,7 @@ class Config(Section):
     )
     owners: tuple[OwnerConfig, ...] = Field(
         default=(),
-        description="Owners of entities: the page and /api/v1/entities show them, and filter by them. The first that matches counts. The same list as in the alerts' configuration.",
+        description="Owners of entities: the page and /api/v1/entities show them, and filter by them. The first entry that matches applies. The list has the same form as in the alerts' configuration.",
     )
     default_owner: str | None = Field(
         default=None,
@@ -378,7 +380,7 @@ class Config(Section):
     )
     grafana_url: HttpUrl | None = Field(
         default=None,
-        description="Where Grafana has the dashboards of quotascope: the page of an entity links to its own.",
+        description="Address of the Grafana that has quotascope's dashboards: the page of an entity links to its dashboard.",
         examples=["https://grafana.corp"],
     )
     otlp: OtlpConfig | None = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
@@ -38,7 +38,7 @@ def _with_unit(value: object) -> object:
     try:
         return float(value)
     except ValueError:
-        raise ValueError(f"is no time such as 500ms, 5s or 1m: {value[:60]!r}") from None
+        raise ValueError(f"is not a time such as 500ms, 5s or 1m: {value[:60]!r}") from None
 
 
 Seconds = Annotated[
@@ -153,13 +153,23 @@ def secret(value: SecretStr | None, file: Path | None) -> str | None:
         raise ValueError(f"{file} is not UTF-8 text") from None
 
 
+def header_values(values: Mapping[str, SecretStr], files: Mapping[str, Path]) -> dict[str, str]:
+    """HTTP headers, some with values that are read from files. Raises as ``secret``, and ``ValueError`` for a value that no header can have."""
+    found = {name: value.get_secret_value() for name, value in values.items()}
+    found |= {name: secret(None, file) or "" for name, file in files.items()}
+    for name, value in found.items():
+        if not value.isprintable():
+            raise ValueError(f"the value of the header {name} holds control characters")
+    return found
+
+
 @contextmanager
 def usable(subject: str) -> Iterator[None]:
     """Raise ``ConfigError``, which calls it ``subject``, for files and values of the configuration that cannot be used within the block."""
     try:
         yield
     except OSError as error:
-        problem = f"{error.filename}: {error.strerror}"
+        problem = f"{error.filename} cannot be read: {error.strerror}"
     except (ClientError, ValueError) as error:
         problem = str(error)
     else:

@@ -43,7 +43,7 @@ def http_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("is not a URL such as http://broker-1:8778/jolokia")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user or password; those of a source belong into basic_auth or headers")
+        raise ValueError("must not contain a user or password; those of a source belong in basic_auth or headers")
     return url
 
 
@@ -52,7 +52,7 @@ HeaderName = Annotated[
     str,
     matching(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", problem="is not the name of an HTTP header"),
 ]
-UserName = Annotated[str, matching("[^:]*", problem="must not hold a colon: it ends there in HTTP")]
+UserName = Annotated[str, matching("[^:]*", problem="must not contain a colon: HTTP ends the name there")]
 
 
 class BasicAuthConfig(Section):
@@ -77,7 +77,7 @@ class DialectConfig(Section):
 
     dialect: Dialect = Field(
         default=Dialect.AUTO,
-        description="auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers Prometheus text; its naming is detected. To force a naming: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
+        description="auto: detected from the answer. jolokia: a Jolokia agent. prometheus (or jmx_exporter): any agent that answers with Prometheus text; its naming is detected. To force a naming: quotascope_rules, kafka_2_0_0, confluent, strimzi, or jmx_default for an agent without rules, such as Amazon MSK has.",
         examples=["auto"],
     )
 
@@ -86,7 +86,7 @@ class AddressConfig(DialectConfig):
     """The node, and the address of its agent."""
 
     url: HttpUrl = Field(
-        description="Where it answers, for example http://broker-1:8778/jolokia or http://broker-1:9404/metrics.",
+        description="URL of the agent, for example http://broker-1:8778/jolokia or http://broker-1:9404/metrics.",
         examples=["http://broker-1:8778/jolokia"],
     )
     name: str | None = Field(
@@ -108,12 +108,12 @@ class AccessConfig(Section):
 
     timeout_seconds: Seconds = Field(
         default=60.0,
-        description="How long one read of it may take, with all its requests. No scrape waits so long: a read that takes longer than half a scrape's time continues in the background, and the last numbers are shown with their age.",
+        description="Longest time of one read, all its requests included. No scrape waits that long: a read that takes longer than half a scrape's time continues in the background, and the last values are shown with their age.",
     )
     max_answer_bytes: int = Field(
         default=64 << 20,
         ge=1024,
-        description="Longest answer that is read, decompressed. Its content is bounded as well, see docs/hostile-input.md.",
+        description="Longest answer that is read, in bytes after decompression. Its content is limited, too: see docs/hostile-input.md.",
     )
     tls: TlsConfig | None = Field(default=None, description="For https URLs.")
     basic_auth: BasicAuthConfig | None = Field(default=None, description="HTTP basic authentication.")
@@ -146,7 +146,7 @@ def _not_empty(servers: tuple[str, ...]) -> tuple[str, ...]:
 
 def _host_and_port(server: str) -> str:
     if "@" in server:
-        raise ValueError("must not hold a user or password; those of Kafka belong into sasl")
+        raise ValueError("must not contain a user or password; those of Kafka belong in sasl")
     host, colon, port = server.rpartition(":")
     if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):  # noqa: PLR2004 - TCP's
         raise ValueError("expected HOST:PORT, such as broker-1:9092")
@@ -172,7 +172,7 @@ def _token_url(url: str) -> str:
         return http_url(url)
     except ValueError:
         raise ValueError(
-            "is not a URL such as https://sso.corp/token; the login belongs into client_id and client_secret"
+            "is not a URL such as https://sso.corp/token; the login belongs in client_id and client_secret"
         ) from None
 
 
@@ -206,7 +206,7 @@ class SaslConfig(Section):
     client_id: str | None = Field(
         default=None,
         min_length=1,
-        description="Our client id at the issuer; not Kafka's client.id.",
+        description="quotascope's client id at the issuer; not Kafka's client.id.",
         examples=["quotascope"],
     )
     client_secret: SecretStr | None = Field(
@@ -248,7 +248,7 @@ class SaslConfig(Section):
     )
     keytab: FilePath | None = Field(
         default=None,
-        description="GSSAPI: key of our principal. Default: the ticket that is there, as KRB5CCNAME and KRB5_CLIENT_KTNAME say.",
+        description="GSSAPI: keytab of the principal to log in as. Default: the ticket or keytab that KRB5CCNAME or KRB5_CLIENT_KTNAME names.",
         examples=["/etc/quotascope/quotascope.keytab"],
     )
     service_name: str | None = Field(
@@ -335,11 +335,11 @@ def _template(required: set[str], *names: str, other: str = "") -> AfterValidato
         used = set(_PLACEHOLDER.findall(text))
         if not used <= set(names) or set("{}") & set(_PLACEHOLDER.sub("", text)):
             allowed = ", ".join(f"{{{name}}}" for name in names)
-            raise ValueError(f"may hold {allowed}, and no other braces")
+            raise ValueError(f"may contain {allowed}, and no other braces")
         http_url(_PLACEHOLDER.sub("1", text))
         if not used & required:
             missing = " or ".join(f"{{{n}}}" for n in names if n in required)
-            raise ValueError(f"must hold {missing}: else all nodes have one URL")
+            raise ValueError(f"must contain {missing}: otherwise all nodes have one URL")
         return text
 
     return AfterValidator(check)
@@ -375,7 +375,7 @@ class KafkaDiscoveryConfig(Section):
     )
     controllers: Annotated[tuple[Controller, ...], BeforeValidator(comma_separated)] = Field(
         default=(),
-        description="Controllers as NODE_ID@HOST, for clusters older than Kafka 3.9, which do not report the addresses of theirs. The value of controller.quorum.voters can be used.",
+        description="Controllers as NODE_ID@HOST, for clusters older than Kafka 3.9, which do not report the addresses of their controllers. The value of controller.quorum.voters can be used.",
         examples=[["100@controller-1", "101@controller-2"]],
     )
     refresh_interval_seconds: Seconds = Field(default=30.0, description="How often the cluster is read.")
@@ -415,7 +415,7 @@ class DiscoveryConfig(Section):
         default=None,
         description="Targets from files. Anyone who can write these files decides where the requests of `source` go, with its credentials.",
     )
-    source: FoundSourceConfig = Field(default=FoundSourceConfig(), description="How found sources are read.")
+    source: FoundSourceConfig = Field(default=FoundSourceConfig(), description="How discovered sources are read.")
 
     @model_validator(mode="after")
     def _auto_alone(self) -> DiscoveryConfig:

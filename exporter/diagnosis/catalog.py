@@ -121,6 +121,9 @@ class Catalog(Enum):
     DISCOVERY_FAILED = (_ERROR, "discovery",
         "Discovery ({subject}): {error}",
         "The {count} nodes that it found last are still read; docs/discovery.md lists what it needs.")
+    TARGETS_MISSING = (_WARNING, "discovery",
+        "discovery.file_sd: {problem}",
+        "The exporter starts without these targets and looks for them again every {seconds:g} s: check the paths and files, unless they come later.")
     DISCOVERY_WORKS = _OK, "discovery", "Discovery ({subject}) finds {count} nodes.", ""
 
     # Kafka
@@ -137,7 +140,7 @@ class Catalog(Enum):
     KAFKA_UNREACHABLE = _ERROR, "kafka", "{error}", "{hint}"
     KAFKA_ANSWERS = _OK, "kafka", "Cluster {cluster} answers: {count} brokers{release}.", ""
     KAFKA_TOO_OLD = (_WARNING, "kafka",
-        "Kafka {release} is older than every release that quotascope was tested with: it has no quota on controller mutations and IP addresses.",
+        "Kafka {release} is older than every release that quotascope was tested with: it has no quotas for controller mutations and IP addresses.",
         "Expect fewer figures than the documentation lists.")
     PERMISSION_GRANTED = _OK, "permissions", "{subject}: may read {what}.", ""
     PERMISSION_MISSING = _ERROR, "permissions", "{subject}: may not read {what}; without them {lost}.", "{grant}"
@@ -156,13 +159,13 @@ class Catalog(Enum):
         "No traffic yet: no broker has measured a client under a quota{rules}.",
         "A broker measures a client from its first request on, where a quota of that type exists.")
     ENTITIES_FOLDED = (_WARNING, "quotas",
-        "There are more pairs of user and client-id than the metrics show one by one: {counts}. The {most} that matter most are shown, the rest together as {overflow}.",
+        "There are more pairs of user and client-id than the metrics show one by one: {counts}. The {most} most urgent ones are shown, the others together as {overflow}.",
         "Raise cardinality.max_entities, or choose with include_users, exclude_client_ids and so on.")
     ENTITIES_LEFT_OUT = (_WARNING, "quotas",
         "All {count} quota entities are left out of the metrics: {excluded} by name, {idle} as idle.",
         "Check the section cardinality of the configuration.")
     CALLBACK_ENTITIES_FOLDED = (_WARNING, "quotas",
-        "Custom callbacks have more entities than the metrics show one by one: {counts}. The {most} that matter most are shown, the rest together as {overflow}.",
+        "Custom callbacks have more entities than the metrics show one by one: {counts}. The {most} most urgent ones are shown, the others together as {overflow}.",
         "Raise cardinality.max_entities, or let the callback use fewer tags.")
     CALLBACK_DECIDES = (_WARNING, "quotas",
         "Node {subject} leaves quotas to {callback}: limits, rules and utilization are unknown.",
@@ -175,7 +178,7 @@ class Catalog(Enum):
         "Free or add disk space; the node's log names the volume.")
     NODE_SATURATED = (_WARNING, "quotas",
         "The request handlers of node {subject} were idle for {idle:.0%} of the last minute, so that all requests wait. Most request time: {clients}.",
-        "Give the client with most of it a request quota; `quotascope quotas set --measure-only` lets Kafka measure request time without a limit.")
+        "Set a request quota for the client with most of it; `quotascope quotas set --measure-only` lets Kafka measure request time without a limit.")
     CALLBACK_TAGS_LEFT_OUT = (_WARNING, "quotas",
         "Custom callbacks have too many tags; these are not shown: {tags}.",
         "Entities that differ only in these tags are shown as one.")
@@ -186,13 +189,13 @@ class Catalog(Enum):
         "Node {subject} reports another utilization (quota-utilization) for {count} entities than follows from the configured limits.",
         "A limit was changed moments ago, or one side has missed a change: if this outlasts kafka.refresh_interval_seconds, compare `quotascope explain` with what the broker enforces.")
     QUOTAS_MEASURED = _OK, "quotas", "{count} entities are measured; {limits}.", ""
-    RULES_DECIDE = _OK, "quotas", "Kafka's own rules decide: no broker has a client.quota.callback.class.", ""
+    RULES_DECIDE = _OK, "quotas", "Kafka's own rules apply: no broker has a client.quota.callback.class.", ""
     ONE_USER_HAS_TRAFFIC = (_NOTE, "quotas",
         "User {subject} has {share:.0%} of the measured traffic of {count} users: a proxy, or clients that do not log in.",
-        "One quota holds all applications behind a user together: limit their client-ids one by one, or have them log in.")
+        "One quota limits all applications behind this user together: limit their client-ids one by one, or have them log in.")
     LIMITS_OVERRULED = (_NOTE, "quotas",
         "{count} of {total} limits have no effect on clients that send a client-id: {examples}.",
-        "Remove them, or the rule that overrules them: `quotascope explain` shows which of the eight levels decides.")
+        "Remove them, or the rule that overrules them: `quotascope explain` shows which of the eight levels applies.")
     LIMITS_UNUSED = (_NOTE, "quotas",
         "No client is measured under {count} of {total} limits now: {examples}.",
         "Their clients send no requests now, or a name is misspelled: `quotascope quotas list` shows all limits.")
@@ -232,10 +235,10 @@ class Catalog(Enum):
     PORT_FREE = _OK, "listening", "{subject} is free.", ""
     PORT_SERVED = _OK, "listening", "An exporter already runs on {subject}.", ""
     PORT_SERVED_PROBABLY = (_NOTE, "listening",
-        "A server that wants a password answers on {subject}: probably this exporter.",
+        "A server that requires a password answers on {subject}: probably this exporter.",
         "")
     PORT_TAKEN_PERHAPS = (_NOTE, "listening",
-        "{subject} is taken, perhaps by this exporter: a server that wants a client certificate cannot be asked.",
+        "{subject} is taken, perhaps by this exporter: a server that requires a client certificate cannot be checked.",
         "")
     PORT_TAKEN = _ERROR, "listening", "Another program listens on {subject}.", "Set server.port, or stop that program."
     CANNOT_LISTEN = _ERROR, "listening", "Cannot listen on {subject}: {reason}.", "Check server.address or server.listen_addresses."

@@ -94,7 +94,7 @@ def checks_of(
 
     async def agents() -> Iterable[Finding]:
         snapshot = await evidence.snapshot()
-        return agent_findings(evidence.reads, snapshot.limits)
+        return agent_findings(evidence.reads, snapshot.limits, discovers=config.discovery.wanted)
 
     async def quotas() -> Iterable[Finding]:
         return quota_findings(await evidence.snapshot())

@@ -52,6 +52,11 @@ class Episode:
     """Whether its node was read without a throttle since ``seen_at``."""
 
     @property
+    def longest_seconds(self) -> float:
+        """The longest throttle time."""
+        return self.usage.throttle_time_seconds or 0.0
+
+    @property
     def characters(self) -> int:
         """What keeping it costs."""
         entity = self.usage.entity
@@ -122,9 +127,9 @@ class Episodes:
             self._open[place] = episode
             self._characters += episode.characters
             self._log("throttle episode began", episode)
-        elif columns.throttle_time[row] > episode.usage.throttle_time_seconds or not _has_rule(episode.usage):
+        elif columns.throttle_time[row] > episode.longest_seconds or not _has_rule(episode.usage):
             usage = columns.usage_at(row)
-            longest = max(episode.usage.throttle_time_seconds, usage.throttle_time_seconds)
+            longest = max(episode.longest_seconds, float(columns.throttle_time[row]))
             ruled = episode.usage if _has_rule(episode.usage) and not _has_rule(usage) else usage
             episode.usage = replace(ruled, throttle_time_seconds=longest)
         episode.seen_at, episode.quiet = now, False
@@ -185,7 +190,7 @@ class Episodes:
             client_id=entity.client_id,
             began=_iso(episode.began_at),
             **more,
-            longest_throttle_seconds=round(usage.throttle_time_seconds, 6),
+            longest_throttle_seconds=round(episode.longest_seconds, 6),
             utilization=usage.utilization,
             limit=entity.limit,
             rule=rule_or_cause(usage),

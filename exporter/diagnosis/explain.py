@@ -211,11 +211,11 @@ def sentence(explanation: Explanation, user: str | None, client_id: str | None) 
     if explanation.shared:
         return f"{name}{_shared(explanation)}"
     if explanation.overruled:
-        return f"{name}unknown; a custom quota callback decides on every node"
+        return f"{name}unknown; a custom quota callback sets it on every node"
     counted = _counted(explanation, user, client_id)
     if decision.entity is None or explanation.fallback is None:
         return f"{name}unlimited; {counted}"
-    now = f"{decision.entity.rule} decides, {_amount(quota_type, decision.bound)}"
+    now = f"{decision.entity.rule} applies, {_amount(quota_type, decision.bound)}"
     then = explanation.fallback
     other = "unlimited"
     if then.entity is not None:
@@ -233,14 +233,14 @@ def _shared(explanation: Explanation) -> str:
     if len({*limits.values()}) > 1:
         each = ", ".join(f"{text} on node {node}" for node, text in amounts.items())
     rule = f"client.quota.callback.static.{kind.label}"
-    return f"{each}, for all clients together but excluded principals ({rule})"
+    return f"{each}, for all clients together except excluded principals ({rule})"
 
 
 def _counted(explanation: Explanation, user: str | None, client_id: str | None) -> str:
     name = asked_user(user)
     match explanation.measured_as:
         case None:
-            text = "not measured, for no such quota is configured"
+            text = "not measured, because no such quota is configured"
         case ("", None):
             text = "each client-id counted for all users together"
         case ("", _):

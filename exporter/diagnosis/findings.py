@@ -78,8 +78,8 @@ def quota_findings(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _one_user(snapshot)
 
 
-def agent_findings(reads: Iterable[SourceRead], limits: Limits | None) -> Iterator[Finding]:
-    """Whether each agent can be read, which dialect it speaks, and what it leaves out."""
+def agent_findings(reads: Iterable[SourceRead], limits: Limits | None, *, discovers: bool = False) -> Iterator[Finding]:
+    """Whether each agent can be read, which dialect it speaks, and what it leaves out; ``discovers`` is whether agents are looked for."""
     none = True
     mutations = limits.count(QuotaType.CONTROLLER_MUTATION.quota_key) if limits else 0
     for read in reads:
@@ -112,7 +112,7 @@ def agent_findings(reads: Iterable[SourceRead], limits: Limits | None) -> Iterat
             names = ", ".join(map(type_name, unseen))
             yield Catalog.SOURCE_WITHOUT_QUEUES.found(source.name, types=names)
     if none:
-        yield Catalog.NO_SOURCE.found()
+        yield (Catalog.NO_SOURCE_FOUND if discovers else Catalog.NO_SOURCE).found()
 
 
 def discovery_findings(snapshot: Snapshot) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from ..errors import ConfigError, os_reason
 from ..otlp.settings import receiver_of
 from ..untrusted import shown
 from ..web.connection import advice_of_files, most_connections
+from ..web.server import url_of
 from ..web.settings import load_web_settings
 from .catalog import Catalog, Finding
 from .units import seconds
@@ -100,19 +101,17 @@ async def listening(server: ServerConfig) -> list[Finding]:
 
 
 async def _address(server: ServerConfig, address: str, port: int) -> Finding:  # noqa: PLR0911 - one for each finding
-    shown = address or "all addresses"
+    host = address or "all addresses"
     if port == 0:
-        return Catalog.PORT_ANY.found(address=shown)
-    place = f"{shown} port {port}"
+        return Catalog.PORT_ANY.found(address=host)
+    place = f"{host} port {port}"
     error = await asyncio.to_thread(_bind_error, address or None, port)
     if error is None:
         return Catalog.PORT_FREE.found(place)
     if error.errno != errno.EADDRINUSE:
         return Catalog.CANNOT_LISTEN.found(place, reason=os_reason(error))
-    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared, not bound
-    host = f"[{host}]" if ":" in host else host
     for scheme in ("http", "https"):
-        status, text = await _get(f"{scheme}://{host}:{port}/-/healthy")
+        status, text = await _get(f"{url_of(scheme, address, port)}/-/healthy")
         if text == "healthy\n":
             return Catalog.PORT_SERVED.found(place)
         if status in _REFUSALS:

@@ -17,7 +17,6 @@ from ..join.limiting import NO_RULES
 from ..limits import CONNECTION_KEY, Limits
 from ..limits.model import DEFAULT_IP
 from ..snapshot import EntityUsage, NodeUsage, Snapshot, Usages
-from .trails import used_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class IpUsage:
     limit: float
 
     @property
-    def utilization(self) -> float | None:
+    def used(self) -> float | None:
         """Usage divided by limit; None without usage."""
         return None if self.rate is None else self.rate / self.limit
 
@@ -64,8 +63,7 @@ class RuleUsage:
         if isinstance(hits, Usages):
             greatest = float(np.fmax.reduce(hits.columns.used[hits.rows]))
             return None if isnan(greatest) else greatest
-        used = (_used(hit) for hit in hits)
-        return max((part for part in used if part is not None), default=None)
+        return max((hit.used for hit in hits if hit.used is not None), default=None)
 
     @property
     def throttled(self) -> int | None:
@@ -132,11 +130,7 @@ def _connection_rules(rules: Mapping[str, float], nodes: Sequence[NodeUsage] | N
             value=rate,
             hits=None
             if nodes is None or not (name == DEFAULT_IP or is_address(name))
-            else tuple(sorted(hits[name], key=lambda hit: -(_used(hit) or 0.0))),
+            else tuple(sorted(hits[name], key=lambda hit: -(hit.used or 0.0))),
         )
         for name, rate in rules.items()
     ]
-
-
-def _used(hit: Hit) -> float | None:
-    return hit.utilization if isinstance(hit, IpUsage) else used_part(hit)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from heapq import nlargest, nsmallest
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quotascope.metrics import NO_RULE, Level, QuotaType
 
-from ..snapshot import TYPES, Columns, EntityUsage, Floats, Usages
-from .trails import used_part
+from ..snapshot import TYPES, Columns, Floats, Usages
+from ..snapshot.layout import node_order
 
 NEAR: Final = 0.8
 """The utilization from which on an entity counts as close to its limit."""
-_TYPES: Final = list(QuotaType)
 _LEVELS: Final = list(Level)
+_Key: TypeAlias = NDArray[Any]
 
 
 class Order(StrEnum):
@@ -97,38 +96,23 @@ def matching(measured: Usages, selection: Selection) -> Usages:
 
 def in_order(usages: Usages, selection: Selection, most: int | None = None) -> Usages:
     """The first ``most`` entities of a selection; what has no number comes last in either direction."""
-    count = len(usages) if most is None else most
-    if selection.order is Order.URGENCY:
-        number = urgency(usages.columns)[usages.rows]
-        ascending = number if selection.backwards else -number
-        first = np.argsort(ascending, kind="stable")[:count]
-        return Usages(usages.columns, usages.rows[first])
-    if not selection.backwards and 0 < count < len(usages) and selection.order in _FIRST:
-        # rows are made only of those that the first number does not rule out already
-        number = _FIRST[selection.order](usages.columns)
-        usages = usages.where(number >= np.partition(number[usages.rows], -count)[-count])
-    key = _KEYS[selection.order]
-    places = range(len(usages))
-    if not selection.backwards:
-        chosen = nsmallest(count, places, key=lambda at: key(usages[at]))
-    else:
-        has_number = _HAS_NUMBER.get(selection.order)
-        known = [at for at in places if not has_number or has_number(usages[at])]
-        chosen = nlargest(count, known, key=lambda at: key(usages[at]))
-        rest = set(places).difference(known)
-        chosen += nsmallest(count - len(chosen), sorted(rest), key=lambda at: _by_name(usages[at]))
-    return Usages(usages.columns, usages.rows[chosen])
+    columns, order = usages.columns, selection.order
+    keys = _KEYS[order](usages)
+    if selection.backwards:
+        keys = [-key for key in keys]
+    rows = usages.rows[np.lexsort(keys[::-1])]
+    if selection.backwards and order in _NUMBERS:
+        unknown = np.isnan(_NUMBERS[order](columns))
+        by_name = in_order(usages.where(unknown), Selection(order=Order.NAME))
+        rows = np.concatenate([rows[~unknown[rows]], by_name.rows])
+    return Usages(columns, rows[:most])
 
 
-def most_pressing(entities: Sequence[EntityUsage], most: int) -> list[EntityUsage]:
-    """Up to ``most`` entities: the longest throttled first, then those closest to their limit."""
-
-    def pressure(usage: EntityUsage) -> tuple[float, float]:
-        used = max(usage.utilization or 0.0, usage.burst_used or 0.0, 0.0)
-        return usage.throttle_time_seconds, used
-
-    pressing = [usage for usage in entities if any(pressure(usage))]
-    return sorted(pressing, key=pressure, reverse=True)[:most]
+def most_pressing(usages: Usages, most: int | None = None) -> Usages:
+    """Up to ``most`` entities that are throttled or use something of a limit: the longest throttled first, then those closest to their limit."""
+    columns = usages.columns
+    pressing = usages.where(_was_throttled(columns) | (columns.used > 0))
+    return in_order(pressing, Selection(order=Order.DELAY), most)
 
 
 def urgency(columns: Columns) -> Floats:
@@ -156,56 +140,66 @@ _SHOWN: Final[dict[Show, Callable[[Columns], NDArray[np.bool_]]]] = {
 }
 
 
-def _type(usage: EntityUsage) -> int:
-    return _TYPES.index(usage.entity.quota_type)
+_NUMBERS: Final[dict[Order, Callable[[Columns], Floats]]] = {
+    Order.USED: lambda columns: columns.used,
+    Order.DELAY: lambda columns: columns.throttle_time,
+    Order.USAGE: lambda columns: columns.usage,
+    Order.LIMIT: lambda columns: columns.layout.limits,
+    Order.TOKENS: lambda columns: columns.tokens,
+}
+"""The numbers that these orders are about; NaN where there is none."""
 
 
-def _node(usage: EntityUsage) -> tuple[int, str]:
-    """Ids of nodes are numbers: 9 comes before 10."""
-    broker = usage.entity.broker
-    return len(broker), broker
+def _of(usages: Usages, order: Order) -> tuple[_Key, _Key]:
+    """Which of some entities have no number of an order, and the numbers; 0 for none."""
+    numbers = _NUMBERS[order](usages.columns)[usages.rows]
+    return np.isnan(numbers).astype(np.int8), np.nan_to_num(numbers, nan=0.0)
 
 
-def _by_used(usage: EntityUsage) -> tuple[float, float]:
-    return -(used_part(usage) or 0.0), -usage.throttle_time_seconds
+def _fullest(usages: Usages) -> list[_Key]:
+    return [-_of(usages, Order.USED)[1], -_of(usages, Order.DELAY)[1]]
 
 
-def _by_name(usage: EntityUsage) -> tuple[str, str, int, tuple[int, str]]:
-    entity = usage.entity
-    return entity.user, entity.client_id, _type(usage), _node(usage)
-
-
-def _by_number(number: Callable[[EntityUsage], float | None]) -> Callable[[EntityUsage], tuple[int, bool, float]]:
+def _greatest(usages: Usages, order: Order) -> list[_Key]:
     """One type after the other, for each has its own unit; the greatest number first, what has none last."""
-
-    def key(usage: EntityUsage) -> tuple[int, bool, float]:
-        value = number(usage)
-        return _type(usage), value is None, -(value or 0.0)
-
-    return key
+    without, numbers = _of(usages, order)
+    return [_types(usages), without, -numbers]
 
 
-_KEYS: Final[dict[Order, Callable[[EntityUsage], Any]]] = {
-    Order.USED: _by_used,
-    Order.DELAY: lambda usage: (-usage.throttle_time_seconds, _by_used(usage)),
-    Order.NAME: _by_name,
-    Order.USAGE: _by_number(lambda usage: usage.usage),
-    Order.LIMIT: _by_number(lambda usage: usage.entity.limit),
-    Order.TOKENS: lambda usage: (usage.tokens is None, usage.tokens or 0.0),
-    Order.LEVEL: lambda usage: (_LEVELS.index((usage.entity.resolution or NO_RULE).level), _by_name(usage)),
-    Order.TYPE: lambda usage: (_type(usage), _by_used(usage)),
-    Order.BROKER: lambda usage: (_node(usage), _by_used(usage)),
+def _types(usages: Usages) -> _Key:
+    return usages.columns.layout.types[usages.rows]
+
+
+def _nodes(usages: Usages) -> _Key:
+    """The place of each entity's node: 9 comes before 10."""
+    layout = usages.columns.layout
+    places = {node: place for place, node in enumerate(sorted(layout.nodes, key=node_order))}
+    return np.array([places[node] for node in layout.nodes], np.intp)[layout.node_numbers[usages.rows]]
+
+
+def _names(usages: Usages) -> _Key:
+    """The place of each entity by user, then client-id; of equal names the rows of a layout are in the order of type and node."""
+    names = [(entity.user, entity.client_id) for entity in usages.columns.layout.entities[usages.rows]]
+    places = np.empty(len(names), np.intp)
+    places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return places
+
+
+def _levels(usages: Usages) -> _Key:
+    entities = usages.columns.layout.entities[usages.rows]
+    return np.array([_LEVELS.index((entity.resolution or NO_RULE).level) for entity in entities], np.intp)
+
+
+_KEYS: Final[dict[Order, Callable[[Usages], list[_Key]]]] = {
+    Order.URGENCY: lambda usages: [-urgency(usages.columns)[usages.rows]],
+    Order.USED: _fullest,
+    Order.DELAY: lambda usages: _fullest(usages)[::-1],
+    Order.NAME: lambda usages: [_names(usages)],
+    Order.USAGE: lambda usages: _greatest(usages, Order.USAGE),
+    Order.LIMIT: lambda usages: _greatest(usages, Order.LIMIT),
+    Order.TOKENS: lambda usages: [*_of(usages, Order.TOKENS)],
+    Order.LEVEL: lambda usages: [_levels(usages), _names(usages)],
+    Order.TYPE: lambda usages: [_types(usages), *_fullest(usages)],
+    Order.BROKER: lambda usages: [_nodes(usages), *_fullest(usages)],
 }
-
-_FIRST: Final[dict[Order, Callable[[Columns], Floats]]] = {
-    Order.USED: lambda columns: np.nan_to_num(columns.used, nan=0.0),
-    Order.DELAY: lambda columns: np.nan_to_num(columns.throttle_time, nan=0.0),
-}
-"""The number that these orders begin with, the greatest first."""
-
-_HAS_NUMBER: Final[dict[Order, Callable[[EntityUsage], bool]]] = {
-    Order.USED: lambda usage: used_part(usage) is not None,
-    Order.USAGE: lambda usage: usage.usage is not None,
-    Order.LIMIT: lambda usage: usage.entity.limit is not None,
-    Order.TOKENS: lambda usage: usage.tokens is not None,
-}
+"""What orders are sorted by, a number for each entity, the weightiest first: the least comes first."""

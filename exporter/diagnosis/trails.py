@@ -186,15 +186,3 @@ class Trails:
         self._values[:, :, taken] = np.nan
         self._seen[taken] = -1
         self._of_row[np.isin(self._of_row, taken)] = -1
-
-
-def used_part(usage: EntityUsage) -> float | None:
-    """
-    The utilization of an entity's limit, or of its burst of mutations, where that is higher.
-
-    None without a limit or a number. From 1 on, brokers throttle it.
-    """
-    if usage.tokens is None:  # of nearly all entities
-        return usage.utilization
-    known = [part for part in (usage.utilization, usage.burst_used) if part is not None]
-    return max(known, default=None)

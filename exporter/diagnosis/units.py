@@ -13,7 +13,7 @@ import numpy as np
 
 from quotascope.metrics import QuotaType, Resolution, spelled
 
-from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, ThrottleCause, Usages
+from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, SourceHealth, ThrottleCause, Usages
 from ..untrusted import shown
 
 UNKNOWN_NUMBER: Final = "?"
@@ -29,6 +29,8 @@ _UNITS = {
 }
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NEARLY_ALL: Final = 0.99
+_LEAST: Final = 0.005
+"""With two decimals, or as a ratio in whole percent, a smaller value would be shown as zero."""
 _MOST = 9.995
 _TEN = 9.995
 _HUNDRED = 99.95
@@ -60,7 +62,7 @@ def shadow_name(in_shadow: EntityUsage | None) -> str:
     """
     if in_shadow is None:
         return NOT_APPLICABLE
-    if in_shadow.throttle_time_seconds > 0:
+    if in_shadow.throttled:
         return seconds(in_shadow.throttle_time_seconds)
     return percent(in_shadow.utilization)
 
@@ -125,15 +127,17 @@ def measured(quota_type: QuotaType, value: float) -> str:
 
 def percent(ratio: float | None) -> str:
     """
-    A ratio in percent, in four characters at most; what is below the whole is not 100%.
+    A ratio in percent, in four characters at most; what is below the whole is not 100%, and what is above nothing not 0%.
 
-    >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(-40.0), percent(None)
-    ('98%', '99%', '100%', '999+', '<0%', '')
+    >>> percent(0.984), percent(0.999), percent(1.0), percent(123.0), percent(0.004), percent(0.0), percent(-40.0), percent(None)
+    ('98%', '99%', '100%', '999+', '<1%', '0%', '<0%', '')
     """
     if ratio is None:
         return ""
     if ratio < 0:
         return "<0%"
+    if 0 < ratio < _LEAST:
+        return "<1%"
     if _NEARLY_ALL < ratio < 1:
         return f"{_NEARLY_ALL:.0%}"
     return f"{ratio:.0%}" if ratio < _MOST else "999+"
@@ -141,13 +145,15 @@ def percent(ratio: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     """
-    A duration in s; None when unknown.
+    A duration in s, a short one in ms; None when unknown.
 
-    >>> seconds(0.2), seconds(135.0), seconds(0.0), seconds(None)
-    ('0.20 s', '135 s', '0 s', '?')
+    >>> seconds(0.2), seconds(135.0), seconds(0.004), seconds(0.0), seconds(None)
+    ('0.20 s', '135 s', '4 ms', '0 s', '?')
     """
     if value is None:
         return UNKNOWN_NUMBER
+    if 0 < value < _LEAST:
+        return f"{value * 1_000:.0f} ms" if value >= _LEAST / 10 else "<1 ms"
     return f"{digits(value)} s" if value else "0 s"
 
 
@@ -183,8 +189,7 @@ def rule_or_cause(usage: EntityUsage) -> str:
 
 def throttle_name(usage: EntityUsage) -> str:
     """The throttle time of an entity: ``0.20 s``, ``0 s`` or ``unknown``."""
-    known = usage.throttle_known
-    return seconds(usage.throttle_time_seconds) if known else UNKNOWN
+    return UNKNOWN if usage.throttle_time_seconds is None else seconds(usage.throttle_time_seconds)
 
 
 def type_name(quota_type: QuotaType) -> str:
@@ -194,11 +199,13 @@ def type_name(quota_type: QuotaType) -> str:
 
 def digits(value: float) -> str:
     """
-    Three digits of a number, or all of its whole ones.
+    Three digits of a number, or all of its whole ones; a small one is not shown as zero.
 
-    >>> digits(0.125), digits(12.345), digits(2383.9)
-    ('0.12', '12.3', '2384')
+    >>> digits(0.125), digits(12.345), digits(2383.9), digits(0.004), digits(0.0)
+    ('0.12', '12.3', '2384', '<0.01', '0.00')
     """
+    if 0 < value < _LEAST:
+        return "<0.01"
     size = abs(value)
     decimals = 2 if size < _TEN else 1 if size < _HUNDRED else 0
     return f"{value:.{decimals}f}"
@@ -238,10 +245,15 @@ def muted(snapshot: Snapshot) -> str:
     reporting = [node for node in snapshot.nodes if node.delay_queue_size]
     if not reporting:
         return UNKNOWN
-    total = f"{sum(sum(node.delay_queue_size.values()) for node in reporting):.0f}"
-    if len(reporting) == len(snapshot.nodes):
-        return total
-    return f"{total} ({len(reporting)} of {len(snapshot.nodes)} nodes report it)"
+    total = sum(sum(node.delay_queue_size.values()) for node in reporting)
+    return _reported_by(f"{total:.0f}", len(reporting), snapshot)
+
+
+def source_state(source: SourceHealth) -> str:
+    """``up`` or ``down``; ``stand-by`` when it answers for a node that is read through another source."""
+    if not source.up:
+        return "down"
+    return "up" if source.stand_by_of is None else "stand-by"
 
 
 def handlers_idle(snapshot: Snapshot) -> str:
@@ -254,10 +266,13 @@ def handlers_idle(snapshot: Snapshot) -> str:
     if not reported:
         return UNKNOWN
     idle, node_id = min(reported)
-    total = f"{idle:.0%} on node {shown(node_id)}"
-    if len(reported) == len(snapshot.nodes):
-        return total
-    return f"{total} ({len(reported)} of {len(snapshot.nodes)} nodes report it)"
+    return _reported_by(f"{idle:.0%} on node {shown(node_id)}", len(reported), snapshot)
+
+
+def _reported_by(text: str, count: int, snapshot: Snapshot) -> str:
+    """What nodes report, with their number where not all do."""
+    nodes = len(snapshot.nodes)
+    return text if count == nodes else f"{text} ({count} of {nodes} nodes report it)"
 
 
 def _scale(quota_type: QuotaType, value: float) -> tuple[float, str]:

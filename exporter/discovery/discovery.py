@@ -60,8 +60,10 @@ class Discovery:
         self._roster = roster
         self._timeout_seconds = timeout_seconds
         self._clock = clock
-        self._found: dict[str, FoundNodes] = {}
-        self._health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
+        self.found: dict[str, FoundNodes] = {}
+        """What each finder found last, by its name."""
+        self.health = {f.name: DiscoveryHealth(name=f.name) for f in self._finders}
+        """How each finder does, by its name."""
         self._following = asyncio.Lock()
         roster.settled.clear()
         self._settle()
@@ -88,10 +90,10 @@ class Discovery:
 
         Nodes that finders of the same name found stay until they have looked again.
         """
-        for name in self._health.keys() & before.health.keys():
-            self._health[name] = before.health[name]
+        for name in self.health.keys() & before.health.keys():
+            self.health[name] = before.health[name]
             if name in before.found:
-                self._found[name] = before.found[name]
+                self.found[name] = before.found[name]
         self._roster.settled.set()
 
     async def change(self, fixed: Sequence[SourceConfig], common: FoundSourceConfig, *, renew: bool) -> None:
@@ -103,19 +105,9 @@ class Discovery:
         async with self._following:
             self._fixed, self._common = fixed, common
             try:
-                await self._have(self._found, renew=renew)
+                await self._have(self.found, renew=renew)
             except ConfigError as error:
                 log.warning("found sources cannot be made", error=str(error))
-
-    @property
-    def health(self) -> Mapping[str, DiscoveryHealth]:
-        """How each finder does, by its name."""
-        return self._health
-
-    @property
-    def found(self) -> Mapping[str, FoundNodes]:
-        """What each finder found last, by its name."""
-        return self._found
 
     async def close(self) -> None:
         """Release the finders' connections; the roster is its owner's to close."""
@@ -127,9 +119,9 @@ class Discovery:
             async with asyncio.timeout(self._timeout_seconds):
                 found = await finder.find()
             async with self._following:
-                known = {**self._found, finder.name: found}
+                known = {**self.found, finder.name: found}
                 await self._have(known, renew=False)
-                self._found = known
+                self.found = known
             self._succeeded(finder.name, found)
         except TimeoutError:
             self._failed(finder, f"no answer within {self._timeout_seconds:g} seconds")
@@ -148,12 +140,12 @@ class Discovery:
         )
 
     def _succeeded(self, name: str, found: FoundNodes) -> None:
-        health = self._health[name]
+        health = self.health[name]
         if found.problem is not None and found.problem != health.error:
             log.warning("not everything was found", discovery=name, error=found.problem)
         elif found.problem is None and health.error is not None:
             log.info("discovery works again", discovery=name)
-        self._health[name] = replace(
+        self.health[name] = replace(
             health,
             targets=len(found.targets),
             error=found.problem,
@@ -162,14 +154,14 @@ class Discovery:
         )
 
     def _failed(self, finder: Finder, error: str) -> None:
-        health = self._health[finder.name]
+        health = self.health[finder.name]
         if health.error is None:
             log.warning("discovery fails", discovery=finder.name, error=error, last_ones_kept=health.targets)
-        self._health[finder.name] = replace(health, error=error, errors_total=health.errors_total + 1)
+        self.health[finder.name] = replace(health, error=error, errors_total=health.errors_total + 1)
 
     def _settle(self) -> None:
         """Let the first collection begin once every finder has looked."""
-        if all(each.found_at or each.error for each in self._health.values()):
+        if all(each.found_at or each.error for each in self.health.values()):
             self._roster.settled.set()
 
 

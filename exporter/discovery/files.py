@@ -7,7 +7,6 @@ of addresses and nothing else; anything unexpected refuses the file.
 
 from __future__ import annotations
 
-import asyncio
 import glob
 import json
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,8 @@ import yaml
 from quotascope.quotas import StrictLoader
 
 from ..config import FileDiscoveryConfig
+from ..errors import DiscoveryError
+from ..threads import BlockingCalls
 from ..untrusted import shown
 from .target import Address, FoundNodes, NodeTarget, address, target_of
 
@@ -57,10 +58,12 @@ class FileFinder:
         self._config = config
         self.interval_seconds = config.refresh_interval_seconds
         self._seen: dict[str, _Seen] = {}
+        # a file system of another machine, or a pipe, can make a read wait for ever
+        self._calls = BlockingCalls("quotascope-files", DiscoveryError)
 
     async def find(self) -> FoundNodes:
-        """The targets of all files."""
-        return await asyncio.to_thread(self._find)
+        """The targets of all files. Raises ``DiscoveryError`` while an earlier look still waits for one."""
+        return await self._calls.run(self._find)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -109,7 +112,7 @@ class FileFinder:
         if text is None:
             return target_of(self._config.url, values)
         if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
-            raise ValueError(f"the label {label} is {shown(text)!r}, which is no node id")
+            raise ValueError(f"the label {label} is {shown(text)!r}, which is not a node id")
         return target_of(self._config.url, values, int(text))
 
 

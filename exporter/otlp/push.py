@@ -101,21 +101,18 @@ class PushCounts:
         return PushHealth(
             exports_total={each.value: self._pushes[each] for each in Outcome},
             points_total=dict(self._points),
-            error=self._reason or None,
         )
 
     def switch(self, receiver: str) -> None:
         """Continue to count with another receiver; its first result is logged."""
         self.receiver = receiver
         self._last: Outcome | None = None
-        self._reason = ""
 
     def add(self, result: PushResult) -> None:
         """Count a push, and log it if its outcome is not that of the push before."""
         outcome = result.outcome
         self._pushes[outcome] += 1
         self._points.update(accepted=result.accepted, rejected=result.rejected, lost=result.lost)
-        self._reason = "" if outcome is Outcome.SUCCESS else result.reason
         before, self._last = self._last, outcome
         if outcome is before:
             return

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ..config import Config, OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig, secret, usable
+from ..config import Config, OtlpCompression, OtlpConfig, OtlpProtocol, OtlpTlsConfig, header_values, usable
 from ..errors import ConfigError
 from .push import OtlpPush, OtlpReceiver, Starts
 
@@ -52,18 +52,15 @@ def receiver_of(config: OtlpConfig, environ: Mapping[str, str]) -> OtlpReceiver:
     variables = _Environment(environ)
     protocol = config.protocol or OtlpProtocol(variables.choice("PROTOCOL", OtlpProtocol, OtlpProtocol.HTTP))
     compression = config.compression or variables.choice("COMPRESSION", OtlpCompression, OtlpCompression.GZIP)
-    headers = variables.headers()
-    headers |= {name: secret(value, None) or "" for name, value in config.headers.items()}
-    headers |= {name: secret(None, file) or "" for name, file in config.header_files.items()}
-    for name in (*config.headers, *config.header_files):
-        if not (headers[name].isprintable() and headers[name].isascii()):
-            problem = "holds more than printable ASCII"
-            raise ValueError(f"the value of the header {name} {problem}")
+    headers = header_values(config.headers, config.header_files)
+    for name, value in headers.items():
+        if not value.isascii():
+            raise ValueError(f"the value of the header {name} holds more than ASCII")
     tls = config.tls or OtlpTlsConfig()
     return OtlpReceiver(
         protocol=protocol,
         endpoint=_endpoint(config, protocol, variables),
-        headers=headers,
+        headers=variables.headers() | headers,
         ca_file=_readable(tls.ca_file, variables.text("CERTIFICATE")),
         cert_file=_readable(tls.cert_file, variables.text("CLIENT_CERTIFICATE")),
         key_file=_readable(tls.key_file, variables.text("CLIENT_KEY")),

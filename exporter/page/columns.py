@@ -12,7 +12,7 @@ import numpy as np
 from quotascope.metrics import QuotaType
 
 from ..diagnosis.selection import NEAR, Order
-from ..diagnosis.trails import STEP_SECONDS, Trail, used_part
+from ..diagnosis.trails import STEP_SECONDS, Trail
 from ..diagnosis.units import (
     NOT_APPLICABLE,
     UNKNOWN,
@@ -149,7 +149,7 @@ COLUMNS: Final = (
         header="Used",
         order=Order.USED,
         kind="number",
-        cell=lambda row: used_cell(used_part(row.usage), without=_nothing(row)),
+        cell=lambda row: used_cell(row.usage.used, without=_nothing(row)),
     ),
     TableColumn(header="Usage", order=Order.USAGE, kind="number", cell=lambda row: worded(usage_name(row.usage))),
     TableColumn(
@@ -160,9 +160,7 @@ COLUMNS: Final = (
         header="Throttle",
         order=Order.DELAY,
         kind="number",
-        cell=lambda row: worded(
-            throttle_name(row.usage), color_of(None, throttled=row.usage.throttle_time_seconds > 0)
-        ),
+        cell=lambda row: worded(throttle_name(row.usage), color_of(None, throttled=row.usage.throttled)),
     ),
     TableColumn(header="Tokens", order=Order.TOKENS, kind="number", cell=_tokens),
     TableColumn(header="Rule", order=Order.LEVEL, kind="name", cell=lambda row: worded(rule_or_cause(row.usage))),

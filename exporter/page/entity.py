@@ -140,7 +140,7 @@ def entity_page(result: EntityResult | None, frame: PageFrame) -> str:
                     _day_time(each.began_at),
                     "ongoing" if each.ongoing else _day_time(each.seen_at),
                     words.seconds(each.seen_at - each.began_at),
-                    seconds(each.usage.throttle_time_seconds),
+                    seconds(each.longest_seconds),
                     rule_or_cause(each.usage),
                 )
                 for each in result.episodes[:_MOST]

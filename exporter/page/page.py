@@ -21,6 +21,7 @@ from ..diagnosis.units import (
     limits_unknown,
     muted,
     shadow_name,
+    source_state,
     throttles_unknown,
     type_name,
 )
@@ -197,7 +198,7 @@ def _sources(snapshot: Snapshot) -> dict[str, object]:
             (
                 name(source.name),
                 name(source.dialect),
-                "up" if source.up else "down",
+                source_state(source),
                 f"{source.duration_seconds:.3f} s",
                 str(source.readings),
             )

@@ -143,4 +143,4 @@ def _hit(hit: Hit) -> TableCell:
     if isinstance(hit, IpUsage):
         return TableCell(text=f"{name(hit.ip)} on node {name(hit.broker)}")
     suffix = f" on node {name(hit.entity.broker)}"
-    return entity_cell(hit.entity, suffix, "over" if hit.throttle_time_seconds > 0 else "")
+    return entity_cell(hit.entity, suffix, "over" if hit.throttled else "")

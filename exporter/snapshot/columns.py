@@ -63,7 +63,6 @@ class Columns:
         rows = sorted(usages, key=lambda usage: order(usage.entity))
         layout = Layout([row.entity for row in rows])
         columns = {name: np.array([getattr(row, of) for row in rows], np.float64) for name, of in _FIELDS.items()}
-        columns["throttle_time"][[not row.throttle_known for row in rows]] = np.nan
         detailed = np.array([row.detailed for row in rows], np.bool_)
         return cls(
             layout=layout,
@@ -109,10 +108,9 @@ class Columns:
     def usage_at(self, row: int) -> EntityUsage:
         """What one entity used."""
         values = {of: float(getattr(self, name)[row]) for name, of in _FIELDS.items()}
-        known: dict[str, Any] = {of: v for of, v in values.items() if not isnan(v)}
+        known: dict[str, Any] = {of: None if isnan(value) else value for of, value in values.items()}
         return EntityUsage(
             entity=self.layout.entities[row],
-            throttle_known="throttle_time_seconds" in known,
             cause=CAUSES[self.causes[row]],
             detailed=self.detailed is None or bool(self.detailed[row]),
             **known,

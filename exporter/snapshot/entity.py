@@ -79,11 +79,11 @@ class EntityUsage:
 
     entity: Entity
     usage: float | None = None
-    throttle_time_seconds: float = 0.0
-    """Average throttle of the last 30 to 60 s, 0 when there was none, or it is not known."""
-    throttle_known: bool = True
+    throttle_time_seconds: float | None = 0.0
     """
-    False where no throttle is measured: the agent's rules or its dialect leave the column out, or controller mutations under
+    Average throttle of the last 30 to 60 s, 0 when there was none.
+
+    None where no throttle is measured: the agent's rules or its dialect leave the column out, or controller mutations under
     KRaft, of which the broker that forwards the request counts the delay as request throttle.
     """
     tokens: float | None = None
@@ -94,6 +94,11 @@ class EntityUsage:
     rejected_mutations_total: float | None = None
     reported_utilization: float | None = None
     detailed: bool = True
+
+    @property
+    def throttled(self) -> bool:
+        """Whether it is known that it was throttled lately."""
+        return (self.throttle_time_seconds or 0.0) > 0
 
     @property
     def utilization(self) -> float | None:
@@ -110,3 +115,8 @@ class EntityUsage:
         if self.tokens is None or burst is None or burst <= 0:
             return None
         return 1 - self.tokens / burst
+
+    @property
+    def used(self) -> float | None:
+        """The larger of utilization and the part of the burst that is used; at 1 and above it is throttled or refused. None without either."""
+        return max((part for part in (self.utilization, self.burst_used) if part is not None), default=None)

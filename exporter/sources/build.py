@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from ..config import Dialect, SourceConfig, secret, tls_of, usable
+from ..config import Dialect, SourceConfig, header_values, secret, tls_of, usable
 from ..errors import ConfigError
 from .dialects import DIALECTS
 from .fetch import HttpTarget
@@ -30,8 +30,18 @@ def build_sources(configs: Iterable[SourceConfig]) -> list[Source]:
 
 def build_source(config: SourceConfig) -> Source:
     """The source that a configuration describes. Raises ``ConfigError`` when one of its files cannot be used."""
+    auth = config.basic_auth
     with usable(f"source {config.label!r}"):
-        target = _target(config)
+        target = HttpTarget(
+            url=config.url,
+            node_id=None if config.node_id is None else str(config.node_id),
+            timeout_seconds=config.timeout_seconds,
+            max_bytes=config.max_answer_bytes,
+            username=auth.username if auth else None,
+            password=(secret(auth.password, auth.password_file) or "") if auth else "",
+            headers=header_values(config.headers, config.header_files),
+            tls=tls_of(config.tls).context() if config.tls else None,
+        )
     name = config.label
     match config.dialect:
         case Dialect.JOLOKIA:
@@ -44,23 +54,3 @@ def build_source(config: SourceConfig) -> Source:
             return DetectedSource(first, second, config.timeout_seconds)
     forced = {dialect.name: dialect for dialect in DIALECTS}.get(config.dialect)
     return PrometheusTextSource(name, target, forced)
-
-
-def _target(config: SourceConfig) -> HttpTarget:
-    auth = config.basic_auth
-    values = {name: each.get_secret_value() for name, each in config.headers.items()}
-    for name, file in config.header_files.items():
-        values[name] = secret(None, file) or ""
-    for name, value in values.items():
-        if not value.isprintable():
-            raise ValueError(f"the value of the header {name} holds control characters")
-    return HttpTarget(
-        url=config.url,
-        node_id=None if config.node_id is None else str(config.node_id),
-        timeout_seconds=config.timeout_seconds,
-        max_bytes=config.max_answer_bytes,
-        username=auth.username if auth else None,
-        password=(secret(auth.password, auth.password_file) or "") if auth else "",
-        headers=values,
-        tls=tls_of(config.tls).context() if config.tls else None,
-    )

@@ -201,7 +201,7 @@ QUOTASCOPE_RULES: Final = TextDialect(
     prefixes=("kafka_quota_",),
     column_of=_quotascope_column,
     factor_of=_quotascope_factor,
-    advice="there are quotas only where one is configured and a client was measured under it; if so, write the agent's rules again with `quotascope rules jmx-exporter`",
+    advice="quotas have values only if one is configured and a client was measured under it; if so, write the agent's rules again with `quotascope rules jmx-exporter`",
 )
 
 
@@ -240,8 +240,8 @@ KAFKA_2_0_0: Final = TextDialect(
     marks=(_2_0_0_QUOTA,),
     prefixes=(_2_0_0_QUOTA, _ACTIVE, f"{_2_0_0_ERRORS}{{", *_LOAD_BEANS),
     column_of=_2_0_0_column,
-    advice="check that the agent's rules hold all three quota rules of kafka-2_0_0.yml: "
-    "the one for users without a client-id came only in 2023",
+    advice="check that the agent's rules contain all three quota rules of kafka-2_0_0.yml: "
+    "the one for users without a client-id was added only in 2023",
 )
 
 
@@ -400,7 +400,7 @@ CONFLUENT: Final = TextDialect(
     marks=tuple(f"{name}{{" for name in _CONFLUENT_PLACES),
     prefixes=(*_QUOTAS_LOWER, _ACTIVE, f"{_CONFLUENT_ERRORS}{{", *_LOAD_BEANS),
     column_of=_confluent_column,
-    advice="check that the agent's rules hold the three under `# Quotas` of Confluent's kafka_broker.yml",
+    advice="check that the agent's rules contain the three under `# Quotas` of Confluent's kafka_broker.yml",
 )
 
 

@@ -187,7 +187,7 @@ def _explained(error: aiohttp.ClientError, hint: str, peer: Peer) -> SourceError
         )
     if isinstance(error, aiohttp.ClientSSLError):
         return SourceUnreadable(
-            f"TLS failed ({shown(os_reason(error.os_error))}): does this port speak https, and does it want a certificate of ours?"
+            f"TLS failed ({shown(os_reason(error.os_error))}): does this port speak https, and does it require a client certificate?"
         )
     if isinstance(error, aiohttp.ClientConnectorError):
         return SourceUnreachable(
@@ -199,7 +199,7 @@ def _explained(error: aiohttp.ClientError, hint: str, peer: Peer) -> SourceError
         )
     if isinstance(error, aiohttp.ClientPayloadError):
         return SourceUnreachable(f"the connection ended in the middle of the answer: {peer.ended}?")
-    return SourceUnreadable(f"this is not HTTP as it should be; {hint}")
+    return SourceUnreadable(f"this is not valid HTTP; {hint}")
 
 
 def _acknowledge(response: aiohttp.ClientResponse) -> None:
@@ -230,7 +230,7 @@ class Unpacker:
         word = encoding.strip().lower()
         if word not in _GZIP | _PLAIN:
             raise SourceUnreadable(
-                f"the answer is compressed as {shown(encoding)!r}, which was not asked for: does a proxy pack it?"
+                f"the answer is compressed as {shown(encoding)!r}, which was not requested: does a proxy compress it?"
             )
         self.packed = word in _GZIP
         """Whether a piece can hold more than its length."""

@@ -138,7 +138,7 @@ def columns_of(key: Key) -> list[BeanColumn | None]:
 def _items(answer: bytes, count: int) -> list[object]:
     if _is_too_much(answer):
         raise SourceUnreadable(
-            f"the answer holds more than {MOST_MARKS:,} values, which is no list of quota beans: is this a Jolokia agent?"
+            f"the answer holds more than {MOST_MARKS:,} values, which is not a list of quota beans: is this a Jolokia agent?"
         )
     try:
         try:
@@ -176,7 +176,7 @@ def _is_too_much(answer: bytes) -> bool:
 
 def _beans(request: ReadRequest, item: object) -> dict[str, dict[str, object]]:
     if not isinstance(item, dict):
-        raise SourceUnreadable("an item of the answer is no object: is this Jolokia?")
+        raise SourceUnreadable("an item of the answer is not an object: is this Jolokia?")
     status = item.get("status")
     if status == _NO_SUCH_BEAN or (request.optional and status in _FORBIDDEN):
         return {}

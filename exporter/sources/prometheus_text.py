@@ -21,7 +21,7 @@ UNDETECTED: Final = "prometheus"
 """The dialect of an agent that has not shown any yet."""
 _HINT: Final = "the usual path of a Prometheus agent is /metrics"
 _NO_DIALECT: Final = (
-    "no name of a metric is one that a known dialect has for quotas: check the agent's rules, "
+    "no metric has a name that a known dialect uses for quotas: check the agent's rules, "
     "or use those that `quotascope rules jmx-exporter` writes"
 )
 

@@ -133,7 +133,7 @@ class LayoutTracker(Generic[Key]):
         """The layout of ``keys`` and the ``values`` of all of them, one key after the other, in its order. Raises ``SourceUnreadable`` when there are too many."""
         if len(values) > MOST_NUMBERS:
             raise SourceUnreadable(
-                f"the answer holds {len(values):,} numbers about quotas, more than the {MOST_NUMBERS:,} that are read of one node: "
+                f"the answer holds {len(values):,} quota values, more than the {MOST_NUMBERS:,} that are read from one node: "
                 "is this a metrics agent, and of one node?"
             )
         if keys != self._order:

@@ -110,7 +110,7 @@ class AccessPolicy:
         if isinstance(request.protocol, HttpConnection):
             request.protocol.head_received(body=request.body_exists)
         if request.body_exists:
-            return refusal(413, "nothing here takes a body")
+            return refusal(413, "requests must not have a body")
         host = host_name(request.headers.get("Host", ""))
         if self._any_host or host in self._hosts or _address(host) is not None:
             return None
@@ -133,7 +133,7 @@ class AccessPolicy:
         except TooManyLogins:
             self._busy.add(address=address)
             return refusal(503, "too many passwords to check at once", _MOMENTS_LATER)
-        return refusal(401, "user and password, please", _CHALLENGE)
+        return refusal(401, "user and password are required", _CHALLENGE)
 
     async def _within_limits(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """What ``handler`` answers; a refusal when there are too many requests."""

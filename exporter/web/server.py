@@ -102,8 +102,8 @@ class HttpServer:
 
 
 def url_of(scheme: str, host: str, port: int) -> str:
-    """The URL that a program on this machine can open, for an address that is listened on."""
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - compared, not bound
+    """The URL that a program on this machine can open, for an address that is listened on; an empty one is all of them."""
+    shown = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - compared, not bound
     if shown is None:
         shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}:{port}"

@@ -23,7 +23,7 @@ REQUIRE_AND_VERIFY: Final = "RequireAndVerifyClientCert"
 CLIENT_AUTH: Final = (NO_CLIENT_CERT, VERIFY_IF_GIVEN, REQUIRE_AND_VERIFY)
 """The accepted values of ``client_auth_type``, the strictest last."""
 _UNVERIFIED: Final = {
-    kind: f"{kind} takes certificates without verifying them, which Python's ssl cannot, and which is no protection: "
+    kind: f"{kind} accepts certificates without verifying them, which Python's ssl cannot do, and which does not protect: "
     f"use {REQUIRE_AND_VERIFY}"
     for kind in ("RequestClientCert", "RequireAnyClientCert", "RequireClientCert")
 }
@@ -124,12 +124,12 @@ class TlsServerConfig(Section):
     @field_validator("cert", "key")
     @classmethod
     def _not_inline(cls, _: SecretStr) -> SecretStr:
-        raise ValueError("cannot be given here, for Python's ssl reads files only: use cert_file and key_file")
+        raise ValueError("cannot be given here, because Python's ssl reads only files: use cert_file and key_file")
 
     @field_validator("curve_preferences")
     @classmethod
     def _not_ordered(cls, _: tuple[str, ...]) -> tuple[str, ...]:
-        raise ValueError("is not there: Python's ssl cannot order curves; leave it to OpenSSL")
+        raise ValueError("is not supported: Python's ssl cannot order curves; leave it to OpenSSL")
 
     @model_validator(mode="after")
     def _consistent(self) -> TlsServerConfig:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Self
 
-from ..errors import NoTable
+from ..errors import NoHistory, NoTable
 from ..table import Follower, Run, Table, TableLayout, follow, run_here
 from ..table.storage import Storage
 from . import episodes, topics
@@ -62,11 +62,23 @@ class History:
 
     @classmethod
     def open(cls, folder: str) -> Self:
-        """Open the tables of a history. Raises `NoTable` when there is none."""
-        seconds = Table.open(f"{folder}/seconds", schema=ROLLUP)
+        """
+        Open the tables of a history.
+
+        Raises:
+            NoHistory: there is none.
+            NoTable: its first ingest was interrupted.
+
+        """
+        try:
+            detail = Table.open(f"{folder}/history", schema=HISTORY)
+            seconds = Table.open(f"{folder}/seconds", schema=ROLLUP)
+        except NoTable:
+            tables_of(folder)  # raises NoHistory unless only these are missing
+            raise
         began = replace(seconds.layout, day_of="began")
         return cls(
-            detail=Table.open(f"{folder}/history", schema=HISTORY),
+            detail=detail,
             seconds=seconds,
             topics=Table(Storage(f"{folder}/topics"), TOPICS, seconds.layout),
             episodes=Table(Storage(f"{folder}/episodes"), EPISODES, began),
@@ -118,7 +130,7 @@ def tables_of(folder: str) -> dict[str, Table]:
     Return the tables that a folder has, by name.
 
     Raises:
-        NoTable: it has none.
+        NoHistory: it has none, or is not there.
         UnreadableTable: the log of one is damaged.
 
     """
@@ -129,7 +141,7 @@ def tables_of(folder: str) -> dict[str, Table]:
         except NoTable:
             continue
     if not found:
-        raise NoTable(folder)
+        raise NoHistory(folder)
     return found
 
 

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from quotascope.pages.words import counted
+
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST, Parsed, parse_lines
 from ..request_log.schema import QUARANTINE, REQUESTS
@@ -38,7 +40,7 @@ def ingest(
     paths: Sequence[str], into: str, options: IngestOptions | None = None, progress: Progress = lambda _done, _all: None
 ) -> IngestReport:
     """
-    Read request logs into the tables of a folder; lines that are there already add nothing.
+    Read request logs into the tables of a folder; lines that are there already add nothing. Without a line no table is made.
 
     A run that is killed leaves whole chunks behind, and the next run over the same files adds the rest.
 
@@ -56,10 +58,13 @@ def ingest(
     """
     options = options or IngestOptions()
     found = log_files(paths, options.names, follow_links=options.follow_links)
-    adding = Ingest(IngestTables.create(into), options.topics())
+    topics = options.topics()
     report = IngestReport(left_out=found.left_out)
+    adding: Ingest | None = None
     for chunk in _chunks(found.files, options, progress, report.broken):
-        report.add(adding.add(partial(adding.stage, [chunk])))
+        if len(chunk.requests) or len(chunk.quarantine) or chunk.again:
+            adding = adding or Ingest(IngestTables.create(into), topics)
+            report.add(adding.add(partial(adding.stage, [chunk])))
     return report
 
 
@@ -152,11 +157,12 @@ _CONTENTS: Final = (
 
 def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = False) -> str:
     """
-    What the first file of these that is not empty seems to hold instead of a request log, in words; empty where that cannot be seen.
+    What the first file of these that is not empty seems to hold instead of a request log, or that they are empty, in words.
 
-    Standard input was read already, and a URI is not read again.
+    Empty where that cannot be seen: standard input was read already, a URI is not read again, and files that cannot be read are left out.
     """
     here = [path for path in paths if path != STANDARD_INPUT and "://" not in path]
+    empty: list[str] = []
     for file in log_files(here, names, follow_links=follow_links).files:
         try:
             first = next(filter(None, chain.from_iterable(lines_of(file))), None)
@@ -165,7 +171,10 @@ def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = Fals
         if first is not None:
             kinds = (what for begin, what in _CONTENTS if begin.search(first[:_BEGINNING]))
             return f"{file} seems to hold {next(kinds, 'text of another kind')}"
-    return "all files are empty" if here else ""
+        empty.append(file)
+    if len(empty) > 1:
+        return f"{empty[0]} and {counted(len(empty) - 1, 'other file')} are empty"
+    return f"{empty[0]} is empty" if empty else ""
 
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader

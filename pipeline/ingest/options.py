@@ -67,7 +67,7 @@ class IngestOptions:
         try:
             return ZoneInfo(self.zone)
         except (KeyError, OSError, ValueError) as error:
-            why = f"{self.zone!r} is no zone; use a name such as Europe/Berlin"
+            why = f"{self.zone!r} is not a zone; use a name such as Europe/Berlin"
             raise BadOption(why) from error
 
     @cached_property

@@ -42,8 +42,8 @@ _LISTED: Final = "others", "not in the log"
 _LONGEST_TOPIC: Final = 252
 """Characters, with `id:`: as labels are summed, none may be cut (Kafka: `Topic.MAX_NAME_LENGTH`)."""
 _NOTES: Final = (
-    "A wait is divided in proportion to the time that each request held a handler thread meanwhile. Not in the log: time of threads that no logged request held, as the rest of a request's work, delayed operations, garbage collection, gaps of the log; and the way of a request to a thread.",
-    "The log's times have 1 ms: waits below it are divided among what was near them.",
+    "A wait is divided in proportion to the time that each request held a handler thread meanwhile. Not in the log: time of threads that no logged request held, such as the rest of a request's work, delayed operations, garbage collection or gaps in the log; and the time that a request takes to reach a thread.",
+    "The log's times are whole milliseconds: shorter waits are divided among the requests near them.",
 )  # fmt: skip
 
 

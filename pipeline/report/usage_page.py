@@ -97,7 +97,7 @@ def find_usage(
         span_s: begin and end, Unix times in seconds, which are extended to whole minutes; the history's own for None.
 
     Raises:
-        NoTable: there is no history.
+        NoHistory: there is none.
         EmptyHistory: there is nothing in it.
         TableError: a table cannot be read.
 

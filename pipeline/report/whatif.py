@@ -454,17 +454,21 @@ def headline(summary: ReplaySummary) -> str:
         return "No candidate would have throttled any client."
     if not summary.comparisons:
         return f"{_did(base)}."
-    others = [each.candidate for each in summary.comparisons]
+    differing = [each.candidate for each in summary.comparisons if each.users]
+    if not differing:
+        return f"{_did(base)}. No other candidate would have throttled any client differently."
     ends = {
-        "Least": min(others, key=lambda each: each.muted_ms),
-        "Most": max(others, key=lambda each: each.muted_ms),
+        "Least": min(differing, key=lambda each: each.muted_ms),
+        "Most": max(differing, key=lambda each: each.muted_ms),
     }
-    if len(others) == 1:
-        del ends["Least"]
-    sentences = (
-        f"{word if len(others) > 1 else 'Then'}: “{shown(each.name)}”, {_ms(each.muted_ms)} ({THROTTLED_FOR.difference_cell(each, base)})"
+    if ends["Least"] is ends["Most"]:
+        ends = {"Then": ends["Least"]}
+    sentences = [
+        f"{word}: “{shown(each.name)}”, {_ms(each.muted_ms)} ({THROTTLED_FOR.difference_cell(each, base)})"
         for word, each in ends.items()
-    )
+    ]
+    if alike := len(summary.comparisons) - len(differing):
+        sentences.append(f"As the base: {counted(alike, 'candidate')}")
     return f"Base: {'. '.join((_did(base), *sentences))}."
 
 
@@ -493,7 +497,7 @@ def _differences(summary: ReplaySummary) -> Iterator[Element]:
             for each in summary.comparisons
         ],
     )
-    yield element("h2", "Who is throttled more, who less")
+    yield element("h2", "Clients that are throttled more, or less")
     changed = [each for each in summary.comparisons if each.users]
     if not changed:
         yield element("p", "No client is throttled for longer or shorter than under the base.")

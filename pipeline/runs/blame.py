@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ..blame.intervals import ALWAYS, Intervals, read
 from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
-from ..errors import PipelineError
+from ..errors import NoTable, PipelineError
+from ..history.store import tables_of
 from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
 from ..table import Progress, Table
@@ -53,12 +54,17 @@ def blame(
         progress: called with how much is done, and of how much.
 
     Raises:
-        NoTable: there is no history.
+        NoHistory: there is none.
+        NoTable: it has no table of requests.
         EmptyHistory: it has no request, or none in the period.
         NoQueueTimes: none of these requests has a queue time.
 
     """
-    table = Table.open(f"{folder.rstrip('/')}/requests", schema=REQUESTS)
+    try:
+        table = Table.open(f"{folder.rstrip('/')}/requests", schema=REQUESTS)
+    except NoTable:
+        tables_of(folder)  # raises NoHistory unless only this one is missing
+        raise
     if not any(file.rows for file in table.files()):
         raise EmptyHistory(f"{folder}: the history is empty: ingest request logs first")
     begin, end = (usual if at is None else round(1e6 * at) for at, usual in zip(span_s, ALWAYS, strict=True))

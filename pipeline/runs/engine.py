@@ -58,7 +58,7 @@ def run_of(engine: Engine, doing: str = "parts of tables") -> Run:
     if engine is not Engine.SPARK:
         return run_here
     if find_spec("pyspark") is None:
-        raise NoSpark("PySpark is not installed: pip install pyspark, or run this by spark-submit")
+        raise NoSpark("PySpark is not installed: pip install pyspark, or run this with spark-submit")
     from ..spark.run import SparkRun, session  # noqa: PLC0415 - brings Spark in
 
     return SparkRun(session(), doing)

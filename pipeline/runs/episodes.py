@@ -43,7 +43,8 @@ def find_episodes(
         quotas: those in force at the time; None when they are unknown.
 
     Raises:
-        NoTable: there is no history, or none with episodes.
+        NoHistory: there is none.
+        NoTable: it has no episodes.
         EmptyHistory: there is nothing in it.
         TableError: a table cannot be read.
 

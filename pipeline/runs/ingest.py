@@ -27,7 +27,7 @@ def ingest_logs(
     """
     Read logs into the folder's tables of requests, and take the new ones over into its history.
 
-    What this process writes has the permissions of the logs (`as_private_as`).
+    What this process writes has the permissions of the logs (`as_private_as`). Without a line in them it makes nothing.
 
     Args:
         paths: files and folders; `-` is standard input.
@@ -53,6 +53,8 @@ def ingest_logs(
     with as_private_as(files or ()):
         if run is run_here:
             report = ingest(here, into, options, progress)
+            if not report.read:
+                return report
         else:
             from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
             from ..spark.run import session, shown  # noqa: PLC0415 - as above

@@ -54,7 +54,7 @@ def advise(
         progress: called with how much is done, and of how much.
 
     Raises:
-        NoTable, EmptyHistory: there is no history, or nothing in it.
+        NoHistory, EmptyHistory: there is no history, or nothing in it.
         ShortLog: it covers less than a day, and the policy does not allow that.
 
     """

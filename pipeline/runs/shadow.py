@@ -24,8 +24,8 @@ from quotascope.metrics.catalog import shadow_stream as catalog
 from quotascope.metrics.catalog.family import OVERFLOW, Family
 from quotascope.quotas.candidates import Candidate
 
-from ..errors import NotWritten, PipelineError, UnreachableTable
-from ..history.store import History
+from ..errors import NoTable, NotWritten, PipelineError, UnreachableTable
+from ..history.store import History, tables_of
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
 from ..replay.compiled import compiled_at_once
@@ -262,10 +262,15 @@ def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
     `RESULTS` of all that a stream has decided under these candidates.
 
     Raises:
-        PipelineError: it has decided nothing under them, or there is no table.
+        NoHistory: there is none.
+        PipelineError: it has decided nothing under them, or its table cannot be read.
 
     """
-    rows = Table.open(f"{folder.rstrip('/')}/shadow", schema=SHADOW).read()
+    try:
+        rows = Table.open(f"{folder.rstrip('/')}/shadow", schema=SHADOW).read()
+    except NoTable:
+        tables_of(folder)  # raises NoHistory unless only this one is missing
+        rows = SHADOW.empty_table()
     rows = rows.filter(pc.field("rules") == fingerprint(candidates))
     if not len(rows):
         about = "`shadow stream` has decided nothing under these candidates; without --decided they are replayed"

@@ -110,6 +110,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
 
     Raises:
         NotVerified: there is no prediction, or no request since.
+        NoHistory: there is no history.
         PipelineError: a table cannot be read.
 
     """
@@ -167,12 +168,12 @@ def verify_prometheus(url: str, shadow: str, since_ms: int, until_ms: int | None
 
 
 def _sampled(url: str, wanted: str, begin_ms: int, end_ms: int) -> _ByEntity:
-    """By entity of a cluster the samples above 0, and their sum."""
+    """By entity of a cluster the samples above 0, as far as Prometheus's evaluation interval shows them and at least one of a sum above 0, and their sum."""
     span = f"{max(1, (end_ms - begin_ms) // 1_000)}s"
     by = "sum by (user, client_id, cluster)"
     sums = _query(url, f"{by} (sum_over_time({wanted}[{span}]))", end_ms)
     above = _query(url, f"{by} (count_over_time(({wanted} > 0)[{span}:]))", end_ms)
-    return {key: Figures(int(above.get(key, 0)), value) for key, value in sums.items()}
+    return {key: Figures(max(int(above.get(key, 0)), int(value > 0)), value) for key, value in sums.items()}
 
 
 def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
@@ -182,7 +183,7 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
     except ValueError:
         parts = urlsplit("")
     if parts.username is not None:  # before any message has the address
-        raise NotVerified("the URL of a Prometheus must not hold a user or password")
+        raise NotVerified("the URL of a Prometheus must not contain a user or password")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise NotVerified(f"{url[:60]!r} is no URL of a Prometheus")
     query = urlencode({"query": expression, "time": time_ms / 1_000})
@@ -190,20 +191,29 @@ def _query(url: str, expression: str, time_ms: int) -> dict[_Key, float]:
         with urlopen(f"{url.rstrip('/')}/api/v1/query?{query}", timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above
             content = answer.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare by --folder")
+            raise NotVerified(f"{url}: the answer has more than {_MOST_BYTES >> 20} MiB: compare with --folder")
         found = ((each["metric"], each["value"][1]) for each in json.loads(content)["data"]["result"])
         return {
             (labels.get("user", ""), labels.get("client_id", ""), labels.get("cluster", "")): float(value)
             for labels, value in found
         }
     except HTTPError as error:
-        raise NotVerified(f"{url}: HTTP {error.code}: is this a Prometheus, and open to you?") from error
+        raise NotVerified(f"{url}: HTTP {error.code}: {_refusal(error)}") from error
     except OSError as error:
         reason = getattr(error, "reason", error)
         text = getattr(reason, "strerror", None) or reason
         raise NotVerified(f"{url}: Prometheus does not answer: {text}") from error
     except (HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NotVerified(f"{url[:200]!r}: this is no answer of Prometheus") from error
+        raise NotVerified(f"{url[:200]!r}: this is not an answer of Prometheus") from error
+
+
+def _refusal(error: HTTPError) -> str:
+    """What Prometheus says of a query that it gives up, and what to do; a question where another server may have answered."""
+    try:
+        reason = str(json.loads(error.read(_MOST_BYTES))["error"])
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return "is this a Prometheus, and open to you?"
+    return f"{reason[:200]!r}: take a shorter time with --from and --until, or compare by --folder"
 
 
 def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) -> Verification:

@@ -65,7 +65,7 @@ def what_if(  # noqa: PLR0913 - most by name
         threads: handler threads of each broker (`num.io.threads`); estimated from the log unless given.
 
     Raises:
-        NoTable: there is no history.
+        NoHistory: there is none.
         EmptyHistory: there is nothing in it.
 
     """

@@ -45,7 +45,7 @@ _DAMAGED: Final = (
     _NO_ZSTD,
 )
 """In Spark's errors about files that it cannot read to their end."""
-_NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it by spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
+_NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it with spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
 _LINE_COLUMNS: Final[list[Any]] = [
     pa.field("line", pa.binary()),

@@ -103,9 +103,9 @@ _ZSTD_AT_ONCE: Final = 2_048
 """Compressed bytes that are decompressed together: each 4 of them may stand for 128 kB."""
 _ZSTD_BEGINS: Final = b"\x28\xb5\x2f\xfd"
 _REFUSED: Final = {
-    ".lz4": "is compressed with lz4, in a format of Java's library lz4-java that nothing here reads",
-    ".snappy": "is compressed with snappy, in a format of Java's library snappy-java that nothing here reads",
-    ".lzf": "is compressed with LZF, which nothing here reads",
+    ".lz4": "is compressed with lz4, in a format of the Java library lz4-java, which quotascope cannot read",
+    ".snappy": "is compressed with snappy, in a format of the Java library snappy-java, which quotascope cannot read",
+    ".lzf": "is compressed with LZF, which quotascope cannot read",
     ".gz": "is compressed with gzip, which Spark does not write: unpack it first (gunzip)",
 }
 _ADVICE: Final = "Let Spark write it with spark.eventLog.compression.codec=zstd, or uncompressed."

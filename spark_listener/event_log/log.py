@@ -110,7 +110,7 @@ class EventLog:
             if reader is not None:
                 for line in reader.lines():
                     if reader.offset == len(line) + 1 and event_of(line) is None:
-                        raise NoEventLog(f"{reader.file.path} is no event log of Spark")
+                        raise NoEventLog(f"{reader.file.path} is not an event log of Spark")
                     yield line
             if following is None:
                 break

@@ -29,7 +29,7 @@ def needed(event: Json, key: str) -> int:
     """A number without which an event says nothing. Raises `UnreadableEvent`."""
     found = number(event, key, None)
     if found is None:
-        raise UnreadableEvent(f"{key} is no number")
+        raise UnreadableEvent(f"{key} is not a number")
     return found
 
 

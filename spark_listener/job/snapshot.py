@@ -131,19 +131,19 @@ def read_summary(path: Path) -> Summary:
         seen = tuple(each for each in get_args(ClientKind) if each in document["seen_clients"])
         return Summary(throttles, _count(document["unknown_attempts"]), seen)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise UnreadableSummary(f"{path} is no summary of a Spark job") from error
+        raise UnreadableSummary(f"{path} is not a summary of a Spark job") from error
 
 
 def _totals(row: dict[str, Any]) -> QueryTotals:
     names = [row[name] for name in ("query", "user", "client_id")]
     counts = {name: row[name] for name in _COUNTS}
     if not all(isinstance(name, str) for name in names) or row["side"] not in _SIDES:
-        raise ValueError("a name is no text")
+        raise ValueError("a name is not a text")
     counts = {name: _count(count) for name, count in counts.items()}
     return names[0], ClientTotals(Client(names[1], names[2], row["side"]), **counts)
 
 
 def _count(count: object) -> int:
     if type(count) is not int or count < 0:
-        raise ValueError("a count is no number")
+        raise ValueError("a count is not a number")
     return count

@@ -274,7 +274,7 @@ def _unknown_why(application: Application) -> str:
         elif application.listener:
             advice = "give --summary"
         else:
-            advice = "it does not show that the listener was attached, see docs/spark.md"
+            advice = "it does not show that the listener was attached: see docs/spark.md"
         return f"no failed attempt noted any, and the log has none of successful attempts ({advice})"
     if not application.throttles:
         return "no Kafka client of the job reported to the listener (docs/spark-tasks.md)"

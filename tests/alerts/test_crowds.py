@@ -49,7 +49,7 @@ def test_a_number_around_the_threshold_silences_no_alert(tmp_path: Path) -> None
                         "user": f"u{user}",
                         "client_id": "c",
                     },
-                    "description": f'In half an hour user "u{user}" with client-id "c" used 95% of its produce quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.',
+                    "description": f'Over half an hour, user "u{user}" with client-id "c" used 95% of its produce quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.',
                     "dashboard": f"quotascope-entity?var-cluster=&var-user=u{user}&var-client_id=c",
                 }
                 for user in range(50)

@@ -202,7 +202,7 @@ def test_amtool_accepts_the_example(site: Site, tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.parametrize("name", ALERTS)
 def test_every_alert_has_a_receiver(name: str) -> None:
-    """`amtool config routes test`: critical wakes somebody up, warnings are tickets, the rest is for a chat room."""
+    """`amtool config routes test`: critical is a page, warnings are tickets, the rest is for a chat room."""
     receivers = {"critical": "on-call", "warning": "tickets", "info": "chat"}
     severity = SPECIFIED[name].severity
     answer = said(

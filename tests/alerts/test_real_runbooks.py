@@ -1,4 +1,4 @@
-"""The commands of the runbooks, on a real broker: what somebody types at night works."""
+"""The commands of the runbooks, on a real broker: what an operator types at night works."""
 
 from __future__ import annotations
 

@@ -6,9 +6,18 @@ import pytest
 from tests.exporter.examples import ScriptedLimits, ScriptedSource
 
 from quotascope.cli import compose
+from quotascope.exporter.app import Parts
 from quotascope.exporter.collection.reads import Reads
 from quotascope.exporter.config import Config
-from quotascope.exporter.discovery import Roster
+
+SOURCES = [{"url": "http://broker-1:8778/jolokia"}]
+
+
+def build(monkeypatch: pytest.MonkeyPatch, limits: ScriptedLimits | None = None) -> None:
+    """Let every configuration have a source that the test writes, and these limits."""
+    monkeypatch.setattr(
+        compose, "build_parts", lambda now, **_: Parts(loaded=now, sources=(ScriptedSource(),), limits=limits)
+    )
 
 
 @pytest.mark.parametrize(("watch", "waits"), [(False, 8.0), (True, 4.0)])
@@ -24,9 +33,8 @@ async def test_single_look_waits_for_a_source_as_long_as_it_may(
 
     begun = Reads.begin
     monkeypatch.setattr(Reads, "begin", begin)
-    roster = Roster([ScriptedSource()])
-    monkeypatch.setattr(compose, "roster_of", lambda _: (roster, None))
-    config = Config.model_validate({"collection": {"timeout_seconds": 8}})
+    build(monkeypatch)
+    config = Config.model_validate({"collection": {"timeout_seconds": 8}, "sources": SOURCES})
     async with compose.build_collection(config, watch=watch) as collection:
         (source,) = (await collection.snapshot(8)).sources
     assert source.up
@@ -37,10 +45,8 @@ async def test_the_first_of_many_looks_waits_for_the_limits(monkeypatch: pytest.
     """A first screen without limits would look like a cluster that has none."""
     limits = ScriptedLimits()
     limits.answers.clear()
-    roster = Roster([ScriptedSource()])
-    monkeypatch.setattr(compose, "roster_of", lambda _: (roster, None))
-    monkeypatch.setattr(compose, "limits_of", lambda _: limits)
-    config = Config.model_validate({"kafka": {"bootstrap_servers": "a:9092"}})
+    build(monkeypatch, limits)
+    config = Config.model_validate({"kafka": {"bootstrap_servers": "a:9092"}, "sources": SOURCES})
     async with compose.build_collection(config, watch=True) as collection:
         first = asyncio.create_task(collection.snapshot(60))
         for _ in range(50):

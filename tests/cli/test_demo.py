@@ -1,4 +1,4 @@
-"""`quotascope demo` as somebody starts it: a process of its own, needing only Python."""
+"""`quotascope demo` as a user starts it: a process of its own, needing only Python."""
 
 import re
 import signal
@@ -46,7 +46,7 @@ def url_in(process: subprocess.Popen[str]) -> str:
 
 
 def throttled(metrics: str) -> set[str]:
-    """The quota types under which somebody was throttled."""
+    """The quota types under which an entity was throttled."""
     pattern = r'^kafka_quota_throttled_seconds_total\{.*quota_type="(\w+)".*\} (\S+)$'
     found = re.findall(pattern, metrics, re.MULTILINE)
     return {quota_type for quota_type, seconds in found if float(seconds) > 0}

@@ -185,10 +185,10 @@ def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
     [
         ((), "give one of them"),
         (("x", "--exporter", "http://x"), "give one of them"),
-        (("x", "--begin", "tonight"), "'tonight' is no time"),
+        (("x", "--begin", "tonight"), "'tonight' is not a time"),
         (("x", "--begin", "2026-01-02", "--end", "2026-01-02"), "later than --begin"),
-        (("x", "--time-zone", "Nowhere"), "Invalid value for --time-zone: 'Nowhere' is no time zone"),
-        (("nothing",), "there is no table"),
+        (("x", "--time-zone", "Nowhere"), "Invalid value for --time-zone: 'Nowhere' is not a time zone"),
+        (("nothing",), "nothing: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes a history"),
         (("--exporter", "http://127.0.0.1:9"), "127.0.0.1:9"),
     ],
 )

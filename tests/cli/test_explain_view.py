@@ -52,13 +52,13 @@ PAIRS = QuotaEntity("alice", DEFAULT)
 @pytest.mark.parametrize(
     ("client_id", "rules", "sentence"),
     [
-        (None, (PAIRS,), "2 alice / <default> decides, 1 B/s; without it: unlimited; each client-id of this user counted alone"),
+        (None, (PAIRS,), "2 alice / <default> applies, 1 B/s; without it: unlimited; each client-id of this user counted alone"),
         ("", (PAIRS,), "unlimited; counted for the clients of user alice without client-id"),
-        ("", (PAIRS, QuotaEntity("alice")), "3 user alice decides, 1 B/s; without it: unlimited; counted for the clients of user alice without client-id"),
-        ("", (QuotaEntity("alice"),), "3 user alice decides, 1 B/s; without it: unlimited; counted for all clients of user alice together"),
+        ("", (PAIRS, QuotaEntity("alice")), "3 user alice applies, 1 B/s; without it: unlimited; counted for the clients of user alice without client-id"),
+        ("", (QuotaEntity("alice"),), "3 user alice applies, 1 B/s; without it: unlimited; counted for all clients of user alice together"),
         ("", (QuotaEntity(None, DEFAULT),), "unlimited; counted for all users with no client-id together"),
         (None, (QuotaEntity(None, "x"),), "unlimited; each client-id counted for all users together"),
-        ("x", (QuotaEntity(None, "x"),), "7 client-id x decides, 1 B/s; without it: unlimited; counted for all users with client-id x together"),
+        ("x", (QuotaEntity(None, "x"),), "7 client-id x applies, 1 B/s; without it: unlimited; counted for all users with client-id x together"),
     ]
 )  # fmt: skip
 def test_what_decides_in_a_sentence(client_id: str | None, rules: tuple[QuotaEntity, ...], sentence: str) -> None:
@@ -100,7 +100,7 @@ UNDER_PLUGIN = Limits(nodes={"1": NodeSettings(quota_callback_class="io.strimzi.
     [
         ({"1": 200.0}, "200 % of a thread on each node, for all", {"1": 2.0}),
         ({"1": 200.0, "2": inf}, "200 % of a thread on node 1, unlimited on node 2, for all", {"1": 2.0, "2": None}),
-        ({}, "unknown; a custom quota callback decides on every node", {}),
+        ({}, "unknown; a custom quota callback sets it on every node", {}),
     ]
 )  # fmt: skip
 def test_the_limit_of_strimzis_plugin_has_its_rule(

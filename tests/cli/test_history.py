@@ -44,7 +44,7 @@ def test_mistakes_are_reported(folder: str, run: Run) -> None:
         ("drop", folder, "--keep-days", "999999999"): "--keep-days",
         ("clean", folder, "--older-than", "999999999999"): "--older-than",
         ("drop", folder): "give one of --before and --keep-days",
-        ("status", f"{folder}/nothing"): "there is no table",
+        ("status", f"{folder}/nothing"): "/nothing: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes",
     }  # fmt: skip
     for step, output in steps.items():
         code, _, err = run("history", *step)

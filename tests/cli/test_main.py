@@ -64,7 +64,7 @@ def test_errors_are_one_message(run: Run, monkeypatch: pytest.MonkeyPatch, error
 
 
 def test_defect_is_one_message_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What we did not think of is no traceback either, unless somebody asks for it."""
+    """What we did not think of is no traceback either, unless a user asks for it."""
     monkeypatch.delenv("QUOTASCOPE_TRACEBACK", raising=False)
     fail_with(ZeroDivisionError("oops\x1b[2J"), monkeypatch)
     code, out, err = run()

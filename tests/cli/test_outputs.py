@@ -73,6 +73,18 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
     assert {path.name for path in tmp_path.iterdir()} == {"page.html", "link"}
 
 
+def test_a_bar_names_what_comes_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """While files are listed a terminal shows that, and then how much of them is read; what is no terminal shows nothing."""
+    monkeypatch.setenv("TERM", "xterm")
+    for terminal in (False, True):
+        monkeypatch.setenv("FORCE_COLOR", "1" if terminal else "")
+        with outputs.bar("reading", first="listing files") as progress:
+            assert ("listing files" in capsys.readouterr().err) is terminal
+            progress(1, 2)
+        shown = capsys.readouterr().err
+        assert ("reading" in shown, "1/2" in shown) == (terminal, terminal)
+
+
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     """What is no file is not replaced by one."""
     pipe = tmp_path / "pipe"

@@ -112,8 +112,8 @@ def test_broken_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_empty_log_makes_an_empty_history(tmp_path: Path) -> None:
-    """Nothing to read and nothing to replay are failures that say so."""
+def test_empty_log_makes_no_history(tmp_path: Path) -> None:
+    """Nothing to read and nothing to replay are failures that say so, and leave nothing behind."""
     (tmp_path / "empty.log").touch()
     done = subprocess.run(
         [BIN / "quotascope", "ingest", "empty.log", "--into", "usage"],
@@ -124,12 +124,13 @@ def test_empty_log_makes_an_empty_history(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "0 lines: 0 requests added" in done.stdout
-    assert "all files are empty" in done.stderr
+    assert "empty.log is empty: give the log of kafka.request.logger" in done.stderr
+    assert not (tmp_path / "usage").exists()
     done = subprocess.run(
         [BIN / "quotascope", "recommend", "usage"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "the history is empty" in done.stderr
+    assert "usage: there is no such folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 

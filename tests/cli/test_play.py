@@ -81,7 +81,7 @@ def test_a_small_terminal_is_all_table() -> None:
         lines = shown(EMPTY, width, height)
         assert f"{URL}/metrics" in lines[0]
         assert lines[1].startswith("entity")
-    assert shown(EMPTY, 100, 24)[0].startswith("Made-up clients")
+    assert shown(EMPTY, 100, 24)[0].startswith("Simulated clients")
 
 
 def test_intro_fits_80_columns() -> None:

@@ -68,7 +68,7 @@ def access(certificates: Certificates) -> list[str | Path]:
         (["top", "--json"], ['"user": "alice"', '"severity": "ok"']),
         (["status"], ["broker-1", "producer_byte_rate 2", "1 quota entities"]),
         (["status", "--json"], ['"entities_total": 1', '"name": "broker-1"']),
-        (["explain", "--user", "User:alice"], ["3 user alice decides, 1,000 B/s"]),
+        (["explain", "--user", "User:alice"], ["3 user alice applies, 1,000 B/s"]),
         (["explain", "--user", "alice", "--json"], ['"level": "user"']),
         (["quotas", "list"], ["user alice"]),
         (["quotas", "export"], ['user: "alice"\n    producer_byte_rate: 1000', "request_percentage: 50", "ip: <default>\n    connection_creation_rate: 7"]),

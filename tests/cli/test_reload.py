@@ -114,7 +114,7 @@ def test_reload_loses_no_scrape(agent: Serve, tmp_path: Path) -> None:
     assert wanted in changed
     assert "level=error" in bad
     assert f"file={file}" in bad
-    assert "line 6: otlp.timeout_seconds is no time such as 500ms, 5s or 1m" in bad
+    assert "line 6: otlp.timeout_seconds is not a time such as 500ms, 5s or 1m" in bad
     assert "quotascope_config_last_reload_successful 0.0" in kept
     for source in "ab":
         assert f'quotascope_source_up{{source="{source}"}} 1.0' in kept

@@ -47,7 +47,7 @@ class Canaries:
         return str(folder / f"secret-{len(self.words)}")
 
     def found_in(self, text: str) -> list[str]:
-        """Those that somebody who reads this learns."""
+        """Those that a reader of this learns."""
         pieces = re.findall(r"[A-Za-z0-9+/]{16,}={0,2}", text)
         plain = text + " ".join(map(_decoded, pieces))
         return [word for word in self.words if word in plain]
@@ -167,7 +167,7 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
             given["sources"][1]["headers"]["X-Token"] = [canaries.new()]
             config.write_text(yaml.safe_dump(given))
             process.send_signal(signal.SIGHUP)
-            first_match("the one before stays", process.stderr, said)
+            first_match("the previous one stays in force", process.stderr, said)
             given["sources"][1]["headers"]["X-Token"] = canaries.new()
             config.write_text(yaml.safe_dump(given))
             process.send_signal(signal.SIGHUP)

@@ -48,7 +48,7 @@ def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int,
         async def observe(*_: object) -> Any:
             return observed(encoded(snapshot_document(answer)))
 
-        monkeypatch.setattr("quotascope.cli.status.observe", observe)
+        monkeypatch.setattr("quotascope.cli.cluster.observe", observe)
         return run("shadow", "status", "--exporter", "http://x:9749", *more)
 
     return shown

@@ -199,6 +199,15 @@ def test_verify(run: Run, monkeypatch: pytest.MonkeyPatch, seconds: float, code:
     assert "1 min 40 s →" in out
 
 
+def test_no_history_to_verify(run: Run) -> None:
+    """A folder that is not there is nothing to compare; the message has it, and what makes a history."""
+    code, _, err = run("shadow", "verify", "half", "--folder", "nowhere", "--since", "2026-11-23T14:00:00Z")
+    assert code == 2
+    assert err == (
+        "quotascope: nowhere: there is no such folder; `quotascope ingest LOGS --into FOLDER` makes a history\n"
+    )
+
+
 def test_nothing_to_verify(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """That is neither yes nor no; a time that is none and sources that are not one are mistakes."""
 

@@ -32,7 +32,7 @@ def test_file_of_something_else_is_refused(tmp_path: Path, run: Run) -> None:
     other.write_text('{"level":"info"}\n' * 3)
     code, out, err = run("spark", "report", other)
     assert (code, out) == (1, "")
-    assert "other.json is no event log of Spark" in " ".join(err.split())
+    assert "other.json is not an event log of Spark" in " ".join(err.split())
 
 
 def test_zip_for_tasks_is_written(tmp_path: Path, run: Run) -> None:
@@ -72,7 +72,7 @@ def test_script_is_where_it_says(run: Run, command: str) -> None:
 
 
 def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
-    """A bar is drawn where somebody sees it, and the output is JSON all the same."""
+    """A bar is drawn where a user sees it, and the output is JSON all the same."""
     path = log(tmp_path / "app-1")
     ours, theirs = pty.openpty()
     result = subprocess.run(

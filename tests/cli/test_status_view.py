@@ -63,7 +63,7 @@ def test_a_folded_entity_is_shown_all_the_same() -> None:
 def test_unknown_throttle_times_are_not_none() -> None:
     """An agent may not export them: then it is unknown whether an entity is throttled."""
     blind, other = usage_of("bob", limit=None), usage_of("carol", usage=900.0)
-    blind.throttle_known = other.throttle_known = False
+    blind.throttle_time_seconds = other.throttle_time_seconds = None
     text = rendered(view(snapshot(blind), [], 10), 160)
     assert "none of them known to be throttled; throttle times of 1 unknown" in text
     text = rendered(view(snapshot(blind, other), [], 10), 160)

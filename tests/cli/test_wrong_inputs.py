@@ -29,7 +29,7 @@ WRONG = (
     ("serve --port x", "expected a whole number, not 'x'"),
     ("serve --port 70000", "less than or equal to 65535"),
     ("serve --source jolokja=http://a:1", "did you mean 'jolokia'?"),
-    ("serve --source http://a:1 --idle-after x", "is no time such as 500ms, 5s or 1m"),
+    ("serve --source http://a:1 --idle-after x", "is not a time such as 500ms, 5s or 1m"),
     ("serve --source http://a:1 --log-level warn", "did you mean 'warning'?"),
     ("serve --source http://a:1 --detail-above x", "expected a number, not 'x'"),
     ("serve --source http://a:1 --web.config.file none", "expected a file that is there, got 'none'"),
@@ -54,7 +54,7 @@ WRONG = (
     ("ingest kafka://a:1/t --into usage --once --every 5s", "give one of them"),
     ("recommend usage --key producer_byte_rat", "did you mean 'producer_byte_rate'?"),
     ("recommend usage --for host", "'host' is not one of 'user'"),
-    ("history drop usage --before yesterday", "'yesterday' is no date such as 2026-09-01"),
+    ("history drop usage --before yesterday", "'yesterday' is not a date such as 2026-09-01"),
     ("dashboards push --grafana-url http://127.0.0.1:1 --grafana-token-file pw", "http://127.0.0.1:1: Connection refused"),
     ("dashboards push --grafana-url http://{silent} --grafana-token-file pw --grafana-ca-file none", "cannot use none: No such file"),
     ("alerts write rules --alerts-config none", "none: cannot be read: No such file"),
@@ -95,6 +95,29 @@ def test_a_wrong_input_is_explained(run: Run, silent: str, words: str, message: 
     assert code != 0
     assert message in err
     assert not INTERNALS.search(err)
+
+
+@pytest.mark.parametrize(
+    ("logs", "message"),
+    [
+        ("empty", "/empty is empty: give the log of kafka.request.logger"),
+        ("empties", "/empties/1 and 2 other files are empty: give the log of kafka.request.logger"),
+        ("damaged", "/damaged: the compressed file is damaged"),
+        ("none", "none: there is no such file or folder"),
+    ],
+)
+@pytest.mark.usefixtures("silent")
+def test_without_a_line_no_history_is_made(run: Run, logs: str, message: str) -> None:
+    """The file is named with what is wrong with it, that alone, and no folder is left behind that looks like a history."""
+    Path("empties").mkdir()
+    for number in range(1, 4):
+        Path("empties", f"{number}").touch()
+    Path("damaged").write_bytes(b"\x1f\x8b\xff")
+    code, _, err = run("ingest", logs, "--into", "usage")
+    assert code == 1
+    assert message in err
+    assert err.count("quotascope: ") == 1
+    assert not Path("usage").exists()
 
 
 @pytest.mark.parametrize("words", SILENT)

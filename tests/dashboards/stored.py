@@ -95,9 +95,9 @@ def recorded(prometheus: Prometheus) -> Iterator[str]:
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[Prometheus]:
+def started(folder: Path, *flags: str) -> Iterator[Prometheus]:
     """A Prometheus that has data of any age and scrapes nothing."""
-    prometheus = Prometheus(folder, {}, "--storage.tsdb.retention.time=100y")
+    prometheus = Prometheus(folder, {}, "--storage.tsdb.retention.time=100y", *flags)
     try:
         eventually(lambda: prometheus.query("vector(1)"))
         yield prometheus

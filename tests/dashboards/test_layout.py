@@ -295,7 +295,7 @@ def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(
 
 
 def test_panels_are_numbered_in_reading_order(dashboards: Dashboards) -> None:
-    """From 1 on: what stands in somebody's link stays true."""
+    """From 1 on: what stands in a user's link stays true."""
     for dashboard in dashboards.values():
         numbers = [panel["id"] for panel in panels_of(dashboard)]
         assert numbers == list(range(1, len(numbers) + 1))

@@ -41,7 +41,7 @@ def values(simulation: Simulation, name: str, now_ms: int) -> dict[Key, float]:
 
 
 def bounced(simulation: Simulation, now_ms: int) -> set[str]:
-    """The quota types under which somebody was throttled or refused."""
+    """The quota types under which an entity was throttled or refused."""
     counts = {
         **values(simulation, "throttle-time-total", now_ms),
         **values(simulation, "rejection-count", now_ms),
@@ -64,7 +64,7 @@ def test_somebody_is_throttled_within_five_seconds() -> None:
 
 
 def test_all_four_quotas_bite_within_twenty_seconds() -> None:
-    """Each of the four kinds of quota has throttled or refused somebody after twenty seconds."""
+    """Each of the four kinds of quota has throttled or refused an entity after twenty seconds."""
     groups = {quota_type.group for quota_type in QuotaType}
     assert bounced(played(20), START_MS + 20_000) == groups
 
@@ -84,7 +84,7 @@ def resolved(simulation: Simulation) -> Iterator[tuple[Role, QuotaType, Level]]:
 
 
 def test_every_level_decides_for_somebody() -> None:
-    """All of Kafka's eight levels can be seen at work, and somebody without any limit."""
+    """All of Kafka's eight levels can be seen at work, and an entity without any limit."""
     assert {level for _, _, level in resolved(Simulation(START_MS))} == set(Level)
 
 
@@ -232,7 +232,7 @@ def test_pause(due_in_ms: int, pause: int) -> None:
 
 
 async def test_runs_until_canceled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clients work as the clock goes on, without a break, until somebody ends it."""
+    """The clients work as the clock goes on, without a break, until it is ended."""
     simulation = Simulation(START_MS)
     ticks = count(START_MS, 10)
     sleep = asyncio.sleep

@@ -147,7 +147,7 @@ async def test_reading_does_not_change_what_the_engine_decides(engine: Engine) -
 
 
 async def test_closing_leaves_the_registry_alone(engine: Engine) -> None:
-    """The registry is somebody else's."""
+    """The registry is another library's."""
     await engine.source.close()
     assert (await engine.source.read()).node_id == "1"
 

@@ -201,6 +201,19 @@ async def test_the_same_is_written_once() -> None:
     assert not rendering._under_way
 
 
+async def test_hosts_that_cannot_be_looked_up_hold_no_scrape_up() -> None:
+    """Each look-up of an agent's host waits in a thread of asyncio's own, of which there are few."""
+    answered, loop = threading.Event(), asyncio.get_running_loop()
+    lookups = [loop.run_in_executor(None, answered.wait) for _ in range(100)]
+    try:
+        body = await Rendering(Renderer(), lambda: NOW).body(snapshot(), TEXT, compressed=True)
+        assert gzip.decompress(body).endswith(b"\n")
+        assert not any(each.done() for each in lookups)
+    finally:
+        answered.set()
+        await asyncio.gather(*lookups)
+
+
 async def test_who_gives_up_takes_nothing_from_the_others() -> None:
     """One scraper that goes away ends no one else's scrape."""
     held = Held()

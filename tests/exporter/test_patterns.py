@@ -38,14 +38,14 @@ def test_any_name_can_be_asked_for(name: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "reported"),
     [
-        ("(", "'(' is no RE2 expression: missing )"),
+        ("(", "'(' is not an RE2 expression: missing )"),
         (r"(a)\1", "invalid escape sequence"),
         ("(?=a)", "invalid perl operator"),
-        ("\ud800", "is no RE2 expression"),
+        ("\ud800", "is not an RE2 expression"),
     ],
 )
 def test_a_wrong_pattern_is_reported(pattern: str, reported: str) -> None:
-    """What could not be matched in linear time is no RE2 expression either."""
+    """What could not be matched in linear time is not an RE2 expression either."""
     with pytest.raises(ValueError) as caught:
         matcher(pattern)
     assert reported in str(caught.value)

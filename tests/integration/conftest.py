@@ -14,7 +14,7 @@ from tests.integration.scene import EXPECTED, RULES, load
 
 @pytest.fixture(scope="session")
 def exporter(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
-    """The exporter of the shared broker, by Jolokia; each scrape reads the broker anew."""
+    """The exporter of the shared broker, by Jolokia; each scrape reads the broker again."""
     folder = tmp_path_factory.mktemp("exporter") / "serve"
     with serving(folder, settings_for(kafka.brokers, kafka.admin)) as exporter:
         yield exporter

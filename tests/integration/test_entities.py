@@ -30,7 +30,7 @@ def who(expected: Expected) -> dict[str, str]:
 
 
 def test_scene_has_every_level() -> None:
-    """Each of the eight levels decides for somebody in the scene."""
+    """Each of the eight levels decides for an entity of the scene."""
     assert {expected.level for expected in EXPECTED} == LEVELS
 
 

@@ -1,4 +1,4 @@
-"""The commands as somebody without a password runs them: by an issuer's tokens, a command that prints one, and a keytab."""
+"""The commands as a user without a password runs them: by an issuer's tokens, a command that prints one, and a keytab."""
 
 import json
 import shlex

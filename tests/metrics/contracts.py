@@ -96,7 +96,7 @@ class SampledContract(StatContract):
     @final
     @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
     def test_agrees_with_a_plain_model(self, config: MetricConfig, trace: list[Event], later: int) -> None:
-        """The ring of windows gives what grouping the whole history of events anew gives."""
+        """The ring of windows gives what grouping the whole history of events from scratch gives."""
         now_ms = end_of(trace) + later
         stat = fed(type(self).make(), config, trace)
         expected = self.expected(live_values(config, trace, now_ms))

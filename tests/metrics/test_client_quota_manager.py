@@ -185,7 +185,7 @@ class TestChangingQuotas:
         assert engine.bound("a%3db", "") == 20.0
 
     def test_foreign_metrics_of_the_same_name(self, engine: Engine) -> None:
-        """Metrics that somebody else registered under the name are bounded by their tags or not at all."""
+        """Metrics that another program registered under the name are bounded by their tags or not at all."""
         registry, manager = engine.registry, engine.manager
         bounded = MetricConfig(quota=Quota(1.0))
         tags: list[dict[str, str]] = [{}, {"user": "100%", "client-id": ""}]

@@ -66,11 +66,11 @@ def test_stores_limits_of_addresses(ip: str | None) -> None:
     ("entity", "message"),
     [
         ({}, "the entity is empty"),
-        ({"foo": "bar"}, "'foo' is no type of entity: user, client-id or ip"),
+        ({"foo": "bar"}, "'foo' is not a type of entity: user, client-id or ip"),
         ({"user": ""}, "the name of 'user' is empty"),
         ({"ip": ""}, "the name of 'ip' is empty"),
         ({"ip": "1.2.3.4", "user": "u"}, "an ip cannot be combined with a user or client-id"),
-        ({"ip": "a\nb"}, "'a\\nb' is no address that can be resolved"),
+        ({"ip": "a\nb"}, "'a\\nb' is not an address that can be resolved"),
     ]
 )  # fmt: skip
 def test_refuses_entities(entity: Mapping[str, str | None], message: str) -> None:
@@ -129,7 +129,7 @@ def test_a_number_has_to_be_finite_since_4_4(key: str, value: float, problem: st
     assert messages(validate_alteration(CLIENT, changes)) == [f"'{key}' {problem}"]
 
 
-def test_host_names_are_somebody_elses_business() -> None:
+def test_host_names_are_checked_elsewhere() -> None:
     """Who can resolve them says so."""
     entity, changes = {"ip": "localhost"}, [("connection_creation_rate", 1.0)]
     assert validate_alteration(entity, changes) != []

@@ -24,7 +24,7 @@ from quotascope.metrics import (
 
 
 class WatchedLock:
-    """A lock that reports when somebody has to wait for it."""
+    """A lock that reports when a thread has to wait for it."""
 
     def __init__(self) -> None:
         self.contended = threading.Event()

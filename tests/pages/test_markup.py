@@ -98,7 +98,7 @@ def test_row_of_another_length() -> None:
 
 
 def test_a_hundred_rows_are_shown_if_nothing_is_said() -> None:
-    """As many as somebody may look through."""
+    """As many as a reader may look through."""
     made = table(("who",), [("etl",)] * 101)
     assert len(made.findall(".//tbody/tr")) == 100
     assert made.findtext(".//caption") == "and 1 more"

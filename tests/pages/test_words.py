@@ -38,6 +38,9 @@ def test_long_names_are_cut(name: str, line: str) -> None:
     ("value", "words"),
     [
         (0.0, "0 s"),
+        (0.0001, "<1 ms"),
+        (0.0009, "1 ms"),
+        (0.004, "4 ms"),
         (0.25, "0.25 s"),
         (9.999, "10.00 s"),
         (12.0, "12 s"),

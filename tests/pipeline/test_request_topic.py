@@ -65,13 +65,13 @@ def test_other_numbers_are_reported(shape: TopicShape, differences: str) -> None
         ensure(Topics(THERE), "log", shape, 1)
 
 
-def test_somebody_else_was_quicker() -> None:
-    """What they made is looked at like any other."""
+def test_another_program_was_quicker() -> None:
+    """What it made is looked at like any other."""
     with pytest.raises(OtherTopic):
         ensure(Topics(None, THERE), "log", shape_of(12, None, None), 1)
 
 
-def test_somebody_was_so_quick_that_the_brokers_do_not_know_yet() -> None:
+def test_another_program_was_so_quick_that_the_brokers_do_not_know_yet() -> None:
     """The topic is there; of its numbers nothing is said."""
     ensured = ensure(Topics(None, None), "log", shape_of(12, None, None), 1)
     assert not ensured.created

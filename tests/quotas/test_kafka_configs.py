@@ -49,7 +49,7 @@ def test_one_command_for_each_entity() -> None:
 
 
 def test_a_name_that_no_argument_can_hold_is_reported() -> None:
-    """Instead of a command for somebody else."""
+    """Instead of a command for another entity."""
     new = QuotaSet({QuotaEntity("a\0b"): {"request_percentage": 5.0}})
     commands = kafka_configs(difference(QuotaSet(), new), bootstrap_servers="b:1")
     assert commands.lines == ()

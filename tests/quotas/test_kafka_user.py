@@ -81,7 +81,7 @@ BY_CLIENT, NO_NAME = "has no quotas by client-id", "no KafkaUser can have this n
         (
             QuotaEntity(DEFAULT),
             {"producer_byte_rate": 7.0},
-            "belongs into the Kafka resource, under spec.kafka.quotas: {type: kafka, producerByteRate: 7}",
+            "belongs in the Kafka resource, under spec.kafka.quotas: {type: kafka, producerByteRate: 7}",
         ),
         (QuotaEntity("Alice"), PERCENT, NO_NAME),
         (QuotaEntity("CN=a,O=b"), PERCENT, NO_NAME),

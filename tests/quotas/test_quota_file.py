@@ -92,7 +92,7 @@ NOT_PLAIN = "'producer_byte_rate' must be a plain number"
         ("{user: [a], request_percentage: 1}", "user must be text"),
         ("{user: {name: 1}, request_percentage: 1}", "user must be text"),
         ("{user: '', request_percentage: 1}", "the name of 'user' is empty"),
-        ('{user: "\\ud800", request_percentage: 1}', "user holds half a character"),
+        ('{user: "\\ud800", request_percentage: 1}', "user contains an incomplete Unicode character"),
         ("{user: a, producer_byte_rate: '1'}", NOT_PLAIN),
         ("{user: a, producer_byte_rate: 0100}", NOT_PLAIN),
         ("{user: a, producer_byte_rate: .nan}", NOT_PLAIN),
@@ -113,7 +113,7 @@ NOT_PLAIN = "'producer_byte_rate' must be a plain number"
         ("{usr: alice}", "unknown key 'usr'; did you mean 'user'?"),
         ("{color: red}", "unknown key 'color'; known: user, client-id, ip and quota"),
         ("{user: a, connection_creation_rate: 1}", "none of this entity's keys"),
-        ("{ip: 'not an address', connection_creation_rate: 1}", "is no address"),
+        ("{ip: 'not an address', connection_creation_rate: 1}", "is not an address"),
         ("{ip: 1.2.3.4, request_percentage: 1}", "none of this entity's keys"),
     ],
 )

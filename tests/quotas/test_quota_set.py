@@ -129,7 +129,7 @@ def test_no_client_is_under_a_rule_without_effect(configured: set[QuotaEntity]) 
 
 @given(configured=entities, added=st.sampled_from(EVERY))
 def test_a_rule_that_is_added_takes_clients_from_others(configured: set[QuotaEntity], added: QuotaEntity) -> None:
-    """Just from those that decided for somebody whom it decides for then."""
+    """Just from those that decided for an entity that it decides for then."""
     before, after = rules(*configured), rules(*configured, added)
     lost = {
         before.decide(user, client).entity

@@ -1,4 +1,4 @@
-"""YAML that people wrote, or somebody else."""
+"""YAML that people or programs wrote."""
 
 from __future__ import annotations
 

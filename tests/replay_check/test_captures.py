@@ -77,7 +77,7 @@ IDLE = (QuotaType.PRODUCE, QuotaEntity("svc:team a"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(read_rules(rules_path("kafka-4.4.0")).quotas, key=str), ids=str)
-def test_each_rule_that_throttled_somebody_is_needed(key: Key) -> None:
+def test_each_rule_that_throttled_a_client_is_needed(key: Key) -> None:
     """Leaving out a single one is found out, except where no client came near it."""
     rules = read_rules(rules_path("kafka-4.4.0"))
     others = {each: value for each, value in rules.quotas.items() if each != key}

@@ -52,7 +52,7 @@ def test_answer_is_understood_and_adds_up(dialect: Dialect) -> None:
 
 
 def test_restarted_node_has_forgotten_its_clients() -> None:
-    """Clients are those since the start, and counts begin anew."""
+    """Clients are those since the start, and counts begin again at zero."""
     spell = Spell(mood=Mood.GOOD, begin=50, end=100, life=4, born=50)
     assert len(produced(table(Dialect.JOLOKIA, 52.0, spell))) == 2 * PER_SECOND + 1
 
@@ -93,7 +93,7 @@ def test_every_trouble_comes() -> None:
 
 
 def test_refusal_is_a_restart() -> None:
-    """After no one listened there is another life, which began when somebody listened again."""
+    """After no one listened there is another life, which began when there was a listener again."""
     weather = Weather("node-1")
     spells = [weather.at(at) for at in range(3_600)]
     after = next(later for sooner, later in pairwise(spells) if sooner.mood is Mood.REFUSED and later.mood is Mood.GOOD)

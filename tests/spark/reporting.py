@@ -17,7 +17,7 @@ class Reported(NamedTuple):
     """
     One client of a job; what it gets is written to a file of the attempt before it is counted.
 
-    That file is the truth: nothing takes it back when the attempt fails, and each evaluation writes anew.
+    That file is the truth: nothing takes it back when the attempt fails, and each evaluation writes again.
     """
 
     folder: Path

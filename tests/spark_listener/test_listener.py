@@ -146,7 +146,7 @@ def test_failures_are_values(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_source_that_goes_on_failing_is_given_up() -> None:
-    """After three failures in a row, and closed; one success between them counts anew."""
+    """After three failures in a row, and closed; after a success between them the count begins again."""
     source = _Source()
     listener = _listener(source)
     for error in (OSError(), OSError(), None, OSError(), OSError()):

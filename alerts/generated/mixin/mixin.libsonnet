@@ -49,7 +49,7 @@ local duration(number) =
 {
   local c = $._config,
   local known = {
-    // Label that separates the clusters of one Prometheus; it need not exist.
+    // Label that distinguishes the clusters in one Prometheus; it need not exist.
     cluster_label: "cluster",
     // Address of the runbooks, with {alert} for the alert's name, such as
     // https://quotascope.corp/runbooks/{alert} of an exporter; null: no links.
@@ -58,9 +58,9 @@ local duration(number) =
     grafana_url: null,
     // Users and client-ids of the platform's own programs, which a default quota should not throttle.
     system_users: "(?i).*(entity-operator|topic-operator|user-operator|cruise[-_.]?control|schema[-_.]?registry|mirror[-_.]?maker|quotascope).*",
-    // More labels of all alerts.
+    // Additional labels of all alerts.
     labels: {},
-    // The numbers that decide whether an alert fires.
+    // The values at which alerts fire.
     thresholds: {
       // s: average throttle time of an entity. Reason: the client wants about 5 % more than its limit. Other
       // values: 0.1 for interactive clients.
@@ -185,7 +185,7 @@ local duration(number) =
     },
     // Each alert; severity: critical, warning or info; keep_firing_for may be null.
     alerts: {
-      // Clients of a cluster wait far longer for their quotas than usual.
+      // Clients of a cluster are throttled for far longer than usual.
       KafkaQuotaThrottleSpike: {
         enabled: true,
         severity: "critical",
@@ -233,7 +233,7 @@ local duration(number) =
         keep_firing_for: "10m",
         labels: {},
       },
-      // A client waits long to create or delete topics.
+      // A client is throttled when it creates or deletes topics.
       KafkaQuotaMutationThrottled: {
         enabled: true,
         severity: "info",
@@ -273,7 +273,7 @@ local duration(number) =
         keep_firing_for: "10m",
         labels: {},
       },
-      // A client will reach its quota within hours by its trend.
+      // By its trend, a client will reach its quota within hours.
       KafkaQuotaLimitPredicted: {
         enabled: true,
         severity: "info",
@@ -297,7 +297,7 @@ local duration(number) =
         keep_firing_for: "10m",
         labels: {},
       },
-      // A client has used up its right to create or delete topics.
+      // A client's tokens to create or delete topics are used up.
       KafkaQuotaMutationTokensExhausted: {
         enabled: true,
         severity: "warning",
@@ -305,7 +305,7 @@ local duration(number) =
         keep_firing_for: "10m",
         labels: {},
       },
-      // More and more changes of topics are refused.
+      // More and more requests to change topics are refused.
       KafkaQuotaRejectionsRising: {
         enabled: true,
         severity: "warning",
@@ -313,7 +313,7 @@ local duration(number) =
         keep_firing_for: "10m",
         labels: {},
       },
-      // A broker makes more and more connections wait.
+      // A broker mutes more and more connections.
       KafkaQuotaDelayQueueGrowing: {
         enabled: true,
         severity: "warning",
@@ -353,7 +353,7 @@ local duration(number) =
         keep_firing_for: "10m",
         labels: {},
       },
-      // Connections of single addresses are refused for their limit.
+      // Connections of some IP addresses are refused for exceeding their limit.
       KafkaQuotaConnectionsOfAddressRefused: {
         enabled: true,
         severity: "info",
@@ -449,7 +449,7 @@ local duration(number) =
         keep_firing_for: null,
         labels: {},
       },
-      // A broker and quotascope do not agree on how much of a quota is used.
+      // A broker and quotascope disagree about the utilization of quotas.
       KafkaQuotaUtilizationDisagrees: {
         enabled: true,
         severity: "info",
@@ -457,7 +457,7 @@ local duration(number) =
         keep_firing_for: null,
         labels: {},
       },
-      // quotascope shows old numbers.
+      // quotascope shows old values.
       KafkaQuotaSnapshotStale: {
         enabled: true,
         severity: "warning",
@@ -473,7 +473,7 @@ local duration(number) =
         keep_firing_for: null,
         labels: {},
       },
-      // quotascope cannot find out which brokers there are.
+      // quotascope cannot discover the brokers.
       KafkaQuotaDiscoveryFailing: {
         enabled: true,
         severity: "warning",
@@ -521,7 +521,7 @@ local duration(number) =
         keep_firing_for: "10m",
         labels: {},
       },
-      // Spark's listener loses events.
+      // quotascope's Spark listener loses events.
       KafkaQuotaSparkEventsLost: {
         enabled: true,
         severity: "info",
@@ -674,8 +674,8 @@ local duration(number) =
               "scope": "cluster",
             },
             annotations: {
-              "summary": "Clients of a cluster wait far longer for their quotas than usual.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Clients get {{ $value | printf `%.3g` }} s of throttle time in every second, as if that many connections did nothing but wait: at least " + short(c.thresholds.SPIKE_FACTOR) + " times as much as is usual at this time, and at least " + short(c.thresholds.SPIKE_ENTITIES) + " clients are hit.",
+              "summary": "Clients of a cluster are throttled for far longer than usual.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Clients get {{ $value | printf `%.3g` }} s of throttle time in every second, as if that many connections did nothing but wait: more than " + short(c.thresholds.SPIKE_FACTOR) + " times as much as usual at this time. At least " + short(c.thresholds.SPIKE_ENTITIES) + " clients are throttled.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaThrottleSpike"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-overview?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -687,7 +687,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "Far more clients of a cluster are throttled than usual.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.0f` }} clients are throttled at the same time: more than " + short(c.thresholds.MANY_ENTITIES_FACTOR) + " times as many as is usual at this time. The cause is more likely a changed limit or a slow broker than the clients.{{ range $number, $_ := query (printf `topk(10, max by (user, client_id) (entity:kafka_quota_throttle_time_seconds:max{" + label + "=%q}))` $labels." + label + ") }}{{ if $number }}, {{ else }} Longest delays: {{ end }}{{ with .Labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and .Labels.user .Labels.client_id }} with {{ end }}{{ with .Labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or .Labels.user .Labels.client_id) }}the client without a name{{ end }} {{ .Value | humanizeDuration }}{{ end }}",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.0f` }} clients are throttled at the same time: more than " + short(c.thresholds.MANY_ENTITIES_FACTOR) + " times as many as usual at this time. The cause is more likely a changed limit or a slow broker than the clients.{{ range $number, $_ := query (printf `topk(10, max by (user, client_id) (entity:kafka_quota_throttle_time_seconds:max{" + label + "=%q}))` $labels." + label + ") }}{{ if $number }}, {{ else }} Longest delays: {{ end }}{{ with .Labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and .Labels.user .Labels.client_id }} with {{ end }}{{ with .Labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or .Labels.user .Labels.client_id) }}the client without a name{{ end }} {{ .Value | humanizeDuration }}{{ end }}",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaManyClientsThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-overview?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -716,7 +716,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A client is throttled by its produce quota for a long time.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests to produce of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} are delayed by {{ $value | humanizeDuration }} on average: it wants more than its produce quota.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests to produce of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} are delayed by {{ $value | humanizeDuration }} on average: it wants more than its produce quota allows.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaProduceThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-entity?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
@@ -728,7 +728,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A client is throttled by its fetch quota for a long time.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests to fetch of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} are delayed by {{ $value | humanizeDuration }} on average: it wants more than its fetch quota.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests to fetch of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} are delayed by {{ $value | humanizeDuration }} on average: it wants more than its fetch quota allows.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaFetchThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-entity?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
@@ -740,7 +740,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A client is throttled by its request quota for a long time.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} are delayed by {{ $value | humanizeDuration }} on average: it wants more than its request quota.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} are delayed by {{ $value | humanizeDuration }} on average: it wants more than its request quota allows.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaRequestThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-entity?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
@@ -751,8 +751,8 @@ local duration(number) =
               "scope": "entity",
             },
             annotations: {
-              "summary": "A client waits long to create or delete topics.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} to create, extend or delete topics are delayed by {{ $value | humanizeDuration }} on average: it wants more controller mutations than its quota.",
+              "summary": "A client is throttled when it creates or deletes topics.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Requests of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} to create, extend or delete topics are delayed by {{ $value | humanizeDuration }} on average: it wants more controller mutations than its quota allows.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaMutationThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-mutations?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
@@ -781,7 +781,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "Clients of a custom quota callback are throttled.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The custom quota callback of broker {{ $labels.broker }} delays {{ $labels.quota_type }} requests, those that wait longest by {{ $value | humanizeDuration }} on average.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The custom quota callback of broker {{ $labels.broker }} delays {{ $labels.quota_type }} requests, by {{ $value | humanizeDuration }} on average for the slowest client.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaCallbackThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-overview?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -799,7 +799,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A client that is not throttled uses almost all of its quota.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}In half an hour {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} used {{ $value | humanizePercentage }} of its {{ $labels.quota_type }} quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Over half an hour, {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} used {{ $value | humanizePercentage }} of its {{ $labels.quota_type }} quota on its busiest broker and was not throttled: Kafka will throttle it there above 100%.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaNearLimit"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-entity?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
@@ -811,7 +811,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "Too many clients are near their limits for an alert each.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}In half an hour {{ $value | printf `%.0f` }} quotas of clients that were not throttled were used by more than " + percent(c.thresholds.NEAR_LIMIT) + ". They have no alerts of their own.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Over half an hour, the utilization of {{ $value | printf `%.0f` }} quotas of clients that were not throttled was above " + percent(c.thresholds.NEAR_LIMIT) + ". They have no alerts of their own.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaManyNearLimit"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-overview?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -822,7 +822,7 @@ local duration(number) =
               "scope": "entity",
             },
             annotations: {
-              "summary": "A client will reach its quota within hours by its trend.",
+              "summary": "By its trend, a client will reach its quota within hours.",
               "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}By the trend of the last six hours, {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} will use {{ $value | humanizePercentage }} of its {{ $labels.quota_type }} quota in three hours' time.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaLimitPredicted"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-entity?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
@@ -868,7 +868,7 @@ local duration(number) =
               "scope": "entity",
             },
             annotations: {
-              "summary": "A client has used up its right to create or delete topics.",
+              "summary": "A client's tokens to create or delete topics are used up.",
               "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The token bucket of {{ with $labels.user }}user {{ printf `%q` . }}{{ end }}{{ if and $labels.user $labels.client_id }} with {{ end }}{{ with $labels.client_id }}client-id {{ printf `%q` . }}{{ end }}{{ if not (or $labels.user $labels.client_id) }}the client without a name{{ end }} for controller mutations was in debt for {{ $value | humanizePercentage }} of the last 15 minutes: its requests to create, extend or delete topics are refused or delayed.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaMutationTokensExhausted"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-mutations?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
@@ -880,7 +880,7 @@ local duration(number) =
               "scope": "cluster",
             },
             annotations: {
-              "summary": "More and more changes of topics are refused.",
+              "summary": "More and more requests to change topics are refused.",
               "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.3g` }} requests {{ $labels.request }} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than " + short(c.thresholds.REJECTIONS_FACTOR) + " times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaRejectionsRising"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-mutations?var-cluster={{ $labels." + label + " | urlquery }}",
@@ -897,8 +897,8 @@ local duration(number) =
               "scope": "broker",
             },
             annotations: {
-              "summary": "A broker makes more and more connections wait.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Broker {{ $labels.broker }} has muted {{ $value | printf `%.0f` }} connections because of {{ $labels.quota_type }} quotas, and half an hour ago far fewer.",
+              "summary": "A broker mutes more and more connections.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Broker {{ $labels.broker }} has muted {{ $value | printf `%.0f` }} connections because of {{ $labels.quota_type }} quotas; half an hour ago, it had muted far fewer.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaDelayQueueGrowing"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-brokers?var-cluster={{ $labels." + label + " | urlquery }}&var-broker={{ $labels.broker | urlquery }}",
             },
@@ -951,7 +951,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "Clients wait to connect because of a limit on new connections.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Listener {{ $labels.listener }} of broker {{ $labels.broker }} waits {{ $value | humanizeDuration }} on average before it accepts the next connection: all clients that connect there wait, whichever of them opens most.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Listener {{ $labels.listener }} of broker {{ $labels.broker }} waits {{ $value | humanizeDuration }} on average before it accepts the next connection: all clients that connect there wait, not only the one that opens most connections.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaConnectionsThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-brokers?var-cluster={{ $labels." + label + " | urlquery }}&var-broker={{ $labels.broker | urlquery }}",
             },
@@ -962,8 +962,8 @@ local duration(number) =
               "scope": "broker",
             },
             annotations: {
-              "summary": "Connections of single addresses are refused for their limit.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Listener {{ $labels.listener }} of broker {{ $labels.broker }} refuses connections of some addresses, each after {{ $value | humanizeDuration }}: they open more than their limit allows.",
+              "summary": "Connections of some IP addresses are refused for exceeding their limit.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Listener {{ $labels.listener }} of broker {{ $labels.broker }} refuses connections of some addresses, each after {{ $value | humanizeDuration }}: they open more connections than their limit allows.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaConnectionsOfAddressRefused"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-brokers?var-cluster={{ $labels." + label + " | urlquery }}&var-broker={{ $labels.broker | urlquery }}",
             },
@@ -981,7 +981,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A replication throttle has been on for a day.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.0f` }} brokers have limited the replication of throttled replicas ({{ $labels.direction }}) for a day: most likely a reassignment ended without `--verify`, which takes the throttle off. Replicas that fall behind may never catch up.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.0f` }} brokers have limited the replication of throttled replicas ({{ $labels.direction }}) for a day: most likely a reassignment ended without `--verify`, which removes the throttle. Replicas that fall behind may never catch up.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaReplicationThrottleLeftOn"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-brokers?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1056,7 +1056,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "One of several exporters is missing.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.0f` }} exporters can be scraped, and there are usually more: when these go, too, all alerts on quotas are blind.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.0f` }} exporters can be scraped, and there are usually more: if these fail, too, no alert on quotas can fire.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaExporterMissing"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1068,7 +1068,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "The recording rules do not run.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Prometheus reads an exporter, but has no series of quotascope's recording rules: both pages and most other alerts on clients, brokers and jobs cannot fire.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Prometheus reads an exporter, but has no series of quotascope's recording rules: most alerts on clients, brokers and jobs cannot fire, the critical ones included.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaRecordingRulesMissing"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1080,7 +1080,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "quotascope cannot read a broker or controller.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Of the last reads of {{ $labels.source }} by the exporter {{ $labels.instance }}, {{ $value | humanizePercentage }} succeeded: clients that are throttled there are unknown meanwhile.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Of the last reads of {{ $labels.source }} by the exporter {{ $labels.instance }}, {{ $value | humanizePercentage }} succeeded: until this changes, it is unknown which clients are throttled there.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSourceDown"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1127,8 +1127,8 @@ local duration(number) =
               "scope": "exporter",
             },
             annotations: {
-              "summary": "A broker and quotascope do not agree on how much of a quota is used.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}For {{ $value | printf `%.0f` }} clients broker {{ $labels.broker }} reports another utilization than the exporter {{ $labels.instance }} computes: one of the two has old limits.",
+              "summary": "A broker and quotascope disagree about the utilization of quotas.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}For {{ $value | printf `%.0f` }} clients, broker {{ $labels.broker }} reports another utilization than the exporter {{ $labels.instance }} computes: one of the two has old limits.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaUtilizationDisagrees"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1139,8 +1139,8 @@ local duration(number) =
               "scope": "exporter",
             },
             annotations: {
-              "summary": "quotascope shows old numbers.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The numbers that the exporter {{ $labels.instance }} shows are {{ $value | humanizeDuration }} old: its collections do not end.",
+              "summary": "quotascope shows old values.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The values that the exporter {{ $labels.instance }} shows are {{ $value | humanizeDuration }} old: its collections do not end.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSnapshotStale"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1152,7 +1152,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "quotascope sees more clients than it may show.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The exporter {{ $labels.instance }} folds clients into one, because there are more than its limit allows: {{ $value | printf `%.0f` }} series are not shown one by one, and no alert names these clients.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The exporter {{ $labels.instance }} shows the clients beyond its cap as one: {{ $value | printf `%.0f` }} series are left out, and no alert names these clients.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSeriesDropped"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1163,7 +1163,7 @@ local duration(number) =
               "scope": "exporter",
             },
             annotations: {
-              "summary": "quotascope cannot find out which brokers there are.",
+              "summary": "quotascope cannot discover the brokers.",
               "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}The exporter {{ $labels.instance }} repeatedly failed to discover brokers ({{ $labels.discovery }}): new ones are not read, and removed ones are still expected.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaDiscoveryFailing"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
@@ -1176,7 +1176,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "Samples between scrapes are left out.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}For every sample that the exporter {{ $labels.instance }} takes between scrapes it leaves out {{ $value | printf `%.3g` }}, because the one before is still running: peaks are missing.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}For every sample that the exporter {{ $labels.instance }} takes between scrapes, it leaves out {{ $value | printf `%.3g` }}, because the one before is still running: peaks are missing.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSamplesMissed"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1188,7 +1188,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "quotascope cannot push to the OpenTelemetry collector.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: what reads quotas from the collector is blind. What Prometheus scrapes is not touched.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}For a quarter of an hour no push of the exporter {{ $labels.instance }} has arrived: alerts and dashboards that use the collector's data see no quotas. Scrapes by Prometheus are not affected.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaPushFailing"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-exporter?var-cluster={{ $labels." + label + " | urlquery }}",
             },
@@ -1217,7 +1217,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A Spark job is throttled by Kafka's quotas.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Spark job {{ printf `%q` $labels.app }}{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }} waits for {{ $value | printf `%.3g` }} s in every second because of Kafka's quotas (side: {{ $labels.side }}): as many of its tasks do nothing else.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Spark job {{ printf `%q` $labels.app }}{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }} has {{ $value | printf `%.3g` }} s of throttle time in every second because of Kafka's quotas (side: {{ $labels.side }}), as if that many of its tasks did nothing but wait.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSparkJobThrottled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-spark?var-cluster={{ $labels." + label + " | urlquery }}&var-app={{ $labels.app | urlquery }}&var-query={{ $labels.query | urlquery }}",
             },
@@ -1240,8 +1240,8 @@ local duration(number) =
               "scope": "job",
             },
             annotations: {
-              "summary": "Spark's listener loses events.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}About {{ $value | printf `%.0f` }} events of Spark job {{ printf `%q` $labels.app }} were lost within 30 minutes: its waits, retries and report are too low.",
+              "summary": "quotascope's Spark listener loses events.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}About {{ $value | printf `%.0f` }} events of Spark job {{ printf `%q` $labels.app }} were lost within 30 minutes: its throttle times, retries and failures are too low.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSparkEventsLost"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-spark?var-cluster={{ $labels." + label + " | urlquery }}&var-app={{ $labels.app | urlquery }}",
             },
@@ -1253,7 +1253,7 @@ local duration(number) =
             },
             annotations: {
               "summary": "A streaming query stands still while Kafka throttles it.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Spark job {{ printf `%q` $labels.app }}{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }} has reported no progress for {{ $value | humanizeDuration }}, and Kafka's quotas made it wait in the last 10 minutes.",
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}Spark job {{ printf `%q` $labels.app }}{{ with $labels.query }}, query {{ printf `%q` . }},{{ end }} has reported no progress for {{ $value | humanizeDuration }}, and Kafka's quotas throttled it in the last 10 minutes.",
               [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaSparkQueryStalled"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-spark?var-cluster={{ $labels." + label + " | urlquery }}&var-app={{ $labels.app | urlquery }}&var-query={{ $labels.query | urlquery }}",
             },
@@ -1267,7 +1267,7 @@ local duration(number) =
     "quotascope-overview.json": {
       "uid": "quotascope-overview",
       "title": "Kafka quotas / Overview",
-      "description": "Who is throttled now and by which rule, who is next, and what was changed.",
+      "description": "Which clients are throttled now, and by which rule, which are next, and which quotas were changed.",
       "tags": [
         "kafka",
         "quotascope",
@@ -1396,7 +1396,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Users and client-ids that Kafka throttled within the last minute; of a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than " + short(c.thresholds.THROTTLED) + " s on average.",
+          "description": "Users and client-ids that Kafka throttled within the last minute; for a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than " + short(c.thresholds.THROTTLED) + " s on average.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -2048,7 +2048,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Who waits, for how long, and which of Kafka's eight levels of rules applies (1 is the strongest). If the cause of a delay of request time is *controller mutation*, the controller imposed it: raise that quota, not the one of request time. At most 50 of each cluster.",
+          "description": "Which clients are throttled, for how long, and by which of Kafka's eight levels of rules (1 is the strongest). If the cause of a throttle of request time is *controller mutation*, the controller imposed it: raise that quota, not the request quota. At most 50 of each cluster.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -2477,7 +2477,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Share of the limit that is used on the busiest broker; each broker applies the limit separately. At 100 % Kafka begins to delay. In 3 hours: by the trend of the last six, of which at least four are needed. At most 50 of each cluster.",
+          "description": "Share of the limit that is used on the busiest broker; each broker applies the limit separately. Above 100 %, Kafka throttles. In 3 hours: by the trend of the last six hours, of which at least four are needed. At most 50 of each cluster.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -2877,7 +2877,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Bytes per second produced by this quota entity. Each on its busiest broker. Nothing holds back clients without a limit. At most 50 of each cluster.",
+          "description": "Bytes per second produced by this quota entity. Each on its busiest broker. No quota throttles clients without a limit. At most 50 of each cluster.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -3091,7 +3091,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Bytes per second fetched by this quota entity; can be negative. Each on its busiest broker. Nothing holds back clients without a limit. At most 50 of each cluster.",
+          "description": "Bytes per second fetched by this quota entity; can be negative. Each on its busiest broker. No quota throttles clients without a limit. At most 50 of each cluster.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -3305,7 +3305,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Request time used by this quota entity, in threads. Each on its busiest broker. Nothing holds back clients without a limit. At most 50 of each cluster.",
+          "description": "Request time used by this quota entity, in threads. Each on its busiest broker. No quota throttles clients without a limit. At most 50 of each cluster.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -4339,7 +4339,7 @@ local duration(number) =
     "quotascope-entity.json": {
       "uid": "quotascope-entity",
       "title": "Kafka quotas / User and client-id",
-      "description": "One user and client-id on all brokers: usage against limit, delay, and the rules that apply. A quota may be about the pair or about one of the two: all that apply are shown.",
+      "description": "One user and client-id on all brokers: usage against limit, delay, and the rules that apply. A quota can apply to the pair or to one of the two: all that apply are shown.",
       "tags": [
         "kafka",
         "quotascope",
@@ -4886,7 +4886,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Usage divided by limit on each broker: from 100 % on Kafka delays. The peak is the most of the last minute where the exporter samples between scrapes.",
+          "description": "Usage divided by limit on each broker: above 100 %, Kafka throttles. The peak is the most of the last minute where the exporter samples between scrapes.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -5815,7 +5815,7 @@ local duration(number) =
                 "type": "prometheus",
                 "uid": "${datasource}",
               },
-              "description": "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket fills up at the pace of the limit.",
+              "description": "Partitions that may still be created, added or deleted at once. Below 0 Kafka refuses; the bucket refills at the rate of the limit.",
               "fieldConfig": {
                 "defaults": {
                   "thresholds": {
@@ -6729,7 +6729,7 @@ local duration(number) =
     "quotascope-mutations.json": {
       "uid": "quotascope-mutations",
       "title": "Kafka quotas / Controller mutations",
-      "description": "The quota of controller mutations: partitions created, added or deleted. A token bucket allows bursts; when it is empty, Kafka refuses (error 89) or delays until it has filled up at the pace of the limit.",
+      "description": "The quota of controller mutations: partitions created, added or deleted. A token bucket allows bursts; when it is empty, Kafka refuses requests (error 89) or delays them until it has refilled at the rate of the limit.",
       "tags": [
         "kafka",
         "quotascope",
@@ -7244,7 +7244,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Share of the burst that is used up (1 is empty, more is debt), the pace and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile. At most 50 of each cluster.",
+          "description": "Share of the burst that is used up (1 is empty, more is debt), the rate and its limit, the tokens left, and how long the bucket takes to be full again, or to allow the next change, when nothing is changed meanwhile. At most 50 of each cluster.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -8133,7 +8133,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and try again by themselves.",
+          "description": "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and retry by themselves.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -8381,7 +8381,7 @@ local duration(number) =
                 "type": "prometheus",
                 "uid": "${datasource}",
               },
-              "description": "Average time in the active controller's queue. While it stays low, the quota can be raised; when it grows, controller mutations come faster than the controller handles them.",
+              "description": "Average time in the active controller's queue. While it stays low, the quota can be raised; if it grows, controller mutations arrive faster than the controller handles them.",
               "fieldConfig": {
                 "defaults": {
                   "thresholds": {
@@ -8955,7 +8955,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Share of time in which the request handlers of the busiest pool had no request. Near 0 every request waits for a handler.",
+          "description": "Share of time in which the request handlers of the busiest pool had no request. Near 0, every request waits for a handler.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -9280,7 +9280,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Request time of clients under a quota and of what no quota counts, of all I/O and network threads. Near 1 every request waits in the queue.",
+          "description": "Share of the I/O and network threads' time that clients under a quota and work that no quota counts take. Near 1, every request waits in the queue.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -9395,7 +9395,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "What clients and the broker itself use; the dashed line is what there is.",
+          "description": "Threads that clients and the broker itself use; the dashed line is the number of threads.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -14844,7 +14844,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "How old the shown numbers are.",
+          "description": "How old the values are that the exporter shows.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -15521,7 +15521,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "A source that is up but has no numbers is the wrong port, or a node without quotas.",
+          "description": "A source that is up but has no values has a wrong port, or its node has no quotas.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -15612,7 +15612,7 @@ local duration(number) =
               "legendFormat": "{{" + label + "}} {{source}}",
             },
           ],
-          "title": "Numbers read, by source",
+          "title": "Values read, by source",
           "transformations": [],
           "type": "timeseries",
           "gridPos": {

@@ -90,7 +90,7 @@ def test_what_the_answer_withholds(answer: dict[str, int]) -> None:
     assert found == TopicFound(partitions=6, replication_factor=None)
 
 
-def test_somebody_else_was_quicker() -> None:
+def test_another_program_was_quicker() -> None:
     """That is no error."""
     assert created(Library({"error_code": 36})) is None
 

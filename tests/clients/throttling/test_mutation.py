@@ -81,7 +81,7 @@ def test_topics_no_one_asked_for_are_passed_over() -> None:
 
 
 def test_all_tries_share_one_deadline() -> None:
-    """The time for a call does not start anew with what is tried again."""
+    """The time for a call does not start again with what is tried again."""
     creation = call("a", timeout_ms=60_000)
     creation.answered({"a": REFUSED}, 50_000, NOW_MS + 10)
     assert creation.remaining_ms(NOW_MS + 50_000) == 10_000

@@ -15,7 +15,7 @@ Event = ClientError | tuple[int, dict[str, ApiError | None]]
 
 
 class Broker:
-    """Answers with what a test lays down, in a time that passes only where somebody waits for it."""
+    """Answers with what a test lays down, in a time that passes only where the caller waits for it."""
 
     def __init__(self, *events: Event, version: int = 7, answers_in_ms: int = 0) -> None:
         self.now_ms = NOW_MS

@@ -4,7 +4,7 @@ import java.util.Map;
 import org.apache.kafka.common.metrics.KafkaMetric;
 import org.apache.kafka.common.metrics.MetricsReporter;
 
-/** A reporter that remembers what it was told since it was last asked, sorted: Kafka's own order is partly that of hash maps. */
+/** A reporter that remembers what was reported to it since it was last asked, sorted: Kafka's own order is partly that of hash maps. */
 final class Events implements MetricsReporter {
     private final List<String> heard = new ArrayList<>();
 

@@ -15,7 +15,7 @@ from tests.exporter.sources.http.misbehaving import answering, serving
 from tests.strategies import texts
 
 from quotascope.exporter.api import documents
-from quotascope.exporter.api.client import ExporterLogin, exporter_target, observed, read_exporter, snapshot_url
+from quotascope.exporter.api.client import exporter_target, observed, read_exporter, snapshot_url
 from quotascope.exporter.api.documents import encoded, snapshot_document
 from quotascope.exporter.diagnosis import diagnose
 from quotascope.exporter.errors import ConfigError, SourceUnreadable
@@ -125,12 +125,9 @@ def test_unknown_stays_unknown(shown: Snapshot, state: LimitState) -> None:
 
 def test_zero_and_unknown_throttle_times_differ() -> None:
     """As zero and unknown usage do."""
-    blind = usage(user="blind", throttle_known=False)
+    blind = usage(user="blind", throttle_time_seconds=None)
     found = read_back(snapshot(usage(user="zero", usage=0.0), blind))
-    assert [(each.usage, each.throttle_known) for each in found.measured] == [
-        (None, False),
-        (0.0, True),
-    ]
+    assert [(each.usage, each.throttle_time_seconds) for each in found.measured] == [(None, None), (0.0, 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -199,9 +196,9 @@ def changed(**changes: Any) -> bytes:
         (b"", "Expecting value"),
         (b"up 1\n", "Expecting value"),
         (b"\xff", "decode"),
-        (b"[" * 100_000, "no snapshot"),
+        (b"[" * 100_000, "not a snapshot"),
         (b"{}", "health"),
-        (b"[]", "no snapshot"),
+        (b"[]", "not a snapshot"),
         (changed(usage="much"), "entities.0.usage"),
         (changed(quota_type="magic"), "magic"),
         (changed(cause="magic"), "magic"),
@@ -263,17 +260,27 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("login", "problem"),
     [
-        (ExporterLogin(user="a:b", password="s3cret"), "colon"),
-        (ExporterLogin(user="a"), "needs --exporter-password-file"),
-        (ExporterLogin(user="a", password_file=Path("/nowhere")), "cannot be read"),
-        (ExporterLogin(user="a", password="s3cret"), None),
+        ({"user": "a:b", "password": "s3cret"}, "colon"),
+        ({"user": "a"}, "needs --exporter-password-file"),
+        (
+            {"user": "a", "password": "s3cret", "password_file": Path("/nowhere")},
+            "/nowhere cannot be read: No such file",
+        ),
     ],
 )
-def test_logins(login: ExporterLogin, problem: str | None) -> None:
-    """A mistake names its option; the password shows nowhere."""
-    assert "s3cret" not in repr(login)
-    if problem is None:
-        assert login.secret() == "s3cret"
-        return
-    with pytest.raises(ConfigError, match=problem):
-        login.secret()
+def test_mistakes_in_a_login_name_their_option(login: dict[str, Any], problem: str) -> None:
+    """And show no password."""
+    with pytest.raises(ConfigError, match=problem) as caught:
+        exporter_target("http://q", **login)
+    assert "--exporter-" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_password_is_in_the_request_and_shows_nowhere(tmp_path: Path) -> None:
+    """One in a file takes precedence over one of the environment."""
+    file = tmp_path / "password"
+    file.write_text("s3cret\n")
+    for login in ({"password": "s3cret"}, {"password": "other", "password_file": file}):
+        target = exporter_target("http://q", user="a", **login)
+        assert (target.username, target.password) == ("a", "s3cret")
+        assert "s3cret" not in repr(target)

@@ -149,7 +149,7 @@ async def test_first_collection_that_fails_leaves_it_not_ready(monkeypatch: pyte
 
 
 async def test_maxima_are_the_same_for_every_scraper() -> None:
-    """With sampling a peak is in each answer of the window, as often as somebody asks; another length of the window begins from scratch."""
+    """With sampling a peak is in each answer of the window, as often as it is asked for; another length of the window begins from scratch."""
     given = {
         **config().model_dump(include={"server"}),
         "collection": {"max_age_seconds": 0, "sample_every_seconds": 3600},

@@ -100,7 +100,7 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
 
 
 def test_new_contents_of_a_file_count(tmp_path: Path) -> None:
-    """A password that was rotated makes those anew that use it."""
+    """With a rotated password, what uses it is made again."""
     file = tmp_path / "password"
     file.write_text("old")
     auth = {"username": "me", "password_file": file}

@@ -47,7 +47,7 @@ class Outcome:
                 pool,
                 node,
                 fsum(amounts) if (amounts := [e.usage for e in rows if e.usage is not None]) else None,
-                max((e.throttle_time_seconds for e in rows if e.throttle_known), default=None),
+                max((e.throttle_time_seconds for e in rows if e.throttle_time_seconds is not None), default=None),
             )
             for (pool, node), rows in self.folded.items()
         }  # fmt: skip
@@ -175,7 +175,7 @@ class Plain:
 
 def throttled(each: EntityUsage) -> bool:
     """Whether it waits or is in debt."""
-    return each.throttle_time_seconds > 0 or (each.tokens or 0) < 0
+    return each.throttled or (each.tokens or 0) < 0
 
 
 def used(each: EntityUsage) -> float:
@@ -186,7 +186,7 @@ def used(each: EntityUsage) -> float:
 def pressure(each: EntityUsage) -> Pressure:
     """How much it matters."""
     if throttled(each):
-        return 2, each.throttle_time_seconds
+        return 2, each.throttle_time_seconds or 0.0
     if used(each) >= 0.5:
         return 1, used(each)
     return 0, max(each.usage or 0.0, 0.0)

@@ -210,5 +210,4 @@ def fold_of(each: EntityUsage) -> tuple[object, ...]:
     """What stands for others, as ``Outcome.folds`` gives it."""
     entity = each.entity
     pool = entity.tags is not None, entity.quota_type
-    throttle = each.throttle_time_seconds if each.throttle_known else None
-    return pool, entity.broker, each.usage, throttle
+    return pool, entity.broker, each.usage, each.throttle_time_seconds

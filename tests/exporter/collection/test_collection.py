@@ -446,7 +446,7 @@ async def test_a_snapshot_shows_how_the_exporter_does_at_its_moment() -> None:
         asked.append(
             OwnHealth(
                 discoveries=(DiscoveryHealth(name=f"look {number}"),),
-                push=PushHealth(error=f"push {number}"),
+                push=PushHealth(exports_total={"success": number}),
                 reload=ReloadHealth(succeeded_at=float(number)),
                 restarts={"limits": number},
             )

@@ -67,7 +67,7 @@ async def test_failure_is_reported_and_does_not_count() -> None:
 
 
 async def test_another_pace_counts_on() -> None:
-    """Counters of samples do not begin anew with a sampler."""
+    """Counters of samples do not begin again with a sampler."""
     collection = Timed(0.1, 5.1)
     before = Sampling(samples=7, missed=2)
     assert await sampled(collection, before) == Sampling(samples=9, missed=3)

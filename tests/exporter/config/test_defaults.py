@@ -139,7 +139,7 @@ def value_at(config: Config, key: str) -> object:
 
 @pytest.mark.parametrize("line", _DEFAULTS.strip().splitlines())
 def test_default(line: str) -> None:
-    """Somebody's monitoring rests on it: another default is a change that is announced."""
+    """Users' monitoring rests on it: another default is a change that is announced."""
     key, _, expected = line.partition(" ")
     config = loaded() if "protocol" in key else built(WHOLE)
     assert str(value_at(config, key)) == expected
@@ -209,7 +209,7 @@ def test_a_receivers_certificate_and_key_need_each_other(tmp_path: Path, given: 
     (tmp_path / "x.pem").touch()
     tls = {"ca_file": str(tmp_path / "x.pem")} | dict.fromkeys(given, str(tmp_path / "x.pem"))
     if len(given) == 1:
-        with pytest.raises(ConfigError, match="cert_file and key_file need each other"):
+        with pytest.raises(ConfigError, match="give both cert_file and key_file, or neither"):
             loaded("otlp.tls", tls)
     else:
         assert value_at(loaded("otlp.tls", tls), "otlp.tls.ca_file") == tmp_path / "x.pem"

@@ -84,7 +84,7 @@ kafka:
         "line 6: sources[0].url is not a URL such as http://broker-1:8778/jolokia",
         "line 9: unknown key 'pasword' under sources[0].basic_auth; did you mean 'password'?",
         "line 10: sources[1] lacks the key 'url'",
-        "line 10: sources[1].timeout_seconds is no time such as 500ms, 5s or 1m: 'long'",
+        "line 10: sources[1].timeout_seconds is not a time such as 500ms, 5s or 1m: 'long'",
         "line 12: unknown key 'prot' under server; did you mean 'port'?",
         "line 13: server.port: expected less than or equal to 65535, got 99999",
         "line 15: kafka.sasl: expected keys and values",
@@ -232,27 +232,27 @@ def owners(keys: str) -> str:
         (oauth(""), "kafka.sasl needs token_url or token_file or token_command"),
         (oauth("token_file: /t, token_command: c"), "kafka.sasl token_file and token_command exclude each other"),
         (oauth("token_file: /t, scope: s"), "kafka.sasl scope needs token_url"),
-        (oauth("token_url: 'https://u:p@a/t'"), "kafka.sasl.token_url is not a URL such as https://sso.corp/token; the login belongs into client_id and client_secret"),
+        (oauth("token_url: 'https://u:p@a/t'"), "kafka.sasl.token_url is not a URL such as https://sso.corp/token; the login belongs in client_id and client_secret"),
         (oauth("token_url: 'https://a/t', client_id: c"), "kafka.sasl needs client_secret or client_secret_file"),
         (oauth('token_command: "a \'b"'), "kafka.sasl.token_command No closing quotation"),
         (oauth("token_command: ''"), "kafka.sasl.token_command names no command"),
         (oauth("token_command: [a, {hunter2: 5}]"), "kafka.sasl.token_command[1]: expected a valid string"),
         (kafka("security_protocol: SASL_PLAINTEXT, sasl: {mechanism: AWS_MSK_IAM}"), "kafka AWS_MSK_IAM needs security_protocol SASL_SSL"),
         (source("url: 'http://a:1', headers: {'a b': x}"), "sources[0].headers.a b is not the name of an HTTP header"),
-        (source("url: 'http://a', basic_auth: {username: 'a:b', password: x}"), "sources[0].basic_auth.username must not hold a colon: it ends there in HTTP"),
-        (source("url: 'http://u:pw@a:1/'"), "sources[0].url must not hold a user or password; those of a source belong into basic_auth or headers"),
-        ("kafka: {bootstrap_servers: 'u:hunter2@a:1'}", "kafka.bootstrap_servers[0] must not hold a user or password; those of Kafka belong into sasl"),
+        (source("url: 'http://a', basic_auth: {username: 'a:b', password: x}"), "sources[0].basic_auth.username must not contain a colon: HTTP ends the name there"),
+        (source("url: 'http://u:pw@a:1/'"), "sources[0].url must not contain a user or password; those of a source belong in basic_auth or headers"),
+        ("kafka: {bootstrap_servers: 'u:hunter2@a:1'}", "kafka.bootstrap_servers[0] must not contain a user or password; those of Kafka belong in sasl"),
         (source("url: 'http://a:x/'"), "sources[0].url is not a URL such as http://broker-1:8778/jolokia"),
         (source("url: 'http://a:1'}, {dialect: jolokia, url: 'http://a:1'"), "two sources are called 'a:1': give them a name"),
         (source("url: 'https://a', tls: {key_file: /dev/null}"), "sources[0].tls.key_file: expected a file that is there, got '/dev/null'"),
         (source(f"url: 'https://a', tls: {{key_file: {__file__}}}"), "sources[0].tls key_file needs cert_file"),
         (source(f"url: 'http://a', basic_auth: {{username: u, password: p, password_file: {__file__}}}"), "sources[0].basic_auth password and password_file exclude each other"),
         ("sources: jolokia", "sources: expected a list"),
-        ("cardinality: {include_users: [a, '(']}", "cardinality.include_users[1] '(' is no RE2 expression: missing ): ("),
+        ("cardinality: {include_users: [a, '(']}", "cardinality.include_users[1] '(' is not an RE2 expression: missing ): ("),
         ("owners: [{user: alice}]", "owners[0] lacks the key 'team'"),
         (owners("user: b}, {team: a, user: b, user_pattern: c"), "owners[1] user and user_pattern exclude each other"),
         (owners(""), "owners[0] needs one of user, user_pattern, client_id, client_id_pattern"),
-        (owners("client_id_pattern: '('"), "owners[0].client_id_pattern '(' is no RE2 expression: missing ): ("),
+        (owners("client_id_pattern: '('"), "owners[0].client_id_pattern '(' is not an RE2 expression: missing ): ("),
         (owners("users: b"), "unknown key 'users' under owners[0]; did you mean 'user'?"),
         *(
             (f"kafka: {{bootstrap_servers: ['{server}']}}", f"kafka.bootstrap_servers[0] {EXPECTED}")
@@ -285,7 +285,7 @@ def test_password_in_the_url_of_a_flag_is_in_no_message() -> None:
     """Not even where an = in the URL could be taken for the end of a dialect."""
     flag = sources_override(["http://u:hunter2@b1/jolokia?ttl=1"], "--source")
     assert problems("", [flag]) == [
-        "--source: sources[0].url must not hold a user or password; those of a source belong into basic_auth or headers"
+        "--source: sources[0].url must not contain a user or password; those of a source belong in basic_auth or headers"
     ]
 
 

@@ -60,6 +60,14 @@ async def test_found_nodes_are_looked_at_as_well(tmp_path: Path) -> None:
     assert "permissions" not in found
 
 
+async def test_targets_that_are_not_there(tmp_path: Path) -> None:
+    """A missing file of targets, with which the exporter starts, is an error of the doctor."""
+    discovery = {"file_sd": {"files": [str(tmp_path / "kafka.json")], "url": "https://{target}/jolokia"}}
+    found = await examined(missing, discovery=discovery)
+    assert found["discovery"] == ["discovery_failed"]
+    assert found["agents"] == ["no_source_found"]
+
+
 async def test_discovery_that_cannot_ask() -> None:
     """What depends on it fails for the same reason, the rest is checked."""
     discovery = {"kafka": {"url": "http://{host}:1/jolokia"}}

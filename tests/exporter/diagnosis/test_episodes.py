@@ -40,7 +40,7 @@ def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
         (
             (each.began_at - NOW) / 15,
             (each.seen_at - NOW) / 15,
-            each.usage.throttle_time_seconds,
+            each.longest_seconds,
             each.ongoing,
         )
         for each in reversed(list(episodes))
@@ -90,7 +90,7 @@ def test_the_rule_is_the_last_known(ruled: list[bool]) -> None:
 def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
     """A broker that restarted has no such bean; an agent that reports no throttle times any more leaves open what it did."""
     slow = usage(throttle_time_seconds=SLOW)
-    for after, ongoing in ((None, False), (replace(slow, throttle_time_seconds=0.0, throttle_known=False), True)):
+    for after, ongoing in ((None, False), (replace(slow, throttle_time_seconds=None), True)):
         episodes = Episodes()
         noted(episodes, 0, slow)
         noted(episodes, 61, *filter(None, [after]))
@@ -157,7 +157,7 @@ def test_other_gaps() -> None:
     for seconds in (0, 60, 121):
         noted(episodes, seconds)
     assert list(episodes.gaps) == [(NOW + 60, NOW + 121)]
-    noted(episodes, 130, usage(throttle_known=False))
+    noted(episodes, 130, usage(throttle_time_seconds=None))
     assert list(episodes.gaps) == [(NOW + 60, NOW + 130)]
     for number in range(101):
         noted(episodes, 1_000 + 100 * number)

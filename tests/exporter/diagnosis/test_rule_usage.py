@@ -64,7 +64,7 @@ def test_an_address_has_its_own_rule_or_the_default_one() -> None:
         IpUsage(broker="2", ip="10.0.0.1", rate=5.0, limit=5.0),
         IpUsage(broker="1", ip="10.0.0.1", rate=4.0, limit=5.0),
     )
-    assert [hit.utilization for hit in (rules["ip <default>"].hits or ())] == [
+    assert [hit.used for hit in (rules["ip <default>"].hits or ())] == [
         0.1,
         None,
     ]

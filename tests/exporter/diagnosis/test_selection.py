@@ -137,6 +137,9 @@ def test_backwards_the_unknown_still_come_last() -> None:
     assert users(turned) == ["Alice", "bob", "carol", "erin", "dave"]
     assert users(turned, 2) == ["Alice", "bob"]
     assert users(Selection(show=Show.ALL, order=Order.NAME, backwards=True), 1) == ["erin"]
+    rows = [usage(user="blind", throttle_time_seconds=None), usage(user="zero"), SLOW]
+    slowest_last = in_order(Columns.of(rows).usages, Selection(order=Order.DELAY, backwards=True))
+    assert [each.entity.user for each in slowest_last] == ["zero", "bob", "blind"]
 
 
 def test_no_more_than_asked_for() -> None:

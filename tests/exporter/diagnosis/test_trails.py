@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.strategies import examples
 
-from quotascope.exporter.diagnosis.trails import Trails, used_part
+from quotascope.exporter.diagnosis.trails import Trails
 from quotascope.exporter.snapshot import EntityUsage
 from quotascope.metrics import QuotaType
 
@@ -21,7 +21,7 @@ def noted(trails: Trails, seconds: float, *entities: EntityUsage) -> None:
 
 
 def used(ratio: float, user: str = "alice", broker: str = "1") -> EntityUsage:
-    """Somebody who uses so much of a limit."""
+    """An entity that uses so much of a limit."""
     return usage(user=user, broker=broker, usage=ratio * 1000, limit=1000.0)
 
 
@@ -56,7 +56,7 @@ def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
     """There is nothing to be full; what it used, and that it was throttled, is known."""
     trails = Trails(steps=2, step_seconds=10.0)
     noted(trails, 0, usage(usage=5.0, throttle_time_seconds=0.5))
-    noted(trails, 10, usage(usage=6.0, throttle_known=False))
+    noted(trails, 10, usage(usage=6.0, throttle_time_seconds=None))
     assert set(trails.of(usage())) == {None}
     trail = trails.trail(usage().entity)
     assert trail is not None
@@ -70,8 +70,8 @@ def test_who_has_no_limit_has_a_trail_of_usage_and_throttles() -> None:
 def test_an_empty_bucket_counts_as_much_as_a_full_rate() -> None:
     """Mutations are refused by their bucket."""
     broke = usage(QuotaType.CONTROLLER_MUTATION, usage=0.5, limit=1.0, tokens=-1.0, burst_tokens=10.0)
-    assert used_part(broke) == 1.1
-    assert used_part(usage(usage=5.0)) is None
+    assert broke.used == 1.1
+    assert usage(usage=5.0).used is None
 
 
 def test_only_the_throttled_and_the_fullest_have_a_trail() -> None:

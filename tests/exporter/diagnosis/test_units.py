@@ -37,7 +37,7 @@ def test_examples_in_docstrings_are_true() -> None:
     ("quota_type", "usage", "limit", "text"),
     [
         (QuotaType.PRODUCE, 238_095.0, 250_000.0, "238 / 250 kB/s"),
-        (QuotaType.PRODUCE, 900.0, 2e9, "0.00 / 2.00 GB/s"),
+        (QuotaType.PRODUCE, 900.0, 2e9, "<0.01 / 2.00 GB/s"),
         (QuotaType.FETCH, 12.0, UNLIMITED, "12.0 B/s unlimited"),
         (QuotaType.FETCH, 12.0, None, "12.0 / ? B/s"),
         (QuotaType.FETCH, 0.0, UNLIMITED, "0.00 B/s unlimited"),
@@ -87,7 +87,7 @@ def test_units_of_what_is_measured_and_of_what_is_configured(
         (None, ""),
         (-0.001, "<0%"),
         (0.0, "0%"),
-        (0.004, "0%"),
+        (0.004, "<1%"),
         (0.996, "99%"),
         (1.0, "100%"),
         (9.99, "999%"),

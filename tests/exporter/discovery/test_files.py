@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from quotascope.exporter.config import FileDiscoveryConfig
 from quotascope.exporter.discovery.files import MAX_BYTES, MAX_TARGETS, FileFinder, parse
+from quotascope.exporter.errors import DiscoveryError
 
 
 def finder(folder: Path, **match: str) -> FileFinder:
@@ -52,6 +54,18 @@ async def test_labels_choose_groups_and_report_node_ids(tmp_path: Path) -> None:
     assert [(target.name, target.node_id) for target in result.targets] == [("a:1", 7)]
 
 
+async def test_a_look_that_hangs_is_the_only_one(tmp_path: Path) -> None:
+    """A file system may answer never: no more threads wait for it with each look."""
+    os.mkfifo(tmp_path / "a.json")
+    looking = finder(tmp_path)
+    first = asyncio.create_task(looking.find())
+    await asyncio.sleep(0)
+    with pytest.raises(DiscoveryError, match="has not ended"):
+        await looking.find()
+    (tmp_path / "a.json").write_text('[{"targets": ["a:1"]}]')
+    assert [target.name for target in (await first).targets] == ["a:1"]
+
+
 async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
     """A file that is half written costs nothing; other files are read all the same."""
     looking = finder(tmp_path)
@@ -70,7 +84,7 @@ async def test_file_that_breaks_keeps_its_targets(tmp_path: Path) -> None:
     [
         (b" " * (MAX_BYTES + 1), "longer than 1 MiB"),
         (b"\xff", "is not UTF-8 text"),
-        (b'[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "no node id"),
+        (b'[{"targets": ["a:1"], "labels": {"node_id": "x"}}]', "not a node id"),
     ],
 )
 async def test_hostile_file_is_reported(tmp_path: Path, content: bytes, reason: str) -> None:

@@ -57,7 +57,7 @@ async def test_sources_that_stay_keep_their_object() -> None:
 
 
 async def test_source_at_another_address_is_another() -> None:
-    """The same name with a new URL is made anew."""
+    """The same name with a new URL is made again."""
     build = Workshop()
     roster = Roster((), build)
     await roster.follow([config("a")])

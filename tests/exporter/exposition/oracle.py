@@ -167,9 +167,8 @@ def _of_entity(usage: EntityUsage, row: int, shown: Snapshot) -> Iterator[Row]:
     name = {"user": entity.user, "client_id": entity.client_id}
     here = {**name, "broker": entity.broker}
     typed = {**here, "quota_type": LABEL[kind]}
-    known = usage.throttle_time_seconds if usage.throttle_known else None
     yield f"kafka_quota_{USED[kind]}", here, usage.usage
-    yield "kafka_quota_throttle_time_seconds", typed, known
+    yield "kafka_quota_throttle_time_seconds", typed, usage.throttle_time_seconds
     yield "kafka_quota_throttled_seconds_total", typed, usage.throttled_seconds_total
     yield "kafka_quota_throttled_requests_total", typed, usage.throttled_requests_total
     yield f"kafka_quota_{LIMIT[kind]}", name, entity.limit
@@ -309,9 +308,8 @@ def _of_callbacks(shown: Snapshot) -> Iterator[Row]:
         tags = dict(zip(shown.callbacks.labels, entity.tags or (), strict=True))
         here = {"broker": entity.broker, **tags}
         typed = {**here, "broker": entity.broker, "quota_type": LABEL[kind]}
-        known = usage.throttle_time_seconds if usage.throttle_known else None
         yield f"kafka_quota_callback_{USED[kind]}", here, usage.usage
-        yield "kafka_quota_callback_throttle_time_seconds", typed, known
+        yield "kafka_quota_callback_throttle_time_seconds", typed, usage.throttle_time_seconds
         if kind is not MUTATION:
             yield f"kafka_quota_callback_{LIMIT[kind]}", here, entity.limit
         yield "kafka_quota_callback_utilization_ratio", typed, usage.utilization

@@ -88,7 +88,7 @@ ENTITIES: Final = (
     usage(REQUEST, "erin", throttle_time_seconds=3.0, cause=ThrottleCause.CONTROLLER_MUTATION),
     usage(MUTATION, "fred", burst_tokens=22.0, tokens=-11.0, rejected_mutations_total=4.0),
     usage(FETCH, "gail", throttled_seconds_total=8.0, throttled_requests_total=9.0, reported_utilization=0.75),
-    usage(PRODUCE, "hugo", throttle_known=False),
+    usage(PRODUCE, "hugo", throttle_time_seconds=None),
     usage(FETCH, "__overflow__", stands_in=True),
     *(usage(kind, "", tags=("eu",), limit=40.0 + at, usage=31.0 + at, throttle_time_seconds=at) for at, kind in enumerate(QuotaType)),
 )  # fmt: skip

@@ -246,7 +246,7 @@ class Model:
             elif entity.quota_type is REQUEST and (usage.utilization or 0) >= 1:
                 self._at_limit[entity.broker, *pair] = at
         for usage in usages:
-            if usage.throttle_time_seconds > 0:
+            if usage.throttled:
                 usage.cause = self._cause(usage, limits, known=known)
 
     def _cause(  # noqa: PLR0911 - one for each rule of the definition
@@ -257,7 +257,7 @@ class Model:
         if entity.quota_type is not REQUEST:
             return ThrottleCause.OWN
         settings = limits.nodes.get(entity.broker) if limits else None
-        if settings and usage.throttle_time_seconds > settings.quota_window_seconds:
+        if settings and (usage.throttle_time_seconds or 0) > settings.quota_window_seconds:
             return ThrottleCause.CONTROLLER_MUTATION
         if (entity.broker, *pair) in self._at_limit:
             return ThrottleCause.OWN
@@ -306,12 +306,13 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
             burst_tokens=burst,
         ),
         usage=numbers[USED[kind]] / divisor if USED[kind] in numbers else None,
-        throttle_time_seconds=numbers.get("throttle-time", 0.0) / 1000,
-        throttle_known="throttle-time" in numbers
+        throttle_time_seconds=numbers.get("throttle-time", 0.0) / 1000
+        if "throttle-time" in numbers
         or (
             "throttle-time" in seen.entities[tags]
             and (kind is not MUTATION or "throttle-time-total" in seen.entities[tags])
-        ),
+        )
+        else None,
         throttled_seconds_total=numbers["throttle-time-total"] / 1000 if "throttle-time-total" in numbers else None,
         throttled_requests_total=numbers.get("throttle-count"),
         rejected_mutations_total=numbers.get("rejection-count"),
@@ -341,7 +342,7 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
                         broker=seen.node_id, quota_type=kind,
                         user="", client_id="", tags=values
                     ),
-                    throttle_known=False
+                    throttle_time_seconds=None
                 )
             )  # fmt: skip
             if USED[kind] in numbers:
@@ -350,9 +351,7 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
                 usage.usage = sum(sorted(amounts[place]))
             if "throttle-time" in (numbers if kind is MUTATION else given):
                 wait = numbers.get("throttle-time", 0.0) / 1000
-                if usage.throttle_known:
-                    wait = max(wait, usage.throttle_time_seconds)
-                usage.throttle_known, usage.throttle_time_seconds = True, wait
+                usage.throttle_time_seconds = max(wait, usage.throttle_time_seconds or 0.0)
     return [usage for _, usage in sorted(found.items(), key=lambda each: each[0])]
 
 

@@ -39,7 +39,7 @@ def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
         for throttle_ms in (nan, 0.0)
     ]
     rows = [lines(each, "kafka_quota_throttle_time_seconds{") for each in seen]
-    assert [only(each).throttle_known for each in seen] == [True, True, False, True]
+    assert [only(each).throttle_time_seconds for each in seen] == [0.0, 0.0, None, 0.0]
     assert list(map(len, rows)) == [1, 1, 0, 1]
 
 

@@ -349,7 +349,7 @@ def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     sasl = {"username": "me", "password_file": gone}
     config = kafka(security_protocol="SASL_PLAINTEXT", sasl=sasl)
     gone.unlink()
-    with pytest.raises(ConfigError, match=r"kafka: .*pw: No such file"):
+    with pytest.raises(ConfigError, match=r"kafka: .*pw cannot be read: No such file"):
         connection_of(config)
 
 

@@ -51,7 +51,7 @@ def test_what_cannot_be_used_is_reported() -> None:
     """A wrong variable and a file that is missing are mistakes of the configuration."""
     with pytest.raises(ConfigError, match="OTEL_EXPORTER_OTLP_TIMEOUT"):
         build_push(config(), {"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"})
-    with pytest.raises(ConfigError, match="/nowhere: No such file"):
+    with pytest.raises(ConfigError, match="/nowhere cannot be read: No such file"):
         build_push(config(), {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere"})
 
 

@@ -47,7 +47,7 @@ CONTRAST = """
 
 
 def shown() -> Snapshot:
-    """Somebody over the limit, somebody close to it, somebody with a hostile name, and a source that is down."""
+    """An entity over the limit, one close to it, one with a hostile name, and a source that is down."""
     rules = limits()
     return snapshot(
         usage(of=rules, limit=1_000.0, usage=1_500.0, throttle_time_seconds=2.5),
@@ -260,7 +260,7 @@ def test_keyboard(chromium: Browser, server: Server) -> None:
         chromium.press("Tab")
         stops.append(chromium.evaluate("document.activeElement.textContent || document.activeElement.id"))
         assert chromium.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-    assert stops[0] == "To the content"
+    assert stops[0] == "Skip to the content"
     assert {"q", "Filter", "Used", "Throttle"} <= set(stops)
 
 
@@ -303,7 +303,7 @@ def test_a_row_leads_to_its_entity(
         eventually(lambda: chromium.evaluate(heading).startswith(name))  # noqa: B023 - at once
     chromium.open(server.url + "entity?user=alice")
     text = chromium.evaluate("document.body.innerText")
-    assert "produce: 3 user alice decides, 1,000 B/s" in text
+    assert "produce: 3 user alice applies, 1,000 B/s" in text
     assert "ongoing" in text
     assert chromium.evaluate("document.querySelectorAll('svg.minutes rect.over').length") == 2
     chromium.evaluate("document.querySelector('nav a').focus()")

@@ -37,7 +37,7 @@ def page(
 def test_the_rule_that_applies_and_those_that_it_overrules() -> None:
     """As `quotascope explain` shows it; a client that no quota names is called so."""
     shown = page(snapshot(), user="alice", client_id="app")
-    assert "produce: 3 user alice decides, 1,000 B/s; without it: 6 user <default>, 500 B/s" in shown.text
+    assert "produce: 3 user alice applies, 1,000 B/s; without it: 6 user <default>, 500 B/s" in shown.text
     assert "3 user alice1,000 applies---" in shown.text
     assert "6 user <default>500 overruled---" in shown.text
     assert "1 alice / app--50 applies-" in shown.text
@@ -56,7 +56,7 @@ def test_callbacks_overrule_the_rules() -> None:
     custom = limits(nodes={"1": NodeSettings(quota_callback_class=HOSTILE)})
     shown = page(snapshot(limits=custom), user="alice")
     assert "Node 1 leaves quotas to <script>" in shown.text
-    assert "produce: unknown; a custom quota callback decides on every node" in shown.text
+    assert "produce: unknown; a custom quota callback sets it on every node" in shown.text
 
 
 RULES = limits(
@@ -122,7 +122,7 @@ def test_the_last_minutes_and_the_episodes() -> None:
     (words,) = page(free, user="alice").values("svg", "aria-label")
     assert words == "highest usage in 15 s: from 2.00 MB/s to 2.00 MB/s, latest 2.00 MB/s; not throttled"
     nothing = page(snapshot(), user="alice").text
-    assert "Nothing is measured of it now." in nothing
+    assert "It is not measured now." in nothing
     assert "None since the exporter started." in nothing
 
 

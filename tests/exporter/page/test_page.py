@@ -245,6 +245,7 @@ def test_delay_queues_and_sources() -> None:
     idle = NodeUsage(broker="8", delay_queue_size={QuotaType.FETCH: 0.0})
     assert "connections muted now0" in page(snapshot(nodes=(idle,))).text
     assert "broker-1jolokiaup0.250 s12" in shown.text
+    assert "broker-1jolokiastand-by0.250 s12" in page(snapshot(sources=(health(stand_by_of="1"),))).text
     states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
     assert states.values("span", "class").count("severity") == 1
 
@@ -324,7 +325,7 @@ def test_hostile_text_is_text(long: int) -> None:
 
 
 def test_hostile_query() -> None:
-    """What somebody else put into a link is a text in the form and in links."""
+    """What another person put into a link is a text in the form and in links."""
     shown = page(snapshot(usage(limit=1.0)), q=HOSTILE, broker=HOSTILE)
     assert shown.tags.count("script") == 1
     assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
@@ -350,8 +351,8 @@ def test_a_page_stays_small() -> None:
 
 def test_unknown_throttle_times_are_counted() -> None:
     """Where an agent does not export them, "throttled lately" says of how many it knows nothing; delays of mutations are those of requests."""
-    mutations = usage(QuotaType.CONTROLLER_MUTATION, usage=1.0, throttle_known=False)
-    blind = usage(user="bob", usage=1.0, throttle_known=False)
+    mutations = usage(QuotaType.CONTROLLER_MUTATION, usage=1.0, throttle_time_seconds=None)
+    blind = usage(user="bob", usage=1.0, throttle_time_seconds=None)
     assert "throttled lately0close" in page(snapshot(mutations)).text
     shown = page(snapshot(mutations, blind, usage(usage=1.0)), show="all").text
     assert "throttled lately0 (throttle times of 1 unknown)close" in shown

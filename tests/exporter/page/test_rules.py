@@ -37,7 +37,7 @@ def test_whom_a_rule_applies_to() -> None:
     assert "3 user aliceproduce1.00 kB/s1085%user alice on node 1-" in shown.text
     assert "1 alice / apprequest0.50 thrnone----" in shown.text
     assert {"entity?user=zoe", "entity?user=bob", "entity?user=alice"} <= {*shown.values("a", "href")}
-    silent = usage(user="eve", of=KNOWN, limit=500.0, throttle_known=False)
+    silent = usage(user="eve", of=KNOWN, limit=500.0, throttle_time_seconds=None)
     assert "6 user <default>produce500 B/s1unknownunknownuser eve" in page(snapshot(silent)).text
     host = limits(rules={}, connection_limits={"host.corp": 5.0, "10.0.0.1": 7.0})
     rate = ConnectionUsage(ips={"10.0.0.1": LimitedRate(rate=7.0)})

@@ -61,7 +61,7 @@ async def served() -> AsyncIterator[Served]:
 
 
 async def test_before_the_first_collection(served: Served) -> None:
-    """No one asks a broker because somebody looks."""
+    """A look at the page asks no broker."""
     answer = await served.client.get("/api/v1/entities")
     assert answer.status == 503
     assert "first collection" in (await answer.json())["error"]
@@ -92,7 +92,27 @@ async def test_every_document_is_served(served: Served, name: str, key: str) -> 
     assert (await served.client.get(f"/api/v1/{name}x")).status == 404
 
 
-async def test_looking_asks_no_broker_while_somebody_scrapes(served: Served) -> None:
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("entities?usr=alice", "unknown parameter 'usr': /api/v1/entities has sort, reverse, show, type, q, broker, owner,"),
+        ("episodes?q=alice", "unknown parameter 'q': /api/v1/episodes has user, client_id, type, since, offset, size"),
+        ("rules?user=alice", "unknown parameter 'user': /api/v1/rules has "),
+        ("explain?q=alice", "unknown parameter 'q': /api/v1/explain has user, client_id, offset, size"),
+        ("runbooks?alert=x", "unknown parameter 'alert': /api/v1/runbooks has offset, size"),
+        ("snapshot?type=produce", "unknown parameter 'type': /api/v1/snapshot has no parameters"),
+    ],
+)  # fmt: skip
+async def test_an_unknown_parameter_is_refused(served: Served, query: str, message: str) -> None:
+    """Ignored, a misspelled filter would give all entities for those of one; the page, whose address people change, shows itself."""
+    await served.collection.snapshot(5.0)
+    answer = await served.client.get(f"/api/v1/{query}")
+    assert (answer.status, answer.content_type) == (400, "application/json")
+    assert (await answer.json())["error"].startswith(message)
+    assert (await served.client.get("/?usr=alice")).status == 200
+
+
+async def test_looking_asks_no_broker_while_prometheus_scrapes(served: Served) -> None:
     """The last snapshot serves, until it is old."""
     await served.collection.snapshot(5.0)
     served.later += MAX_AGE_SECONDS - 5

@@ -84,8 +84,7 @@ def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str]
             EntityUsage(
                 entity=entity,
                 usage=None if row.usage is None else row.usage / unit,
-                throttle_time_seconds=row.throttle or 0.0,
-                throttle_known=row.throttle is not None,
+                throttle_time_seconds=row.throttle,
             )
         )
     return Snapshot(
@@ -160,7 +159,7 @@ def _seconds(kind: QuotaType, rate: float, bound: float) -> float:
 def reported(shadow: Shadow) -> Outcome:
     """What a shadow shows."""
     known = {
-        (each.entity.user, each.entity.client_id): (each.utilization or 0.0, each.throttle_time_seconds)
+        (each.entity.user, each.entity.client_id): (each.utilization or 0.0, each.throttle_time_seconds or 0.0)
         for each in shadow.entities
     }  # fmt: skip
     unknown = Counter[str]()

@@ -109,7 +109,7 @@ def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     assert others == [
         f"source 'b': {binary} is not UTF-8 text",
         "source 'c': the value of the header X-Token holds control characters",
-        f"source 'd': {gone}: No such file or directory",
+        f"source 'd': {gone} cannot be read: No such file or directory",
     ]
 
 

@@ -75,7 +75,7 @@ def test_what_a_series_meant_in_another_dialect_is_forgotten() -> None:
 
 
 def test_a_page_without_marks_leaves_the_dialect_as_it_was() -> None:
-    """Confluent's rules show nothing of their own until somebody is under a quota."""
+    """Confluent's rules show nothing of their own until an entity is under a quota."""
     reader = TextReader()
     reader.read(page("confluent.txt"))
     nothing = reader.read(AGENT + b"kafka_server_brokerstate 3.0\n")

@@ -36,7 +36,7 @@ TYPES: Final = {"Produce", "Fetch", "Request", "ControllerMutation"}
 
 @pytest.fixture
 def agents(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Agents]:
-    """The agents of a broker that has just throttled somebody; Confluent's rules are in force again after the test."""
+    """The agents of a broker that has just throttled a client; Confluent's rules are in force again after the test."""
     limits = {"producer_byte_rate": 20_000.0, "controller_mutation_rate": 5.0}
     quotas.set(({"user": USER}, limits))
     quotas.set(({"user": USER, "client-id": CLIENT}, {"producer_byte_rate": 10_000.0}))

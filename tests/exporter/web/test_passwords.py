@@ -91,7 +91,7 @@ async def test_a_changed_hash_is_checked_anew(checked: Counted) -> None:
 
 
 async def test_unknown_users_cost_as_much_as_known_ones(checked: Counted) -> None:
-    """The hash of somebody is checked, always the same for the same name, and never lets in."""
+    """The hash of a user who does not exist is checked, always the same for the same name, and never lets in."""
     store = Passwords()
     strangers = [f"stranger-{number}" for number in range(16)]
     first = [await accept(store, name) for name in strangers]

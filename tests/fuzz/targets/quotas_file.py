@@ -1,4 +1,4 @@
-"""The file of quotas that somebody keeps under version control."""
+"""The file of quotas that a team keeps under version control."""
 
 from __future__ import annotations
 

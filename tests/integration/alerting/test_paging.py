@@ -1,4 +1,4 @@
-"""From a throttled broker to somebody's pager and back: every program on the way is the real one."""
+"""From a throttled broker to a pager and back: every program on the way is the real one."""
 
 import time
 from collections.abc import Iterator

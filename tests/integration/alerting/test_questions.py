@@ -54,7 +54,7 @@ CHOICES: Final = (
     {"user": "", "client_id": "scene-spam"},
     {"user": "", "client_id": ""},
 )
-"""What somebody types into the boxes of a dashboard: an entity of each quota type, and nothing."""
+"""What a user types into the boxes of a dashboard: an entity of each quota type, and nothing."""
 EMPTY: Final[Mapping[str, str]] = {
     **{family.name: "no Spark job runs here" for family in catalog.job_families()},
     catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka reports no utilization (KIP-1373)",

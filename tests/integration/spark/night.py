@@ -46,7 +46,7 @@ CHANGE: Final[Rule] = (
     {"user": "alice", "client-id": "spark-pair"},
     {"producer_byte_rate": 1_100.0},
 )
-"""Somebody changes a limit while Prometheus looks."""
+"""A limit is changed while Prometheus looks."""
 _RECORDS = 30_000
 """Of a thousand bytes: enough for some minutes at these rates."""
 

@@ -17,7 +17,8 @@ from tests.pipeline.report.results import HOSTILE
 from quotascope.pipeline.blame.intervals import read
 from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
-from quotascope.pipeline.errors import NoTable
+from quotascope.pipeline.errors import NoHistory, NoTable
+from quotascope.pipeline.history import History
 from quotascope.pipeline.rates import EmptyHistory
 from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, matrix_of, pools_of, sentences
 from quotascope.pipeline.request_log.schema import REQUESTS
@@ -243,9 +244,16 @@ def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
     ]
 
 
+def test_requests_that_were_not_kept(tmp_path: Path) -> None:
+    """A history without its table of requests is not called none: what is missing is named."""
+    History.create(str(tmp_path))
+    with pytest.raises(NoTable, match="/requests: there is no table"):
+        blame(str(tmp_path))
+
+
 def test_nothing_to_divide(tmp_path: Path) -> None:
     """A folder without a table, one without a request, and one of a release that kept no queue times, are said to be so."""
-    with pytest.raises(NoTable):
+    with pytest.raises(NoHistory):
         blame(str(tmp_path))
     with pytest.raises(EmptyHistory, match="the history is empty: ingest request logs first"):
         blame(stored(tmp_path / "empty", []))

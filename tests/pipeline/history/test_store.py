@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from tests.pipeline.history.requests import START_MS, requests
 
-from quotascope.pipeline.errors import NoTable, UnreadableTable
+from quotascope.pipeline.errors import NoHistory, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
 from quotascope.pipeline.history.store import DETAIL, state_of, tables_of
 from quotascope.pipeline.ingest import IngestTables
@@ -93,8 +93,12 @@ def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
     assert opened.detail.layout.buckets == 3
     assert opened.detail.storage == made.detail.storage
     assert opened.seconds.storage == made.seconds.storage
-    with pytest.raises(NoTable):
-        History.open(str(tmp_path / "nothing"))
+    for name in ("nothing", "x" * 5_000):
+        with pytest.raises(NoHistory, match=f"{name}: there is no such folder; `quotascope ingest"):
+            History.open(str(tmp_path / name))
+    (tmp_path / "file").touch()
+    with pytest.raises(NoHistory, match="file: this is no folder; `quotascope ingest"):
+        History.open(str(tmp_path / "file"))
 
 
 @pytest.fixture
@@ -145,7 +149,7 @@ def test_files_are_merged_dropped_and_deleted(folder: str) -> None:
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:
     """A folder that nothing was ingested into is an error that says so; a damaged table is not skipped."""
-    with pytest.raises(NoTable, match="ingest a request log"):
+    with pytest.raises(NoHistory, match="no usage history is in it; `quotascope ingest"):
         tables_of(str(tmp_path))
     IngestTables.create(str(tmp_path))
     for commit in (tmp_path / "requests" / "_delta_log").glob("*.json"):

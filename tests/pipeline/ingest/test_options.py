@@ -13,8 +13,8 @@ from quotascope.pipeline.ingest import IngestOptions
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"zone": "Mars/Base"}, "no zone; use a name such as Europe/Berlin"),
-        ({"zone": "../etc/passwd"}, "no zone"),
+        ({"zone": "Mars/Base"}, "not a zone; use a name such as Europe/Berlin"),
+        ({"zone": "../etc/passwd"}, "not a zone"),
         ({"broker_pattern": "("}, "the broker pattern"),
         ({"broker_pattern": "broker"}, "needs one group"),
         ({"broker": "1", "broker_pattern": "(1)"}, "not both"),

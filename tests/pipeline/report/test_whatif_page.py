@@ -196,11 +196,21 @@ def test_page_says_what_its_mode_means(mode: Mode) -> None:
             ["tight", "middle", "now"],
             "Base: “tight” would have throttled 1 of 1 limited quotas of clients for 1 min. Least: “middle”, 0 s (-1 min). Most: “now”, 5 s (-55 s).",
         ),
+        (
+            [throttled(5_000, candidate=name) for name in ("now", "same")] + [throttled(60_000, candidate="tight")],
+            ["now", "same", "tight"],
+            "Base: “now” would have throttled 1 of 1 limited quotas of clients for 5 s. Then: “tight”, 1 min (+55 s). As the base: 1 candidate.",
+        ),
+        (
+            [throttled(5_000, candidate=name) for name in ("now", "same", "again")],
+            ["now", "same", "again"],
+            "“now” would have throttled 1 of 1 limited quotas of clients for 5 s. No other candidate would have throttled any client differently.",
+        ),
     ],
-    ids=["unlimited", "not throttled", "one", "several"]
+    ids=["unlimited", "not throttled", "one", "several", "one differs", "none differs"]
 )  # fmt: skip
 def test_headline(rows: list[dict[str, Any]], names: list[str], sentence: str) -> None:
-    """That no limit throttles is something else than that there is none; of several, the first, and those that throttle least and most."""
+    """That no limit throttles is something else than that there is none; of several, the first, and those that differ from it and throttle least and most."""
     summary = replayed(*rows, names=names)
     assert headline(summary) == sentence
     throttles = any(row["throttled_requests"] for row in rows)
@@ -240,7 +250,7 @@ def test_differences_to_the_first_candidate() -> None:
     text = Reader(whatif_page(summary, {})).text
     assert "|alice / b|produce|5 s|+5 s|30 %|+30 points|0|0|7 B/s|3 user alice|" in text
     assert "|bob / app1|produce|0 s|-2 s|0 %|-30 points|0|0|unlimited|no rule|" in text
-    assert "carol" not in text[text.index("Who is") : text.index("|Candidates|")]
+    assert "carol" not in text[text.index("Clients that are throttled") : text.index("|Candidates|")]
     base, tight = json.loads(whatif_json(summary))["candidates"]
     assert base["difference"] is None
     assert tight["difference"] == {

@@ -9,7 +9,7 @@ from tests.pipeline.recommend.rows import HOUR, MONDAY, history, make_folder, pr
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
-from quotascope.pipeline.errors import NoTable
+from quotascope.pipeline.errors import NoHistory
 from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.rates import EmptyHistory, LimitGroup, _span_of, span_ms
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
@@ -85,7 +85,7 @@ def test_advice_is_replayed_with_what_is_configured(tmp_path: Path) -> None:
 
 def test_folders_without_history(tmp_path: Path) -> None:
     """One that is missing, and one in which nothing is, are distinguished."""
-    with pytest.raises(NoTable):
+    with pytest.raises(NoHistory):
         what_if(str(tmp_path / "missing"), [tight()], Mode.OPEN_LOOP)
     empty = make_folder(tmp_path / "empty", [])
     with pytest.raises(EmptyHistory):

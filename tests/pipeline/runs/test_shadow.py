@@ -13,7 +13,7 @@ from tests.pipeline.runs.prometheus import answering
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.pipeline.errors import LostCommit, NotWritten, PipelineError, UnreachableTable
+from quotascope.pipeline.errors import LostCommit, NoHistory, NotWritten, PipelineError, UnreachableTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
 from quotascope.pipeline.runs.shadow import ShadowStream, decided_by
@@ -131,6 +131,15 @@ def test_other_rules_begin_with_what_comes(growing: Growing) -> None:
         decided_by(growing.folder, [CLIENTS])
 
 
+def test_nothing_was_decided(tmp_path: Path) -> None:
+    """A history of which no stream has decided anything is not taken for a folder that is not there."""
+    with pytest.raises(NoHistory, match="there is no such folder"):
+        decided_by(str(tmp_path / "usage"), [USERS])
+    growing = Growing(tmp_path / "usage")
+    with pytest.raises(PipelineError, match="has decided nothing"):
+        decided_by(growing.folder, [USERS])
+
+
 def test_a_lost_state(growing: Growing) -> None:
     """The error names the file."""
     shadow = growing.shadow(USERS)
@@ -190,7 +199,7 @@ def test_verified_by_prometheus() -> None:
     for wrong, why in (
         ("file:///etc/passwd", "no URL"),
         ("http://[::1", "no URL"),
-        ("http://a b/", "no answer of"),
+        ("http://a b/", "not an answer of"),
         ("http://me:hidden@h", "user or password"),
     ):
         with pytest.raises(NotVerified, match=why) as raised:

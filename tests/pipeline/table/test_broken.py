@@ -143,7 +143,7 @@ def test_a_truncated_file_is_named(table: Table, keep: int) -> None:
 
 
 def test_a_missing_file_is_named(table: Table) -> None:
-    """A file that somebody deleted is an error, not fewer rows."""
+    """A file that was deleted is an error, not fewer rows."""
     _files(table)[0].unlink()
     with pytest.raises(MissingFile, match=r"is gone; if the table was compacted"):
         table.read()

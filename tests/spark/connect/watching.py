@@ -126,7 +126,7 @@ def _until(true: Callable[[], bool]) -> None:
 
 
 def main(url: str) -> None:
-    """Attach, say so, wait until somebody has killed the server, and close."""
+    """Attach, say so, wait until the server was killed, and close."""
     spark = SparkSession.builder.remote(url).getOrCreate()
     listener = attach(spark, interval_seconds=0.05)
     print(listener.source, flush=True)  # noqa: T201 - it is read by the test

@@ -140,7 +140,7 @@ def _assert_shadow_is_whatif(folder: Path) -> None:
 
 
 def _what_if(folder: Path) -> ReplaySummary:
-    """The answer under quotas that throttle somebody of each kind."""
+    """The answer under quotas that throttle a client of each kind."""
     limits = {"producer_byte_rate": 5_000.0, "consumer_byte_rate": 5_000.0, "request_percentage": 0.1}
     tried = [Candidate(name="tight", quotas=QuotaSet({QuotaEntity(DEFAULT, None): limits}))]
     return what_if(str(folder), tried, Mode.CLOSED_LOOP, engine=Engine.LOCAL).summary

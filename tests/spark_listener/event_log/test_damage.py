@@ -66,7 +66,7 @@ def test_zstd_is_decompressed_piece_by_piece(tmp_path: Path, monkeypatch: pytest
 
 def test_other_file(open_log: Open) -> None:
     """A file that is no event log is not searched for events."""
-    with pytest.raises(NoEventLog, match="is no event log"):
+    with pytest.raises(NoEventLog, match="is not an event log"):
         Followed(open_log(Path(__file__))).read()
 
 
@@ -93,7 +93,7 @@ def test_lines_that_are_no_events(tmp_path: Path, open_log: Open) -> None:
 def test_file_of_something_else(tmp_path: Path, line: str, open_log: Open) -> None:
     """JSON lines that are no events of Spark's are no event log either."""
     path = add(tmp_path / "a", f"{line}\n".encode() * 3)
-    with pytest.raises(NoEventLog, match="is no event log"):
+    with pytest.raises(NoEventLog, match="is not an event log"):
         Followed(open_log(path)).read()
 
 

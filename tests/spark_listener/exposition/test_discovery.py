@@ -57,7 +57,7 @@ def test_the_entry_of_another_driver_stays(tmp_path: Path) -> None:
 
 
 def test_a_beat_makes_it_young(tmp_path: Path) -> None:
-    """And puts it back where somebody took it away."""
+    """And puts it back where it was taken away."""
     ours = entry(tmp_path)
     ours.write("driver-1:4567")
     age(ours.path, 500)

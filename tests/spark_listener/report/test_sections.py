@@ -309,7 +309,7 @@ def test_clients_that_are_not_seen(
 @pytest.mark.parametrize(
     ("properties", "advice"),
     [
-        ({}, "it does not show that the listener was attached, see docs/spark.md"),
+        ({}, "it does not show that the listener was attached: see docs/spark.md"),
         ({"spark.quotascope.enabled": "true"}, "(give --summary)"),
         ({"spark.quotascope.summaryFile": "/s/{app_id}.json"}, "(give --summary /s/app-1.json)"),
     ]

@@ -18,7 +18,7 @@ _PIECE = b"kafka_x 1\n" * 6_000
 _ENDLESS = "longer than"
 _LATE = "no complete answer from .* within"
 _CUT = "middle of the answer|connection ended"
-_NOT_HTTP = "not HTTP as it should be"
+_NOT_HTTP = "this is not valid HTTP"
 _NOT_TEXT = "no metric of Kafka|not Prometheus text|not JSON"
 
 

@@ -1,0 +1,129 @@
+"""`quotascope shadow verify --prometheus` with a real Prometheus that has what an exporter writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.dashboards.stored import started
+from tests.exporter.examples import limits, snapshot, usage
+from tests.pipeline.report.results import HOSTILE
+from tools.demo_stack import fill
+
+from quotascope.exporter.exposition import OPENMETRICS, Renderer
+from quotascope.exporter.limits import Limits
+from quotascope.exporter.shadow import Shadows
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
+from quotascope.quotas import QuotaSet
+from quotascope.quotas.candidates import Candidate
+
+pytestmark = pytest.mark.real
+
+USERS = QuotaEntity(DEFAULT, None)
+TIGHT = 'half "of it" \\ \N{SNOWMAN}'
+LAX = "lax"
+LIMITS = {TIGHT: 1_000.0, LAX: 9_000.0}
+SET_AT = 1_800_000_000
+"""When the limit of the first shadow is set, at a full minute."""
+SPAN_SECONDS = 600
+STEP_SECONDS = 15
+THROTTLE_SECONDS = 5.5
+"""Of 1,500 bytes/s under 1,000, in 11 s."""
+
+
+def bounded(limit: float) -> Limits:
+    """One limit for each user."""
+    return limits(rules={QuotaType.PRODUCE: QuotaRules({USERS: limit})})
+
+
+def shown(at: int) -> Snapshot:
+    """Before the limit is set, what users want; afterwards how they are throttled. One is over the limit in every second scrape, one in a single scrape."""
+    number = (at - SET_AT) // STEP_SECONDS
+    over = {"alice": number % 2 == 0, HOSTILE: number in (-4, 5), "bob": False}
+    if at > SET_AT:
+        limit = LIMITS[TIGHT]
+        usages = [
+            usage(
+                user=user,
+                of=bounded(limit),
+                limit=limit,
+                usage=limit if throttled else 500.0,
+                throttle_time_seconds=THROTTLE_SECONDS if throttled else 0.0,
+            )
+            for user, throttled in over.items()
+        ]
+        return snapshot(*usages, limits=bounded(limit), taken_at=float(at))
+    usages = [
+        usage(user=user, of=bounded(1e12), limit=1e12, usage=1_500.0 if throttled else 500.0, throttle_time_seconds=0.0)
+        for user, throttled in over.items()
+    ]
+    return snapshot(*usages, limits=bounded(1e12), taken_at=float(at))
+
+
+def scrapes() -> Iterator[str]:
+    """Two exporters as OpenMetrics: one of the cluster with shadows, one of a cluster whose clients of the same names are throttled always."""
+    candidates = [
+        Candidate(name=name, quotas=QuotaSet({USERS: {"producer_byte_rate": limit}}), based=True)
+        for name, limit in LIMITS.items()
+    ]
+    shadows, east, west = Shadows(candidates), Renderer("east"), Renderer("west")
+    elsewhere = snapshot(usage(user="alice", of=bounded(1.0), limit=1.0, usage=9.0, throttle_time_seconds=60.0))
+    for at in range(SET_AT - SPAN_SECONDS + STEP_SECONDS, SET_AT + SPAN_SECONDS + 1, STEP_SECONDS):
+        found = shown(at)
+        found = replace(found, shadows=shadows.of(found, set()))
+        for renderer, each in ((east, found), (west, elsewhere)):
+            text = renderer.render(each, at, OPENMETRICS).decode()
+            yield from (f"{line} {at}\n" for line in text.splitlines() if not line.startswith("#"))
+    yield "# EOF\n"
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Prometheus that has scraped them."""
+    folder = tmp_path_factory.mktemp("verify")
+    fill(folder, scrapes())
+    with started(folder) as prometheus:
+        yield f"http://{prometheus.address}"
+
+
+def times() -> tuple[str, ...]:
+    """Options of the comparison: as long before as after."""
+    since, until = (datetime.fromtimestamp(at, UTC).isoformat() for at in (SET_AT, SET_AT + SPAN_SECONDS))
+    return "--since", since, "--until", until
+
+
+def test_a_shadow_is_verified(run: Run, prometheus: str) -> None:
+    """The same users are throttled for as long as predicted, one of them in a single scrape; another shadow predicted no throttle, and a third is unknown."""
+    where = ("--prometheus", prometheus, *times())
+    code, out, err = run("shadow", "verify", TIGHT, *where, "--tolerance", "0.1", "--json")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    figures = {each["user"]: (each["predicted"], each["happened"]) for each in document["entities"]}
+    assert {user: [each["seconds"] for each in both] for user, both in figures.items()} == {
+        "alice": [20 * THROTTLE_SECONDS] * 2,
+        HOSTILE: [THROTTLE_SECONDS] * 2,
+        "bob": [0.0] * 2,
+    }
+    assert all((before["throttled"] > 0) == (before["seconds"] > 0) for before, _ in figures.values())
+    assert {each["cluster"] for each in document["entities"]} == {"east"}
+    code, out, _ = run("shadow", "verify", LAX, *where)
+    assert code == 1
+    assert "differs: the throttle time is off by 100.0 %, 2 of 3 entities differ" in out
+    code, _, err = run("shadow", "verify", "another", *where)
+    assert (code, "it has no prediction of shadow 'another'" in err) == (2, True)
+
+
+def test_a_query_that_is_given_up(run: Run, tmp_path: Path) -> None:
+    """What Prometheus says of it is shown, and what to do."""
+    fill(tmp_path, scrapes())
+    with started(tmp_path, "--query.max-samples=20") as small:
+        code, _, err = run("shadow", "verify", TIGHT, "--prometheus", f"http://{small.address}", *times())
+    assert code == 2
+    assert "HTTP 422: 'query processing would load too many samples into memory in " in err
+    assert "take a shorter time with --from and --until, or compare by --folder" in err
