@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from . import outputs
-from .options import EngineName, Folder, Html, IoThreads, Json, TimeZone, check_extra, zone_of
+from .options import Begin, End, EngineName, Folder, Html, IoThreads, Json, TimeZone, check_extra, span_of, zone_of
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -29,7 +29,7 @@ quotascope blame usage
 
 quotascope blame usage --io-threads 8 --html blame.html
 
-quotascope blame usage --by topic
+quotascope blame usage --by topic --begin 2026-11-22T18:00 --end 2026-11-23T08:00 --time-zone Europe/Berlin
 
 quotascope blame usage --json | jq '.episodes[0]'
 
@@ -45,6 +45,8 @@ def blame(
         Literal["client", "api", "topic"],
         typer.Option("--by", help="What victims and culprits are in the table."),
     ] = "client",
+    begin: Begin = None,
+    end: End = None,
     engine: EngineName = "auto",
     time_zone: TimeZone = "UTC",
     html: Html = None,
@@ -62,8 +64,9 @@ def blame(
 
     outputs.check(html)
     zone = zone_of(time_zone)
+    span = span_of(begin, end, zone)
     with outputs.bar("dividing waits") as progress:
-        found = blamed(folder, threads=io_threads, engine=Engine(engine), progress=progress)
+        found = blamed(folder, span, threads=io_threads, engine=Engine(engine), progress=progress)
     outputs.put(html, blame_page(found, zone) if html else "")
     if json:
         outputs.put(outputs.STDOUT, blame_json(found))
@@ -78,9 +81,10 @@ def _tables(found: Blame, by: str, zone: tzinfo) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from quotascope.pipeline.report.blame import pools_of, sentences
+    from quotascope.pipeline.report.blame import period, pools_of, sentences
 
-    parts: list[RenderableType] = [Text(each, style="bold") for each in sentences(found, zone)]
+    parts: list[RenderableType] = [Text(period(found, zone), style="dim")]
+    parts += [Text(each, style="bold") for each in sentences(found, zone)]
     pools = pools_of(found)
     for pool, line in pools[:_POOLS]:
         parts += [Text(), Text(line), _table(found, pool, by)]

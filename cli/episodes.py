@@ -94,7 +94,7 @@ async def _of_exporter(
     from quotascope.exporter.api.client import read_episodes
     from quotascope.exporter.page.query import EpisodeQuery
 
-    query = EpisodeQuery(user=user, client_id=client_id, since=begin or 0.0)
+    query = EpisodeQuery(user=user, client_id=client_id, since=max(0.0, begin or 0.0))
     answer = await read_episodes(target, query)
     since, now = answer["since"], answer["taken_at"]
     begin, end = since if begin is None else begin, now if end is None else end
@@ -151,7 +151,7 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
         lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
-            f"{seconds(each['ended_at'] - each['began_at'])}{', ongoing' if each['ongoing'] else ''}",
+            seconds(each["ended_at"] - each["began_at"]) + (",\nongoing" if each["ongoing"] else ""),
             f"{spelled(each['user'] or None, each['client_id'] or None)}\n {by}",
             shown(each["broker"]),
             each["quota_type"].replace("_", " "),
@@ -159,10 +159,12 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
             *("?" if length is None else seconds(length) for length in lengths),
         )
         table.add_row(*map(Text, (*cells[:5], *cells[-1 if width < _WIDE else 5 :])))
-    captions = [f"the latest {_MOST} of {len(rows):,}: --json has all"] if len(rows) > _MOST else []
+    captions = [f"times are in {zone}"]
+    if len(rows) > _MOST:
+        captions.append(f"the latest {_MOST} of {len(rows):,}: --json has all")
     if width < _WIDE:
         captions.append(f"requests and total are shown from {_WIDE} columns on, and by --json")
-    table.caption = "\n".join(captions) or None
+    table.caption = "\n".join(captions)
     return table
 
 

@@ -45,7 +45,7 @@ def usage(
 ) -> None:
     """Show who used how much of which quota over a period, from a usage history, and for which topics."""
     check_extra()
-    from quotascope.pipeline.report.usage_page import find_usage, usage_json, usage_page
+    from quotascope.pipeline.report.usage_page import find_usage, period, usage_json, usage_page
 
     outputs.check(html)
     zone = zone_of(time_zone)
@@ -56,8 +56,11 @@ def usage(
         outputs.put(outputs.STDOUT, usage_json(found))
     if not json and not outputs.printed(html):
         from rich.console import Console
+        from rich.text import Text
 
-        Console().print(_table(found, top, by_topic=by_topic))
+        console = Console()
+        console.print(Text(period(found, zone), style="dim"))
+        console.print(_table(found, top, by_topic=by_topic))
 
 
 def _table(found: Usage, top: int, *, by_topic: bool) -> RenderableType:

@@ -364,22 +364,32 @@ class Lane:
         return len(self.rows) * _ROW + _GAP
 
 
-def timeline_chart(lanes: Iterable[Lane], length: float, mark: str) -> Element:
+def timeline_chart(
+    lanes: Iterable[Lane], length: float, mark: str = "none", begin_ms: int | None = None, zone: tzinfo = UTC
+) -> Element:
     """
-    Draw lanes below an axis of seconds.
+    Draw lanes below an axis of seconds, or of times.
 
     Args:
         lanes: from top to bottom.
         length: seconds of the axis, above 0.
         mark: color of the marked part of spans.
+        begin_ms: when the axis begins, ms since 1970; its labels are durations unless it is given.
+        zone: time zone of labels that are times.
 
     """
     lanes = tuple(lanes)
     height = _AXIS + sum(lane.height for lane in lanes) + _GAP
     svg = _chart(_LANE_LEFT + _LANE_WIDTH + _LANE_RIGHT, height, "Timeline")
     times = LinearScale(0.0, length, _LANE_LEFT, _LANE_LEFT + _LANE_WIDTH)
-    for time in round_seconds(length):
-        x, label = times(time), f"+{seconds(time)}" if time else "0"
+    if begin_ms is None:
+        labels = [(time, f"+{seconds(time)}" if time else "0") for time in round_seconds(length)]
+    else:
+        length_ms = round(length * 1_000)
+        at = round_times(begin_ms, begin_ms + length_ms)
+        labels = [((each - begin_ms) / 1_000, clock(each, length_ms, zone)) for each in at]
+    for time, label in labels:
+        x = times(time)
         svg.append(element("line", class_="grid", x1=x, x2=x, y1=_AXIS, y2=height))
         svg.append(element("text", label, class_="tick middle", x=x, y=_AXIS - 8))
     top = _AXIS + _GAP

@@ -58,9 +58,10 @@ STYLE: Final = (
     + """
 body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 1200px; margin: 0 auto; padding: 24px; }
-h1 { margin: 0; font-size: 26px; overflow-wrap: anywhere; }
+h1, h2, h3, p, li { overflow-wrap: anywhere; }
+h1 { margin: 0; font-size: 26px; }
 h2 { margin: 36px 0 8px; font-size: 19px; }
-h3 { margin: 24px 0 4px; font-size: 16px; overflow-wrap: anywhere; }
+h3 { margin: 24px 0 4px; font-size: 16px; }
 p { margin: 4px 0; }
 .where, ul { color: var(--faint); }
 .above { margin-top: 14px; }

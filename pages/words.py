@@ -7,6 +7,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal
 
 _LENGTHS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
+_BRIEF = ((3_600, 3_600, "h"), (60, 60, "min"), (1, 1, "s"), (1e-5, 1e-3, "ms"), (0, 1e-6, "µs"))
+"""From where on a unit is taken, how long it is, its name."""
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _ROUNDED = 0.9995
 """Of a scale: from here on three digits are 1 of it."""
@@ -14,6 +16,7 @@ _PRECISE = 10
 _LEAST = 0.005
 """Seconds; with two decimals a shorter duration would be shown as zero."""
 _NEARLY_ALL = 99
+_LEAST_PERCENT = 0.01
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters of formulas; the last four are full-width ones, which spreadsheets of some languages accept as well."""
 
@@ -47,6 +50,20 @@ def seconds(value: float) -> str:
             left = whole % size // smaller
             return f"{whole // size} {name}" + (f" {left} {rest}" if left else "")
     return f"{whole} s"
+
+
+def brief(value: float) -> str:
+    """
+    A duration in three digits of one unit, short enough for a column of many.
+
+    >>> brief(0.0), brief(9e-7), brief(8e-5), brief(0.0031), brief(0.9997), brief(1.2), brief(1_790.0), brief(9e6)
+    ('0 s', '0.9 µs', '0.08 ms', '3.1 ms', '1 s', '1.2 s', '29.8 min', '2,500 h')
+    """
+    if not value:
+        return "0 s"
+    _, size, name = next((each for each in _BRIEF if value >= _ROUNDED * each[0]), _BRIEF[-1])
+    number = value / size
+    return f"{number:.3g} {name}" if number < _ROUNDED * 1_000 else f"{number:,.0f} {name}"
 
 
 def amount(value: float) -> str:
@@ -90,12 +107,14 @@ def percent(share: float, sign: Literal["", "+"] = "") -> str:
     """
     A share in percent; only the whole is 100 %. With `+`, a difference always has its sign.
 
-    >>> percent(0.0), percent(0.00123), percent(0.25), percent(0.9996), percent(1.0)
-    ('0 %', '0.12 %', '25 %', '99.9 %', '100 %')
+    >>> percent(0.0), percent(1e-7), percent(0.00123), percent(0.25), percent(0.9996), percent(1.0)
+    ('0 %', '<0.01 %', '0.12 %', '25 %', '99.9 %', '100 %')
     >>> percent(0.3, "+"), percent(-0.3, "+"), percent(-1.28)
     ('+30 %', '-30 %', '-128 %')
     """
     value = share * 100
+    if 0 < value < _LEAST_PERCENT and not sign:
+        return f"<{_LEAST_PERCENT:g} %"
     if abs(value) < _NEARLY_ALL:
         return f"{value:{sign}.2g} %"
     return f"{math.copysign(min(abs(value), 99.9), share):{sign}.1f} %" if abs(share) < 1 else f"{value:{sign}.0f} %"

@@ -23,6 +23,7 @@ from .history import History, rollup
 from .history.charges import SECOND_MS as _SECOND
 from .replay.compiled import Floats, Ints
 from .table import File, Table
+from .table.layout import DAY_MS
 
 PIECES: Final = 360
 _COLUMNS: Final = ("user", "client_id", "broker", "quota_type", "start", "amount")
@@ -67,21 +68,19 @@ class GroupUsage:
     """The highest peak in each hour of the week, Monday 00h first; NaN where the history has no request, 0 where it has none of the group."""
 
 
-def span_ms(history: History) -> tuple[int, int]:
+def span_ms(history: History, *others: Table) -> tuple[int, int]:
     """
     The second of the first request of a history, and the end of the second of its last one: ms since 1970.
 
-    The period is that of the requests that are replayed, whatever days the roll-ups still have.
+    The period is that of the requests that are replayed, whatever days the roll-ups still have, unless these are among the other tables.
 
     Raises:
         EmptyHistory: there is no request.
 
     """
-    table = history.detail
-    files = [file for file in table.files() if file.rows]
-    if not files:
-        raise EmptyHistory(f"{table.storage.uri}: the history is empty: ingest request logs first")
-    spans = [_span_of(table, file) for file in files]
+    spans = [_span_of(table, file) for table in (history.detail, *others) for file in table.files() if file.rows]
+    if not spans:
+        raise EmptyHistory(f"{history.detail.storage.uri}: the history is empty: ingest request logs first")
     first, last = (min(span[0] for span in spans), max(span[1] for span in spans))
     return first - first % _SECOND, last - last % _SECOND + _SECOND
 
@@ -90,7 +89,8 @@ def _span_of(table: Table, file: File) -> tuple[int, int]:
     """The first and the last time of a file; it is read where another program wrote the commit without them."""
     if file.first is not None and file.last is not None:
         return file.first, file.last
-    times = table.read(["timestamp"], files=[file])["timestamp"].to_numpy()
+    name = table.layout.day_of or ""
+    times = table.read([name], files=[file])[name].to_numpy()
     return int(times.min()), int(times.max())
 
 
@@ -105,16 +105,15 @@ def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch
     """The sums of a period; for days that only the roll-up lost, they are computed from the requests again."""
     table, detail = history.seconds, history.detail
     begin, end = span
-    for file in table.files():
-        for batch in table.batches([file], _COLUMNS):
-            starts = batch.column("start").to_numpy()
-            yield batch.filter(pa.array((starts >= begin) & (starts < end)))
-    kept = table.first_kept_day
-    for file in detail.files():
-        if kept and file.day < kept:
-            for batch in detail.batches([file]):
-                sums = rollup(pa.Table.from_batches([batch]))
-                yield from sums.select(_COLUMNS).to_batches()
+    # late requests of days that were dropped are in both
+    kept_day = table.first_kept_day or 0
+    kept: Any = pc.field("start") >= kept_day * DAY_MS
+    inside: Any = (pc.field("start") >= begin) & (pc.field("start") < end)
+    for batch in table.batches(table.files(), _COLUMNS):
+        yield from pa.Table.from_batches([batch]).filter(inside & kept).to_batches()
+    for batch in detail.batches([file for file in detail.files() if file.day < kept_day]):
+        sums = rollup(pa.Table.from_batches([batch]))
+        yield from sums.filter(inside & ~kept).select(_COLUMNS).to_batches()
 
 
 def usages_of(

@@ -88,11 +88,14 @@ class Episodes:
         yield from reversed(self._ended)
 
     def note(self, snapshot: Snapshot) -> None:
-        """Add a snapshot; one of an earlier time than the last one means that the clock was set back."""
+        """Add a snapshot; one of an earlier time than the last one means that the clock was set back, and all that was noted with it."""
         now = snapshot.taken_at
         back = max(0.0, (now if self._now is None else self._now) - now)
-        for episode in self._open.values() if back else ():
-            episode.began_at, episode.seen_at = episode.began_at - back, episode.seen_at - back
+        if back and self.since is not None:
+            for episode in self:
+                episode.began_at, episode.seen_at = episode.began_at - back, episode.seen_at - back
+            self.since -= back
+            self.gaps = deque((begin - back, end - back) for begin, end in self.gaps)
         if not 0 <= now - self._minute < 60:  # noqa: PLR2004 - a minute
             if self._unlogged:
                 log.info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)

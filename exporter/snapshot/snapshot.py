@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from quotascope.metrics import QuotaType
 
@@ -14,6 +14,8 @@ from .columns import Columns, Usages
 from .entity import Entity, EntityUsage
 from .layout import Floats
 
+_MOST_IDLE: Final = 1.05
+"""Of one pool, whose share is a moving average that may be a little above 1."""
 Place: TypeAlias = tuple[QuotaType, str, str, str]
 """Quota type, broker, user and client-id: what distinguishes an entity from all others of Kafka's own quotas."""
 
@@ -164,8 +166,9 @@ class NodeLoad:
 
     @property
     def idle(self) -> float | None:
-        """The share of the busiest pool, where it is known by pool: an idle controller does not help its broker."""
-        return min(self.pools_idle.values(), default=self.handlers_idle)
+        """The share of the busiest pool, where it is known by pool; None for the sum of two pools, above 1, of which either may be busy."""
+        idle = min(self.pools_idle.values(), default=self.handlers_idle)
+        return None if idle is None or idle > _MOST_IDLE else min(1.0, idle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,8 +118,8 @@ class Benefit:
     @property
     def notes(self) -> Sequence[str]:
         """How well the queues explain the log, and why something is unknown."""
-        if self.brokers and not any(each.requests or each.unknown for each in self.brokers):
-            return ("The wait is unknown: the log has requests of controllers only.",)
+        if not self.brokers:
+            return ("The wait is unknown: there is no request of a broker; ingest brokers' logs with this release.",)
         if not any(each.requests for each in self.brokers):
             return ("The wait is unknown: the log has no queue times; ingest it with this release.",)
         explained = [
@@ -219,9 +219,10 @@ def _day(
     of_rows = clients[served.groups]
     throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]
     found = []
-    for name in sorted({each.broker for each in served.listeners}):
+    of_brokers = {each.broker for each in served.listeners if each not in served.controllers}
+    for name in sorted(of_brokers):
         pool = served.of_pool(name)
-        # a broker without a request of its own pool, as one with lines of its controller only, has no estimate
+        # controllers are known by a day's lines alone, so that a pool of the plan may be missing
         count = threads if isinstance(threads, int) else threads.get(name, 1)
         queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
         before = np.zeros((len(candidates), len(_BINS)), np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,9 @@ COLUMNS: Final = (
 OF_TOPICS: Final = ("traffic", "topic_ids")
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
+SpanUs: TypeAlias = tuple[int, int]
+"""Begin and end of a period, us since 1970."""
+ALWAYS: Final[SpanUs] = (0, 1 << 62)
 _NUMBERS: Final = ("enqueued", "dequeued", "released", "groups", "places", "rows")
 _LONGEST_MS: Final = 86_400_000.0
 """A duration above a day is taken for a damaged one, and unknown."""
@@ -50,15 +53,17 @@ _OF_CONTROLLERS: Final = (
     ApiKey.VOTE,
     ApiKey.BEGIN_QUORUM_EPOCH,
     ApiKey.END_QUORUM_EPOCH,
-    ApiKey.ENVELOPE,
     ApiKey.FETCH_SNAPSHOT,
     ApiKey.BROKER_REGISTRATION,
     ApiKey.BROKER_HEARTBEAT,
-    ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.CONTROLLER_REGISTRATION,
     ApiKey.ASSIGN_REPLICAS_TO_DIRS,
 )
-"""Sent to controllers only: a listener with one of them is a controller's, whose handler threads are others than the broker's (KIP-1207)."""
+"""
+Sent to controllers of KRaft only: a listener with one of them is a controller's, whose handler threads are others than the broker's (KIP-1207).
+
+Not among them are Envelope, AllocateProducerIds and AlterPartition, which with ZooKeeper go to the broker that is the controller.
+"""
 
 
 class Group(NamedTuple):
@@ -145,18 +150,18 @@ class Intervals:
         return replace(self, **columns)
 
 
-def read(table: Table, files: Iterable[File], *, topics: bool = True) -> Intervals:
-    """The intervals of files of `requests`, on request without topics. Raises what `Table.batches` raises."""
+def read(table: Table, files: Iterable[File], *, topics: bool = True, span_us: SpanUs = ALWAYS) -> Intervals:
+    """The intervals of files of `requests`, on request without topics, as of `intervals`. Raises what `Table.batches` raises."""
     columns = [name for name in COLUMNS if name in table.schema.names and (topics or name not in OF_TOPICS)]
     batches = table.batches(files, columns)
-    return together([intervals(pa.Table.from_batches([rows])) for rows in batches])
+    return together([intervals(pa.Table.from_batches([rows]), span_us) for rows in batches])
 
 
-def intervals(rows: pa.Table) -> Intervals:
+def intervals(rows: pa.Table, span_us: SpanUs = ALWAYS) -> Intervals:
     """
-    The intervals of rows of `requests`, in any order.
+    The intervals of rows of `requests`, in any order, that wait or hold a thread in a period; and the names of topics that any row has.
 
-    Rows whose queue time, or one of the times after it, is unknown are counted in `unknown`.
+    Rows whose queue time, or one of the times after it, is unknown are counted in `unknown` if they were completed in it.
     """
     size = len(rows)
     completed = rows["completed"].to_numpy() * 1_000
@@ -167,6 +172,10 @@ def intervals(rows: pa.Table) -> Intervals:
     known = np.minimum.reduce([sent, answered, remote, local, queued]) >= 0
     released = completed - sent - answered - remote
     dequeued = released - local
+    begin, end = span_us
+    touched = (np.where(known, released, completed) >= begin) & (np.where(known, dequeued - queued, completed) < end)
+    if not np.all(touched):
+        return replace(intervals(rows.filter(pa.array(touched))), topics=_named(rows))
     names, groups = _encoded(rows["user"], rows["client_id"], rows["api_key"], _topics(rows))
     found, places = _encoded(rows["broker"], rows["listener"])
     listeners = [Place(broker or "", listener or "") for broker, listener in found]

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..replay.compiled import Codes, Ints
+from ..replay.compiled import Codes
 from ..replay.frame import array
 from ..table import File, Table
 from ..table.layout import Column, added
-from .intervals import Intervals, read, together
-from .waits import MARGIN_US, NOT_LOGGED, divided, summed
+from .intervals import ALWAYS, Intervals, SpanUs, read, together
+from .waits import NOT_LOGGED, divided, spread, summed
 
 ESTIMATED: Final = "the most that the log shows busy in a second; --io-threads sets num.io.threads"
 """What a number of handler threads is that no option gives."""
@@ -44,29 +44,25 @@ class Survey:
     begin_us: int
     """When the first was enqueued; above `end_us` where there is no request."""
     end_us: int
-    longest_us: int
-    """The longest wait."""
     busy: pa.Table
     """By listener (`place`) and `second`: us for which threads were held."""
 
     @classmethod
     def of(cls, requests: Intervals) -> Survey:
         """The survey of some requests."""
-        first, length = requests.dequeued, requests.released - requests.dequeued
-        rows, seconds, held = spread(first, length, SECOND_US)
+        rows, seconds, held = spread(requests.dequeued, requests.released - requests.dequeued, SECOND_US)
         return cls(
             head=requests.only(np.zeros(0, np.int64)),
             rows=len(requests),
             begin_us=int(requests.enqueued.min(initial=1 << 62)),
             end_us=int(requests.released.max(initial=0)),
-            longest_us=int((first - requests.enqueued).max(initial=0)),
             busy=summed({"place": requests.places[rows], "second": seconds}, {"held": held})
         )  # fmt: skip
 
 
-def surveys(table: Table, files: Sequence[File], *, topics: bool = True) -> list[Survey]:
+def surveys(table: Table, files: Sequence[File], *, topics: bool = True, span_us: SpanUs = ALWAYS) -> list[Survey]:
     """The surveys of files of `requests`, each by itself: a worker has no more than one in memory."""
-    return [Survey.of(read(table, [file], topics=topics)) for file in files]
+    return [Survey.of(read(table, [file], topics=topics, span_us=span_us)) for file in files]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,16 +74,11 @@ class Plan:
     rows: int
     begin_us: int
     end_us: int
-    """After the last request was done with."""
-    longest_us: int
+    """After the last request was done with, and not after the period."""
     slot_us: int
     """Length of the slots of the timeline, of which there are not too many."""
     piece_us: int
-    """
-    Length of the pieces that Spark's workers divide apart, in whole slots.
-
-    At least a minute, and four times the longest wait: of what is held before a piece each one needs as much as that.
-    """
+    """Length of the pieces that Spark's workers divide apart, in whole slots: at least a minute."""
     threads: Sequence[int]
     """Handler threads, by pool."""
     estimated: bool
@@ -104,19 +95,20 @@ class Plan:
         return self.head.clients()
 
 
-def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
+def plan_of(surveys: Sequence[Survey], threads: int | None = None, span_us: SpanUs = ALWAYS) -> Plan:
     """
     The plan for all requests of some surveys.
 
     Args:
         surveys: of all parts.
+        span_us: the period of which waits are divided.
         threads: `num.io.threads` of each broker; else, by pool, the most that were busy in a second, and at least one.
 
     """
     head = together([each.head for each in surveys])
     pools, of_listeners = head.pools
     busiest = [1] * len(pools)
-    if threads is None:
+    if threads is None and surveys:
         busy = []
         for each in surveys:
             of_places = of_listeners[[head.listeners.index(place) for place in each.head.listeners]]
@@ -125,18 +117,16 @@ def plan_of(surveys: Sequence[Survey], threads: int | None = None) -> Plan:
         for row in by_second.group_by("pool").aggregate([("held", "max")]).to_pylist():
             busiest[row["pool"]] = max(1, ceil(row["held_max"] / SECOND_US - _IDLE))
     rows = sum(each.rows for each in surveys)
-    begin = min((each.begin_us for each in surveys), default=0)
-    end = max((each.end_us for each in surveys), default=0) + 1
-    longest = max((each.longest_us for each in surveys), default=0)
+    begin = max(span_us[0], min((each.begin_us for each in surveys), default=0))
+    end = min(span_us[1], max((each.end_us for each in surveys), default=0) + 1)
     slot = SECOND_US * next((each for each in _SLOTS_S if end - begin <= each * SECOND_US * _MOST_SLOTS), _SLOTS_S[-1])
     share = (end - begin) * _PIECE_ROWS // max(1, rows)
-    least = max(60 * SECOND_US, 4 * (longest + 2 * MARGIN_US), share)
+    least = max(60 * SECOND_US, share)
     return Plan(
         head=head,
         rows=rows,
         begin_us=begin,
         end_us=end,
-        longest_us=longest,
         slot_us=slot,
         piece_us=-(-least // slot) * slot,
         threads=[threads] * len(pools) if threads else busiest,
@@ -187,14 +177,14 @@ class Blame:
 
 def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: int) -> pa.Table:
     """
-    The sums of the waits that ended, and of the threads that were held, in a piece of time of a pool, as `ROWS`.
+    The sums of the waits, and of the threads that were held, in a piece of time of a pool, as `ROWS`.
 
     Args:
-        requests: with the plan's names; of the pool, all that hold a thread from the beginning of the first wait on.
+        requests: with the plan's names; as `divided` takes them.
         plan: as it is.
         pool: its number.
-        begin_us: us since 1970, the beginning of a slot.
-        end_us: its end, the beginning of a slot.
+        begin_us: us since 1970, the beginning of a slot or of the period.
+        end_us: its end, likewise.
 
     """
     slot_us, (_, of_groups) = plan.slot_us, plan.clients
@@ -233,16 +223,3 @@ def _folded(timeline: pa.Table) -> pa.Table:
     np.add.at(each, of_pairs, waits)
     small = (culprits >= 0) & (each[of_pairs] < _LEAST_SHARE * whole[of_slots])
     return summed({"slot": slots, "victim": victims, "culprit": np.where(small, OTHERS, culprits)}, {"wait_ns": waits})
-
-
-def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, Ints]:
-    """Times over the slots that they are in: for each of both the number of the time, the slot, and us in it."""
-    rows = np.flatnonzero(length_us > 0)
-    begin, end = begin_us[rows], begin_us[rows] + length_us[rows]
-    first = begin // slot_us
-    counts = (end - 1) // slot_us - first + 1
-    places = np.repeat(np.arange(len(rows)), counts)
-    numbers = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    slots = first[places] + numbers
-    within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
-    return rows[places], slots, within

@@ -1,9 +1,9 @@
 """
 Each request's queue time, divided among the requests that held the handler threads meanwhile, in proportion to the time they held them.
 
-A request that is enqueued at `e` and taken at `d` is divided by what its pool's threads did from `e` to `d`, and half the resolution of the
-log's times before and after it, in which another holding may have been as well: a shorter one would else be missed, or counted twice, by
-chance. Its own holding is left out. The time of threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread
+A wait is divided slot by slot, so that each part of a long one counts when it was waited, and for those that held threads then. A part is
+divided by what its pool's threads did in it, and half the resolution of the log's times before and after it, in which another holding may
+have been as well: a shorter one would else be missed, or counted twice, by chance. The request's own holding is left out. The time of threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread
 and one holder of half of the time, half of the wait is that holder's. Parts are whole ns, rounded down; `NOT_LOGGED` has what is left,
 so that the parts of a wait are the wait, and in whatever order or pieces requests are taken, all sums are the same.
 """
@@ -34,10 +34,20 @@ _PARTS_OF_A_WAIT: Final = 8
 class Holdings(NamedTuple):
     """Requests of one pool, sorted by `dequeued`."""
 
-    enqueued: Ints
     dequeued: Ints
     released: Ints
     groups: Ints
+
+
+class Waits(NamedTuple):
+    """Waits within a slot each, sorted by `begin`."""
+
+    rows: Ints
+    """Of the requests that wait."""
+    begin: Ints
+    length: Ints
+    keys: Ints
+    """Slots and victims, to which the culprit of a part is added."""
 
 
 class WaitParts(NamedTuple):
@@ -60,33 +70,35 @@ WaitParts.WRITTEN = True  # type: ignore[attr-defined]
 
 def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_us: int) -> Iterator[pa.Table]:
     """
-    Divide the waits that ended from `begin_us` to before `end_us`.
+    Divide the waits from `begin_us` to `end_us`.
 
     Args:
-        requests: of one pool, all those that hold a thread from `MARGIN_US` before the first of these waits to as much after the last.
+        requests: of one pool, all those that wait or hold a thread from `MARGIN_US` before this time to as much after it.
         threads: of the pool. Where the log shows more held than that, as times out of place may, a wait is divided among all holders.
         begin_us: us since 1970.
         end_us: as above.
         slot_us: length of slots.
 
     Returns:
-        Some waits at a time, in parts: `slot`, in which the wait ended, `victim` and `culprit`, which are groups, also `NOT_LOGGED`, and `wait_ns`.
+        Some waits at a time, in parts: `slot`, `victim` and `culprit`, which are groups, also `NOT_LOGGED`, and `wait_ns`.
 
     """
     groups = len(requests.names)
     width = groups + 1
-    chosen = (requests.dequeued >= begin_us) & (requests.dequeued < end_us) & (requests.enqueued < requests.dequeued)
-    rows = np.flatnonzero(chosen)
-    rows = rows[np.argsort(requests.enqueued[rows], kind="stable")]
     first = begin_us // slot_us
-    keys = ((requests.dequeued[rows] // slot_us - first) * width + requests.groups[rows]) * width
-    holdings = Holdings(requests.enqueued, requests.dequeued, requests.released, requests.groups.astype(np.int64))
+    from_, to = np.maximum(requests.enqueued, begin_us), np.minimum(requests.dequeued, end_us)
+    rows, slots, lengths = spread(from_, to - from_, slot_us)
+    begins = np.maximum(from_[rows], slots * slot_us)
+    order = np.argsort(begins, kind="stable")
+    keys = ((slots - first) * width + requests.groups[rows]) * width
+    waits = Waits(rows[order], begins[order], lengths[order], keys[order])
+    holdings = Holdings(requests.dequeued, requests.released, requests.groups.astype(np.int64))
     room = min(_MOST_PARTS, _PARTS_OF_A_WAIT * len(rows)) + width
     sizes = {"keys": room, "wait_ns": room, "held": groups, "met": groups, "active": len(requests), "state": _STATE}
     parts = WaitParts(**{name: np.zeros(size, np.int64) for name, size in sizes.items()})
     left = True
     while left:
-        left = not run(_divide, holdings, rows, keys, threads, parts, work=4 * len(rows))
+        left = not run(_divide, holdings, waits, threads, parts, work=4 * len(rows))
         filled = int(parts.state[_FILLED])
         parts.state[_FILLED] = 0
         victims, culprits = np.divmod(parts.keys[:filled], width)
@@ -98,6 +110,19 @@ def divided(requests: Intervals, threads: int, begin_us: int, end_us: int, slot_
             "wait_ns": parts.wait_ns[:filled].copy(),
         }
         yield pa.table(columns)
+
+
+def spread(begin_us: Ints, length_us: Ints, slot_us: int) -> tuple[Ints, Ints, Ints]:
+    """Times over the slots that they are in: for each of both the number of the time, the slot, and us in it."""
+    rows = np.flatnonzero(length_us > 0)
+    begin, end = begin_us[rows], begin_us[rows] + length_us[rows]
+    first = begin // slot_us
+    counts = (end - 1) // slot_us - first + 1
+    places = np.repeat(np.arange(len(rows)), counts)
+    numbers = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slots = first[places] + numbers
+    within = np.minimum(end[places], (slots + 1) * slot_us) - np.maximum(begin[places], slots * slot_us)
+    return rows[places], slots, within
 
 
 def summed(keys: Mapping[str, Any], values: Mapping[str, Any]) -> pa.Table:
@@ -156,21 +181,16 @@ def _assign(parts: WaitParts, met: int, wait_ns: int, room: int, key: int) -> No
     parts.state[_FILLED] = filled + (left > 0)
 
 
-def _divide(holdings: Holdings, rows: Ints, keys: Ints, threads: int, parts: WaitParts) -> bool:
-    """
-    Divide the waits that are left; return whether all are, or there is no room for more parts.
-
-    `rows` are the requests that waited, sorted by `enqueued`, and `keys` their slots and victims, to which the culprit of a part is added.
-    """
+def _divide(holdings: Holdings, waits: Waits, threads: int, parts: WaitParts) -> bool:
+    """Divide the waits that are left; return whether all are, or there is no room for more parts."""
     state, count = parts.state, len(holdings.dequeued)
-    while state[_ROW] < len(rows):
+    while state[_ROW] < len(waits.rows):
         if state[_FILLED] + len(parts.held) >= len(parts.keys):
             return False
         number = natural(state[_ROW])
-        row = natural(rows[number])
-        taken = holdings.dequeued[row]
-        wait = taken - holdings.enqueued[row]
-        begin, end = taken - wait - MARGIN_US, taken + MARGIN_US
+        row = natural(waits.rows[number])
+        begin = waits.begin[number] - MARGIN_US
+        end = begin + waits.length[number] + 2 * MARGIN_US
         met = 0
         for place in range(_advance(holdings, parts, begin)):
             active = natural(parts.active[place])
@@ -180,8 +200,8 @@ def _divide(holdings: Holdings, rows: Ints, keys: Ints, threads: int, parts: Wai
             if later != row:
                 met = _hold(holdings, parts, later, begin, end, met)
             later += 1
-        own = min(holdings.released[row], end) - taken
+        own = max(0, min(holdings.released[row], end) - holdings.dequeued[row])
         room = threads * (end - begin) - own
-        _assign(parts, met, 1_000 * wait, room, keys[number])
+        _assign(parts, met, 1_000 * waits.length[number], room, waits.keys[number])
         state[_ROW] += 1
     return True

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final
 
 from quotascope.metrics import QuotaType, WindowConfig
+from quotascope.pages.words import brief
 
 from ..errors import PipelineError
 from ..releases import Followed
@@ -80,9 +81,7 @@ class QueueTarget:
 
 def time_text(time_us: float | None) -> str:
     """A queue time, to three digits; unknown for None."""
-    if time_us is None:
-        return "unknown"
-    return f"{time_us / 1e3:.3g} ms" if time_us < _US["s"] else f"{time_us / 1e6:.4g} s"
+    return "unknown" if time_us is None else brief(time_us / 1e6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

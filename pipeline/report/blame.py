@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, tzinfo
 from typing import Any, Final
@@ -19,11 +18,11 @@ from quotascope.metrics.protocol import ApiKey
 from quotascope.pages.charts import Curve, Lane, Span, clock, grid_map, line_chart, timeline_chart
 from quotascope.pages.markup import element, framed, table
 from quotascope.pages.style import SERIES
-from quotascope.pages.words import counted, moment, percent, seconds, shown
+from quotascope.pages.words import brief, counted, moment, percent, shown
 
 from ..blame.intervals import Group
 from ..blame.summing import ESTIMATED, Blame
-from ..blame.waits import NOT_LOGGED, summed
+from ..blame.waits import NOT_LOGGED
 from ..replay.compiled import Ints
 
 SENTENCES: Final = 5
@@ -36,9 +35,12 @@ _WAITED_NS: Final = 1_000_000
 """What others wait on average for a slot to have an episode: less is no more than the log's times and the way to an idle thread."""
 _LEAST: Final = 0.01
 """Part of the waiting of the largest episode that one has at least."""
+_MINUTE_US: Final = 60_000_000
 _PAUSE: Final = 2
 """Slots without such a part that do not end an episode."""
 _LISTED: Final = "others", "not in the log"
+_LONGEST_TOPIC: Final = 252
+"""Characters, with `id:`: as labels are summed, none may be cut (Kafka: `Topic.MAX_NAME_LENGTH`)."""
 _NOTES: Final = (
     "A wait is divided in proportion to the time that each request held a handler thread meanwhile. Not in the log: time of threads that no logged request held, such as the rest of a request's work, delayed operations, garbage collection or gaps in the log; and the time that a request takes to reach a thread.",
     "The log's times are whole milliseconds: shorter waits are divided among the requests near them.",
@@ -76,13 +78,13 @@ def label_of(by: str, group: Group) -> str:
     if by == "client":
         return spelled(group.user, group.client_id)
     if by == "topic":
-        return shown(group.topic or "no topic")
+        return shown(group.topic or "no topic", _LONGEST_TOPIC)
     return ApiKey(group.api_key).request_name if group.api_key in set(ApiKey) else f"API {group.api_key}"
 
 
 def waited(ns: float) -> str:
     """A wait in three digits, such as `3.1 ms`."""
-    return seconds(ns / 1e9) if ns >= 1e9 else f"{ns / 1e6:.3g} ms"  # noqa: PLR2004 - a second
+    return brief(ns / 1e9)
 
 
 def pool_named(name: str) -> str:
@@ -125,60 +127,81 @@ def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints
 
 def episodes(found: Blame) -> list[BusyTime]:
     """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
-    plan = found.plan
-    held = {}
-    requests: Counter[tuple[int, int]] = Counter()
-    taken: Counter[tuple[int, int, int]] = Counter()
-    for pool, slot, client, count, us in _tuples(found.sums.loads):
-        held[pool, client, slot] = us
-        requests[pool, slot] += count
-        taken[pool, client, slot] = count
-    whole: Counter[tuple[int, int]] = Counter()
-    own: Counter[tuple[int, int, int]] = Counter()
-    caused: defaultdict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
-    for pool, slot, victim, culprit, ns in _tuples(found.sums.timeline):
-        whole[pool, slot] += ns
-        own[pool, victim, slot] += ns
-        if culprit >= 0 and culprit != victim:
-            caused[pool, culprit, slot][victim] = ns
-    groups: list[list[tuple[int, int, int]]] = []
-    for key, of_culprit in sorted(caused.items()):
-        slot = key[0], key[2]
-        of_others = whole[slot] - own[key]
-        if sum(of_culprit.values()) >= _CAUSES * of_others and of_others >= _WAITED_NS * (requests[slot] - taken[key]):
-            last = groups[-1][-1] if groups else None
-            if last is None or key[:2] != last[:2] or key[2] > last[2] + 1 + _PAUSE:
-                groups.append([])
-            groups[-1].append(key)
+    plan, waits, loads = found.plan, _columns(found.sums.timeline), _columns(found.sums.loads)
+    first, clients = plan.begin_us // plan.slot_us, len(plan.clients[0])
+    slots = plan.end_us // plan.slot_us - first + 1
+
+    def keys(columns: Mapping[str, Ints], client: str) -> Ints:
+        """One for each pool, client and slot: of a client's slots, one after the other."""
+        return (columns["pool"] * clients + columns[client]) * slots + columns["slot"] - first
+
+    def by_slot(columns: Mapping[str, Ints], value: str) -> Ints:
+        sums = np.zeros(len(plan.threads) * slots, np.int64)
+        np.add.at(sums, columns["pool"] * slots + columns["slot"] - first, columns[value])
+        return sums
+
+    held, own = _Keyed(keys(loads, "client"), loads), _Keyed(keys(waits, "victim"), waits)
+    of_others = {
+        name: each[(waits["culprit"] >= 0) & (waits["culprit"] != waits["victim"])] for name, each in waits.items()
+    }
+    caused = _Keyed(keys(of_others, "culprit"), of_others)
+    found_keys, sums = caused.sums("wait_ns")
+    places = found_keys // slots // clients * slots + found_keys % slots
+    left = by_slot(waits, "wait_ns")[places] - own.of(found_keys, "wait_ns")
+    requests = by_slot(loads, "requests")[places] - held.of(found_keys, "requests")
+    chosen = found_keys[(sums >= _CAUSES * left) & (left >= _WAITED_NS * requests)]
+    ends = np.flatnonzero((np.diff(chosen) > 1 + _PAUSE) | (np.diff(chosen // slots) != 0)) + 1
     made = []
-    for keys in groups:
-        (pool, client, first), last_slot = keys[0], keys[-1][2]
-        slots = range(first, last_slot + 1)
-        begin = max(first * plan.slot_us, plan.begin_us)
-        end = min((last_slot + 1) * plan.slot_us, plan.end_us)
-        waits: Counter[int] = Counter()
-        for slot in slots:
-            waits.update(caused.get((pool, client, slot), {}))
-        share = sum(held.get((pool, client, slot), 0) for slot in slots) / (plan.threads[pool] * (end - begin))
+    for group in np.split(chosen, ends) if len(chosen) else ():
+        from_, to = int(group[0]), int(group[-1])
+        pool, client = divmod(from_ // slots, clients)
+        begin = max((first + from_ % slots) * plan.slot_us, plan.begin_us)
+        end = min((first + to % slots + 1) * plan.slot_us, plan.end_us)
         made.append(
             BusyTime(
                 pool=pool,
                 client=client,
                 begin_us=begin,
                 end_us=end,
-                held_share=share,
-                victims=len(waits),
-                wait_ns=waits.total(),
+                held_share=int(held.between(from_, to, "held_us").sum()) / (plan.threads[pool] * (end - begin)),
+                victims=len(np.unique(caused.between(from_, to, "victim"))),
+                wait_ns=int(caused.between(from_, to, "wait_ns").sum()),
             )
         )
     most = max((each.wait_ns for each in made), default=0)
     return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)
 
 
+class _Keyed:
+    """Columns in the order of a key, which several rows may have."""
+
+    def __init__(self, keys: Ints, columns: Mapping[str, Ints]) -> None:
+        order = np.argsort(keys, kind="stable")
+        self._keys = keys[order]
+        self._columns = {name: column[order] for name, column in columns.items()}
+
+    def between(self, first: int, last: int, name: str) -> Ints:
+        """A column of the rows from a key to another one."""
+        begin, end = np.searchsorted(self._keys, (first, last + 1))
+        return self._columns[name][begin:end]
+
+    def sums(self, name: str) -> tuple[Ints, Ints]:
+        """Each key once, and the sum of its rows."""
+        found, starts = np.unique(self._keys, return_index=True)
+        return found, np.add.reduceat(self._columns[name], starts) if len(starts) else found
+
+    def of(self, keys: Ints, name: str) -> Ints:
+        """The sum of each of these keys, 0 without rows."""
+        total = np.r_[0, np.cumsum(self._columns[name])]
+        sums: Ints = total[np.searchsorted(self._keys, keys, "right")] - total[np.searchsorted(self._keys, keys)]
+        return sums
+
+
 def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
     """An episode in words."""
     plan = found.plan
-    length = (plan.end_us - plan.begin_us) // 1_000
+    # a time to the minute would hide what is shorter
+    length = 0 if plan.slot_us < _MINUTE_US else (plan.end_us - plan.begin_us) // 1_000
     begin, end = (clock(us // 1_000, length, zone) for us in (each.begin_us, each.end_us))
     client, pool = spelled(*plan.clients[0][each.client]), pool_named(plan.pools[0][each.pool])
     others = counted(each.victims, "other client")
@@ -186,13 +209,20 @@ def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
     return f"Between {begin} and {end} {client} held {percent(min(1.0, each.held_share))} of {pool}'s handler time; {others} waited {waited(each.wait_ns / each.victims)} longer{tail}."
 
 
-def sentences(found: Blame, zone: tzinfo = UTC) -> list[str]:
-    """Those that matter, at most `SENTENCES`; else that there is none, and how long requests waited."""
-    made = [sentence(found, each, zone) for each in episodes(found)[:SENTENCES]]
+def sentences(found: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None = None) -> list[str]:
+    """Those that matter, at most `SENTENCES`, of all episodes; else that there is none, and how long requests waited."""
+    times = episodes(found) if times is None else times
+    made = [sentence(found, each, zone) for each in times[:SENTENCES]]
     mean = pc.sum(found.sums.matrix["wait_ns"]).as_py() / max(1, pc.sum(found.sums.loads["requests"]).as_py())
     return made or [
         f"No client made others wait: in each slot of time they waited less than 1 ms on average, or no client caused a quarter of it. Requests waited {waited(mean)} on average."
     ]
+
+
+def period(found: Blame, zone: tzinfo = UTC) -> str:
+    """The history, and the time from the first request to the last."""
+    begin, end = (moment(us / 1_000, zone) for us in (found.plan.begin_us, found.plan.end_us))
+    return f"{shown(found.folder, 200)}, {begin} to {end}"
 
 
 def pools_of(found: Blame) -> list[tuple[int, str]]:
@@ -210,18 +240,22 @@ def pools_of(found: Blame) -> list[tuple[int, str]]:
         line = f"{pool_named(name)}: {counted(int(loads['requests'].sum()), 'request')} waited {waited(total)}, of which {percent(left / total if total else 0.0)} is not in the log; {threads}{how}, held {percent(min(1.0, held))} of the time"
         if unknown:
             line += f"; the queue time of {counted(unknown, 'more request')} is unknown"
-        made.append((-total, pool, line[0].upper() + line[1:]))
+        made.append((-total, pool, _capitalized(line)))
     return [(pool, line) for _, pool, line in sorted(made)]
+
+
+def _capitalized(text: str) -> str:
+    """`str.capitalize` would change the name of a broker, too."""
+    return text[0].upper() + text[1:]
+
+
+def _columns(sums: pa.Table) -> dict[str, Ints]:
+    return {name: sums[name].to_numpy() for name in sums.column_names}
 
 
 def _of(sums: pa.Table, pool: int) -> dict[str, Ints]:
     """The columns of a pool."""
-    chosen = np.flatnonzero(sums["pool"].to_numpy() == pool)
-    return {name: sums[name].to_numpy()[chosen] for name in sums.column_names}
-
-
-def _tuples(sums: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(sums[name].to_numpy().tolist() for name in sums.column_names), strict=True)
+    return _columns(sums.filter(pc.field("pool") == pool))
 
 
 def blame_json(found: Blame) -> str:
@@ -264,14 +298,13 @@ def blame_page(found: Blame, zone: tzinfo = UTC) -> str:
 
 def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
     plan, times = found.plan, episodes(found)
-    begin, end = (moment(us / 1_000, zone) for us in (plan.begin_us, plan.end_us))
     yield element("h1", "Blame")
-    yield element("p", f"{shown(found.folder, 200)}, {begin} to {end}", class_="where")
-    for each in sentences(found, zone):
+    yield element("p", period(found, zone), class_="where")
+    for each in sentences(found, zone, times):
         yield element("p", each, class_="headline")
     pools = pools_of(found)
     for pool, line in pools[:MOST]:
-        yield element("h2", pool_named(plan.pools[0][pool]).capitalize())
+        yield element("h2", _capitalized(pool_named(plan.pools[0][pool])))
         yield element("p", line)
         yield element("h3", "Requests in the queue, on average")
         yield _waiting(found, pool, zone)
@@ -312,15 +345,15 @@ def _tables(found: Blame, pool: int) -> Iterator[Element]:
 
 def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
     plan, parts = found.plan, _of(found.sums.timeline, pool)
-    waits = dict(_tuples(summed({"slot": parts["slot"]}, {"wait_ns": parts["wait_ns"]})))
-    slot_ms, slots = plan.slot_us // 1_000, sorted(waits)
+    slots, waits = _Keyed(parts["slot"], parts).sums("wait_ns")
+    slot_ms = plan.slot_us // 1_000
     curve = Curve(
         begin_ms=plan.begin_us // 1_000,
         end_ms=plan.end_us // 1_000,
         piece_ms=slot_ms,
-        times_ms=[slot * slot_ms for slot in slots],
+        times_ms=(slots * slot_ms).tolist(),
         mean=[],
-        peak=[waits[slot] / 1e3 / plan.slot_us for slot in slots],
+        peak=(waits / 1e3 / plan.slot_us).tolist(),
     )
     return line_chart(curve, [], "{:.3g}".format, zone, "Requests in the queue")[0]
 
@@ -334,4 +367,4 @@ def _timeline(found: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Element
         began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))
         spans.append(Span(began=began, ended=ended, color=color, title=sentence(found, each, zone)))
     named = [Lane(label=shown(spelled(*plan.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]
-    return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, "none")
+    return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, begin_ms=plan.begin_us // 1_000, zone=zone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
@@ -20,12 +20,12 @@ from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
 
 from ..errors import NoTable
-from ..history import History
+from ..history import History, rollup
 from ..history.schema import TOPICS, Kind
 from ..history.topics import ID, MINUTE_MS
 from ..rates import rate, span_ms
 from ..table import Table
-from ..table.layout import added, bucket_of
+from ..table.layout import DAY_MS, added, bucket_of
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""
@@ -39,6 +39,7 @@ NOTES: Final = (
 )  # fmt: skip
 NOTHING: Final = "The history has no request of these clients in this period."
 OF_BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
+_Made = Callable[[pa.Table], pa.Table]
 _CLIENT: Final = ("user", "client_id", "quota_type")
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
 
@@ -76,6 +77,10 @@ class Usage:
     end_ms: int
     """What the history covers of the period: ms since 1970, UTC."""
     clients: Sequence[ClientUsage]
+    totals: Mapping[str, int]
+    """Amounts of all clients by label of the quota type, whichever are in `clients`."""
+    unsized: Collection[str]
+    """Quota types of which some client's amount is known in part."""
 
 
 def find_usage(
@@ -98,7 +103,7 @@ def find_usage(
 
     """
     history = History.open(folder)
-    covered = span_ms(history)
+    covered = span_ms(history, history.seconds)
     first, last = (
         usual if given is None else round(1_000 * given) for given, usual in zip(span_s, covered, strict=True)
     )
@@ -110,9 +115,15 @@ def find_usage(
         user, client_id, label = key = tuple(row[name] for name in _CLIENT)
         return found.setdefault(key, ClientUsage(user, client_id, _KINDS[label]))
 
-    for row in _sums(history.seconds, where, span, _CLIENT, ("amount", "requests")):
-        usage = of(row)
-        usage.amount, usage.requests = row["amount"], row["requests"]
+    totals: Counter[str] = Counter()
+    unsized: set[str] = set()
+    for charged, part, made in _charged(history, span):
+        for row in _sums(charged, where, part, _CLIENT, ("amount", "requests"), made):
+            usage = of(row)
+            usage.amount += row["amount"]
+            usage.requests += row["requests"]
+        sums = _sums(charged, {}, part, ("quota_type",), ("amount",), made)
+        totals.update({row["quota_type"]: row["amount"] for row in sums})
     with suppress(NoTable):  # as in a history of an earlier release
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
         # of any time: a client asks for the ids of its topics when it starts
@@ -127,15 +138,32 @@ def find_usage(
                 of(row).protocol += row["bytes"]
             elif kind == Kind.UNKNOWN_SIZE:
                 of(row).unsized += row["requests"]
+        unknown = _sums(table, {"kind": Kind.UNKNOWN_SIZE}, span, ("quota_type",), ("requests",))
+        unsized |= {row["quota_type"] for row in unknown}
     order = list(QuotaType)
     clients = sorted(found.values(), key=lambda each: (order.index(each.kind), -each.amount, each.user, each.client_id))
-    return Usage(folder, max(span[0], covered[0]), min(span[1], covered[1]), clients)
+    begin = max(span[0], covered[0])
+    return Usage(folder, begin, max(begin, min(span[1], covered[1])), clients, totals, unsized)
+
+
+def _charged(history: History, span: tuple[int, int]) -> Iterator[tuple[Table, tuple[int, int], _Made | None]]:
+    """Tables with the part of a span that they have sums of; for days that `seconds` alone lost, sums are made of all requests."""
+    begin, end = span
+    kept = (history.seconds.first_kept_day or 0) * DAY_MS
+    yield history.seconds, (max(begin, kept), end), None
+    if begin < kept:
+        yield history.detail, (begin, min(end, kept)), rollup
 
 
 def _sums(
-    table: Table, where: Mapping[str, str], span: tuple[int, int] | None, key: Sequence[str], sums: Sequence[str]
+    table: Table,
+    where: Mapping[str, str],
+    span: tuple[int, int] | None,
+    key: Sequence[str],
+    sums: Sequence[str],
+    made: _Made | None = None,
 ) -> list[dict[str, Any]]:
-    """Sums by key of the rows with these values and a `start` in a span, in the memory of a row group."""
+    """Sums by key of the rows with these values and a `start` in a span, or of what is made of rows, in the memory of a row group."""
     begin, end = span or (0, 1 << 62)
     chosen = (pc.field("start") >= begin) & (pc.field("start") < end)
     for name, value in where.items():
@@ -146,10 +174,9 @@ def _sums(
         for file in table.files()
         if bucket in (None, file.bucket) and (file.first or begin) < end and (file.last or begin) >= begin
     ]
-    parts = [
-        added(pa.Table.from_batches([batch]).filter(chosen).select([*key, *sums]), key)
-        for batch in table.batches(files)
-    ]
+    columns = None if made else [*{"start", *key, *sums, *where}]
+    rows = (pa.Table.from_batches([batch]) for batch in table.batches(files, columns))
+    parts = [added((made(each) if made else each).filter(chosen).select([*key, *sums]), key) for each in rows]
     return added(pa.concat_tables(parts), key).to_pylist() if parts else []
 
 
@@ -157,9 +184,9 @@ HEADS: Final = ("used", "share", "mean", "requests")
 
 
 def clients_of(found: Usage, kind: QuotaType) -> list[tuple[ClientUsage, float, tuple[str, ...]]]:
-    """The clients of a quota type, each with its share of what is known of all, and its cells under `HEADS`."""
+    """The clients of a quota type, each with its share of what is known of all clients, and its cells under `HEADS`."""
     own = [each for each in found.clients if each.kind is kind]
-    total = sum(each.amount for each in own) or 1
+    total = found.totals.get(kind.label) or 1
     scale = (_TO_PERCENT if kind is QuotaType.REQUEST else 1.0) * 1_000 / max(1, found.end_ms - found.begin_ms)
     made = []
     for each in own:
@@ -168,7 +195,7 @@ def clients_of(found: Usage, kind: QuotaType) -> list[tuple[ClientUsage, float, 
             cells[0] = seconds(each.amount / _US) if kind is QuotaType.REQUEST else f"{each.amount:,}"
         if each.unsized:
             cells = [f"≥ {cells[0]}", "unknown", f"≥ {cells[2]}"] if each.requests else ["unknown"] * 3
-        elif any(other.unsized for other in own):
+        elif kind.label in found.unsized:
             cells[1] = f"≤ {cells[1]}"
         count = f"{each.requests:,}" + (f" + {each.unsized:,} unknown" if each.unsized else "")
         made.append((each, each.amount / total, (*cells, count)))
@@ -182,13 +209,14 @@ def topics_of(usage: ClientUsage) -> Iterator[tuple[str, str, float]]:
     if left := topics[MOST:]:
         rows.append((counted(len(left), "other topic"), sum(held for _, held in left)))
     rows += [("protocol overhead", usage.protocol), ("unknown topics", usage.unknown)]
+    whole = sum(held for _, held in rows)
     for name, held in rows if usage.kind in OF_BYTES else ():
         if held:
-            yield name, f"{amount(held)}B", held / usage.amount
+            yield name, f"{amount(held)}B", held / whole
 
 
 def usage_json(found: Usage) -> str:
-    """All clients; amounts are bytes, us of thread time or partitions, null when unknown. Names are as they are; a topic without a known name is `id:` and its id."""
+    """All clients, and the totals of all of the history; amounts are bytes, us of thread time or partitions, null when unknown. Names are as they are; a topic without a known name is `id:` and its id."""
     clients = [
         {
             "user": each.user,
@@ -205,10 +233,17 @@ def usage_json(found: Usage) -> str:
         "history": found.folder,
         "begin_ms": found.begin_ms,
         "end_ms": found.end_ms,
+        "totals": found.totals,
         "clients": clients,
         "notes": NOTES,
     }
     return json.dumps(document, indent=2, allow_nan=False)
+
+
+def period(found: Usage, zone: tzinfo = UTC) -> str:
+    """The history, and from when to when it is added up."""
+    begin, end = (moment(time, zone) for time in (found.begin_ms, found.end_ms))
+    return f"{shown(found.folder, 200)}, {begin} to {end}"
 
 
 def usage_page(found: Usage, zone: tzinfo = UTC) -> str:
@@ -217,9 +252,8 @@ def usage_page(found: Usage, zone: tzinfo = UTC) -> str:
 
 
 def _sections(found: Usage, zone: tzinfo) -> Iterator[Element]:
-    begin, end = (moment(time, zone) for time in (found.begin_ms, found.end_ms))
     yield element("h1", "Usage")
-    yield element("p", f"{shown(found.folder, 200)}, {begin} to {end}", class_="where")
+    yield element("p", period(found, zone), class_="where")
     if not found.clients:
         yield element("p", NOTHING, class_="headline")
     for kind in QuotaType:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
-from ..blame.intervals import Intervals, read
+from ..blame.intervals import ALWAYS, Intervals, read
 from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
 from ..errors import NoTable, PipelineError
 from ..history.store import tables_of
 from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
 from ..table import Progress, Table
+from ..table.layout import DAY_MS
 from ..table.table import run_here
 from .engine import Engine, chosen, run_of
 
@@ -25,19 +26,29 @@ if TYPE_CHECKING:
 MOST_LOCAL_REQUESTS: Final = 20_000_000
 """Requests above which Spark is worth its start, where it is installed: this process holds all, at 0.2 GB a million."""
 
+_DAY_US: Final = 1_000 * DAY_MS
+_LATEST_DECISION_US: Final = 600_000_000
+"""By how much the decision for a throttle, to the day of which a request belongs, may follow its time in a thread: some wait for minutes in purgatory."""
+
 
 class NoQueueTimes(PipelineError):
     """No request of the history has a queue time."""
 
 
 def blame(
-    folder: str, *, threads: int | None = None, engine: Engine = Engine.AUTO, progress: Progress | None = None
+    folder: str,
+    span_s: tuple[float | None, float | None] = (None, None),
+    *,
+    threads: int | None = None,
+    engine: Engine = Engine.AUTO,
+    progress: Progress | None = None,
 ) -> Blame:
     """
-    Divide the waits of all requests of a history.
+    Divide the waits of requests of a history.
 
     Args:
         folder: of the history, as `quotascope ingest` has made it.
+        span_s: begin and end of the period, Unix times in seconds; the history's own for None.
         threads: `num.io.threads` of each broker; estimated from the log unless given.
         engine: what does the work; the sums are the same.
         progress: called with how much is done, and of how much.
@@ -45,8 +56,8 @@ def blame(
     Raises:
         NoHistory: there is none.
         NoTable: it has no table of requests.
-        EmptyHistory: it has no request.
-        NoQueueTimes: none of its requests has a queue time.
+        EmptyHistory: it has no request, or none in the period.
+        NoQueueTimes: none of these requests has a queue time.
 
     """
     try:
@@ -54,14 +65,20 @@ def blame(
     except NoTable:
         tables_of(folder)  # raises NoHistory unless only this one is missing
         raise
-    rows = sum(file.rows for file in table.files())
-    if not rows:
+    if not any(file.rows for file in table.files()):
         raise EmptyHistory(f"{folder}: the history is empty: ingest request logs first")
+    begin, end = (usual if at is None else round(1e6 * at) for at, usual in zip(span_s, ALWAYS, strict=True))
+    # of whole days: clients ask for the names of their topics every few minutes
+    first, last = begin // _DAY_US, (end + _LATEST_DECISION_US) // _DAY_US
+    buckets = [[file for file in files if first <= file.day <= last] for files in table.buckets().values()]
+    rows = sum(file.rows for files in buckets for file in files)
     run = run_of(chosen(engine, rows, MOST_LOCAL_REQUESTS), "survey of buckets")
-    buckets = list(table.buckets().values())
-    whole = read(table, table.files()) if run is run_here else None
-    found = [Survey.of(whole)] if whole is not None else chain.from_iterable(run(partial(surveys, table), buckets))
-    plan = plan_of(list(found), threads)
+    whole = read(table, chain.from_iterable(buckets), span_us=(begin, end)) if run is run_here else None
+    survey = partial(surveys, table, span_us=(begin, end))
+    found = [Survey.of(whole)] if whole is not None else chain.from_iterable(run(survey, buckets))
+    plan = plan_of(list(found), threads, (begin, end))
+    if not plan.rows and not plan.head.unknown.sum():
+        raise EmptyHistory(f"{folder}: the history has no request in this period")
     if not plan.rows:
         raise NoQueueTimes(
             f"no request of {folder} has a queue time; ingest the request logs with this release into another folder"
@@ -77,6 +94,4 @@ def blame(
 
 def _of_pool(whole: Intervals, plan: Plan, pool: int) -> pa.Table:
     """All requests of a pool as one piece."""
-    slot = plan.slot_us
-    begin, end = plan.begin_us // slot * slot, -(-plan.end_us // slot) * slot
-    return sums_of(whole.of_pool(plan.pools[0][pool]), plan, pool, begin, end)
+    return sums_of(whole.of_pool(plan.pools[0][pool]), plan, pool, plan.begin_us, plan.end_us)

@@ -96,14 +96,14 @@ def _rules(row: dict[str, Any], tables: Mapping[QuotaType, RuleTable]) -> list[s
 
 
 def _gaps(seconds: Table, times: tuple[int, int, int, int]) -> Iterator[tuple[str | None, int, int]]:
-    """What lies before and after all requests, and for each broker of these days the quarters of an hour without one."""
+    """What lies before and after all requests, and the quarters of an hour without one for each broker of these days, the day before, or after."""
     first, begin, end, last = times
     yield None, begin, first
     yield None, last, end
     begin, end = max(begin, first), min(end, last)
     quarters = range(begin // QUARTER_MS, -(-end // QUARTER_MS))
     seen = defaultdict[str | None, set[int]](set)
-    days = range(begin // DAY_MS, end // DAY_MS + 1)
+    days = range(begin // DAY_MS - 1, end // DAY_MS + 2)
     files = [file for file in seconds.files() if file.day in days]
     for batch in seconds.batches(files, ("broker", "start")):
         found: Any = pc.divide(batch.column("start"), pa.scalar(QUARTER_MS))

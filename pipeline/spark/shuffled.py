@@ -23,8 +23,8 @@ from quotascope.quotas.candidates import Candidate
 
 from ..blame.intervals import COLUMNS as BLAME_COLUMNS
 from ..blame.intervals import intervals
-from ..blame.summing import KEY, ROWS, Plan, Sums, spread, sums_of
-from ..blame.waits import MARGIN_US
+from ..blame.summing import KEY, ROWS, Plan, Sums, sums_of
+from ..blame.waits import MARGIN_US, spread
 from ..errors import PipelineError
 from ..history import HISTORY
 from ..history.schema import PLACE
@@ -119,11 +119,12 @@ def waits_divided(
 
 
 def _pieces(requests: Table, plan: Plan, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
-    """The requests of some files, each in its own piece and in those in which waits may end that it was held meanwhile of."""
+    """The requests of some files, each in all pieces in which it waits or holds a thread."""
     of_listeners = plan.pools[1].astype(np.int64)
     for rows in requests.batches(files, BLAME_COLUMNS):
-        found = plan.head.filled([intervals(pa.Table.from_batches([rows]))])
-        begin, end = found.dequeued - MARGIN_US, found.released + plan.longest_us + MARGIN_US
+        part_rows = intervals(pa.Table.from_batches([rows]), (plan.begin_us, plan.end_us))
+        found = plan.head.filled([part_rows])
+        begin, end = found.enqueued - MARGIN_US, found.released + MARGIN_US
         places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
         columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
         columns[GROUP] = pieces * len(of_listeners) + of_listeners[found.places[places]]
@@ -139,10 +140,10 @@ def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
     columns: Any = {name: rows[name].to_numpy() for name in _PIECES.names[1:]}
     found = replace(plan.head, **columns, rows=np.arange(len(rows)))
     piece, pool = divmod(rows[GROUP][0].as_py(), len(plan.head.listeners))
-    begin = piece * plan.piece_us
+    begin, end = (at * plan.piece_us for at in (piece, piece + 1))
     ordered = found.only(np.argsort(found.dequeued, kind="stable"))
     with compiled_at_once():
-        return sums_of(ordered, plan, pool, begin, begin + plan.piece_us)
+        return sums_of(ordered, plan, pool, max(begin, plan.begin_us), min(end, plan.end_us))
 
 
 def replay_frame(

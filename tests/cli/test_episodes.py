@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.servers import Handler, served
 from quotascope.exporter.api.documents import encoded, episodes_document
 from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.page.query import EpisodeQuery
+from quotascope.exporter.snapshot import Snapshot
+from quotascope.metrics import QuotaType
 from quotascope.pipeline.history import History, history_of
 from quotascope.pipeline.history.charges import COLUMNS
 from quotascope.pipeline.ingest import IngestTables
@@ -90,6 +93,7 @@ def test_when_was_alice_throttled(folder: Path, run: Run) -> None:
     assert episode["rules"] == ["produce 3 user alice", "request 6 user <default>"]
     _, out, _ = run("episodes", folder, "--user", "alice", "--time-zone", "Europe/Berlin")
     lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "times are in Europe/Berlin" in lines
     assert lines[1:3] == ["2023-11-14 23:44:20 3 min 2 s alice / app 1 produce 4 5 s 2 s", "unknown rule"]
 
 
@@ -133,6 +137,14 @@ def test_not_throttled_is_said_only_of_what_the_log_covers(
     _, out, _ = run("episodes", folder, "--user", "alice", *times)
     assert ("no throttle was logged" in out) is (throttled is False)
     assert ("unknown in part" in out) is (throttled is None)
+
+
+def test_a_broker_without_a_line_of_the_day_is_not_covered(tmp_path: Path, run: Run) -> None:
+    """It logged requests on the day before: its log of the day is missing."""
+    written(tmp_path, (-90_000.0, {"broker": "2"}), (0.0, {}), (60.0, {}))
+    found = asked(run, tmp_path, "--begin", "2023-11-14T22:13:20Z", "--end", "2023-11-14T22:14:20Z")
+    assert found["throttled"] is None
+    assert [(each["broker"], each["begin"], each["end"]) for each in found["not_covered"]] == [("2", START, START + 60)]
 
 
 def test_what_an_interrupted_run_left_is_not_covered(folder: Path, run: Run) -> None:
@@ -201,6 +213,13 @@ def exporter() -> Iterator[str]:
     for at, shown in ((0, [alice]), (30, [alice, bob]), (60, []), (100, []), (130, [])):
         last = replace(snapshot(*shown, sources=(health(up=at != 60),)), taken_at=NOW + at)
         episodes.note(last)
+    with answering(last, episodes) as url:
+        yield url
+
+
+@contextmanager
+def answering(last: Snapshot, episodes: Episodes) -> Iterator[str]:
+    """The address of an exporter with these episodes."""
 
     class Api(Handler):
         def do_GET(self) -> None:  # noqa: N802 - its name there
@@ -210,6 +229,27 @@ def exporter() -> Iterator[str]:
 
     with served(ThreadingHTTPServer(("127.0.0.1", 0), Api)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
+
+
+def test_an_ongoing_episode_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No unit is cut off at the right."""
+    monkeypatch.setenv("COLUMNS", "80")
+    episodes = Episodes()
+    dana = usage(
+        user="dana-of-analytics",
+        client_id="notebook-1",
+        throttle_time_seconds=192.0,
+        quota_type=QuotaType.CONTROLLER_MUTATION,
+    )
+    for at in (0.0, 3.25):
+        last = replace(snapshot(dana), taken_at=NOW + at)
+        episodes.note(last)
+    with answering(last, episodes) as url:
+        _, out, _ = run("episodes", "--exporter", url, "--begin", "1960-01-01")
+    first, second = out[out.index("from  ") :].splitlines()[1:3]
+    assert first.rstrip().endswith(" 3 min 12 s")
+    assert " 3.25 s, " in first
+    assert " ongoing " in second
 
 
 def test_a_running_exporter(exporter: str, run: Run) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.cli.conftest import Run
+from tests.pipeline.blame.logs import row as request
 from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.rows import make_folder, mutated, produced
 from tests.pipeline.report.results import HOSTILE
@@ -73,12 +74,32 @@ def test_blame_fits_a_terminal(by: str, tmp_path: Path, printed: Callable[..., s
     out = printed("blame", folder, "--by", by, "--io-threads", 1)
     assert max(map(len, out.splitlines())) <= 80
     words = " ".join(out.split())
-    assert "held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each." in words
+    assert "held 70 % of broker 2's handler time; 10 other clients waited 1.2 s longer each." in words
     assert {"client": "alert('hit')", "api": "Produce", "topic": "raw"}[by] in out
     assert "not in the log" in out
     assert "and 3 more brokers" in out
     assert "\x1b[2J" not in out
     assert "\u202e" not in out
+
+
+def test_waits_of_minutes_fit_a_terminal(tmp_path: Path, printed: Callable[..., str]) -> None:
+    """No column is left out, so that a row adds up."""
+    waits = [request(1_000_000.0 + n, 690_000.0, 1, f"v{n}") for n in range(5)]
+    folder = stored(tmp_path, [request(300_000.0, 0.1, 700_000, "dana-of-analytics", client_id="notebook"), *waits])
+    lines = printed("blame", folder, "--io-threads", 1).splitlines()
+    assert max(map(len, lines)) <= 80
+    (head,) = (line for line in lines if "culprit" in line)
+    assert head.split() == ["culprit", "caused", "share", "#1", "#2", "#3", "others"]
+    assert "57.5 min" in " ".join(lines)
+
+
+def test_blame_of_a_period(tmp_path: Path, printed: Callable[..., str]) -> None:
+    """By clocks of a zone, which the output names."""
+    folder = stored(tmp_path, saturated())
+    berlin = ("--time-zone", "Europe/Berlin", "--begin", "2026-11-23T01:00:30", "--end", "2026-11-23T01:00:50")
+    out = " ".join(printed("blame", folder, "--io-threads", 1, *berlin).split())
+    assert "2026-11-23 01:00:30 CET to 2026-11-23 01:00:50 CET Between 01:00:30 and 01:00:40 dana" in out
+    assert json.loads(printed("blame", folder, *berlin, "--json"))["begin_us"] == 1_795_392_030_000_000
 
 
 def test_whatif_shows_unlimited_and_unthrottled_apart(usage: str, tmp_path: Path, printed: Callable[..., str]) -> None:

@@ -99,10 +99,61 @@ def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: d
         assert "orders" in found["bob", "fetch"]["topics"]
 
 
+def test_a_share_is_of_all_clients(run: Run, folder: Path) -> None:
+    """Whichever of them are shown."""
+    shares = {}
+    for chosen in ((), ("--user", "alice")):
+        _, out, _ = run("usage", folder, *chosen)
+        line = next(line for line in out.splitlines() if "alice / app" in line and "produce" in line)
+        shares[chosen] = line.split()[5:8]
+    assert shares[()] == shares["--user", "alice"]
+    _, out, _ = run("usage", folder, "--user", "alice", "--json")
+    assert json.loads(out)["totals"]["produce"] == 6_101
+
+
+def test_days_that_only_the_sums_lost(run: Run, folder: Path) -> None:
+    """They are added up from the requests, as for a replay."""
+    _, before, _ = run("usage", folder, "--json")
+    assert run("history", "drop", folder, "--before", "2023-11-16", "--table", "seconds")[0] == 0
+    _, after, _ = run("usage", folder, "--json")
+    assert after == before
+
+
+def test_days_of_which_only_the_sums_are_left(run: Run, folder: Path) -> None:
+    """They are the period as well, so that mean rates are of all of it."""
+    _, before, _ = run("usage", folder, "--json")
+    assert run("history", "drop", folder, "--before", "2023-11-16", "--table", "history")[0] == 0
+    code, after, _ = run("usage", folder, "--json")
+    assert code == 0
+    assert json.loads(after) == json.loads(before)
+
+
+def test_days_of_which_only_the_topics_are_left(run: Run, folder: Path) -> None:
+    """Shares are of what is known, and never of nothing."""
+    source = IngestTables.create(str(folder)).requests
+    append(source, "later", requests(moved("zoe", 0, ("t", None, 1), at=48 * HOUR)))
+    History.create(str(folder)).update(source)
+    tables = ("--table", "seconds", "--table", "history")
+    assert run("history", "drop", folder, "--before", "2023-11-16", *tables)[0] == 0
+    code, out, _ = run("usage", folder, "--begin", "2023-11-14", "--by-topic")
+    assert code == 0
+    assert "100 %" in out
+
+
+@pytest.mark.parametrize("span", [("--end", "2020-01-01"), ("--begin", "2030-01-01")])
+def test_a_period_beside_the_history(run: Run, folder: Path, span: tuple[str, str]) -> None:
+    """It has no request, and does not end before it begins."""
+    _, out, _ = run("usage", folder, *span, "--json")
+    found = json.loads(out)
+    assert found["clients"] == []
+    assert found["begin_ms"] <= found["end_ms"]
+
+
 def test_tables(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Topics below their client; the unknown is no number; a period without requests is a sentence."""
     monkeypatch.setenv("COLUMNS", "110")
-    _, out, _ = run("usage", folder, "--by-topic")
+    _, out, _ = run("usage", folder, "--by-topic", "--time-zone", "Europe/Berlin")
+    assert "2023-11-13 23:13:20 CET to 2023-11-15 00:13:21 CET" in " ".join(out.split())
     words = [" ".join(line.split()) for line in out.splitlines()]
     at = words.index("alice / app produce 1.1 kB 18 % 0.0122 B/s 2")
     assert words[at + 1 : at + 4] == ["orders 800 B 73 %", "logs 200 B 18 %", "protocol overhead 100 B 9.1 %"]

@@ -4,6 +4,7 @@ import math
 import re
 from itertools import pairwise
 from xml.etree.ElementTree import Element
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -243,6 +244,15 @@ def test_ticks_stand_every_ten_seconds(timeline: Element) -> None:
     assert [after - before for before, after in pairwise(ticks)] == pytest.approx([145] * 6)
     (top,) = {float(each.attrib["y1"]) for each in timeline.iter("line")}
     assert all(0 < top - float(each.attrib["y"]) < 12 for each in labels)
+
+
+def test_an_axis_of_times_has_whole_minutes() -> None:
+    """In the zone of the reader, wherever the axis begins."""
+    svg = timeline_chart([], 300, begin_ms=1_795_392_030_000, zone=ZoneInfo("Europe/Berlin"))
+    labels = [each for each in svg.iter("text") if each.get("class") == "tick middle"]
+    assert [each.text for each in labels] == ["01:01:00", "01:02:00", "01:03:00", "01:04:00", "01:05:00"]
+    assert [float(each.attrib["x"]) for each in labels] == _ticks(svg)
+    assert _ticks(svg)[0] == pytest.approx(250 + 870 * 30 / 300)
 
 
 def test_spans_begin_and_end_at_their_times(timeline: Element) -> None:

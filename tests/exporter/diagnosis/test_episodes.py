@@ -105,6 +105,17 @@ def test_a_clock_that_is_set_back_keeps_lengths() -> None:
     assert times(episodes) == [(-1, 0, 0.5, False)]
 
 
+def test_a_clock_that_is_set_back_leaves_nothing_in_the_future() -> None:
+    """What is known of episodes, and what is not, began before the collection that shows it."""
+    episodes = Episodes()
+    for seconds, throttle in ((3_600, SLOW), (3_615, ZERO), (3_700, ZERO), (3_715, ZERO), (0, ZERO)):
+        noted(episodes, seconds, usage(throttle_time_seconds=throttle))
+    assert times(episodes)
+    assert episodes.since == NOW - 115
+    assert list(episodes.gaps) == [(NOW - 100, NOW - 15)]
+    assert all(each.seen_at <= NOW for each in episodes)
+
+
 def test_memory_is_bounded_and_what_was_lost_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest that ended go first, and it is known from when on all are there; what does not fit is a gap."""
     monkeypatch.setattr(diagnosis_episodes, "MOST_CHARACTERS", 3 * 410)

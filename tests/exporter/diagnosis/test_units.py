@@ -12,11 +12,18 @@ from tests.strategies import texts
 
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.limits import Limits
-from quotascope.exporter.snapshot import Folds
+from quotascope.exporter.snapshot import Folds, NodeLoad, NodeUsage
 from quotascope.metrics import NO_RULE, QuotaEntity, QuotaRules, QuotaType, Resolution
 
 UNLIMITED = inf
 """Stands for a limit that is known to be none."""
+
+
+@pytest.mark.parametrize(("idle", "text"), [(0.041, "4% on node 1"), (1.01, "100% on node 1"), (1.87, "unknown")])
+def test_handlers_are_idle_for_no_more_than_all_of_the_time(idle: float, text: str) -> None:
+    """What a combined node reports of two pools together does not say how idle either is."""
+    nodes = (NodeUsage(broker="1", load=NodeLoad(handlers_idle=idle)),)
+    assert units.handlers_idle(snapshot(nodes=nodes)) == text
 
 
 def test_examples_in_docstrings_are_true() -> None:

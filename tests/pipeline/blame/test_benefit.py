@@ -1,15 +1,20 @@
 """What candidates save others, from tables of requests."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from tests.pipeline.blame.queues import AGGRESSOR, logged, written
+from tests.pipeline.blame.queues import AGGRESSOR, BEGIN_MS, CONSTANT, logged, written
+from tests.pipeline.table.rows import append
 
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.blame.benefit import Benefit, benefit_of
 from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import blame
+from quotascope.pipeline.table import Table
 from quotascope.pipeline.table.table import run_here
 from quotascope.quotas import Entity, QuotaSet
 from quotascope.quotas.candidates import Candidate
@@ -52,7 +57,7 @@ def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> No
     ("constant", "threads", "why"),
     [
         ({"queue_time_ms": None}, None, "The wait is unknown: the log has no queue times; ingest it with this release."),
-        ({"api_key": 63}, None, "The wait is unknown: the log has requests of controllers only."),
+        ({"api_key": 63}, None, "The wait is unknown: there is no request of a broker;"),
         ({}, 9, "Left out of the wait: a queue with 9 handler threads does not explain the queue times of broker 1: its error is -"),
     ]
 )  # fmt: skip
@@ -67,6 +72,31 @@ def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
     assert answer.notes[0].startswith(why)
 
 
+def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
+    """It has no queue of clients to be explained; with no other node, no quota was tried in vain."""
+    folder = written(tmp_path, logged(20))
+    controller = {
+        **CONSTANT,
+        "broker": "9",
+        "listener": "CONTROLLER",
+        "api_key": 63,
+        "user": "",
+        "queue_time_ms": 0.1,
+        "thread_time_ms": 1.0,
+    }
+    times = dict.fromkeys(("timestamp", "completed"), BEGIN_MS + 1000)
+    row = pa.Table.from_pylist([controller | times], REQUESTS)
+    append(Table.open(f"{folder}/requests", schema=REQUESTS), "controller", row)
+    answer = found(folder)
+    assert [each.broker for each in answer.brokers] == ["1"]
+    assert "broker 9" not in " ".join(answer.notes)
+
+
 def test_a_history_without_requests_says_nothing_about_waits(tmp_path: Path) -> None:
-    """The tables of an earlier release may lack them."""
+    """The tables of an earlier release may lack them, and days may have lost them alone."""
     assert found(str(tmp_path)).brokers == ()
+    folder = written(tmp_path, logged(5))
+    Table.open(f"{folder}/requests", schema=REQUESTS).drop_before(date(2030, 1, 1))
+    assert found(folder).notes == (
+        "The wait is unknown: there is no request of a broker; ingest brokers' logs with this release.",
+    )

@@ -2,19 +2,21 @@
 
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.pipeline.blame.intervals import read
-from quotascope.pipeline.blame.summing import KEY, Sums, Survey, plan_of, spread, sums_of
-from quotascope.pipeline.blame.waits import MARGIN_US, summed
+from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
+from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.errors import NoHistory, NoTable
 from quotascope.pipeline.history import History
 from quotascope.pipeline.rates import EmptyHistory
@@ -24,7 +26,7 @@ from quotascope.pipeline.runs.blame import NoQueueTimes, blame
 from quotascope.pipeline.table import Table
 from quotascope.pipeline.table.layout import added
 
-from .logs import row, saturated, stored
+from .logs import BEGIN_MS, row, saturated, stored
 from .test_waits import between
 
 
@@ -32,12 +34,24 @@ def test_the_sentence_that_matters(tmp_path: Path) -> None:
     """Who held how much of whose handler time, from when to when, and what that was for all others."""
     found = blame(stored(tmp_path, saturated()), threads=1)
     assert sentences(found) == [
-        "Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; 10 other clients waited 1.20 s longer each."
+        "Between 00:00:20 and 00:00:40 dana / notebook held 70 % of broker 2's handler time; 10 other clients waited 1.2 s longer each."
     ]
     matrix = matrix_of(found, 0)
     assert (matrix.culprits[0], matrix.culprits[-1]) == ("dana / notebook", "not in the log")
     assert matrix_of(found, 0, "topic").culprits[0] == "raw"
     assert matrix_of(found, 0, "api").culprits[0] == "Produce"
+
+
+def test_names_are_kept(tmp_path: Path) -> None:
+    """The case of a broker's name, and each of two topics that begin alike, as names of topics may have 249 characters."""
+    long = ["x" * 200 + each for each in "ab"]
+    rows = [
+        {**each, "broker": "East-1", "traffic": [{"topic": long[number // 2 % 2], "id": None, "bytes": 9}]}
+        for number, each in enumerate(saturated())
+    ]
+    found = blame(stored(tmp_path, rows), threads=1)
+    assert ">Broker East-1</h2>" in blame_page(found)
+    assert sorted(matrix_of(found, 0, "topic").culprits[:2]) == long
 
 
 def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
@@ -56,6 +70,54 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     assert "the queue time of 1 more request is unknown" in pools_of(found)[0][1]
 
 
+def test_a_long_wait_is_blamed_when_it_was_waited(tmp_path: Path) -> None:
+    """One request holds the only thread for a minute: the sentence is about that minute, not about its end, when the waits are over."""
+    rows = [row(10_000, 0.1, 60_000, "dana"), *(row(70_000 + n, 55_000.0, 1, f"app-{n}") for n in range(10))]
+    found = blame(stored(tmp_path, rows), threads=1)
+    assert sentences(found) == [
+        "Between 00:00:15 and 00:01:10 dana / app held 100 % of broker 2's handler time; 10 other clients waited 55 s longer each."
+    ]
+    queued: Counter[int] = Counter()
+    for each in found.sums.timeline.to_pylist():
+        queued[each["slot"]] += each["wait_ns"]
+    assert max(queued.values()) == 10 * 1_000_000_000
+
+
+def test_times_of_a_sentence_show_what_is_shorter_than_a_minute(tmp_path: Path) -> None:
+    """In a log of hours, whose slots are 10 s."""
+    rows = [*saturated(), row(7_200_000, 0.1, 1, "late")]
+    assert sentences(blame(stored(tmp_path, rows), threads=1))[0].startswith("Between 00:00:20 and 00:00:40 dana")
+
+
+def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
+    """Its slots have what the whole has in them, with holdings and waits across its ends, which are no slots' ends."""
+    folder = stored(tmp_path, [*saturated(), row(41_000, 2_000.0, 3_000, "across"), row(39_000, 20_000.0, 1, "late")])
+    begin_ms, end_ms = BEGIN_MS + 22_500, BEGIN_MS + 42_700
+    whole = blame(folder, threads=1)
+    part = blame(folder, (begin_ms / 1_000, end_ms / 1_000), threads=1)
+    assert (part.plan.begin_us, part.plan.end_us, part.plan.slot_us) == (1_000 * begin_ms, 1_000 * end_ms, 1_000_000)
+    assert part.plan.clients[0] == whole.plan.clients[0]
+    inner = (pc.field("slot") > begin_ms // 1_000) & (pc.field("slot") < end_ms // 1_000)
+    for of_whole, of_part in ((whole.sums.timeline, part.sums.timeline), (whole.sums.loads, part.sums.loads)):
+        assert of_part.filter(inner).equals(of_whole.filter(inner))
+        assert set(of_part["slot"].to_pylist()) <= set(range(begin_ms // 1_000, end_ms // 1_000 + 1))
+    assert sentences(part)[0].startswith("Between 00:00:22 and 00:00:40 dana / notebook held 70 % of broker 2's")
+
+
+def test_a_period_has_its_own_requests(tmp_path: Path) -> None:
+    """Those of unknown queue time, too; names of topics are those of the whole day, and an empty period is said to be one."""
+    by_id = {"traffic": [{"topic": None, "id": "T", "bytes": 1}]}
+    rows = [row(1_000 * second, None if second % 2 else 0.5, 1, f"u{second}", **by_id) for second in range(10)]
+    named = row(40_000, 0.1, 1, "admin", topic_ids=[{"topic": "orders", "id": "T"}])
+    folder = stored(tmp_path, [*rows, named], [row(86_400_000, 0.1, 1, "tomorrow")])
+    found = blame(folder, (BEGIN_MS / 1_000 + 1.5, BEGIN_MS / 1_000 + 5.5))
+    assert [(each.user, each.topic) for each in found.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
+    assert "the queue time of 2 more requests is unknown" in pools_of(found)[0][1]
+    for beside in ((0.0, 1.0), (BEGIN_MS / 1_000 + 50, BEGIN_MS / 1_000 + 60)):
+        with pytest.raises(EmptyHistory, match="no request in this period"):
+            blame(folder, beside)
+
+
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     """And said to be."""
     two = [{**each, "user": "erin"} for each in saturated() if each["client_id"] == "notebook"]
@@ -64,16 +126,66 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]
 
 
+def every_slot(found: Blame) -> list[tuple[int, ...]]:
+    """The episodes, by looking at each pool, client and slot: pool, client, first and last slot, victims, and waits in ns."""
+    made: list[tuple[int, ...]] = []
+    for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.clients[0]))):
+        of_pool = pc.field("pool") == pool
+        waits = found.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
+        loads = found.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()
+        caused = [each for each in waits if each["culprit"] == client]
+        groups: list[list[int]] = []
+        for slot in sorted({each["slot"] for each in caused}):
+            left = sum(each["wait_ns"] for each in waits if each["slot"] == slot)
+            count = sum(each["requests"] for each in loads if each["slot"] == slot)
+            if sum(each["wait_ns"] for each in caused if each["slot"] == slot) >= left / 4 and left >= 1e6 * count:
+                if not groups or slot > groups[-1][-1] + 3:
+                    groups.append([])
+                groups[-1].append(slot)
+        for group in groups:
+            of_time = [each for each in caused if group[0] <= each["slot"] <= group[-1]]
+            victims = {each["victim"] for each in of_time}
+            made.append((pool, client, group[0], group[-1], len(victims), sum(each["wait_ns"] for each in of_time)))
+    return made
+
+
+def test_episodes_of_every_pool_client_and_slot(tmp_path: Path) -> None:
+    """Each time in which a client causes a quarter of the others' waits, over pauses of two slots, with all that it causes meanwhile."""
+    random = np.random.default_rng(5)
+    rows = [
+        row(at, queued, held, f"u{user}", broker=str(user % 2))
+        for at, queued, held, user in zip(
+            random.integers(0, 90_000, 150),
+            random.exponential(400, 150).round(3),
+            random.exponential(300, 150).round(3),
+            random.integers(0, 8, 150),
+            strict=True,
+        )
+    ]
+    found = blame(stored(tmp_path, rows), threads=1)
+    slot_us, first, end = found.plan.slot_us, found.plan.begin_us, found.plan.end_us
+    expected = every_slot(found)
+    most = max(each[-1] for each in expected)
+    assert len(expected) > 20
+    assert sorted(
+        (each.pool, each.client, each.begin_us, each.end_us, each.victims, each.wait_ns) for each in episodes(found)
+    ) == sorted(
+        (pool, client, max(first, begin * slot_us), min(end, (last + 1) * slot_us), victims, waits)
+        for pool, client, begin, last, victims, waits in expected
+        if waits >= most / 100
+    )
+
+
 @settings(max_examples=25)
-@given(piece_s=st.integers(1, 40), longest=st.sampled_from([0, 3_000_000]))
-def test_pieces_are_the_whole(waiting: Table, piece_s: int, longest: int) -> None:
+@given(piece_s=st.integers(1, 40), more=st.sampled_from([0, 3_000_000]))
+def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
     """Each with the requests that its waits need, as Spark's workers have them."""
     whole = read(waiting, waiting.files())
     plan = plan_of([Survey.of(whole)], 2)
-    margin, piece = plan.longest_us + MARGIN_US + longest, piece_s * plan.slot_us
+    margin, piece = MARGIN_US + more, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))
     parts = [
-        sums_of(between(whole, begin - margin, begin + piece + MARGIN_US), plan, 0, begin, begin + piece)
+        sums_of(between(whole, begin - margin, begin + piece + margin), plan, 0, begin, begin + piece)
         for begin in range(first, last + 1, piece)
     ]
     once = sums_of(whole, plan, 0, first, last + piece)

@@ -92,6 +92,12 @@ def test_controllers_have_handler_threads_of_their_own() -> None:
     assert len(found.of_pool("3")) == 0
 
 
+@pytest.mark.parametrize("key", [ApiKey.ENVELOPE, ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.ALTER_PARTITION])
+def test_the_controller_of_zookeeper_is_a_broker(key: ApiKey) -> None:
+    """It has one pool for the requests of brokers and of clients."""
+    assert made({}, {"api_key": key.value}).pools[0] == ["1"]
+
+
 def test_an_id_is_named_by_any_part() -> None:
     """As a Metadata response in another file does; and an id without a name stays one."""
     traffic = [{"traffic": [{"topic": None, "id": each, "bytes": 1}]} for each in "AB"]

@@ -67,7 +67,7 @@ def recommended(*, hostile: bool) -> str:
 def blamed(*, hostile: bool, others: int = 30) -> str:
     """The page of blame."""
     with TemporaryDirectory() as folder:
-        rows = saturated(HOSTILE if hostile else "dana", others=others)
+        rows = saturated(HOSTILE + "y" * 200 if hostile else "dana", others=others)
         return blame_page(blame(stored(Path(folder), rows)))
 
 
@@ -79,7 +79,8 @@ def used(*, hostile: bool) -> str:
         ClientUsage(name, name, kind, amount=10_000, requests=30, unsized=n, topics=topics, protocol=100)
         for n, kind in enumerate(QuotaType)
     ]  # fmt: skip
-    return usage_page(Usage(name, 0, 60_000, clients))
+    totals = dict.fromkeys((kind.label for kind in QuotaType), 10_000)
+    return usage_page(Usage(name, 0, 60_000, clients, totals, [kind.label for kind in QuotaType][1:]))
 
 
 @pytest.mark.parametrize("hostile", [False, True])

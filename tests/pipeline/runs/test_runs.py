@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.pipeline.recommend.rows import HOUR, MONDAY, make_folder, produced
+from tests.pipeline.recommend.rows import HOUR, MONDAY, history, make_folder, produced
 from tests.pipeline.report.results import HOSTILE
 
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
 from quotascope.pipeline.errors import NoHistory
-from quotascope.pipeline.history import History
+from quotascope.pipeline.history import History, rollup
 from quotascope.pipeline.rates import EmptyHistory, LimitGroup, _span_of, span_ms
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
@@ -113,6 +113,13 @@ def test_days_that_were_dropped_are_neither_named_nor_drawn(tmp_path: Path) -> N
     (drawn,) = both.usages.values()
     assert drawn.usage.times_ms[0] == MONDAY
     assert drawn.by_hour[0] == drawn.by_hour[72] > 0
+    late = produced(5_000, 1_000_000)
+    opened = History.open(whole)
+    append(opened.detail, "late", history([late]))
+    append(opened.seconds, "late", rollup(history([late])))
+    never_dropped = make_folder(tmp_path / "never dropped", [*rows, late])
+    again, expected = (what_if(each, [tight()], Mode.OPEN_LOOP) for each in (whole, never_dropped))
+    assert repr(again.usages) == repr(expected.usages)
     for table in (History.open(part).detail, History.open(part).seconds):
         table.drop_before(later + dt.timedelta(days=1))
     with pytest.raises(EmptyHistory):

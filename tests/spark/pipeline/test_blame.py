@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.pipeline.blame.logs import row, saturated, stored
+from tests.pipeline.blame.logs import BEGIN_MS, row, saturated, stored
 
 from quotascope.pipeline.blame import summing
 from quotascope.pipeline.request_log.schema import TOPIC_ID
@@ -27,7 +27,13 @@ def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeyp
     named = row(0, 0.1, 1, "admin", broker="3", topic_ids=[{"topic": "orders", "id": "QQ"}])
     assert set(named["topic_ids"][0]) == {each.name for each in TOPIC_ID}
     folder = stored(tmp_path, first, [across, named, row(61_000, 0.1, 8_500, "slow", broker="3")])
-    here, there = (blame(folder, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))
+    for span in ((None, None), (BEGIN_MS / 1_000 + 20.5, BEGIN_MS / 1_000 + 65.25)):
+        compared(folder, span)
+
+
+def compared(folder: str, span: tuple[float | None, float | None]) -> None:
+    """Of all, or of a period that begins and ends within slots and pieces."""
+    here, there = (blame(folder, span, engine=engine) for engine in (Engine.LOCAL, Engine.SPARK))
     assert there.plan.piece_us < 70_000_000
     assert here.plan.head.names == there.plan.head.names
     assert here.plan.threads == there.plan.threads
