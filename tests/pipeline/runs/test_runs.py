@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.pipeline.recommend.rows import HOUR, MONDAY, history, make_folder, produced
 from tests.pipeline.report.results import HOSTILE
+from tests.pipeline.table.rows import append
 
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
 from quotascope.pipeline.errors import NoHistory
