@@ -57,18 +57,18 @@ class Queue(NamedTuple):
     """Followers that have been sent."""
 
 
-class Waits(NamedTuple):
+class Served(NamedTuple):
     """What the queue writes: waits in us, and by thread when it is free."""
 
     waits: Ints
     free: Ints
 
 
-Waits.WRITTEN = True  # type: ignore[attr-defined]
+Served.WRITTEN = True  # type: ignore[attr-defined]
 
 
 @kernel
-def serve(queue: Queue, made: Waits) -> None:
+def serve(queue: Queue, made: Served) -> None:
     """Give each request to the thread that is free first."""
     row, rows, threads = 0, len(queue.arrivals), len(made.free)
     while True:
@@ -128,7 +128,7 @@ def waits_of(
         coming[chained[1:][same]] = False
     heap = new_heap(int((followers >= 0).sum()) + 1)
     queue = Queue(arrivals[order], holds[order], handover, coming.astype(np.int8), followers, pauses, heap)
-    made = Waits(np.zeros(len(order), np.int64), np.full(threads, arrivals.min(initial=0), np.int64))
+    made = Served(np.zeros(len(order), np.int64), np.full(threads, arrivals.min(initial=0), np.int64))
     run(serve, queue, made, work=len(order))
     return made.waits[np.argsort(order)]
 
