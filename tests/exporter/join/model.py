@@ -351,7 +351,8 @@ def _callbacks(nodes: Sequence[Seen], keys: Sequence[str]) -> list[EntityUsage]:
                 usage.usage = sum(sorted(amounts[place]))
             if "throttle-time" in (numbers if kind is MUTATION else given):
                 wait = numbers.get("throttle-time", 0.0) / 1000
-                usage.throttle_time_seconds = max(wait, usage.throttle_time_seconds or 0.0)
+                known = usage.throttle_time_seconds
+                usage.throttle_time_seconds = wait if known is None else max(wait, known)
     return [usage for _, usage in sorted(found.items(), key=lambda each: each[0])]
 
 
