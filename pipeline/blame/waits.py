@@ -3,9 +3,10 @@ Each request's queue time, divided among the requests that held the handler thre
 
 A wait is divided slot by slot, so that each part of a long one counts when it was waited, and for those that held threads then. A part is
 divided by what its pool's threads did in it, and half the resolution of the log's times before and after it, in which another holding may
-have been as well: a shorter one would else be missed, or counted twice, by chance. The request's own holding is left out. The time of threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread
-and one holder of half of the time, half of the wait is that holder's. Parts are whole ns, rounded down; `NOT_LOGGED` has what is left,
-so that the parts of a wait are the wait, and in whatever order or pieces requests are taken, all sums are the same.
+have been as well: a shorter one would else be missed, or counted twice, by chance. The request's own holding is left out. The time of
+threads that no request of the log held is a part of its own, `NOT_LOGGED`: with one thread and one holder of half of the time, half of the
+wait is that holder's. Parts are whole ns, rounded down; `NOT_LOGGED` has what is left, so that the parts of a wait are the wait, and in
+whatever order or pieces requests are taken, all sums are the same.
 """
 
 from __future__ import annotations
