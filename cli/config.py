@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from quotascope.exporter.config import Config
     from quotascope.exporter.diagnosis import Finding
 
+_LONGEST_SECONDS: Final = 5.0
+"""For files of targets: reading a pipe, or a network file system that hangs, does not end."""
 config = typer.Typer(name="config", help="Check a configuration, or print the reference.", no_args_is_help=True)
 
 
@@ -64,7 +66,15 @@ def _target_findings(settings: Config) -> list[Finding]:
     files = settings.discovery.file_sd
     if files is None:
         return []
-    problem = asyncio.run(FileFinder(files).find()).problem
+
+    async def found() -> str | None:
+        try:
+            async with asyncio.timeout(_LONGEST_SECONDS):
+                return (await FileFinder(files).find()).problem
+        except TimeoutError:
+            return f"a file is not read to its end after {_LONGEST_SECONDS:.0f} s: is it a pipe, or on a network file system that hangs?"
+
+    problem = asyncio.run(found())
     seconds = files.refresh_interval_seconds
     return [] if problem is None else [Catalog.TARGETS_MISSING.found("file_sd", problem=problem, seconds=seconds)]
 

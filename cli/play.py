@@ -203,7 +203,7 @@ _RULE = UsageColumn(
     cell=lambda usage: Text(
         rule_name(usage.entity.resolution), style="" if usage.entity.limit_state is LimitState.LIMITED else "dim"
     ),
-    share=1,
+    share=23,
 )
 _WAITED = UsageColumn(
     header="waited", cell=lambda usage: Text(seconds(usage.throttled_seconds_total)), width=6, right=True
@@ -217,12 +217,13 @@ _REQUESTS = UsageColumn(
     right=True,
 )
 
-_NARROW = (WHO, USED, _WAITED)
-_SMALL = (WHO, QUOTA_TYPE, _AMOUNT, USED, _WAITED)
-_USUAL = (WHO, QUOTA_TYPE, _AMOUNT, USED, _RULE, _WAITED)
+_WHO = replace(WHO, share=22)
+_NARROW = (_WHO, USED, _WAITED)
+_SMALL = (_WHO, QUOTA_TYPE, _AMOUNT, USED, _WAITED)
+_USUAL = (_WHO, QUOTA_TYPE, _AMOUNT, USED, _RULE, _WAITED)
 _REST = (_AMOUNT, replace(BAR, width=3), USED, _RULE, replace(DELAY, width=6), _WAITED)
-_LARGE = (WHO, QUOTA_TYPE, *_REST)
-_LARGER = (WHO, QUOTA_TYPE_WHOLE, *_REST)
+_LARGE = (_WHO, QUOTA_TYPE, *_REST)
+_LARGER = (_WHO, QUOTA_TYPE_WHOLE, *_REST)
 _WIDE = (*_LARGER, _REQUESTS)
 
 _LAYOUTS = (

@@ -55,7 +55,7 @@ def find_episodes(
         table = Table.open(f"{folder}/episodes")
     except NoTable as error:
         raise NoTable(error.table, _OF_EARLIER.format(shown(folder, 200))) from error
-    first, last = span_ms(history)
+    first, last = span_ms(history, history.seconds, table)
     begin, end = (
         usual if given is None else round(1_000 * given) for given, usual in zip(span_s, (first, last), strict=True)
     )

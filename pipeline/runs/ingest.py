@@ -9,7 +9,7 @@ from typing import Any
 from ..history import History
 from ..ingest import IngestOptions, IngestReport, IngestTables, ingest
 from ..ingest.committing import Batch, Ingest
-from ..ingest.files import as_private_as, log_files, path_here, size_of
+from ..ingest.files import STANDARD_INPUT, as_private_as, log_files, path_here, size_of
 from ..table import Progress
 from ..table.layout import BUCKETS
 from ..table.table import run_here
@@ -48,6 +48,8 @@ def ingest_logs(
     if not any("://" in path for path in here):
         files, _ = log_files(here, options.names, follow_links=options.follow_links)
         size = sum(map(size_of, files))
+    if STANDARD_INPUT in files and engine is Engine.AUTO:
+        engine = Engine.LOCAL  # workers of Spark do not have it
     run = run_of(chosen(engine, size, MOST_LOCAL_BYTES))
     with as_private_as(files):
         if run is run_here:

@@ -97,6 +97,15 @@ def test_when_was_alice_throttled(folder: Path, run: Run) -> None:
     assert lines[1:3] == ["2023-11-14 23:44:20 3 min 2 s alice / app 1 produce 4 5 s 2 s", "unknown rule"]
 
 
+def test_episodes_outlive_the_requests_that_were_dropped(folder: Path, run: Run) -> None:
+    """They are listed without a period as well, and the time without requests is not covered."""
+    before = asked(run, folder)["episodes"]
+    assert run("history", "drop", folder, "--before", "2023-11-20")[0] == 0
+    found = asked(run, folder)
+    assert found["episodes"] == before
+    assert [each["broker"] for each in found["not_covered"]] == [None]
+
+
 def test_a_narrow_terminal(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """80 columns have room for when, who, where, how long and how much, with the rules below."""
     monkeypatch.setenv("COLUMNS", "80")

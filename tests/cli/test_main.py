@@ -143,3 +143,15 @@ def test_configuration_from_standard_input(text: bytes, code: int, reported: str
     done = subprocess.run([QUOTASCOPE, "config", "check", "-"], input=text, capture_output=True, check=False)
     assert done.returncode == code
     assert reported in (done.stdout + done.stderr).decode()
+
+
+def test_files_of_targets_that_hang(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check of a configuration ends although a file of targets is a pipe that nothing is written to, and reports it."""
+    monkeypatch.setattr("quotascope.cli.config._LONGEST_SECONDS", 0.1)
+    os.mkfifo(tmp_path / "targets.json")
+    file = tmp_path / "quotascope.yaml"
+    file.write_text(f"discovery: {{file_sd: {{files: ['{tmp_path}/targets.json']}}}}\n")
+    code, _, err = run("config", "check", str(file))
+    assert code == 0
+    assert "a file is not read to its end after" in err
+    os.close(os.open(tmp_path / "targets.json", os.O_WRONLY | os.O_NONBLOCK))  # lets the thread end that reads it

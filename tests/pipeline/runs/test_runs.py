@@ -12,14 +12,17 @@ from tests.pipeline.table.rows import append
 from quotascope.metrics import QuotaEntity, QuotaType, WindowConfig
 from quotascope.pipeline.errors import NoHistory
 from quotascope.pipeline.history import History, rollup
+from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.rates import EmptyHistory, LimitGroup, _span_of, span_ms
 from quotascope.pipeline.recommend.coverage import Logged, ShortLog
 from quotascope.pipeline.recommend.policy import ClusterWindows, Policy, RuleShape
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.runs import engine
 from quotascope.pipeline.runs.engine import Engine, NoSpark, chosen, run_of
+from quotascope.pipeline.runs.ingest import ingest_logs
 from quotascope.pipeline.runs.recommend import advise, page
 from quotascope.pipeline.runs.whatif import what_if
+from quotascope.pipeline.table import Run
 from quotascope.quotas import QuotaSet
 from quotascope.quotas.candidates import Candidate
 
@@ -187,3 +190,21 @@ def test_spark_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(Engine.AUTO, 1_000, 100) is Engine.LOCAL
     with pytest.raises(NoSpark, match="pip install pyspark"):
         run_of(Engine.SPARK)
+
+
+@pytest.mark.parametrize(("path", "expected"), [("-", Engine.LOCAL), ("log", Engine.SPARK)])
+def test_standard_input_is_not_read_by_spark(
+    path: str, expected: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However large it is: Spark's workers do not have it."""
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setattr("quotascope.pipeline.runs.ingest.MOST_LOCAL_BYTES", -1)
+
+    def begun(engine: Engine) -> Run:
+        raise RuntimeError(engine.value)
+
+    monkeypatch.setattr("quotascope.pipeline.runs.ingest.run_of", begun)
+    (tmp_path / "log").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuntimeError, match=expected.value):
+        ingest_logs([path], "usage", IngestOptions())
