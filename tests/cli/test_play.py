@@ -44,6 +44,7 @@ async def test_the_table_agrees_with_the_metrics() -> None:
     row = next(line for line in rows if line.startswith("dana / notebook") and "fetch" in line)
     assert f" {used:.0%} 4 <default> / notebook " in row
     assert row.split()[-4:] == [f"{delay:.2f}", "s", f"{waited:.1f}", "s"]
+    assert any(" 5 <default> / <default> " in line for line in rows), "its longest rule is not cut"
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 140])
