@@ -98,22 +98,26 @@ def usages(
     history: History, groups: Sequence[LimitGroup], span: tuple[int, int], zone: tzinfo
 ) -> dict[LimitGroup, GroupUsage]:
     """What groups used within the history's period; those that used nothing are missing."""
-    return usages_of(_seconds(history, span), groups, span, zone)
+    return usages_of(sums_of(history, span, _COLUMNS), groups, span, zone)
 
 
-def _seconds(history: History, span: tuple[int, int]) -> Iterator[pa.RecordBatch]:
-    """The sums of a period; for days that only the roll-up lost, they are computed from the requests again."""
+def sums_of(history: History, span: tuple[int, int], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """
+    The sums (`ROLLUP`) of a period, ms since 1970; for days that only the roll-up lost, they are computed from the requests again.
+
+    A client, quota type and second may have several rows, which add up. `start` must be among the columns.
+    """
     table, detail = history.seconds, history.detail
     begin, end = span
     # late requests of days that were dropped are in both
     kept_day = table.first_kept_day or 0
     kept: Any = pc.field("start") >= kept_day * DAY_MS
     inside: Any = (pc.field("start") >= begin) & (pc.field("start") < end)
-    for batch in table.batches(table.files(), _COLUMNS):
+    for batch in table.batches([file for file in table.files() if file.overlaps(begin, end)], columns):
         yield from pa.Table.from_batches([batch]).filter(inside & kept).to_batches()
     for batch in detail.batches([file for file in detail.files() if file.day < kept_day]):
         sums = rollup(pa.Table.from_batches([batch]))
-        yield from sums.filter(inside & ~kept).select(_COLUMNS).to_batches()
+        yield from sums.filter(inside & ~kept).select(columns).to_batches()
 
 
 def usages_of(

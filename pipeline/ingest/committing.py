@@ -191,9 +191,7 @@ class Seen:
         return [
             file
             for file in files
-            if file.day * layout.buckets + file.bucket in partitions
-            and (file.first is None or file.first <= span["max"])
-            and (file.last is None or file.last >= span["min"])
+            if file.day * layout.buckets + file.bucket in partitions and file.overlaps(span["min"], span["max"] + 1)
         ]
 
     def _identities(self, file: File) -> "pa.Array[Any]":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from itertools import chain
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
@@ -20,12 +21,12 @@ from quotascope.pages.markup import Child, element, framed, table
 from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
 
 from ..errors import NoTable
-from ..history import History, rollup
+from ..history import History
 from ..history.schema import TOPICS, Kind
 from ..history.topics import ID, MINUTE_MS
-from ..rates import rate, span_ms
+from ..rates import rate, span_ms, sums_of
 from ..table import Table
-from ..table.layout import DAY_MS, added, bucket_of
+from ..table.layout import added, bucket_of
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""
@@ -39,7 +40,6 @@ NOTES: Final = (
 )  # fmt: skip
 NOTHING: Final = "The history has no request of these clients in this period."
 OF_BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
-_Made = Callable[[pa.Table], pa.Table]
 _CLIENT: Final = ("user", "client_id", "quota_type")
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
 
@@ -117,13 +117,12 @@ def find_usage(
 
     totals: Counter[str] = Counter()
     unsized: set[str] = set()
-    for charged, part, made in _charged(history, span):
-        for row in _sums(charged, where, part, _CLIENT, ("amount", "requests"), made):
+    values = ("amount", "requests")
+    for row in _added(sums_of(history, span, ("start", *_CLIENT, *values)), _CLIENT, values):
+        totals[row["quota_type"]] += row["amount"]
+        if where.items() <= row.items():
             usage = of(row)
-            usage.amount += row["amount"]
-            usage.requests += row["requests"]
-        sums = _sums(charged, {}, part, ("quota_type",), ("amount",), made)
-        totals.update({row["quota_type"]: row["amount"] for row in sums})
+            usage.amount, usage.requests = row["amount"], row["requests"]
     with suppress(NoTable):  # as in a history of an earlier release
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
         # of any time: a client asks for the ids of its topics when it starts
@@ -146,37 +145,23 @@ def find_usage(
     return Usage(folder, begin, max(begin, min(span[1], covered[1])), clients, totals, unsized)
 
 
-def _charged(history: History, span: tuple[int, int]) -> Iterator[tuple[Table, tuple[int, int], _Made | None]]:
-    """Tables with the part of a span that they have sums of; for days that `seconds` alone lost, sums are made of all requests."""
-    begin, end = span
-    kept = (history.seconds.first_kept_day or 0) * DAY_MS
-    yield history.seconds, (max(begin, kept), end), None
-    if begin < kept:
-        yield history.detail, (begin, min(end, kept)), rollup
-
-
 def _sums(
-    table: Table,
-    where: Mapping[str, str],
-    span: tuple[int, int] | None,
-    key: Sequence[str],
-    sums: Sequence[str],
-    made: _Made | None = None,
+    table: Table, where: Mapping[str, str], span: tuple[int, int] | None, key: Sequence[str], sums: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Sums by key of the rows with these values and a `start` in a span, or of what is made of rows, in the memory of a row group."""
+    """Sums by key of the rows with these values and a `start` in a span, in the memory of a row group."""
     begin, end = span or (0, 1 << 62)
     chosen = (pc.field("start") >= begin) & (pc.field("start") < end)
     for name, value in where.items():
         chosen &= pc.field(name) == value
     bucket = bucket_of(where["user"], table.layout.buckets) if "user" in where else None
-    files = [
-        file
-        for file in table.files()
-        if bucket in (None, file.bucket) and (file.first or begin) < end and (file.last or begin) >= begin
-    ]
-    columns = None if made else [*{"start", *key, *sums, *where}]
-    rows = (pa.Table.from_batches([batch]) for batch in table.batches(files, columns))
-    parts = [added((made(each) if made else each).filter(chosen).select([*key, *sums]), key) for each in rows]
+    files = [file for file in table.files() if bucket in (None, file.bucket) and file.overlaps(begin, end)]
+    batches = table.batches(files, [*{"start", *key, *sums, *where}])
+    tables = (pa.Table.from_batches([batch]).filter(chosen) for batch in batches)
+    return _added(chain.from_iterable(each.to_batches() for each in tables), key, sums)
+
+
+def _added(batches: Iterable[pa.RecordBatch], key: Sequence[str], sums: Sequence[str]) -> list[dict[str, Any]]:
+    parts = [added(pa.Table.from_batches([batch]).select([*key, *sums]), key) for batch in batches]
     return added(pa.concat_tables(parts), key).to_pylist() if parts else []
 
 

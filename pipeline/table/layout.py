@@ -58,6 +58,10 @@ class File:
     last: int | None = None
     """Greatest value of that column."""
 
+    def overlaps(self, begin: int, end: int) -> bool:
+        """Whether it may have a row from one time to before another, ms since 1970: one without statistics may."""
+        return (self.first is None or self.first < end) and (self.last is None or self.last >= begin)
+
 
 def bucket_of(name: str, buckets: int) -> int:
     """Return the bucket of a name, the same in every process and release."""

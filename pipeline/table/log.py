@@ -137,9 +137,9 @@ def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[Fi
         name = f"delta.`{storage.uri}`"
         purge = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} APPLY (PURGE)"
         raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
+    known = {"numRecords": "num_records", "minValues": "min", "maxValues": "max"}
     files: list[File] = []
     for action in pa.table(log.get_add_actions()).to_pylist():
-        known = {"numRecords": "num_records", "minValues": "min", "maxValues": "max"}
         statistics = {name: action.get(column) for name, column in known.items()}
         files.append(_file(storage, layout, action["path"], action["size_bytes"], action["partition"], statistics))
     return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.path)))
