@@ -213,7 +213,7 @@ def _refusal(error: HTTPError) -> str:
         reason = str(json.loads(error.read(_MOST_BYTES))["error"])
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
         return "is this a Prometheus, and open to you?"
-    return f"{reason[:200]!r}: take a shorter time with --from and --until, or compare with --folder"
+    return f"{reason[:200]!r}: take a shorter time with --from and --until, or compare by --folder"
 
 
 def _compared(shadow: str, times: Times, before: _ByEntity, after: _ByEntity) -> Verification:
