@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, Self
 
+import pyarrow as pa
+
 from ..errors import NoHistory, NoTable
 from ..table import Follower, Run, Table, TableLayout, follow, run_here
 from ..table.layout import BUCKETS
@@ -69,12 +71,9 @@ class History:
             NoTable: its first ingest was interrupted.
 
         """
-        try:
-            detail = Table.open(f"{folder}/history", schema=HISTORY)
-            seconds = Table.open(f"{folder}/seconds", schema=ROLLUP)
-        except NoTable:
-            tables_of(folder)  # raises NoHistory unless only these are missing
-            raise
+        detail, seconds = (
+            table_of(folder, name, schema) for name, schema in (("history", HISTORY), ("seconds", ROLLUP))
+        )
         began = replace(seconds.layout, day_of="began")
         return cls(
             detail=detail,
@@ -118,6 +117,23 @@ class TableState(NamedTuple):
     """UTC day of its oldest rows; None for a table without days or rows."""
     last_day: dt.date | None
     """UTC day of its newest rows."""
+
+
+def table_of(folder: str, name: str, schema: pa.Schema) -> Table:
+    """
+    Open a table of a folder.
+
+    Raises:
+        NoHistory: the folder has none at all, or is not there.
+        NoTable: it has others.
+        UnreadableTable: its log is damaged.
+
+    """
+    try:
+        return Table.open(f"{folder.rstrip('/')}/{name}", schema=schema)
+    except NoTable:
+        tables_of(folder)  # raises NoHistory
+        raise
 
 
 def tables_of(folder: str) -> dict[str, Table]:

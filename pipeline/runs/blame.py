@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from ..blame.intervals import ALWAYS, Intervals, read
 from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
-from ..errors import NoTable, PipelineError
-from ..history.store import tables_of
+from ..errors import PipelineError
+from ..history.store import table_of
 from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
-from ..table import Progress, Table
+from ..table import Progress
 from ..table.layout import DAY_MS
 from ..table.table import run_here
 from .engine import Engine, chosen, run_of
@@ -60,11 +60,7 @@ def blame(
         NoQueueTimes: none of these requests has a queue time.
 
     """
-    try:
-        table = Table.open(f"{folder.rstrip('/')}/requests", schema=REQUESTS)
-    except NoTable:
-        tables_of(folder)  # raises NoHistory unless only this one is missing
-        raise
+    table = table_of(folder, "requests", REQUESTS)
     if not any(file.rows for file in table.files()):
         raise EmptyHistory(f"{folder}: the history is empty: ingest request logs first")
     begin, end = (usual if at is None else round(1e6 * at) for at, usual in zip(span_s, ALWAYS, strict=True))

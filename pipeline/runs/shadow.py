@@ -25,7 +25,7 @@ from quotascope.metrics.catalog.family import OVERFLOW, Family
 from quotascope.quotas.candidates import Candidate
 
 from ..errors import NoTable, NotWritten, PipelineError, UnreachableTable
-from ..history.store import History, tables_of
+from ..history.store import History, table_of
 from ..releases import Followed, followed_by
 from ..replay import RESULTS, ReplaySettings
 from ..replay.compiled import compiled_at_once
@@ -266,9 +266,8 @@ def decided_by(folder: str, candidates: Sequence[Candidate]) -> pa.Table:
 
     """
     try:
-        rows = Table.open(f"{folder.rstrip('/')}/shadow", schema=SHADOW).read()
+        rows = table_of(folder, "shadow", SHADOW).read()
     except NoTable:
-        tables_of(folder)  # raises NoHistory unless only this one is missing
         rows = SHADOW.empty_table()
     rows = rows.filter(pc.field("rules") == fingerprint(candidates))
     if not len(rows):
