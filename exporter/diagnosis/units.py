@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from quotascope.metrics import QuotaType, Resolution, spelled
+from quotascope.pages import words
 
 from ..snapshot import TYPES, Entity, EntityUsage, LimitState, Snapshot, SourceHealth, ThrottleCause, Usages
 from ..untrusted import shown
@@ -153,7 +154,7 @@ def seconds(value: float | None) -> str:
     if value is None:
         return UNKNOWN_NUMBER
     if 0 < value < _LEAST:
-        return f"{value * 1_000:.0f} ms" if value >= _LEAST / 10 else "<1 ms"
+        return words.seconds(value)
     return f"{digits(value)} s" if value else "0 s"
 
 
