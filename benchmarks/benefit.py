@@ -283,43 +283,63 @@ def held(usage: Path, spans: Sequence[tuple[str, int, int]]) -> Iterator[str]:
         yield f"{name} {(pool.released - pool.dequeued)[clients == _STEADY].mean() / 1e3:.2f} ms"
 
 
-def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str, int, int]]) -> None:
-    """
-    Print mean and p95 of the victim's queue times in the phases of a round, predicted and measured.
+class Compared(NamedTuple):
+    """The victim's queue times as predicted, and as measured in the first and the last phase of their kind: waits in us, and blocks."""
 
-    The error is that of the prediction against both measurements together; the control is by how much the second one differs from the first.
-    """
+    name: str
+    predicted: Floats
+    first: tuple[Ints, Ints]
+    last: tuple[Ints, Ints]
 
-    def say(name: str, phase: str, waits_us: Floats | Ints, later_ms: float = 0.0) -> None:
-        phases = [
-            waits_between(usage, begin_ms + later_ms, end_ms) for kind, begin_ms, end_ms in spans if kind == phase
-        ]
-        both, blocks = (np.concatenate(column) for column in zip(*phases, strict=True))
+    def say(self) -> None:
+        """Print the error against both measurements together, and by how much the last one differs from the first."""
+        both, blocks = joined([self.first, self.last])
         for figure in FIGURES:
-            predicted, real = figure.of(waits_us) / 1e3, figure.of(both) / 1e3
-            each = [figure.of(waits) / 1e3 for waits, _ in phases]
+            predicted, real = figure.of(self.predicted) / 1e3, figure.of(both) / 1e3
+            first, last = (figure.of(waits) / 1e3 for waits, _ in (self.first, self.last))
             _SAY(
-                f"  {name} {figure.name}: predicted {predicted:.3f} ms, measured {real:.3f} ± {spread(figure, both, blocks) / 1e3:.3f} ms, "
-                f"error {predicted / real - 1:+.0%}; "
-                f"measured twice {' and '.join(f'{one:.3f}' for one in each)} ms, control {each[-1] / each[0] - 1:+.0%}"
+                f"  {self.name} {figure.name}: predicted {predicted:.3f} ms, measured {real:.3f} ± {spread(figure, both, blocks) / 1e3:.3f} ms, "
+                f"error {predicted / real - 1:+.0%}; measured twice {first:.3f} and {last:.3f} ms, control {last / first - 1:+.0%}"
             )
+
+
+def all_rounds(rounds: Sequence[Compared]) -> Compared:
+    """The same comparison of several rounds as one."""
+    names, predicted, first, last = zip(*rounds, strict=True)
+    return Compared(names[0], np.concatenate(predicted), joined(first), joined(last))
+
+
+def joined(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """Waits and blocks of several phases as of one."""
+    waits, blocks = zip(*parts, strict=True)
+    return np.concatenate(waits), np.concatenate(blocks)
+
+
+def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str, int, int]]) -> Iterator[Compared]:
+    """Predict the victim's queue times in the phases of a round from the log of those with the aggressor."""
+
+    def beside(name: str, phase: str, waits_us: Floats, later_ms: float = 0.0) -> Compared:
+        first, last = (
+            waits_between(usage, begin_ms + later_ms, end_ms) for kind, begin_ms, end_ms in spans if kind == phase
+        )
+        return Compared(name, waits_us, first, last)
 
     logged = [(begin, end) for kind, begin, end in spans if kind == WITH]
     rows, pool, clients = between(usage, *((begin, end) for kind, begin, end in spans if kind in {QUIET, WITH}))
     queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
     victim = (clients == _VICTIM) & within(pool.dequeued // 1_000, logged)
-    simulated = queue.waits()
+    connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
+    simulated = queue.waits(connections=connections)
     error = simulated.mean() / queue.logged.mean() - 1
     _SAY(f"  all requests: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
     _SAY(f"  {_STEADY} client's requests hold a thread for {', '.join(held(usage, spans))}")
-    say("as logged", WITH, simulated[victim])
+    yield beside("as logged", WITH, simulated[victim])
     others = clients != _AGGRESSOR
     gone = queue.waits(present=others)
-    say("removed", WITHOUT, gone[victim])
+    yield beside("removed", WITHOUT, gone[victim])
     tried = Candidate(
         name="tried", quotas=QuotaSet({QuotaEntity("ANONYMOUS", _AGGRESSOR): {"request_percentage": percent}})
     )
-    connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
     later = victim & within(pool.dequeued // 1_000, [(begin + LATER_S * 1e3, end) for begin, end in logged])
     for mode in Mode:
         late = lateness(history_of(rows), [tried], mode, len(rows))[0][pool.rows]
@@ -328,7 +348,7 @@ def report(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str,
         scale = scale_of(queue.waits(connections=reacting)[others], gone[others], queue.logged[others])
         _SAY(f"  what the {_AGGRESSOR} causes, {mode.value}, is scaled by {scale:.2f}")
         waits = np.maximum(0.0, gone + scale * (waits - gone))
-        say(f"throttled, {mode.value}", THROTTLED, waits[later], 1e3 * LATER_S)
+        yield beside(f"throttled, {mode.value}", THROTTLED, waits[later], 1e3 * LATER_S)
 
 
 def cpus(text: str) -> frozenset[int]:
@@ -360,11 +380,18 @@ def main() -> int:
             )
             measured(folder, setting, given.rounds)
         made = json.loads((folder / "rounds.json").read_text())
+        rounds: list[list[Compared]] = []
         for each in made["rounds"]:
             _SAY(
                 f"{made['aggressor']}, {made['threads']} handler threads, {each['percent']:g} % is half of what it used"
             )
-            report(folder / "usage", made["threads"], each["percent"], each["spans"])
+            rounds.append(list(compared(folder / "usage", made["threads"], each["percent"], each["spans"])))
+            for found in rounds[-1]:
+                found.say()
+        if len(rounds) > 1:
+            _SAY(f"{len(rounds)} rounds together")
+            for same in zip(*rounds, strict=True):
+                all_rounds(same).say()
     return 0
 
 

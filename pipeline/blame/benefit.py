@@ -54,7 +54,11 @@ class BrokerQueue:
     logged_us: float
     """All queue times."""
     simulated_us: float
-    """What the queue of the threads makes of them, with the time that waking a thread takes."""
+    """
+    What the queue of the threads makes of them, with the time that waking a thread takes, each as long after the last one of its connection as
+    logged: a broker reads no request of a connection before it has answered the last one (`SocketServer` mutes the channel). Near saturation,
+    where arrivals depend on the queue, an error would else add up from request to request.
+    """
     others_us: Floats
     """By candidate: waits of others as logged; simulated ones where the candidate's clients do not cause most of them."""
     predicted_us: Floats
@@ -246,7 +250,7 @@ def _day(
                 requests=len(pool),
                 unknown=int(pool.unknown.sum()),
                 logged_us=float(queue.logged.sum()),
-                simulated_us=float(queue.waits().sum()),
+                simulated_us=float(queue.waits(connections=connections[pool.rows]).sum()),
                 others_us=sums[0],
                 predicted_us=sums[1],
                 logged_waits=before,
