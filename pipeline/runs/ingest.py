@@ -54,15 +54,14 @@ def ingest_logs(
     with as_private_as(files):
         if run is run_here:
             report = ingest(here, into, options, progress)
-            if not report.read:
-                return report
         else:
             from ..spark.ingest import ingest as ingest_by_spark  # noqa: PLC0415 - brings Spark in
             from ..spark.run import session, shown  # noqa: PLC0415 - as above
 
             with shown(session(), "reading of request logs", progress):
                 report = ingest_by_spark(session(), paths, into, options)
-        History.create(into, buckets).update(IngestTables.create(into).requests, run)
+        if report.read:
+            History.create(into, buckets).update(IngestTables.create(into).requests, run)
     return report
 
 

@@ -89,9 +89,12 @@ def ingest(
     """
     options = options or IngestOptions()
     _check_links(spark, paths, options)
-    adding = Ingest(IngestTables.create(into), options.topics())
+    topics = options.topics()
     with _files_that_break_off(paths):
         lines = lines_of_files(spark, list(paths), options.names)
+        if lines.isEmpty():
+            return IngestReport()
+        adding = Ingest(IngestTables.create(into), topics)
         return adding.add(partial(staged_lines, lines, adding.tables, options))
 
 
