@@ -1,6 +1,7 @@
 """Tables of requests whose queue times are those of a queue."""
 
 from collections.abc import Mapping
+from heapq import heapify, heapreplace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,30 @@ def logged(seconds: int, dispatch_us: int = 60) -> pa.Table:
             "position": np.arange(len(at)),
         }
     )
+
+
+def saturated(requests: int) -> pa.Table:
+    """
+    A broker of one handler thread, and eight connections that send again 200 us after each answer.
+
+    A request holds the thread for 500 us by the log, and for up to 200 us more that the log does not have; for up to 600 us in the second half,
+    as beside a busy neighbor.
+    """
+    source = np.random.default_rng(5)
+    due = [(100 * number, number) for number in range(8)]
+    heapify(due)
+    free, rows = 0, []
+    for more in source.integers(0, np.repeat([200, 600], requests // 2)).tolist():
+        at, connection = due[0]
+        begin = max(at, free)
+        end = begin + 500
+        free = end + more
+        heapreplace(due, (end + 200, connection))
+        done_ms = BEGIN_MS + end // 1_000
+        rows.append((done_ms, done_ms, VICTIM, str(connection), (begin - at) / 1_000, 0.5))
+    names = ("timestamp", "completed", "user", "connection", "queue_time_ms", "thread_time_ms")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    return pa.table({**columns, "position": np.arange(requests)})
 
 
 CONSTANT: Mapping[str, Any] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.pipeline.blame.queues import AGGRESSOR, BEGIN_MS, CONSTANT, logged, written
+from tests.pipeline.blame.queues import AGGRESSOR, BEGIN_MS, CONSTANT, logged, saturated, written
 from tests.pipeline.table.rows import append
 
 from quotascope.metrics import QuotaEntity
@@ -70,6 +70,14 @@ def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
     answer = found(written(tmp_path, kept, **constant), threads=threads)
     assert set(answer.saved.values()) == {None}
     assert answer.notes[0].startswith(why)
+
+
+def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path) -> None:
+    """With arrivals as logged, what the log lacks would add up from request to request; a client sends its next one later instead."""
+    (queue,) = found(written(tmp_path, saturated(20_000))).brokers
+    assert queue.logged_us / queue.requests == pytest.approx(4_500, rel=0.1)
+    assert abs(queue.error) < 0.1
+    assert queue.refusal is None
 
 
 def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
