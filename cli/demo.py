@@ -28,9 +28,9 @@ def demo(
     Watch made-up clients hit real quotas: needs no Kafka.
 
     A quota engine, its clients and the exporter run in this process.
-    The terminal shows who is throttled and by which rule; Prometheus finds
-    the same under the URL that is printed. Without a terminal the table is
-    printed every few seconds.
+    The terminal shows who is throttled and by which rule; a browser and
+    Prometheus find the same under the URL that is printed. Without a terminal
+    the table is printed every few seconds.
 
     Its half hour repeats: from minute 2 on a sale throttles eight more users,
     from minute 9 to 17 tests do.

@@ -130,7 +130,7 @@ async def _ends_within(until: asyncio.Event, seconds: float) -> bool:
 
 
 def intro(url: str) -> RenderableType:
-    """What to look at, in a few words, and where Prometheus finds the same."""
+    """What to look at, in a few words, and where a browser and Prometheus find the same."""
     return Group(Text(_WHAT_TO_LOOK_AT), _address(url), Text())
 
 
@@ -142,8 +142,7 @@ def screen(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableT
 
 
 def _address(url: str) -> Text:
-    where = (f"{url}/metrics", "bold underline")
-    text = Text.assemble("For Prometheus: ", where, "   (Ctrl-C ends)")
+    text = Text.assemble("Page: ", (f"{url}/", "bold underline"), "   for Prometheus: /metrics   (Ctrl-C ends)")
     text.no_wrap = True
     return text
 

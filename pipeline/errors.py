@@ -20,6 +20,7 @@ What can go wrong between a request log and a recommended quota.
         ├── UnreachableTable permission, credentials or the storage keep it from being read; nothing is damaged
         ├── OtherSchema      it has other columns than expected
         ├── ChangedRows      another program changed rows that other tables were made of
+        ├── OtherSource      its rows were made of another table than the one it is to follow
         ├── MissingFile      one of its files is gone
         ├── DamagedFile      one of its files is not as it was committed
         ├── NotWritten       no space left, or no permission; nothing was committed
@@ -140,6 +141,17 @@ class ChangedRows(TableError):
     def __init__(self, table: str, commit: str) -> None:
         about = f"its commit {commit} changed rows; delete the tables that are made of it (history, seconds), and run this again"
         super().__init__(table, about)
+
+
+class OtherSource(TableError):
+    """A table has rows that were made of another table than the one it is to follow, and of the same time: some may count twice."""
+
+    def __init__(self, table: str, source: str) -> None:
+        super().__init__(
+            table,
+            f"its rows were made of another table than {source}, which has rows of the same time; nothing was added to it, as they may "
+            f"count twice. Use another folder, or remove {table}, which is then made of {source} alone",
+        )
 
 
 class MissingFile(TableError):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from ..errors import LostCommit, NotWritten, OtherSchema, TableError
+from ..errors import LostCommit, NotWritten, OtherSchema, OtherSource, TableError
 from . import log
 from .layout import DAYS, File, TableLayout, buckets_of, by_partition
 from .storage import Storage, gathered, names_of, unreachable
@@ -409,6 +409,10 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
         followers: what follows it. Rows that are new to several of them are read once.
         run: where the work is done, a few files at a time.
 
+    Raises:
+        OtherSource: a follower has rows of another table, such as of one that was removed and made again at the same place, and some of
+            the new ones are not later than these.
+
     """
     batch_id = f"follows {source.identity}"
     counts = dict.fromkeys(range(len(followers)), 0)
@@ -416,7 +420,10 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
     def attempt() -> None:
         alike: dict[int | None, list[int]] = {}
         for place, follower in enumerate(followers):
-            alike.setdefault(follower.table.last_epoch(batch_id), []).append(place)
+            after = follower.table.last_epoch(batch_id)
+            if after is None and _may_meet(source.files(), follower.table.files()):
+                raise OtherSource(follower.table.storage.uri, source.storage.uri)
+            alike.setdefault(after, []).append(place)
         failed: list[TableError] = []
         for after, places in alike.items():
             version, files = source.added_since(after)
@@ -456,6 +463,12 @@ def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -
 
 def _paths(files: Iterable[File]) -> set[str]:
     return {file.path for file in files}
+
+
+def _may_meet(later: Sequence[File], earlier: Sequence[File]) -> bool:
+    """Whether some of the later rows may be no later than the latest of the earlier ones: files without statistics may have any."""
+    begin = min((file.first or 0 for file in later), default=1 << 62)
+    return any(file.last is None or file.last >= begin for file in earlier)
 
 
 def _differences(found: pa.Schema, wanted: pa.Schema) -> str:

@@ -1,6 +1,7 @@
 """A history on disk follows its requests, late ones included; looking after its tables."""
 
 import datetime as dt
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tests.pipeline.history.requests import START_MS, requests
 from tests.pipeline.table.rows import append
 
-from quotascope.pipeline.errors import NoHistory, UnreadableTable
+from quotascope.pipeline.errors import NoHistory, OtherSource, UnreadableTable
 from quotascope.pipeline.history import History, history_of, rollup
 from quotascope.pipeline.history.store import DETAIL, state_of, tables_of
 from quotascope.pipeline.ingest import IngestTables
@@ -157,3 +158,25 @@ def test_a_folder_without_tables(tmp_path: Path) -> None:
         commit.write_bytes(b"{")
     with pytest.raises(UnreadableTable):
         tables_of(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("removed", "refuses", "advice"), [("requests", "history", "Use another folder"), ("history", "seconds", "remove")]
+)
+def test_rows_of_a_table_that_was_removed_do_not_count_twice(
+    folder: str, removed: str, refuses: str, advice: str
+) -> None:
+    """The same requests in a new table, or a new history of them, are refused by what has rows of the old one."""
+    rows, before = tables_of(folder)["requests"].read(), tables_of(folder)[refuses].read()
+    shutil.rmtree(f"{folder}/{removed}")
+    tables, history = IngestTables.create(folder), History.create(folder)
+    if removed == "requests":
+        append(tables.requests, "again", rows)
+    with pytest.raises(
+        OtherSource, match=f"/{refuses}: its rows were made of another table than .*/{removed}, .*{advice}"
+    ):
+        history.update(tables.requests)
+    assert tables_of(folder)[refuses].read() == before
+    for name in ("history", "seconds", "topics", "episodes"):
+        shutil.rmtree(f"{folder}/{name}", ignore_errors=True)
+    assert History.create(folder).update(tables.requests) == len(rows)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
-from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
+from tests.pipeline.table.rows import DAY_MS, LAYOUT, SCHEMA, amounts, append, batch
 
-from quotascope.pipeline.errors import NotWritten, UnreadableTable
+from quotascope.pipeline.errors import NotWritten, OtherSource, UnreadableTable
 from quotascope.pipeline.table import Follower, Run, Table, follow, run_here
 
 
@@ -75,13 +75,18 @@ def test_a_late_follower_takes_what_there_is(follower: Pair) -> None:
     assert follower.follow() == 0
 
 
-def test_a_table_made_anew_is_another_source(follower: Pair, tmp_path: Path) -> None:
-    """A source that was deleted and made again is followed from its begin."""
+def test_a_table_that_was_made_again_is_another_source(follower: Pair, tmp_path: Path) -> None:
+    """It is followed from its begin if all of its rows are later; the same rows would count twice."""
     append(follower.source, "a", batch(0))
     follower.follow()
-    again = Table.create(str(tmp_path / "again"), SCHEMA, LAYOUT)
-    append(again, "a", batch(1))
+    again, same = (Table.create(str(tmp_path / name), SCHEMA, LAYOUT) for name in ("again", "same"))
+    later = pc.add(batch(1)["timestamp"], pa.scalar(2 * DAY_MS))
+    append(again, "a", batch(1).set_column(2, SCHEMA.field("timestamp"), later))
+    append(same, "a", batch(0))
     assert Pair(again, follower.target).follow() == 1_000
+    with pytest.raises(OtherSource, match=r"target: its rows were made of another table than .*same"):
+        Pair(same, follower.target).follow()
+    assert follower.target.read().num_rows == 2_000
 
 
 def test_two_that_follow_at_once(follower: Pair) -> None:
