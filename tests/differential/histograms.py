@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tests.differential import statistics
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject
-from tests.differential.operation import Operation
+from tests.differential.operation import Operation, Twin
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.wire import Word, bits, tokens
 
@@ -52,11 +52,11 @@ class Shape:
     temper: Temper
 
 
-class HistogramTwin:
+class HistogramTwin(Twin):
     """One of our statistics behind the operations of `java/HistogramSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        self._now_ms = EPOCH_MS
+        super().__init__(EPOCH_MS)
         self._config = statistics.config(shape.settings)
         self._stat = _stat(shape)
         self._bins = _bins(shape)
@@ -65,19 +65,13 @@ class HistogramTwin:
             *(part.measurable for part in self._stat.stats()),
         ]
 
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
-
-    def record(self, value: float) -> None:
-        """Record a value."""
+    def _op_record(self, value: float) -> None:
         self._stat.record(self._config, value, self._now_ms)
 
-    def config(self, settings: Settings) -> None:
-        """Go on with another config."""
+    def _op_config(self, settings: Settings) -> None:
         self._config = statistics.config(settings)
 
-    def measure(self) -> str:
+    def _op_measure(self) -> str:
         """Read the statistic and its parts; a peek before must show the same and leave no trace in what follows."""
         peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._each()]
         read = [bits(each.measure(self._config, self._now_ms)) for each in self._each()]
@@ -85,15 +79,13 @@ class HistogramTwin:
             return f"peeked {peeked}, measured {read}"
         return f"[{','.join(read)}]"
 
-    def bin(self, value: float) -> str:
-        """Ask for a value's bin."""
+    def _op_bin(self, value: float) -> str:
         try:
             return str(self._bins.bin_of(value))
         except InvalidConfig:
             return "refused"
 
-    def edge(self, number: int) -> str:
-        """Ask where a bin begins."""
+    def _op_edge(self, number: int) -> str:
         return bits(self._bins.edge(number))
 
     def _each(self) -> Sequence[Measurable]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tests.differential import statistics
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject
-from tests.differential.operation import Operation
+from tests.differential.operation import Operation, Twin
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
 from tests.differential.statistics import Kind, MeterKind
 from tests.differential.wire import bits, tokens
@@ -29,27 +29,21 @@ class Shape:
     temper: Temper
 
 
-class StatisticTwin:
+class StatisticTwin(Twin):
     """One of our statistics behind the operations of `java/StatSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        self._now_ms = shape.origin_ms
+        super().__init__(shape.origin_ms)
         self._config = statistics.config(shape.settings)
         self._stat, self._measurables = _made(shape.kind)
 
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
-
-    def record(self, value: float) -> None:
-        """Record a value."""
+    def _op_record(self, value: float) -> None:
         self._stat.record(self._config, value, self._now_ms)
 
-    def config(self, settings: Settings) -> None:
-        """Go on with another config."""
+    def _op_config(self, settings: Settings) -> None:
         self._config = statistics.config(settings)
 
-    def measure(self) -> str:
+    def _op_measure(self) -> str:
         """Read what the statistic offers; a peek before must show the same and leave no trace in what follows."""
         peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._measurables]
         measured = [bits(each.measure(self._config, self._now_ms)) for each in self._measurables]
@@ -57,8 +51,7 @@ class StatisticTwin:
             return f"peeked {peeked}, measured {measured}"
         return f"[{','.join(measured)}]"
 
-    def window(self) -> str:
-        """Ask a rate for its divisor."""
+    def _op_window(self) -> str:
         assert isinstance(self._stat, Rate)
         return str(self._stat.window_size(self._config, self._now_ms))
 
