@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from tests.metrics.examples import bound_of, metric_of
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
@@ -89,9 +90,7 @@ def managers(groups: Groups, registry: Registry) -> QuotaManagers:
 
 def bound(registry: Registry, name: str, group: str, tags: dict[str, str]) -> float:
     """Return the bound of a metric."""
-    quota = registry.metrics()[registry.metric_name(name, group, tags)].config.quota
-    assert quota is not None
-    return quota.bound
+    return bound_of(metric_of(registry, name, group, tags))
 
 
 A = {"group": "a", "client": "c"}

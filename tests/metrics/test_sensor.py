@@ -43,7 +43,7 @@ def sensor(registry: Registry) -> Sensor:
 
 
 class TestRecord:
-    """What a record does."""
+    """What a record does, and a check."""
 
     def test_a_violating_value_counts(self, sensor: Sensor) -> None:
         """It is recorded before it is checked, in the metrics after the violated one too."""
@@ -74,10 +74,6 @@ class TestRecord:
         for _ in range(9):
             sensor.record(1.0, EPOCH_MS)
         assert metric.value(EPOCH_MS + 999) == pytest.approx(9.0 / 0.999)
-
-
-class TestCheck:
-    """Quotas."""
 
     def test_nothing_read_is_a_violation(self, sensor: Sensor) -> None:
         """An average of nothing is NaN, which no bound accepts."""
