@@ -15,17 +15,12 @@ from .recorded import answer
 
 
 def test_every_quota_keeps_its_entity_and_key() -> None:
-    """Names come through as they are, and the default entity is None."""
+    """Names come through as they are, and the default entity is None; an empty list and no list at all mean none."""
     found = answers.quotas(answer("quotas"))
     assert len(found) == 7
-    default = ConfiguredQuota(entity={"user": None}, key="request_percentage", value=2.5)
-    assert default in found
+    assert ConfiguredQuota(entity={"user": None}, key="request_percentage", value=2.5) in found
     names = {quota.entity.get("client-id") for quota in found}
     assert {"my app/1=x,*?", 'line\nbreak "<b>" ü', None} <= names
-
-
-def test_a_cluster_without_quotas_has_none() -> None:
-    """An empty list and no list at all mean the same."""
     assert answers.quotas({"entries": []}) == answers.quotas({"entries": None}) == ()
 
 
@@ -90,15 +85,11 @@ def test_a_byte_rate_may_be_the_largest_connection_rate() -> None:
 
 
 def test_the_leader_of_the_quorum_is_the_active_controller() -> None:
-    """DescribeQuorum names the leader of the metadata partition."""
-    assert answers.quorum_leader(answer("quorum")) == 1
-
-
-def test_there_is_no_leader_during_an_election() -> None:
-    """A leader id of -1 is no node."""
-    electing = answer("quorum")
-    electing["topics"][0]["partitions"][0]["leader_id"] = -1
-    assert answers.quorum_leader(electing) is None
+    """DescribeQuorum names the leader of the metadata partition; -1 during an election is no node."""
+    described = answer("quorum")
+    assert answers.quorum_leader(described) == 1
+    described["topics"][0]["partitions"][0]["leader_id"] = -1
+    assert answers.quorum_leader(described) is None
 
 
 @pytest.mark.parametrize("name", ["quotas", "cluster", "settings", "quorum", "denied_cluster"])
@@ -128,14 +119,10 @@ def test_a_missing_permission_names_the_acl(name: str, request_name: str, operat
 
 
 def test_another_error_keeps_its_code_and_reason() -> None:
-    """A change that Kafka refuses is reported in Kafka's words."""
+    """A change that Kafka refuses is reported in Kafka's words; DescribeQuorum may fail for the partition only."""
     with pytest.raises(AdminRequestFailed, match="nonsense") as caught:
         answers.check("AlterClientQuotas", answer("altered"), None)
     assert caught.value.code == 42
-
-
-def test_an_error_inside_the_quorum_is_seen() -> None:
-    """DescribeQuorum may fail for the partition only."""
     failed = answer("quorum")
     failed["topics"][0]["partitions"][0] |= {"error_code": 6, "error_message": None}
     with pytest.raises(AdminRequestFailed, match=r"\(error 6\): no reason given"):
