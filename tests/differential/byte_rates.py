@@ -53,11 +53,8 @@ class Shape:
     bound: int
     topics: tuple[str, ...]
     temper: Temper
-
-    @property
-    def settings(self) -> Settings:
-        """The windows as a config with the commonest bound."""
-        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0])
+    settings: Settings
+    """The windows as a config with the commonest bound."""
 
 
 class ByteRateTwin(NodeTwin):
@@ -133,6 +130,7 @@ def shape(choice: Choice) -> Shape:
         bound=choice.of((10, 1, 1000, 0, LONG_MAX)),
         topics=("topic", choice.of(HOSTILE)),
         temper=temper(choice),
+        settings=Settings(samples=samples, window_ms=window_s * 1000, bound=BOUNDS[0]),
     )
 
 

@@ -44,11 +44,8 @@ class Shape:
     users: tuple[str, ...]
     clients: tuple[str, ...]
     temper: Temper
-
-    @property
-    def settings(self) -> Settings:
-        """The windows as a config with the commonest bound."""
-        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0])
+    settings: Settings
+    """The windows as a config with the commonest bound."""
 
 
 class Lengths(QuotaCallback):
@@ -154,6 +151,7 @@ def shape(choice: Choice) -> Shape:
         users=("alice", "bob", "", choice.of(HOSTILE)),
         clients=("app", "", choice.of(HOSTILE)),
         temper=temper(choice),
+        settings=Settings(samples=samples, window_ms=window_s * 1000, bound=BOUNDS[0]),
     )
 
 

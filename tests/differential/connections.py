@@ -44,11 +44,8 @@ class Shape:
     counting: bool
     """Whether connections are counted; then neither broker nor listener has a limited rate, which would wait."""
     temper: Temper
-
-    @property
-    def settings(self) -> Settings:
-        """The windows as a config with the commonest bound."""
-        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=float(RATES[0]))
+    settings: Settings
+    """The windows as a config with the commonest bound."""
 
 
 class ConnectionTwin(NodeTwin):
@@ -151,6 +148,7 @@ def shape(choice: Choice) -> Shape:
         max_per_ip=choice.of((2, 1, 3, INT_MAX)),
         counting=counting,
         temper=temper(choice),
+        settings=Settings(samples=samples, window_ms=window_s * 1000, bound=float(RATES[0])),
     )
 
 

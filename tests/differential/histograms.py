@@ -6,14 +6,13 @@ Percentiles, shares, bins and their edges are the same to the last bit, whatever
 Left out: NaN as a recorded value, and linear bins up to a negative or an extreme maximum, which we refuse at once.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.differential import statistics
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject
-from tests.differential.operation import Operation, Twin
+from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
+from tests.differential.statistics import StatTwin
 from tests.differential.wire import Word, bits, tokens
 
 from quotascope.metrics import (
@@ -24,7 +23,6 @@ from quotascope.metrics import (
     Frequency,
     InvalidConfig,
     LinearBins,
-    Measurable,
     MetricName,
     Percentile,
     Percentiles,
@@ -52,32 +50,13 @@ class Shape:
     temper: Temper
 
 
-class HistogramTwin(Twin):
+class HistogramTwin(StatTwin):
     """One of our statistics behind the operations of `java/HistogramSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        super().__init__(EPOCH_MS)
-        self._config = statistics.config(shape.settings)
-        self._stat = _stat(shape)
+        stat = _stat(shape)
+        super().__init__(EPOCH_MS, shape.settings, stat, [stat, *(part.measurable for part in stat.stats())])
         self._bins = _bins(shape)
-        self._measurables: list[Measurable] = [
-            self._stat,
-            *(part.measurable for part in self._stat.stats()),
-        ]
-
-    def _op_record(self, value: float) -> None:
-        self._stat.record(self._config, value, self._now_ms)
-
-    def _op_config(self, settings: Settings) -> None:
-        self._config = statistics.config(settings)
-
-    def _op_measure(self) -> str:
-        """Read the statistic and its parts; a peek before must show the same and leave no trace in what follows."""
-        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._each()]
-        read = [bits(each.measure(self._config, self._now_ms)) for each in self._each()]
-        if peeked != read:
-            return f"peeked {peeked}, measured {read}"
-        return f"[{','.join(read)}]"
 
     def _op_bin(self, value: float) -> str:
         try:
@@ -87,9 +66,6 @@ class HistogramTwin(Twin):
 
     def _op_edge(self, number: int) -> str:
         return bits(self._bins.edge(number))
-
-    def _each(self) -> Sequence[Measurable]:
-        return self._measurables
 
 
 def _stat(shape: Shape) -> Percentiles | Frequencies:

@@ -64,11 +64,8 @@ class Shape:
     entities: tuple[Entity, ...]
     """Whom the session sets quotas for: with few of them it happens that none is left."""
     temper: Temper
-
-    @property
-    def settings(self) -> Settings:
-        """The windows as a config with the commonest bound."""
-        return Settings(samples=self.client[0], window_ms=self.client[1] * 1000, bound=BOUNDS[0])
+    settings: Settings
+    """The windows as a config with the commonest bound."""
 
 
 class Channel(ThrottleCallback):
@@ -239,14 +236,16 @@ def shape(choice: Choice) -> Shape:
     """Draw what stays the same; often only one type has traffic, so that its sensors see much of it."""
     users = ("alice", "bob", choice.of(HOSTILE))
     clients = ("app", "", choice.of(HOSTILE))
+    samples, window_s = choice.of(((11, 1), (11, 1), (2, 1), (1, 1), (3, 30), (10, 2)))
     return Shape(
-        client=choice.of(((11, 1), (11, 1), (2, 1), (1, 1), (3, 30), (10, 2))),
+        client=(samples, window_s),
         controller=choice.of(((11, 1), (11, 1), (10, 1), (1, 1), (100, 1), (2, 7))),
         types=choice.of((*((each,) for each in TYPES), TYPES)),
         users=users,
         clients=clients,
         entities=tuple(_entity(choice, users, clients) for _ in range(choice.of((1, 2, 4, 12)))),
         temper=temper(choice),
+        settings=Settings(samples=samples, window_ms=window_s * 1000, bound=BOUNDS[0]),
     )
 
 

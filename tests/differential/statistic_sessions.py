@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from tests.differential import statistics
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject
-from tests.differential.operation import Operation, Twin
+from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
-from tests.differential.statistics import Kind, MeterKind
-from tests.differential.wire import bits, tokens
+from tests.differential.statistics import Kind, MeterKind, StatTwin
+from tests.differential.wire import tokens
 
 from quotascope.metrics import Measurable, MetricName, Rate, Stat
 
@@ -29,27 +29,11 @@ class Shape:
     temper: Temper
 
 
-class StatisticTwin(Twin):
+class StatisticTwin(StatTwin):
     """One of our statistics behind the operations of `java/StatSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        super().__init__(shape.origin_ms)
-        self._config = statistics.config(shape.settings)
-        self._stat, self._measurables = _made(shape.kind)
-
-    def _op_record(self, value: float) -> None:
-        self._stat.record(self._config, value, self._now_ms)
-
-    def _op_config(self, settings: Settings) -> None:
-        self._config = statistics.config(settings)
-
-    def _op_measure(self) -> str:
-        """Read what the statistic offers; a peek before must show the same and leave no trace in what follows."""
-        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._measurables]
-        measured = [bits(each.measure(self._config, self._now_ms)) for each in self._measurables]
-        if peeked != measured:
-            return f"peeked {peeked}, measured {measured}"
-        return f"[{','.join(measured)}]"
+        super().__init__(shape.origin_ms, shape.settings, *_made(shape.kind))
 
     def _op_window(self) -> str:
         assert isinstance(self._stat, Rate)
