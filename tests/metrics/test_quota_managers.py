@@ -154,6 +154,15 @@ class TestChangingQuotas:
         found = engine.manager.decide(ALICE, "c")
         assert (found.level, found.entity) == (Level.DEFAULT_USER, QuotaEntity(DEFAULT))
 
+    def test_rules_of_another_shape_measure_elsewhere(self, engine: Engine) -> None:
+        """A request that was measured before is measured under its new tags from the next one on."""
+        engine.manager.update_quota(DEFAULT_CLIENT, 1e9)
+        engine.manager.record_and_get_throttle_time(ALICE, "c", 10.0, EPOCH_MS)
+        engine.manager.update_quota(RULE, 1e9)
+        engine.manager.record_and_get_throttle_time(ALICE, "c", 20.0, EPOCH_MS)
+        found = [engine.value("byte-rate", EPOCH_MS, user, client) for user, client in (("", "c"), ("alice", ""))]
+        assert found == [1.0, 2.0]
+
     def test_one_metric_is_enough(self, engine: Engine) -> None:
         """Under rules of one shape a rule for one name touches one metric only."""
         manager = engine.manager

@@ -118,11 +118,12 @@ class TestMetrics:
         assert registry.metric(NAME) is None
 
     def test_reads_its_statistic(self, registry: Registry) -> None:
-        """Value and read are the same number, measured with the config of the moment."""
+        """Value and read are the same number, measured with the config of the moment; without a quota there is no violation."""
         stat = CumulativeSum(3.0)
         metric = registry.add_metric(NAME, stat)
         assert metric.measurable is stat
         assert metric.value(EPOCH_MS) == metric.read(EPOCH_MS) == metric.peek(EPOCH_MS) == 3.0
+        assert metric.violation(EPOCH_MS) is None
 
     def test_a_gauge_is_any_object(self, registry: Registry) -> None:
         """It can be read, but not as a number, and is not compared with bounds."""
