@@ -34,12 +34,13 @@ def _serve(listening: socket.socket, behave: Behavior) -> None:
                 continue
 
 
-def answering(answer: bytes) -> Behavior:
-    """Reads one request and answers with these bytes."""
+def answering(*answers: bytes) -> Behavior:
+    """Reads a request before each of these answers, then closes the connection."""
 
     def behave(connection: socket.socket) -> None:
-        connection.recv(1000)
-        connection.sendall(answer)
+        for answer in answers:
+            connection.recv(1000)
+            connection.sendall(answer)
 
     return behave
 

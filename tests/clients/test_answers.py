@@ -15,26 +15,25 @@ from .recorded import answer
 
 
 def test_every_quota_keeps_its_entity_and_key() -> None:
-    """Names come through as they are, and the default entity is None."""
+    """Names come through as they are, and the default entity is None; an empty list and no list at all mean none."""
     found = answers.quotas(answer("quotas"))
     assert len(found) == 7
-    default = ConfiguredQuota(entity={"user": None}, key="request_percentage", value=2.5)
-    assert default in found
+    assert ConfiguredQuota(entity={"user": None}, key="request_percentage", value=2.5) in found
     names = {quota.entity.get("client-id") for quota in found}
     assert {"my app/1=x,*?", 'line\nbreak "<b>" ü', None} <= names
-
-
-def test_a_cluster_without_quotas_has_none() -> None:
-    """An empty list and no list at all mean the same."""
     assert answers.quotas({"entries": []}) == answers.quotas({"entries": None}) == ()
 
 
 def test_the_cluster_lists_its_brokers() -> None:
-    """Address and id of each broker are those of the listener that was asked."""
-    described = answers.cluster(answer("cluster"))
-    port = answer("cluster")["brokers"][0]["port"]
-    assert described.cluster_id == "cXVvdGFzY29wZS10ZXN0cw"
-    assert described.nodes == (Node(node_id=1, host="127.0.0.1", port=port),)
+    """Address and id of each broker are those of the listener that was asked; only a new cluster says of each whether it is fenced."""
+    recorded = answer("cluster")
+    (broker,) = recorded["brokers"]
+    nodes = (Node(node_id=1, host="127.0.0.1", port=broker["port"]),)
+    described, reported = answers.cluster(recorded), answers.brokers(recorded)
+    assert (described.cluster_id, described.nodes) == ("cXVvdGFzY29wZS10ZXN0cw", nodes)
+    assert (reported.nodes, reported.with_fenced) == (nodes, True)
+    old = {key: value for key, value in broker.items() if key != "is_fenced"}
+    assert not answers.brokers(recorded | {"brokers": [old]}).with_fenced
 
 
 def test_settings_are_numbers() -> None:
@@ -90,15 +89,11 @@ def test_a_byte_rate_may_be_the_largest_connection_rate() -> None:
 
 
 def test_the_leader_of_the_quorum_is_the_active_controller() -> None:
-    """DescribeQuorum names the leader of the metadata partition."""
-    assert answers.quorum_leader(answer("quorum")) == 1
-
-
-def test_there_is_no_leader_during_an_election() -> None:
-    """A leader id of -1 is no node."""
-    electing = answer("quorum")
-    electing["topics"][0]["partitions"][0]["leader_id"] = -1
-    assert answers.quorum_leader(electing) is None
+    """DescribeQuorum names the leader of the metadata partition; -1 during an election is no node."""
+    described = answer("quorum")
+    assert answers.quorum_leader(described) == 1
+    described["topics"][0]["partitions"][0]["leader_id"] = -1
+    assert answers.quorum_leader(described) is None
 
 
 @pytest.mark.parametrize("name", ["quotas", "cluster", "settings", "quorum", "denied_cluster"])
@@ -128,14 +123,10 @@ def test_a_missing_permission_names_the_acl(name: str, request_name: str, operat
 
 
 def test_another_error_keeps_its_code_and_reason() -> None:
-    """A change that Kafka refuses is reported in Kafka's words."""
+    """A change that Kafka refuses is reported in Kafka's words; DescribeQuorum may fail for the partition only."""
     with pytest.raises(AdminRequestFailed, match="nonsense") as caught:
         answers.check("AlterClientQuotas", answer("altered"), None)
     assert caught.value.code == 42
-
-
-def test_an_error_inside_the_quorum_is_seen() -> None:
-    """DescribeQuorum may fail for the partition only."""
     failed = answer("quorum")
     failed["topics"][0]["partitions"][0] |= {"error_code": 6, "error_message": None}
     with pytest.raises(AdminRequestFailed, match=r"\(error 6\): no reason given"):
@@ -151,17 +142,6 @@ def test_changes_of_one_entity_go_together() -> None:
         ({"user": "a", "client-id": None}, [first, second]),
         ({"user": "a"}, [other]),
     ]
-
-
-def test_brokers_that_are_down_are_reported_by_new_clusters_only() -> None:
-    """Version 2 of the answer says of each broker whether it is fenced; an older one holds only those that are up."""
-    new = answer("cluster")
-    reported = answers.brokers(new)
-    assert [node.node_id for node in reported.nodes] == [1]
-    assert reported.with_fenced
-    (broker,) = new["brokers"]
-    old = {key: value for key, value in broker.items() if key != "is_fenced"}
-    assert not answers.brokers(new | {"brokers": [old]}).with_fenced
 
 
 def test_voters_are_reported_with_their_addresses_by_new_clusters_only() -> None:

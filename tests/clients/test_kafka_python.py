@@ -8,6 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import kafka
@@ -45,26 +46,8 @@ from quotascope.clients.kafka_python import KafkaPythonAdmin, connect, private_s
 from .recorded import answer
 from .servers import server, silent
 
+CONNECTION = Connection(bootstrap_servers=("broker-1:9092",))
 IMPATIENT = Connection(bootstrap_servers=("broker-1:9092",), timeout_seconds=3)
-
-
-def _source(function: Any) -> str:
-    return inspect.getsource(function)
-
-
-def _parameters(function: Any) -> list[str]:
-    return list(inspect.signature(function).parameters)
-
-
-class Reply:
-    """What the library hands back for a request."""
-
-    def __init__(self, content: dict[str, Any]) -> None:
-        self.content = content
-
-    def to_dict(self) -> dict[str, Any]:
-        """As the library's protocol classes do."""
-        return self.content
 
 
 class Library:
@@ -93,7 +76,7 @@ class Library:
         result = call(*arguments)
         if isinstance(result, Exception):
             raise result
-        return Reply(result)
+        return SimpleNamespace(to_dict=lambda: result)
 
     def close(self) -> None:
         """Note it."""
@@ -114,13 +97,9 @@ def test_the_library_still_has_what_is_called_in_private() -> None:
     client = object.__new__(kafka.KafkaAdminClient)
     with pytest.raises(UnsupportedByLibrary):
         private_send(client, DescribeClusterRequest())
-    assert "self._manager = self._client._manager" in _source(kafka.KafkaAdminClient.__init__)
-    assert _parameters(KafkaConnectionManager.run) == ["self", "coro", "args"]
-    assert _parameters(KafkaConnectionManager.send)[:3] == [
-        "self",
-        "request",
-        "node_id",
-    ]
+    assert "self._manager = self._client._manager" in inspect.getsource(kafka.KafkaAdminClient.__init__)
+    assert list(inspect.signature(KafkaConnectionManager.run).parameters) == ["self", "coro", "args"]
+    assert list(inspect.signature(KafkaConnectionManager.send).parameters)[:3] == ["self", "request", "node_id"]
     assert "kafka_client" in kafka.KafkaAdminClient.DEFAULT_CONFIG
 
 
@@ -160,11 +139,6 @@ def test_changes_are_sent_as_one_entry_per_entity(libraries: list[Library]) -> N
     ]
 
 
-def test_no_change_is_not_sent() -> None:
-    """An empty list asks nothing of the cluster."""
-    KafkaPythonAdmin(IMPATIENT).alter_quotas([])
-
-
 @pytest.mark.parametrize("lost", [KafkaConnectionError("reset"), NodeNotReadyError("No node_id provided")])
 def test_a_lost_connection_is_made_again(libraries: list[Library], lost: Exception) -> None:
     """A broker that restarted since the last call is asked once more, on a new connection."""
@@ -174,29 +148,28 @@ def test_a_lost_connection_is_made_again(libraries: list[Library], lost: Excepti
     assert stale.closed
 
 
-def test_a_connection_that_is_lost_twice_is_given_up(libraries: list[Library]) -> None:
-    """The second loss is an error, and the next call starts afresh."""
-    both = [
-        Library([KafkaConnectionError("reset")]),
-        Library([KafkaConnectionError("reset again")]),
-    ]
-    libraries += both
+@pytest.mark.parametrize(
+    ("failures", "error", "words"),
+    [
+        (
+            [KafkaConnectionError("reset"), KafkaConnectionError("reset again")],
+            AdminUnreachable,
+            "broker-1:9092: KafkaConnectionError: reset again",
+        ),
+        ([RuntimeError("event loop is closed")], RuntimeError, "event loop is closed"),
+    ],
+    ids=["lost twice", "defect"],
+)
+def test_the_call_after_a_failure_starts_afresh(
+    libraries: list[Library], failures: list[Exception], error: type[Exception], words: str
+) -> None:
+    """The second loss is an error, and so is an exception that the library does not promise: no reason to stay with it."""
+    broken = [Library([failure]) for failure in failures]
+    libraries += broken
     admin = KafkaPythonAdmin(IMPATIENT)
-    with pytest.raises(AdminUnreachable, match="broker-1:9092: KafkaConnectionError: reset again"):
+    with pytest.raises(error, match=words):
         admin.describe_cluster()
-    assert all(library.closed for library in both)
-    libraries.append(Library([answer("cluster")]))
-    assert admin.describe_cluster().nodes
-
-
-def test_a_defect_of_the_library_is_no_reason_to_stay_with_it(libraries: list[Library]) -> None:
-    """After an exception that the library does not promise, the next call starts afresh."""
-    broken = Library([RuntimeError("event loop is closed")])
-    libraries.append(broken)
-    admin = KafkaPythonAdmin(IMPATIENT)
-    with pytest.raises(RuntimeError):
-        admin.describe_cluster()
-    assert broken.closed
+    assert all(library.closed for library in broken)
     libraries.append(Library([answer("cluster")]))
     assert admin.describe_cluster().nodes
 
@@ -218,24 +191,21 @@ def test_a_node_that_is_gone_is_reported(libraries: list[Library]) -> None:
 
 
 def test_an_old_cluster_has_no_quorum(libraries: list[Library]) -> None:
-    """A broker that does not know DescribeQuorum has no active controller to report."""
+    """A broker that does not know DescribeQuorum has no active controller to report; any other failure is reported."""
     too_old = IncompatibleBrokerVersion("too old")
-    libraries.append(Library([too_old, too_old]))
+    libraries.append(Library([too_old, too_old, answer("quorum") | {"error_code": 6}]))
     admin = KafkaPythonAdmin(IMPATIENT)
     assert admin.describe_quorum_leader() is None
     assert admin.describe_voters().node_ids == ()
-
-
-def test_other_failures_of_the_quorum_are_reported(libraries: list[Library]) -> None:
-    """Only an unsupported request means that there is no quorum."""
-    libraries.append(Library([answer("quorum") | {"error_code": 6}]))
     with pytest.raises(AdminRequestFailed, match=r"\(error 6\)"):
-        KafkaPythonAdmin(IMPATIENT).describe_quorum_leader()
+        admin.describe_quorum_leader()
 
 
 def test_a_closed_client_connects_no_more() -> None:
-    """A call after `close` fails instead of opening a connection that no one closes."""
-    admin = KafkaPythonAdmin(IMPATIENT)
+    """Nothing connects before the first call, and no change asks nothing; a call after `close` does not open a connection that no one closes."""
+    admin = open_quota_admin(CONNECTION)
+    admin.alter_quotas([])
+    admin.close()
     admin.close()
     with pytest.raises(AdminUnreachable, match="this client was closed"):
         admin.describe_quotas()
@@ -298,7 +268,6 @@ def test_scram_names_are_escaped() -> None:
         assert kafka_python._sasl_configs(sasl, 1)["sasl_plain_username"] == sent
 
 
-CONNECTION = Connection(bootstrap_servers=("broker-1:9092",))
 ADAPTER = "quotascope.clients.kafka_python"
 TOPICS = "quotascope.clients.throttled_admin.topics"
 
@@ -307,13 +276,6 @@ def without(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     """Make a module impossible to import, and the adapter not yet imported."""
     monkeypatch.delitem(sys.modules, ADAPTER, raising=False)
     monkeypatch.setitem(sys.modules, module, None)
-
-
-def test_nothing_connects_before_the_first_call() -> None:
-    """An adapter can be had for a cluster that is not there."""
-    admin = open_quota_admin(CONNECTION)
-    admin.close()
-    admin.close()
 
 
 def test_topics_need_the_library_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

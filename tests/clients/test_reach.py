@@ -3,12 +3,14 @@
 import logging
 import socket
 import struct
+from contextlib import nullcontext
 
 import pytest
 
 from quotascope.clients import (
     AdminUnreachable,
     AuthenticationFailed,
+    ClientError,
     Connection,
     InvalidConnection,
     Sasl,
@@ -72,37 +74,39 @@ def test_an_address_is_host_and_port(address: str) -> None:
         check_reachable(unsecured(address))
 
 
-def test_a_server_without_tls_is_suspected() -> None:
-    """A server that closes or talks plainly during the handshake brings the question whether it speaks TLS."""
-    with (
-        server(answering(b"")) as closing,
-        pytest.raises(TlsFailed, match="is this a TLS listener"),
-    ):
-        check_reachable(unsecured(closing, tls=True))
-    with (
-        server(answering(b"HTTP/1.1 400\r\n\r\n")) as plain,
-        pytest.raises(TlsFailed, match="is this a TLS listener"),
-    ):
-        check_reachable(unsecured(plain, tls=True))
-
-
-def test_a_silent_server_is_given_up() -> None:
-    """A handshake that is never answered ends with the timeout."""
-    with (
-        server(silent) as quiet,
-        pytest.raises(TlsFailed, match="no answer to the TLS handshake"),
-    ):
-        check_reachable(unsecured(quiet, tls=True, seconds=0.1))
+@pytest.mark.parametrize(
+    ("behavior", "words", "seconds"),
+    [
+        (answering(b""), "is this a TLS listener", 5),
+        (answering(b"HTTP/1.1 400\r\n\r\n"), "is this a TLS listener", 5),
+        (silent, "no answer to the TLS handshake", 0.1),
+    ],
+    ids=["closes", "plain", "silent"],
+)
+def test_a_server_without_tls_is_suspected(behavior: Behavior, words: str, seconds: float) -> None:
+    """A server that closes, talks plainly or never answers during the handshake brings the question whether it speaks TLS."""
+    with server(behavior) as address, pytest.raises(TlsFailed, match=words):
+        check_reachable(unsecured(address, tls=True, seconds=seconds))
 
 
 COMPLAINT = "socket disconnected"
+SCRAM, PLAIN = SaslMechanism.SCRAM_SHA_256, SaslMechanism.PLAIN
+
+
+def sized(body: bytes) -> bytes:
+    """As every message of Kafka's protocol goes over a connection."""
+    return struct.pack(">i", len(body)) + body
 
 
 def handshake_answer(code: int, *mechanisms: str) -> bytes:
     """A SaslHandshake response version 1."""
     names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in mechanisms)
-    body = struct.pack(">ihi", 0, code, len(mechanisms)) + names
-    return struct.pack(">i", len(body)) + body
+    return sized(struct.pack(">ihi", 0, code, len(mechanisms)) + names)
+
+
+def verdict(code: int, words: bytes) -> bytes:
+    """A SaslAuthenticate response version 0."""
+    return sized(struct.pack(">ihh", 1, code, len(words)) + words + bytes(4))
 
 
 class Plain:
@@ -123,137 +127,87 @@ class Plain:
         return self.done
 
 
-def begun(_: Sasl, __: str) -> Plain:
-    """The mechanism, at its beginning."""
-    return Plain()
-
-
-def connection(address: str, mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_256) -> Connection:
-    """Settings of alice."""
+def diagnosed(address: str, mechanism: SaslMechanism) -> ClientError:
+    """What keeps alice out."""
     sasl = Sasl(mechanism=mechanism, username="alice", password=Secret("hunter2"))
-    return Connection(
+    connection = Connection(
         bootstrap_servers=(address,), protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl, timeout_seconds=2
     )
+    return diagnose(connection, COMPLAINT, lambda _, __: Plain())
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("mechanism", "answers", "reason"),
     [
-        (handshake_answer(33, "PLAIN", "OAUTHBEARER"), "the listener offers OAUTHBEARER, PLAIN"),
-        (handshake_answer(33), "the listener offers no mechanism"),
-        (handshake_answer(34), "the listener does not use SASL"),
-    ]
-)  # fmt: skip
-def test_the_broker_reports_why_it_refused(answer: bytes, reason: str) -> None:
-    """A handshake without credentials distinguishes a wrong mechanism from a wrong password."""
-    with server(answering(answer)) as address:
-        error = diagnose(connection(address), COMPLAINT, begun)
+        (SCRAM, [handshake_answer(33, "PLAIN", "OAUTHBEARER")], "the listener offers OAUTHBEARER, PLAIN"),
+        (SCRAM, [handshake_answer(33)], "the listener offers no mechanism"),
+        (SCRAM, [handshake_answer(34)], "the listener does not use SASL"),
+        (PLAIN, [handshake_answer(0, "PLAIN"), verdict(58, b"Invalid username")], "Invalid username"),
+    ],
+)
+def test_the_broker_reports_why_it_refused(mechanism: SaslMechanism, answers: list[bytes], reason: str) -> None:
+    """
+    A handshake without credentials distinguishes a wrong mechanism from a wrong password.
+
+    Only the broker says that a password is wrong: by error 58 of SaslAuthenticate (KIP-152), asked again.
+    """
+    with server(answering(*answers)) as address:
+        error = diagnosed(address, mechanism)
     assert isinstance(error, AuthenticationFailed)
     assert reason in str(error)
     assert "hunter2" not in str(error)
 
 
-def sized(body: bytes) -> bytes:
-    """As every message of Kafka's protocol goes over a connection."""
-    return struct.pack(">i", len(body)) + body
+@pytest.mark.parametrize(
+    ("mechanism", "answers"),
+    [
+        (PLAIN, [handshake_answer(0, "PLAIN")]),
+        (SaslMechanism.SCRAM_SHA_512, [handshake_answer(0, "SCRAM-SHA-512")]),
+        (PLAIN, [handshake_answer(0, "PLAIN"), verdict(0, b"")]),
+        (SCRAM, [b""]),
+        (SCRAM, [b"\0\0"]),
+        (SCRAM, [b"HTTP/1.1 400 Bad Request\r\n\r\n"]),
+        (SCRAM, [struct.pack(">i", 2) + b"ab"]),
+        (SCRAM, [handshake_answer(33, "PLAIN").replace(b"PLAIN", b"\xff\xfe\xff\xfe\xff")]),
+        (SCRAM, [struct.pack(">iihih", 12, 0, 33, 2_000_000_000, -2)]),
+        (SCRAM, None),
+    ],
+    ids=["stops", "stops, too", "accepts", "empty", "short", "HTTP", "too short", "no text", "too many", "gone"],
+)
+def test_what_is_no_refusal_is_unreachable(mechanism: SaslMechanism, answers: list[bytes] | None) -> None:
+    """
+    A broker that stops has said nothing of the password, and nonsense instead of an answer is reported with what the library said.
 
-
-def in_turn(*answers: bytes) -> Behavior:
-    """Reads a request before each of these answers, then closes the connection."""
-
-    def behave(opened: socket.socket) -> None:
-        for answer in answers:
-            opened.recv(1000)
-            opened.sendall(answer)
-
-    return behave
-
-
-@pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_512])
-def test_a_broker_that_goes_away_has_refused_no_one(mechanism: SaslMechanism) -> None:
-    """It offers the mechanism, then stops before it has looked at the password: that says nothing of the password."""
-    with server(in_turn(handshake_answer(0, mechanism))) as address:
-        error = diagnose(connection(address, mechanism), COMPLAINT, begun)
+    So is a server that went away between the failure and the question; a login may be accepted when it is asked again.
+    """
+    with nullcontext(closed_port()) if answers is None else server(answering(*answers)) as address:
+        error = diagnosed(address, mechanism)
     assert isinstance(error, AdminUnreachable)
     assert COMPLAINT in str(error)
-
-
-@pytest.mark.parametrize(
-    ("code", "kind", "reason"),
-    [
-        (58, AuthenticationFailed, "Invalid username"),
-        (0, AdminUnreachable, "the login is accepted"),
-    ],
-)
-def test_only_the_broker_says_that_a_password_is_wrong(code: int, kind: type[Exception], reason: str) -> None:
-    """Error 58 of SaslAuthenticate (KIP-152), asked again for PLAIN."""
-    words = b"Invalid username"
-    verdict = sized(struct.pack(">ihh", 1, code, len(words)) + words + bytes(4))
-    answers = in_turn(handshake_answer(0, "PLAIN"), verdict)
-    with server(answers) as address:
-        error = diagnose(connection(address, SaslMechanism.PLAIN), COMPLAINT, begun)
-    assert isinstance(error, kind)
-    assert reason in str(error)
+    assert ("the login is accepted" in str(error)) == (len(answers or ()) == 2)
     assert "hunter2" not in str(error)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"",
-        b"\0\0",
-        b"HTTP/1.1 400 Bad Request\r\n\r\n",
-        struct.pack(">i", 2) + b"ab",
-        handshake_answer(33, "PLAIN").replace(b"PLAIN", b"\xff\xfe\xff\xfe\xff"),
-        struct.pack(">iihih", 12, 0, 33, 2_000_000_000, -2),
-    ],
-)
-def test_what_is_no_broker_is_unreachable(answer: bytes) -> None:
-    """Nonsense instead of an answer is reported with what the library said."""
-    with server(answering(answer)) as address:
-        error = diagnose(connection(address), COMPLAINT, begun)
-    assert isinstance(error, AdminUnreachable)
-    assert COMPLAINT in str(error)
-
-
-def test_a_server_that_went_away_is_unreachable() -> None:
-    """Between the failure and the question the server may be gone."""
-    error = diagnose(connection(closed_port()), COMPLAINT, begun)
-    assert isinstance(error, AdminUnreachable)
 
 
 def test_another_protocol_is_suspected_without_sasl() -> None:
     """A listener that hangs up on a plain client probably wants TLS or SASL."""
-    error = diagnose(Connection(bootstrap_servers=("broker-1:9092",)), COMPLAINT, begun)
+    error = diagnose(unsecured("broker-1:9092"), COMPLAINT, lambda _, __: Plain())
     assert "does not talk PLAINTEXT on this port" in str(error)
 
 
-def test_nothing_of_the_library_reaches_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Its logger and all below it are silent, whatever the level of the root."""
+def test_the_librarys_log_is_kept_quiet_and_remembered(caplog: pytest.LogCaptureFixture) -> None:
+    """Its logger and all below it are silent; the first exception is the cause; connecting again does not pile up handlers."""
     caplog.set_level(logging.DEBUG)
     LibraryLog("noisy").install()
-    logging.getLogger("noisy.client").debug("configuration: password=hunter2")
-    logging.getLogger("noisy.client").error("Connection failed")
-    assert not caplog.records
-
-
-def test_the_first_exception_is_remembered() -> None:
-    """The cause is the first that was logged; what follows from it comes after."""
     log = LibraryLog("noisy")
     log.install()
+    assert logging.getLogger("noisy").handlers == [log]
     logger = logging.getLogger("noisy.client")
+    logger.debug("configuration: password=hunter2, %s", ValueError("below the level"))
     logger.warning("no exception in %s", "this")
     logger.warning("without arguments")
     assert log.complaints == []
-    cause = ConnectionError("refused")
+    cause, other = ConnectionError("refused"), TimeoutError()
     logger.warning("attempt to %s failed: %s", "broker-1", cause)
-    logger.error("gave up: %s", TimeoutError())
-    assert log.complaints[0] is cause
-
-
-def test_a_new_log_replaces_the_old() -> None:
-    """Connecting again and again does not pile up handlers."""
-    LibraryLog("noisy").install()
-    last = LibraryLog("noisy")
-    last.install()
-    assert logging.getLogger("noisy").handlers == [last]
+    logger.error("gave up: %s, %s", other, cause)
+    assert log.complaints == [cause, other]
+    assert not caplog.records

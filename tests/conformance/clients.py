@@ -1,11 +1,6 @@
 """Vectors about clients that are throttled or refused, and about names."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
-from tests.conformance import expectations
-from tests.conformance.fields import Fields, Malformed, Runner, as_integer, as_text
-from tests.conformance.settings import member
+from tests.conformance.fields import Answers, Malformed, Runner, Unmet
 
 from quotascope.clients import AdminRequestFailed, ClientError, MutationThrottled
 from quotascope.clients.throttling import (
@@ -17,75 +12,57 @@ from quotascope.clients.throttling import (
     first_waiting_version,
     throttle_time_sensor,
 )
-from quotascope.metrics import KafkaRelease, MetricName, Registry, desanitize, mbean_name, sanitize, telemetry_name
+from quotascope.metrics import MetricName, Registry, desanitize, mbean_name, sanitize, telemetry_name
 from quotascope.metrics.protocol import ApiKey
 
 
 class ClientThrottleRunner(Runner):
-    """Answers the requests of one connection and asks whether it may send another one."""
+    """Answers the requests of one connection and asks whether and when it may send another one."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
-        self._api = member(ApiKey, config.text("api"))
-        self._version = config.integer("version")
-        self._connection = ClientConnection()
+    def _begin(self, api: ApiKey, version: int) -> None:
+        self._api, self._version, self._connection = api, version, ClientConnection()
 
-    def op_response(self, step: Fields) -> None:
-        """Answer."""
-        throttle_ms = step.integer("throttle_time_ms")
-        self._connection.received(self._api, self._version, throttle_ms, self.now_ms(step))
+    def _op_response(self, throttle_time_ms: int) -> None:
+        self._connection.received(self._api, self._version, throttle_time_ms, self._now_ms)
 
-    def op_ready(self, step: Fields) -> None:
-        """Ask whether it may send."""
-        expectations.flag(step, self._connection.ready(self.now_ms(step)))
+    def _op_ready(self) -> bool:
+        return self._connection.ready(self._now_ms)
 
-    def op_throttle_delay(self, step: Fields) -> None:
-        """Ask how long it may not."""
-        expectations.number(step, self._connection.throttle_delay_ms(self.now_ms(step)))
+    def _op_throttle_delay(self) -> int:
+        return self._connection.throttle_delay_ms(self._now_ms)
 
 
 class ClientThrottleMetricsRunner(Runner):
     """Answers the requests of a client and reads its metrics."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
+    def _begin(self, metric_prefix: str) -> None:
+        """
+        The first kind of client whose metrics begin so.
+
+        The consumer's and the share consumer's differ in their group only.
+        """
+        kind = next((kind for kind in ClientKind if kind.sensor_name == metric_prefix), None)
+        if kind is None:
+            raise Malformed(f"no client has metrics {metric_prefix!r:.60}")
         self._registry = Registry()
-        sensor = throttle_time_sensor(self._registry, _kind(config), "client", self._origin_ms)
-        self._connection = ClientConnection(sensor)
+        self._connection = ClientConnection(throttle_time_sensor(self._registry, kind, "client", self._origin_ms))
 
-    def op_response(self, step: Fields) -> None:
+    def _op_response(self, api: ApiKey, throttle_time_ms: int) -> None:
         """Answer, in a version that the vectors leave open: all are recorded."""
-        api = member(ApiKey, step.text("api"))
-        throttle_ms = step.integer("throttle_time_ms")
-        self._connection.received(api, 0, throttle_ms, self.now_ms(step))
+        self._connection.received(api, 0, throttle_time_ms, self._now_ms)
 
-    def op_metric(self, step: Fields) -> None:
-        """Read one by its name."""
-        metrics = {name.name: metric for name, metric in self._registry.metrics().items()}
-        name = step.text("name")
+    def _op_metric(self, name: str) -> float:
+        metrics = {metric_name.name: metric for metric_name, metric in self._registry.metrics().items()}
         if name not in metrics:
             raise Malformed(f"unknown metric {name!r:.60}")
-        expectations.number(step, metrics[name].value(self.now_ms(step)))
-
-
-def _kind(config: Fields) -> ClientKind:
-    """The first kind of client whose metrics begin so: the consumer's and the share consumer's differ in their group only."""
-    prefix = config.text("metric_prefix")
-    for kind in ClientKind:
-        if kind.sensor_name == prefix:
-            return kind
-    raise Malformed(f"no client has metrics {prefix!r:.60}")
+        return metrics[name].value(self._now_ms)
 
 
 class ShouldClientThrottleRunner(Runner):
-    """Looks up responses."""
+    """Looks up the first version of a response that makes a client wait; null for none."""
 
-    def op_first_version(self, step: Fields) -> None:
-        """Ask for the first version that makes a client wait; null for none."""
-        first = first_waiting_version(member(ApiKey, step.text("api")), self._release)
-        if "expect" in step:
-            expected = step.raw("expect")
-            expectations.same(first, None if expected is None else step.integer("expect"), "first version")
+    def _op_first_version(self, api: ApiKey) -> int | None:
+        return first_waiting_version(api, self._release)
 
 
 CODES = {
@@ -107,56 +84,35 @@ CODES = {
     "UNKNOWN_TOPIC_ID": 100,
 }
 """What can become of a topic, by Kafka's names (`Errors`)."""
-
-T = TypeVar("T")
-
 NAMES = {code: name for name, code in CODES.items()}
 
 
 class AdminRetryRunner(Runner):
-    """Answers the requests of a call, whose topics are those of its first request."""
+    """Answers the requests of a call, whose topics are those of its first request, and looks at each topic's result."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
-        self._options = RetryOptions(retry_on_quota_violation=config.flag("retry_on_quota_violation"))
+    def _begin(self, retry_on_quota_violation: bool) -> None:  # noqa: FBT001 - a key of a config
+        self._options = RetryOptions(retry_on_quota_violation=retry_on_quota_violation)
         self._call: MutationCall[str] | None = None
 
-    def op_request(self, step: Fields) -> None:
-        """See that these topics are asked for, and answer."""
-        topics = step.several("topics", as_text)
-        now_ms = self.now_ms(step)
+    def _op_request(self, topics: list[str], errors: dict[str, str], throttle_time_ms: int) -> None:
         if self._call is None:
-            self._call = MutationCall("CreateTopics", topics, now_ms, self._options)
-        expectations.same(list(self._call.pending), topics, "requested topics")
-        errors = _map(step, "errors", as_text)
-        results = {topic: ApiError(_code(error)) for topic, error in errors.items()}
-        self._call.answered(results, step.integer("throttle_time_ms"), now_ms)
+            self._call = MutationCall("CreateTopics", topics, self._now_ms, self._options)
+        if list(self._call.pending) != topics:
+            raise Unmet(f"requested topics {topics!r}, got {self._call.pending!r}")
+        if unknown := set(errors.values()) - CODES.keys():
+            raise Malformed(f"unknown error {min(unknown)!r:.60}")
+        results = {topic: ApiError(CODES[error]) for topic, error in errors.items()}
+        self._call.answered(results, throttle_time_ms, self._now_ms)
 
-    def op_result(self, step: Fields) -> None:
-        """See what became of each topic, and the throttle times of those that were refused."""
+    def _op_result(self) -> Answers:
+        """Names of what became of the topics, and the throttle times of those that were refused."""
         results = {} if self._call is None else self._call.results
-        names = {topic: _name(result) for topic, result in results.items()}
-        throttles = {
-            topic: result.throttle_time_ms for topic, result in results.items() if isinstance(result, MutationThrottled)
+        throttled = {
+            topic: each.throttle_time_ms for topic, each in results.items() if isinstance(each, MutationThrottled)
         }
-        if "expect" in step:
-            expectations.same(names, _map(step, "expect", as_text), "results")
-        key = "expect_throttle_time_ms"
-        if key in step:
-            expectations.same(throttles, _map(step, key, as_integer), "throttles")
-
-
-def _map(step: Fields, key: str, read: Callable[[object], T]) -> dict[str, T]:
-    value = step.raw(key)
-    if not isinstance(value, dict):
-        raise Malformed(f"{key!r} should be an object, not {value!r:.60}")
-    return {topic: read(each) for topic, each in value.items()}
-
-
-def _code(name: str) -> int:
-    if name not in CODES:
-        raise Malformed(f"unknown error {name!r:.60}")
-    return CODES[name]
+        return Answers(
+            expect={topic: _name(each) for topic, each in results.items()}, expect_throttle_time_ms=throttled
+        )
 
 
 def _name(result: ClientError | None) -> str:
@@ -169,32 +125,21 @@ def _name(result: ClientError | None) -> str:
 class SanitizeRunner(Runner):
     """Sanitizes users and names MBeans."""
 
-    def op_sanitize(self, step: Fields) -> None:
-        """Percent-encode."""
-        expectations.text(step, sanitize(step.text("value")))
+    def _op_sanitize(self, value: str) -> str:
+        return sanitize(value)
 
-    def op_round_trip(self, step: Fields) -> None:
-        """Percent-encode and decode again."""
-        value = step.text("value")
-        expectations.same(desanitize(sanitize(value)), value, "round trip of")
+    def _op_round_trip(self, value: str) -> None:
+        if desanitize(sanitize(value)) != value:
+            raise Unmet(f"round trip of {value!r}, got {desanitize(sanitize(value))!r}")
 
-    def op_mbean(self, step: Fields) -> None:
-        """Name an MBean."""
-        tags = step.several("tags", _pair)
-        name = mbean_name(step.text("prefix"), step.text("group"), tags)
-        expectations.text(step, name)
-
-
-def _pair(value: object) -> tuple[str, str]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise Malformed(f"a key and a value were expected, not {value!r:.60}")
-    return as_text(value[0]), as_text(value[1])
+    def _op_mbean(self, prefix: str, group: str, tags: list[list[str]]) -> str:
+        if any(len(tag) != 2 for tag in tags):
+            raise Malformed(f"tags are a key and a value each, not {tags!r:.60}")
+        return mbean_name(prefix, group, [(key, value) for key, value in tags])
 
 
 class TelemetryNameRunner(Runner):
-    """Makes names."""
+    """Makes names of pushed metrics."""
 
-    def op_telemetry_name(self, step: Fields) -> None:
-        """Make the name of a metric."""
-        name = MetricName(step.text("name"), step.text("group"))
-        expectations.text(step, telemetry_name(name, step.text("prefix")))
+    def _op_telemetry_name(self, prefix: str, group: str, name: str) -> str:
+        return telemetry_name(MetricName(name, group), prefix)

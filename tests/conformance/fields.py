@@ -1,8 +1,13 @@
-"""Objects of a vectors file, read key by key so that nothing in them is overlooked, and the runners of their steps."""
+"""Objects of a vectors file, read as the arguments of functions so that nothing in them is overlooked, and the runners of their steps."""
 
+import inspect
 import math
+import operator
 from collections.abc import Callable
-from typing import TypeVar
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from quotascope.metrics import KafkaRelease
 
@@ -21,136 +26,187 @@ class Malformed(Failure):
 
 COMMENTS = frozenset({"basis", "basis_exact", "note", "provenance", "source_test"})
 """Keys that say where a figure comes from and expect nothing."""
+TOLERANCE = 1e-9
+"""Absolute, where a vector gives none; 0 asks for the very same double."""
 
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_REQUIRED = object()
+_NOUNS = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a whole number",
+    list: "an array",
+    str: "a text",
+}
 
 T = TypeVar("T")
 
 
-class Fields:
-    """One object; `done` fails for keys that no one asked for."""
+def called(function: Callable[..., T], value: object) -> T:
+    """
+    Call a function with the keys of an object as its arguments, each read as it is annotated.
 
-    def __init__(self, value: object) -> None:
-        if not isinstance(value, dict):
-            raise Malformed(f"an object was expected, not {value!r:.60}")
-        self._values: dict[str, object] = value
-        self._read: set[str] = set(COMMENTS)
+    Raises `Malformed` for a key that is missing, unknown or of another type.
+    """
+    given = {key: part for key, part in read(dict[str, object], value).items() if key not in COMMENTS}
+    arguments: dict[str, object] = {}
+    for name, (parameter, kind) in _parameters(function).items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            arguments |= given
+            given = {}
+        elif name in given:
+            try:
+                arguments[name] = read(kind, given.pop(name))
+            except Malformed as malformed:
+                raise Malformed(f"{name!r}: {malformed}") from None
+        elif parameter.default is parameter.empty:
+            raise Malformed(f"the key {name!r} is missing")
+    refuse_unknown(given)
+    return function(**arguments)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
 
-    def raw(self, key: str, default: object = _REQUIRED) -> object:
-        """Any value. Raises `Malformed` when it is missing and there is no default."""
-        self._read.add(key)
-        value = self._values.get(key, default)
-        if value is _REQUIRED:
-            raise Malformed(f"the key {key!r} is missing")
+def _parameters(function: Callable[..., object]) -> dict[str, tuple[inspect.Parameter, Any]]:
+    """The parameters that a call gives, each with its type."""
+    plain = getattr(function, "__func__", function)
+    parameters = _declared(plain)[0]
+    return parameters if plain is function else {name: each for name, each in parameters.items() if name != "self"}
+
+
+@cache
+def _declared(function: Callable[..., object]) -> tuple[dict[str, tuple[inspect.Parameter, Any]], Any]:
+    """All parameters with their types, and the type of what is returned."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters = inspect.signature(function).parameters
+    return {name: (each, hints.get(name, object)) for name, each in parameters.items()}, hints["return"]
+
+
+def refuse_unknown(keys: dict[str, object]) -> None:
+    """Raise `Malformed` for keys that were not read."""
+    if keys:
+        raise Malformed(f"unknown keys: {', '.join(map(repr, sorted(keys)))}")
+
+
+def read(kind: Any, value: object) -> Any:  # noqa: PLR0911 - one for each kind
+    """
+    The value as a type: one of JSON's, null or one, an enumeration's member by its name, or `Annotated` with what reads it.
+
+    A number may be the text NaN, Infinity or -Infinity. Raises `Malformed`.
+    """
+    origin, parts = get_origin(kind) or kind, get_args(kind)
+    if kind is object:
         return value
-
-    def text(self, key: str, default: object = _REQUIRED) -> str:
-        """A text."""
-        return self._typed(key, default, as_text)
-
-    def optional_text(self, key: str) -> str | None:
-        """A text or null; the key must be there."""
-        value = self.raw(key)
-        return None if value is None else self._typed(key, value, as_text)
-
-    def number(self, key: str, default: object = _REQUIRED) -> float:
-        """A number, which may be the text NaN, Infinity or -Infinity."""
-        return self._typed(key, default, as_number)
-
-    def integer(self, key: str, default: object = _REQUIRED) -> int:
-        """A whole number."""
-        return self._typed(key, default, as_integer)
-
-    def flag(self, key: str, default: object = _REQUIRED) -> bool:
-        """True or false."""
-        return self._typed(key, default, as_flag)
-
-    def fields(self, key: str, default: object = _REQUIRED) -> "Fields":
-        """An object inside this one; its own `done` is the caller's business."""
-        return self._typed(key, default, Fields)
-
-    def several(self, key: str, read: Callable[[object], T], default: object = _REQUIRED) -> list[T]:
-        """An array whose every element is read by `read`."""
-        value = self.raw(key, default)
-        if not isinstance(value, list | tuple):
-            raise Malformed(f"{key!r} should be an array, not {value!r:.60}")
-        return [read(each) for each in value]
-
-    def done(self) -> None:
-        """Raise `Malformed` for keys that were not read."""
-        unknown = sorted(set(self._values) - self._read)
-        if unknown:
-            raise Malformed(f"unknown keys: {', '.join(map(repr, unknown))}")
-
-    def _typed(self, key: str, default: object, read: Callable[[object], T]) -> T:
-        value = self.raw(key, default)
-        try:
-            return read(value)
-        except Malformed as malformed:
-            raise Malformed(f"{key!r}: {malformed}") from None
+    if origin is Annotated:
+        return parts[1](value)
+    if origin in (Union, UnionType):
+        return None if value is None else read(parts[0], value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _member(kind, read(str, value))
+    if origin is float:
+        return float(number(value))
+    if origin is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, origin) or (isinstance(value, bool) and origin is not bool):
+        raise _unlike(origin, value)
+    return _inside(parts, value)
 
 
-def as_text(value: object) -> str:
-    """The value as a text."""
-    if not isinstance(value, str):
-        raise Malformed(f"a text was expected, not {value!r:.60}")
-    return value
+def _inside(parts: tuple[Any, ...], value: object) -> object:
+    match value:
+        case list():
+            return [read(parts[0], each) for each in value]
+        case dict():
+            return {key: read(parts[1], each) for key, each in value.items()}
+        case _:
+            return value
 
 
-def as_number(value: object) -> float:
+def _member(kind: type[Enum], name: str) -> Enum:
+    if name not in kind.__members__:
+        raise Malformed(f"{name!r:.60} is none of {', '.join(kind.__members__)}")
+    return kind[name]
+
+
+def number(value: object) -> float:
     """The value as a number; an integer stays one, so that it keeps all its digits."""
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed(f"a number was expected, not {value!r:.60}")
+        raise _unlike(float, value)
     return value
 
 
-def as_integer(value: object) -> int:
-    """The value as a whole number."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Malformed(f"a whole number was expected, not {value!r:.60}")
-    return value
+def _unlike(kind: type, value: object) -> Malformed:
+    return Malformed(f"{_NOUNS[kind]} was expected, not {value!r:.60}")
 
 
-def as_flag(value: object) -> bool:
-    """The value as a truth value."""
-    if not isinstance(value, bool):
-        raise Malformed(f"true or false was expected, not {value!r:.60}")
-    return value
+class Answers(dict[str, object]):
+    """What a step answers by the key under which it is expected, where there is more than one."""
 
 
 class Runner:
     """
     Runs the steps of one vector.
 
-    A kind is a subclass: its constructor reads what it needs of the config, and each operation is a method named
-    `op_<operation>` that reads all of its step. Times are epoch ms: `clock_origin_ms` of the config plus `at_ms` of the step,
-    which is the last one's when it is left out.
+    A kind is a subclass: the arguments of `_begin` are the keys of its config, and each operation is a method named `_op_<operation>`
+    whose arguments are the keys of its step. What such a method returns is compared with `expect`, unless it returns nothing by its
+    annotation. Times are epoch ms: `clock_origin_ms` of the config plus `at_ms` of the step, which is the last one's when it is left out.
     """
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
+    def __init__(self, release: KafkaRelease, origin_ms: int) -> None:
         self._release = release
-        self._origin_ms = config.integer("clock_origin_ms", 0)
-        self._at_ms = 0
+        self._origin_ms = self._now_ms = origin_ms
 
-    def now_ms(self, step: Fields) -> int:
-        """The time of a step."""
-        self._at_ms = step.integer("at_ms", self._at_ms)
-        return self._origin_ms + self._at_ms
+    def begin(self, config: dict[str, object]) -> None:
+        """Take what the kind needs of the config. Raises `Malformed`."""
+        called(getattr(self, "_begin", _nothing), config)
 
-    def run(self, step: Fields) -> None:
+    def run(self, step: dict[str, object]) -> None:
         """Run one step. Raises `Failure`."""
-        operation = step.text("op")
-        method = getattr(self, f"op_{operation}", None)
+        if "op" not in step:
+            raise Malformed("the key 'op' is missing")
+        operation = read(str, step["op"])
+        method = getattr(self, f"_op_{operation}", None)
         if method is None:
             raise Malformed(f"unknown operation {operation!r:.60}")
-        self.now_ms(step)
-        method(step)
-        step.done()
+        if "at_ms" in step:
+            self._now_ms = self._origin_ms + read(int, step["at_ms"])
+        arguments = {key: value for key, value in step.items() if key not in ("op", "at_ms")}
+        expected = {
+            key: arguments.pop(key)
+            for key in list(arguments)
+            if key.startswith(("expect", "tol")) and key not in _parameters(method)
+        }
+        answer = called(method, arguments)
+        if _declared(method.__func__)[1] is NoneType:
+            refuse_unknown(expected)
+        else:
+            _compare(answer if isinstance(answer, Answers) else {"expect": answer}, expected)
+
+
+def _nothing() -> None:
+    """What a kind without a config begins with."""
+
+
+def _compare(answers: dict[str, object], expected: dict[str, object]) -> None:
+    """What is not expected is met; numbers may be expected within limits, too."""
+    left = dict(expected)
+    tolerance = number(left.pop("tol", TOLERANCE))
+    for key, actual in answers.items():
+        for limit, met in ((f"{key}_min", operator.le), (f"{key}_max", operator.ge)):
+            if limit in left and not met(number(left.pop(limit)), number(actual)):
+                raise Unmet(f"{limit} {expected[limit]!r}, got {actual!r}")
+        if key in left and not is_same(left.pop(key), actual, tolerance):
+            raise Unmet(f"{key} {expected[key]!r} within {tolerance!r}, got {actual!r}")
+    refuse_unknown(left)
+
+
+def is_same(expected: object, actual: object, tolerance: float = TOLERANCE) -> bool:
+    """Whether an answer is the expected one; NaN equals NaN. Raises `Malformed` for an expectation of another type."""
+    if isinstance(actual, bool | str):
+        return bool(read(type(actual), expected) == actual)
+    if not isinstance(actual, int | float) or expected is None:
+        return expected == actual
+    wanted = number(expected)
+    if math.isnan(wanted) or math.isnan(actual):
+        return math.isnan(wanted) and math.isnan(actual)
+    return wanted == actual or abs(wanted - actual) <= tolerance

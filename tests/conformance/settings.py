@@ -1,9 +1,9 @@
 """Metric configs and statistics as vectors describe them."""
 
-from enum import Enum
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Annotated
 
-from tests.conformance.fields import Fields, Malformed, as_number
+from tests.conformance.fields import Malformed, called, number, refuse_unknown
 
 from quotascope.metrics import (
     LONG_MAX,
@@ -36,8 +36,6 @@ from quotascope.metrics import (
 RATE, TOTAL = MetricName("rate", ""), MetricName("total", "")
 """What the two metrics of a meter are called."""
 
-E = TypeVar("E", bound=Enum)
-
 
 class SampleCount(SampledStat):
     """The vectors' own test double: the number of windows that hold at least one event."""
@@ -56,91 +54,67 @@ class SampleCount(SampledStat):
 
 
 _SAMPLED: dict[str, type[WindowedSum | Avg | Max | Min | SampleCount]] = {
-    "WindowedSum": WindowedSum,
-    "WindowedCount": WindowedCount,
-    "Avg": Avg,
-    "Max": Max,
-    "Min": Min,
-    "SampleCount": SampleCount,
+    each.__name__: each for each in (WindowedSum, WindowedCount, Avg, Max, Min, SampleCount)
 }
 PLAIN: dict[str, type[SimpleRate | CumulativeSum | CumulativeCount | Value]] = {
-    "SimpleRate": SimpleRate,
-    "CumulativeSum": CumulativeSum,
-    "CumulativeCount": CumulativeCount,
-    "Value": Value,
+    each.__name__: each for each in (SimpleRate, CumulativeSum, CumulativeCount, Value)
 }
 
 
-def config(fields: Fields, key: str = "metric") -> MetricConfig:
-    """The metric config under a key, with Kafka's defaults for what it leaves out."""
-    metric = fields.fields(key, {})
-    made = MetricConfig(
-        samples=metric.integer("samples", 2),
-        time_window_ms=metric.integer("time_window_ms", 30_000),
-        event_window=metric.integer("event_window", LONG_MAX),
-        quota=_quota(metric),
-    )
-    metric.done()
-    return made
+def _quota(bound: float, upper: bool = True) -> Quota:  # noqa: FBT001, FBT002 - keys of an object
+    return Quota(bound, upper)
 
 
-def _quota(metric: Fields) -> Quota | None:
-    if metric.raw("quota", None) is None:
-        return None
-    quota = metric.fields("quota")
-    made = Quota(float(quota.number("bound")), quota.flag("upper", default=True))
-    quota.done()
-    return made
+def _config(
+    samples: int = 2,
+    time_window_ms: int = 30_000,
+    event_window: int = LONG_MAX,
+    quota: Annotated[Quota, lambda value: called(_quota, value)] | None = None,
+) -> MetricConfig:
+    return MetricConfig(samples, time_window_ms, event_window, quota)
 
 
-def statistic(fields: Fields) -> Stat:
-    """The statistic that `stat`, `inner` and `unit` describe."""
-    name = fields.text("stat")
-    if name == "TokenBucket":
-        return TokenBucket(_unit(fields))
-    if name == "Rate":
-        return Rate(_inner(fields), _unit(fields))
-    if name == "Meter":
-        return Meter(RATE, TOTAL, _inner(fields), _unit(fields))
-    if name == "Percentiles":
-        return _percentiles(fields)
-    if name == "Frequencies":
-        return _frequencies(fields)
-    return PLAIN[name]() if name in PLAIN else sampled(name)
+Config = Annotated[MetricConfig, lambda value: called(_config, value)]
+"""A metric config, with Kafka's defaults for what it leaves out."""
+DEFAULTS = MetricConfig()
 
 
-def part_name(of: object) -> str:
-    """What the part of a compound statistic is called that a vector names by a text or a number."""
-    return of if isinstance(of, str) else f"{as_number(of):g}"
+def _rate(inner: str = "WindowedSum", unit: TimeUnit = TimeUnit.SECONDS) -> Rate:
+    return Rate(sampled(inner), unit)
 
 
-def _percentiles(fields: Fields) -> Percentiles:
+def _meter(inner: str = "WindowedSum", unit: TimeUnit = TimeUnit.SECONDS) -> Meter:
+    return Meter(RATE, TOTAL, sampled(inner), unit)
+
+
+def _bucket(unit: TimeUnit = TimeUnit.SECONDS) -> TokenBucket:
+    return TokenBucket(unit)
+
+
+def _percentiles(size_bytes: int, max: float, bucketing: BucketSizing, min: float) -> Percentiles:  # noqa: A002 - keys
     percentiles = [Percentile(MetricName(part_name(percent), ""), percent) for percent in range(101)]
-    return Percentiles(
-        fields.integer("size_bytes"),
-        float(fields.number("max")),
-        member(BucketSizing, fields.text("bucketing")),
-        percentiles,
-        float(fields.number("min")),
-    )
+    return Percentiles(size_bytes, max, bucketing, percentiles, min)
 
 
-def _frequencies(fields: Fields) -> Frequencies:
-    centers = fields.several("centers", as_number)
-    return Frequencies(
-        fields.integer("buckets"),
-        float(fields.number("min")),
-        float(fields.number("max")),
-        [Frequency(MetricName(part_name(center), ""), center) for center in centers],
-    )
+def _frequencies(buckets: int, min: float, max: float, centers: list[float]) -> Frequencies:  # noqa: A002 - keys
+    return Frequencies(buckets, min, max, [Frequency(MetricName(part_name(each), ""), each) for each in centers])
 
 
-def _unit(fields: Fields) -> TimeUnit:
-    return member(TimeUnit, fields.text("unit", "SECONDS"))
+_WITH_KEYS: dict[str, Callable[..., Stat]] = {
+    "TokenBucket": _bucket,
+    "Rate": _rate,
+    "Meter": _meter,
+    "Percentiles": _percentiles,
+    "Frequencies": _frequencies,
+}
 
 
-def _inner(fields: Fields) -> SampledStat:
-    return sampled(fields.text("inner", "WindowedSum"))
+def statistic(name: str, keys: dict[str, object]) -> Stat:
+    """The statistic of this name, as the keys describe it. Raises `Malformed`."""
+    if name in _WITH_KEYS:
+        return called(_WITH_KEYS[name], keys)
+    refuse_unknown(keys)
+    return PLAIN[name]() if name in PLAIN else sampled(name)
 
 
 def sampled(name: str) -> SampledStat:
@@ -150,8 +124,6 @@ def sampled(name: str) -> SampledStat:
     return _SAMPLED[name]()
 
 
-def member(kind: type[E], name: str) -> E:
-    """The member of an enumeration that has this name."""
-    if name not in kind.__members__:
-        raise Malformed(f"{name!r:.60} is none of {', '.join(kind.__members__)}")
-    return kind[name]
+def part_name(of: object) -> str:
+    """What the part of a compound statistic is called that a vector names by a text or a number."""
+    return of if isinstance(of, str) else f"{number(of):g}"

@@ -1,17 +1,15 @@
 """Vectors about statistics, sensors and registries, and the two formulae of throttle times."""
 
 from collections.abc import Callable
-from enum import Enum
+from typing import Annotated
 
-from tests.conformance import expectations, settings
-from tests.conformance.fields import Fields, Malformed, Runner, Unmet, as_text
+from tests.conformance.fields import Malformed, Runner, Unmet, called, is_same
+from tests.conformance.settings import DEFAULTS, Config, part_name, statistic
 
 from quotascope.metrics import (
-    BinScheme,
     CompoundStat,
     ConstantBins,
     KafkaMetric,
-    KafkaRelease,
     LinearBins,
     Measurable,
     MetricConfig,
@@ -33,140 +31,120 @@ from quotascope.metrics import (
 class StatRunner(Runner):
     """Records into a statistic and reads it, each time with the config of the moment."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
-        self._stat = settings.statistic(config)
-        self._config = settings.config(config)
+    def _begin(self, stat: str, metric: Config = DEFAULTS, **keys: object) -> None:
+        self._stat, self._config = statistic(stat, keys), metric
 
-    def op_record(self, step: Fields) -> None:
-        """Record a value."""
-        self._stat.record(self._config, float(step.number("value")), self.now_ms(step))
+    def _op_record(self, value: float) -> None:
+        self._stat.record(self._config, value, self._now_ms)
 
-    def op_measure(self, step: Fields) -> None:
-        """Read."""
-        value = self._measurable(step).measure(self._config, self.now_ms(step))
-        expectations.number(step, value)
+    def _op_measure(self, of: object = None) -> float:
+        return self._measurable(of).measure(self._config, self._now_ms)
 
-    def op_window_size(self, step: Fields) -> None:
-        """Ask a rate for its divisor in ms."""
-        measurable = self._measurable(step)
+    def _op_window_size(self, of: object = None) -> int:
+        """A rate's divisor in ms."""
+        measurable = self._measurable(of)
         if not isinstance(measurable, Rate):
             raise Malformed(f"a {type(measurable).__name__} has no window size")
-        size_ms = measurable.window_size(self._config, self.now_ms(step))
-        expectations.number(step, size_ms)
+        return measurable.window_size(self._config, self._now_ms)
 
-    def op_set_metric_config(self, step: Fields) -> None:
-        """Go on with another config."""
-        self._config = settings.config(step)
+    def _op_set_metric_config(self, metric: Config) -> None:
+        self._config = metric
 
-    def _measurable(self, step: Fields) -> Measurable:
+    def _measurable(self, of: object) -> Measurable:
         """The statistic itself, or the part of a compound one that `of` names."""
         if not isinstance(self._stat, CompoundStat):
+            if of is not None:
+                raise Malformed("the statistic has no parts")
             return self._stat
-        of = settings.part_name(step.raw("of"))
         for part in self._stat.stats():
-            if part.name.name == of:
+            if part.name.name == part_name(of):
                 return part.measurable
         raise Malformed(f"the statistic has no part {of!r:.60}")
-
-
-class _Scheme(Enum):
-    """The words of the vectors."""
-
-    CONSTANT = "constant"
-    LINEAR = "linear"
 
 
 class HistogramBinsRunner(Runner):
     """Asks for the bin of a value and for the edge of a bin."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
-        self._bins = _bins(config)
+    def _begin(self, scheme: str, bins: int, max: float, min: float | None = None) -> None:  # noqa: A002 - keys of a config
+        """Constant bins have a minimum, linear ones begin at 0."""
+        if (scheme, min is None) not in (("constant", False), ("linear", True)):
+            raise Malformed(f"unknown scheme {scheme!r:.60} with the minimum {min}")
+        self._bins = LinearBins(bins, max) if min is None else ConstantBins(bins, min, max)
 
-    def op_to_bin(self, step: Fields) -> None:
-        """Ask for a value's bin."""
-        number = self._bins.bin_of(float(step.number("value")))
-        expectations.number(step, number)
+    def _op_to_bin(self, value: float) -> int:
+        return self._bins.bin_of(value)
 
-    def op_from_bin(self, step: Fields) -> None:
-        """Ask where a bin begins."""
-        expectations.number(step, self._bins.edge(step.integer("bin")))
+    def _op_from_bin(self, bin: int) -> float:  # noqa: A002 - a key of a step
+        return self._bins.edge(bin)
 
 
-def _bins(config: Fields) -> BinScheme:
-    scheme = settings.member(_Scheme, config.text("scheme").upper())
-    bins, max_value = config.integer("bins"), float(config.number("max"))
-    if scheme is _Scheme.LINEAR:
-        return LinearBins(bins, max_value)
-    return ConstantBins(bins, float(config.number("min")), max_value)
+def _violation(metric: str, value: float | None = None, bound: float | None = None) -> tuple[object, ...]:
+    return metric, value, bound
+
+
+Violation = Annotated[tuple[object, ...], lambda value: called(_violation, value)]
+"""A metric, its value and its bound, either of which may be left out."""
+
+
+def _check(expected: tuple[object, ...] | None, action: Callable[[], object]) -> None:
+    """Run something that may violate a quota and compare the violation; where none is expected, none may occur."""
+    try:
+        action()
+    except QuotaViolation as error:
+        found = error.metric_name.name, error.value, error.bound
+        if expected is None or not all(
+            wanted is None or is_same(wanted, actual) for wanted, actual in zip(expected, found, strict=True)
+        ):
+            raise Unmet(f"the violation {expected!r}, got {error}") from error
+    else:
+        if expected is not None:
+            raise Unmet(f"a violation {expected!r}, got none")
 
 
 class SensorRunner(Runner):
     """Records into a sensor, with and without checks."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
+    def _begin(self, metrics: list[object], inactive_expiration_s: int | None = None) -> None:
         self._registry = Registry()
-        key = "inactive_expiration_s"
-        inactive = config.integer(key) if key in config else None
-        self._sensor: Sensor = self._registry.sensor("sensor", self._origin_ms, inactive_seconds=inactive)
-        config.several("metrics", self._add)
+        self._sensor = self._registry.sensor("sensor", self._origin_ms, inactive_seconds=inactive_expiration_s)
+        for each in metrics:
+            called(self._add, each)
 
-    def _add(self, value: object) -> None:
-        metric = Fields(value)
-        name = self._registry.metric_name(metric.text("name"), "vector")
-        self._sensor.add(name, settings.statistic(metric), settings.config(metric))
-        metric.done()
+    def _add(self, name: str, stat: str, metric: Config = DEFAULTS, **keys: object) -> None:
+        self._sensor.add(self._registry.metric_name(name, "vector"), statistic(stat, keys), metric)
 
-    def op_record(self, step: Fields) -> None:
-        """Record, then check unless switched off."""
-        value, check = (
-            float(step.number("value", 1.0)),
-            step.flag("check_quotas", default=True),
-        )
-        now_ms = self.now_ms(step)
-        expectations.violation(step, lambda: self._sensor.record(value, now_ms, check))
+    def _op_record(
+        self,
+        value: float = 1.0,
+        check_quotas: bool = True,  # noqa: FBT001, FBT002 - a key of a step
+        expect_violation: Violation | None = None,
+    ) -> None:
+        _check(expect_violation, lambda: self._sensor.record(value, self._now_ms, check_quotas))
 
-    def op_strict_record(self, step: Fields) -> None:
-        """Check, then record."""
-        value, now_ms = float(step.number("value")), self.now_ms(step)
-        expectations.violation(step, lambda: self._sensor.record_if_within_quota(value, now_ms))
+    def _op_strict_record(self, value: float, expect_violation: Violation | None = None) -> None:
+        _check(expect_violation, lambda: self._sensor.record_if_within_quota(value, self._now_ms))
 
-    def op_check_quotas(self, step: Fields) -> None:
-        """Check without recording."""
-        now_ms = self.now_ms(step)
-        expectations.violation(step, lambda: self._sensor.check_quotas(now_ms))
+    def _op_check_quotas(self, expect_violation: Violation | None = None) -> None:
+        _check(expect_violation, lambda: self._sensor.check_quotas(self._now_ms))
 
-    def op_measure(self, step: Fields) -> None:
-        """Read a metric."""
-        expectations.number(step, self._metric(step).value(self.now_ms(step)))
+    def _op_measure(self, metric: str) -> float:
+        found = self._registry.metric(self._registry.metric_name(metric, "vector"))
+        if found is None:
+            raise Malformed(f"the sensor has no metric {metric!r:.60}")
+        return found.value(self._now_ms)
 
-    def op_has_expired(self, step: Fields) -> None:
-        """Ask whether the sensor was unused for too long."""
-        expectations.flag(step, self._sensor.has_expired(self.now_ms(step)))
-
-    def _metric(self, step: Fields) -> KafkaMetric:
-        name = step.text("metric")
-        metric = self._registry.metric(self._registry.metric_name(name, "vector"))
-        if metric is None:
-            raise Malformed(f"the sensor has no metric {name!r:.60}")
-        return metric
+    def _op_has_expired(self) -> bool:
+        return self._sensor.has_expired(self._now_ms)
 
 
 class RecordingLevelRunner(Runner):
     """Asks sensors of one level under registries of another."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
-        self._level = settings.member(RecordingLevel, config.text("sensor_level"))
+    def _begin(self, sensor_level: RecordingLevel) -> None:
+        self._level = sensor_level
 
-    def op_should_record(self, step: Fields) -> None:
-        """Ask whether the sensor records."""
-        configured = settings.member(RecordingLevel, step.text("config_level"))
-        registry = Registry(recording_level=configured)
-        sensor = registry.sensor("sensor", 0, recording_level=self._level)
-        expectations.flag(step, sensor.should_record())
+    def _op_should_record(self, config_level: RecordingLevel) -> bool:
+        return Registry(recording_level=config_level).sensor("sensor", 0, recording_level=self._level).should_record()
 
 
 REFUSED = "IllegalArgumentException"
@@ -176,78 +154,71 @@ REFUSED = "IllegalArgumentException"
 class RegistryRunner(Runner):
     """Creates, feeds and removes sensors."""
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
+    def _begin(self) -> None:
         self._registry = Registry()
         self._sensors: dict[str, Sensor] = {}
 
-    def op_sensor(self, step: Fields) -> None:
-        """Get or create a sensor."""
-        name, parents = step.text("name"), step.several("parents", as_text, ())
-        expires = step.integer("expiration_s") if "expiration_s" in step else None
-        now_ms = self.now_ms(step)
-        family = [self._sensor(parent) for parent in parents]
+    def _op_sensor(
+        self, name: str, parents: list[str] | None = None, expiration_s: int | None = None, expect_error: str = ""
+    ) -> None:
+        family = [self._sensor(parent) for parent in parents or ()]
 
         def create() -> None:
-            self._sensors[name] = self._registry.sensor(name, now_ms, inactive_seconds=expires, parents=family)
+            self._sensors[name] = self._registry.sensor(
+                name, self._now_ms, inactive_seconds=expiration_s, parents=family
+            )
 
-        _refusable(step, create)
+        _refusable(expect_error, create)
 
-    def op_add(self, step: Fields) -> None:
-        """Add a metric to a sensor; false is expected of one that has expired."""
-        sensor = self._sensor(step.text("sensor"))
-        name, now_ms = self._name(step), self.now_ms(step)
-        statistic = settings.statistic(step)
-        _refusable(step, lambda: expectations.flag(step, sensor.add(name, statistic, now_ms=now_ms)))
+    def _op_add(
+        self, sensor: str, metric: str, stat: str, expect: object = None, expect_error: str = "", **keys: object
+    ) -> None:
+        """Add a metric; false is expected of a sensor that has expired."""
+        chosen, statistic_ = self._sensor(sensor), statistic(stat, keys)
 
-    def op_record(self, step: Fields) -> None:
-        """Record."""
-        sensor, value = (
-            self._sensor(step.text("sensor")),
-            float(step.number("value", 1.0)),
-        )
-        now_ms = self.now_ms(step)
-        expectations.violation(step, lambda: sensor.record(value, now_ms))
+        def add() -> None:
+            added = chosen.add(self._name(metric), statistic_, now_ms=self._now_ms)
+            if expect is not None and not is_same(expect, added):
+                raise Unmet(f"expect {expect}, got {added}")
 
-    def op_value(self, step: Fields) -> None:
-        """Read a metric."""
-        metric = self._metric(step)
-        if metric is None:
+        _refusable(expect_error, add)
+
+    def _op_record(self, sensor: str, value: float = 1.0, expect_violation: Violation | None = None) -> None:
+        chosen = self._sensor(sensor)
+        _check(expect_violation, lambda: chosen.record(value, self._now_ms))
+
+    def _op_value(self, metric: str) -> float:
+        found = self._metric(metric)
+        if found is None:
             raise Unmet("a metric, got none")
-        expectations.number(step, metric.value(self.now_ms(step)))
+        return found.value(self._now_ms)
 
-    def op_has_metric(self, step: Fields) -> None:
-        """Ask whether a metric exists."""
-        expectations.flag(step, self._metric(step) is not None)
+    def _op_has_metric(self, metric: str) -> bool:
+        return self._metric(metric) is not None
 
-    def op_exists(self, step: Fields) -> None:
-        """Ask whether a sensor exists."""
-        sensor = self._registry.get_sensor(step.text("sensor"))
-        expectations.flag(step, sensor is not None)
+    def _op_exists(self, sensor: str) -> bool:
+        return self._registry.get_sensor(sensor) is not None
 
-    def op_remove_sensor(self, step: Fields) -> None:
-        """Remove a sensor, if it exists."""
-        self._registry.remove_sensor(step.text("sensor"))
+    def _op_remove_sensor(self, sensor: str) -> None:
+        self._registry.remove_sensor(sensor)
 
-    def op_expire(self, step: Fields) -> None:
-        """Remove what has expired."""
-        self._registry.expire_sensors(self.now_ms(step))
+    def _op_expire(self) -> None:
+        self._registry.expire_sensors(self._now_ms)
 
     def _sensor(self, name: str) -> Sensor:
         if name not in self._sensors:
             raise Malformed(f"no sensor {name!r:.60} was created")
         return self._sensors[name]
 
-    def _name(self, step: Fields) -> MetricName:
-        return self._registry.metric_name(step.text("metric"), "vector")
+    def _name(self, metric: str) -> MetricName:
+        return self._registry.metric_name(metric, "vector")
 
-    def _metric(self, step: Fields) -> KafkaMetric | None:
-        return self._registry.metric(self._name(step))
+    def _metric(self, metric: str) -> KafkaMetric | None:
+        return self._registry.metric(self._name(metric))
 
 
-def _refusable(step: Fields, action: Callable[[], object]) -> None:
-    """Run something; with `expect_error` the engine has to refuse it."""
-    expected = step.text("expect_error", "")
+def _refusable(expected: str, action: Callable[[], object]) -> None:
+    """Run something that the engine has to refuse if an error is expected."""
     if expected not in ("", REFUSED):
         raise Malformed(f"unknown error {expected!r:.60}")
     try:
@@ -261,37 +232,28 @@ def _refusable(step: Fields, action: Callable[[], object]) -> None:
 
 
 class ThrottleFormulaRunner(Runner):
-    """Throttle times of rates that nothing was recorded in, so that their window is `samples - 1` windows long."""
+    """
+    Throttle times of rates that nothing was recorded in, so that their window is `samples - 1` windows long.
 
-    def __init__(self, config: Fields, release: KafkaRelease) -> None:
-        super().__init__(config, release)
-        self._time_window_ms = config.integer("time_window_ms")
+    They are in ms and not narrowed to 32 bits.
+    """
 
-    def op_throttle_time(self, step: Fields) -> None:
-        """Compute ms, not narrowed to 32 bits."""
-        violation = _violated(
-            Rate(),
-            observed=step.number("observed"),
-            bound=step.number("bound"),
-            samples=step.integer("samples"),
-            time_window_ms=self._time_window_ms,
-        )
-        throttle_ms = rate_throttle_time_ms(violation, self.now_ms(step))
-        expectations.number(step, throttle_ms)
+    def _begin(self, time_window_ms: int) -> None:
+        self._time_window_ms = time_window_ms
+
+    def _op_throttle_time(self, observed: float, bound: float, samples: int) -> int:
+        config = MetricConfig(samples, self._time_window_ms, quota=Quota(bound))
+        return rate_throttle_time_ms(_violated(Rate(), observed, config), self._now_ms)
 
 
 class TokenThrottleRunner(Runner):
-    """Throttle times of token buckets."""
+    """Throttle times of token buckets in ms, not narrowed to 32 bits."""
 
-    def op_throttle_time(self, step: Fields) -> None:
-        """Compute ms, not narrowed to 32 bits."""
-        violation = _violated(TokenBucket(), observed=step.number("value"), bound=step.number("bound"))
-        expectations.number(step, token_throttle_time_ms(violation))
+    def _op_throttle_time(self, value: float, bound: float) -> int:
+        return token_throttle_time_ms(_violated(TokenBucket(), value, MetricConfig(quota=Quota(bound))))
 
 
-def _violated(
-    stat: Stat, *, observed: float, bound: float, samples: int = 2, time_window_ms: int = 30_000
-) -> QuotaViolation:
-    config = MetricConfig(samples, time_window_ms, quota=Quota(float(bound)))
+def _violated(stat: Stat, value: float, config: MetricConfig) -> QuotaViolation:
     metric = Registry().add_metric(MetricName("violated", ""), stat, config)
-    return QuotaViolation(metric.name, float(observed), float(bound), metric)
+    assert config.quota is not None
+    return QuotaViolation(metric.name, value, config.quota.bound, metric)

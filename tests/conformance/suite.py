@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from tests.conformance.clients import (
@@ -14,7 +13,7 @@ from tests.conformance.clients import (
     ShouldClientThrottleRunner,
     TelemetryNameRunner,
 )
-from tests.conformance.fields import Failure, Fields, Malformed, Runner, Unmet
+from tests.conformance.fields import Failure, Malformed, Runner, Unmet, called, read
 from tests.conformance.quotas import (
     ConnectionIpQuotaRunner,
     ControllerQuotaRunner,
@@ -107,30 +106,29 @@ def load(path: Path) -> list[Vector]:
 
 def run(vector: Vector, release: KafkaRelease = NEWEST_RELEASE) -> None:
     """Run a vector as a release of Kafka answers it. Raises `Failure` unless it passes."""
-    fields = Fields(vector.value)
-    fields.text("name")
-    kind, config = fields.text("kind"), fields.fields("config", {})
-    steps = fields.several("steps", partial(_step_of, release))
-    fields.done()
+    kind, config, steps = called(_parts, vector.value)
     runner = _runner(kind, config, release)
     for number, step in enumerate(steps, start=1):
-        _run_step(runner, step, f"step {number}")
+        newer = read(dict[str, object], step.pop(_SINCE, {}))
+        _run_step(runner, step | newer if release >= KAFKA_4_4 else step, f"step {number} ({step.get('op', '?')})")
 
 
-def _step_of(release: KafkaRelease, value: object) -> Fields:
-    """The step as it is in a release: `since_4_4` holds what differs there."""
-    if isinstance(value, dict) and isinstance(value.get(_SINCE), dict):
-        newer = value[_SINCE] if release >= KAFKA_4_4 else {}
-        value = {key: part for key, part in value.items() if key != _SINCE} | newer
-    return Fields(value)
+def _parts(
+    name: str,  # noqa: ARG001 - each vector has one
+    kind: str,
+    steps: list[dict[str, object]],
+    config: dict[str, object] | None = None,
+) -> tuple[str, dict[str, object], list[dict[str, object]]]:
+    return kind, config or {}, steps
 
 
-def _runner(kind: str, config: Fields, release: KafkaRelease) -> Runner:
+def _runner(kind: str, config: dict[str, object], release: KafkaRelease) -> Runner:
     if kind not in RUNNERS:
         raise Malformed(f"unknown kind {kind!r:.60}")
+    origin = "clock_origin_ms"
     try:
-        runner = RUNNERS[kind](config, release)
-        config.done()
+        runner = RUNNERS[kind](release, read(int, config.get(origin, 0)))
+        runner.begin({key: value for key, value in config.items() if key != origin})
     except ENGINE_ERRORS as error:
         raise Malformed(f"config: {type(error).__name__}: {error}") from error
     except Malformed as malformed:
@@ -138,15 +136,14 @@ def _runner(kind: str, config: Fields, release: KafkaRelease) -> Runner:
     return runner
 
 
-def _run_step(runner: Runner, step: Fields, place: str) -> None:
+def _run_step(runner: Runner, step: dict[str, object], place: str) -> None:
     """Run a step; what it raises says where it happened."""
     try:
         runner.run(step)
     except Failure as failure:
-        raise type(failure)(f"{place} ({step.raw('op', '?')}): {failure}") from failure
+        raise type(failure)(f"{place}: {failure}") from failure
     except ENGINE_ERRORS as error:
-        what = f"{type(error).__name__}: {error}"
-        raise Unmet(f"{place} ({step.raw('op', '?')}): the engine raised {what}") from error
+        raise Unmet(f"{place}: the engine raised {type(error).__name__}: {error}") from error
 
 
 def outcomes(vectors: list[Vector], release: KafkaRelease = NEWEST_RELEASE) -> Iterator[tuple[Vector, Failure | None]]:

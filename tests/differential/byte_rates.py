@@ -53,11 +53,8 @@ class Shape:
     bound: int
     topics: tuple[str, ...]
     temper: Temper
-
-    @property
-    def settings(self) -> Settings:
-        """The windows as a config with the commonest bound."""
-        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0])
+    settings: Settings
+    """The windows as a config with the commonest bound."""
 
 
 class ByteRateTwin(NodeTwin):
@@ -70,53 +67,50 @@ class ByteRateTwin(NodeTwin):
         self._tiered = RLMQuotaManager(self._registry, shape.tiered, shape.bound, windows)
         self._waits = RLMQuotaMetrics(self._registry, shape.tiered)
 
-    def update(self, bound: float | None) -> None:
+    def _op_update(self, bound: float | None) -> None:
         """Set the bound of replication, or remove it."""
         self._replication.update_quota(None if bound is None else Quota(bound))
 
-    def update_tiered(self, bound: float | None) -> None:
+    def _op_update_tiered(self, bound: float | None) -> None:
         """Set the bound of tiered storage, or remove it."""
         self._tiered.update_quota(None if bound is None else Quota(bound))
 
-    def record(self, size: int) -> None:
-        """Record replicated bytes."""
+    def _op_record(self, size: int) -> None:
         self._replication.record(size, self._now_ms)
 
-    def record_tiered(self, size: float) -> None:
+    def _op_record_tiered(self, size: float) -> None:
         """Record bytes to or from tiered storage."""
         self._tiered.record(size, self._now_ms)
 
-    def exceeded(self) -> str:
+    def _op_exceeded(self) -> str:
         """Ask whether replication is past its bound."""
         return flag(self._replication.is_quota_exceeded(self._now_ms))
 
-    def wait(self) -> str:
+    def _op_wait(self) -> str:
         """Ask how long a transfer waits, and measure that."""
         wait_ms = self._tiered.throttle_time_ms(self._now_ms)
         if wait_ms > 0:
             self._waits.record(wait_ms, self._now_ms)
         return str(wait_ms)
 
-    def mark(self, topic: str, partitions: tuple[int, ...] | None = None) -> None:
+    def _op_mark(self, topic: str, partitions: tuple[int, ...] | None = None) -> None:
         """Mark partitions of a topic, or all."""
         if partitions is None:
             self._replication.mark_throttled(topic)
         else:
             self._replication.mark_throttled(topic, partitions[1:])
 
-    def unmark(self, topic: str) -> None:
-        """Remove the marks of a topic."""
+    def _op_unmark(self, topic: str) -> None:
         self._replication.remove_throttle(topic)
 
-    def marked(self, topic: str, partition: int) -> str:
-        """Ask whether a partition is marked."""
+    def _op_marked(self, topic: str, partition: int) -> str:
         return flag(self._replication.is_throttled(topic, partition))
 
-    def bound(self) -> str:
+    def _op_bound(self) -> str:
         """Ask for the bound in whole bytes."""
         return str(self._replication.upper_bound)
 
-    def parse(self, text: str, broker: int) -> str:
+    def _op_parse(self, text: str, broker: int) -> str:
         """Read a list of a topic's config."""
         try:
             partitions = parse_throttled_replicas(text, broker)
@@ -136,6 +130,7 @@ def shape(choice: Choice) -> Shape:
         bound=choice.of((10, 1, 1000, 0, LONG_MAX)),
         topics=("topic", choice.of(HOSTILE)),
         temper=temper(choice),
+        settings=Settings(samples=samples, window_ms=window_s * 1000, bound=BOUNDS[0]),
     )
 
 

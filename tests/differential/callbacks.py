@@ -44,11 +44,8 @@ class Shape:
     users: tuple[str, ...]
     clients: tuple[str, ...]
     temper: Temper
-
-    @property
-    def settings(self) -> Settings:
-        """The windows as a config with the commonest bound."""
-        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=BOUNDS[0])
+    settings: Settings
+    """The windows as a config with the commonest bound."""
 
 
 class Lengths(QuotaCallback):
@@ -111,33 +108,31 @@ class CallbackTwin(NodeTwin):
         mutation = ControllerMutationQuotaManager(self._registry, EPOCH_MS, config, self._callback)
         self._managers = dict(zip(TYPES, (produce, mutation), strict=True))
 
-    def reset(self, quota_type: Word) -> None:
+    def _op_reset(self, quota_type: Word) -> None:
         """Let the callback ask for a reset at the next request."""
         self._callback.stale.add(quota_type)
 
-    def change(self, quota_type: Word, group: Word, bound: float) -> None:
+    def _op_change(self, quota_type: Word, group: Word, bound: float) -> None:
         """Change a bound behind the managers' backs."""
         self._callback.limits[f"{quota_type}/{group}"] = bound
 
-    def update(self, quota_type: Word, user: str | None, client_id: str | None, bound: float | None) -> str:
+    def _op_update(self, quota_type: Word, user: str | None, client_id: str | None, bound: float | None) -> str:
         """Set or remove a quota; answer the level flags."""
         manager = self._managers[quota_type]
         manager.update_quota(QuotaEntity(_name(user), _name(client_id)), bound)
         return str(manager.rules().flags)
 
-    def record(self, quota_type: Word, user: str, client_id: str, value: float) -> str:
-        """Record and answer the throttle time."""
+    def _op_record(self, quota_type: Word, user: str, client_id: str, value: float) -> str:
         return str(
             self._managers[quota_type].maybe_record_and_get_throttle_time(
                 Principal(user), client_id, value, self._now_ms
             )
         )
 
-    def limit(self, quota_type: Word, user: str, client_id: str) -> str:
-        """Ask for the bound."""
+    def _op_limit(self, quota_type: Word, user: str, client_id: str) -> str:
         return bits(self._managers[quota_type].quota(Principal(user), client_id).bound)
 
-    def most(self, quota_type: Word, user: str, client_id: str) -> str:
+    def _op_most(self, quota_type: Word, user: str, client_id: str) -> str:
         """Ask for the most that one fetch may return."""
         manager = self._managers[quota_type]
         return bits(manager.max_value_in_quota_window(Principal(user), client_id, self._now_ms))
@@ -156,6 +151,7 @@ def shape(choice: Choice) -> Shape:
         users=("alice", "bob", "", choice.of(HOSTILE)),
         clients=("app", "", choice.of(HOSTILE)),
         temper=temper(choice),
+        settings=Settings(samples=samples, window_ms=window_s * 1000, bound=BOUNDS[0]),
     )
 
 

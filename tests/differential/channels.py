@@ -6,32 +6,27 @@ Whatever happens to a channel, possible or not, it is in the same of the five st
 
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation
+from tests.differential.operation import Operation, Twin
 from tests.differential.wire import Word
 
 from quotascope.metrics import Channel, IllegalMuteTransition, MuteEvent
 
 
-class ChannelTwin:
+class ChannelTwin(Twin):
     """Our channel behind the operations of `java/ChannelSession.java`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._channel = Channel()
 
-    def step(self, ms: int) -> None:
-        """Channels know no time."""
-
-    def mute(self) -> str:
-        """Mute."""
+    def _op_mute(self) -> str:
         self._channel.mute()
         return self._state("null")
 
-    def unmute(self) -> str:
-        """Unmute if nothing is pending."""
+    def _op_unmute(self) -> str:
         return self._state(str(self._channel.maybe_unmute()).lower())
 
-    def event(self, name: str) -> str:
-        """Take in an event."""
+    def _op_event(self, name: str) -> str:
         try:
             self._channel.handle(MuteEvent[name])
         except IllegalMuteTransition:

@@ -6,7 +6,7 @@ However requests, answers and time follow one another, a connection waits, is re
 
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation
+from tests.differential.operation import Operation, Twin
 from tests.differential.wire import flag
 from tests.strategies import EPOCH_MS
 
@@ -26,35 +26,30 @@ APIS = (
 """Some that wait from a version on, one that always does, one that never does; with the versions that have the field."""
 
 
-class ClientTwin:
+class ClientTwin(Twin):
     """Our connection behind the operations of `java/ClientSession.java`."""
 
     def __init__(self, release: KafkaRelease) -> None:
-        self._now_ms = EPOCH_MS
+        super().__init__(EPOCH_MS)
         self._connection = ClientConnection(release=release)
         self._unanswered: list[tuple[ApiKey, int]] = []
 
-    def step(self, ms: int) -> None:
-        """Let time pass, or go back."""
-        self._now_ms += ms
-
-    def send(self, api: int, version: int, timeout_ms: int) -> str:
+    def _op_send(self, api: int, version: int, timeout_ms: int) -> str:
         """Send a request, if that is allowed."""
         if not self._connection.ready(self._now_ms):
             return self._state("throttled")
         self._connection.sent(timeout_ms, self._now_ms)
         self._unanswered.append((ApiKey(api), version))
-        return self.poll()
+        return self._op_poll()
 
-    def answer(self, throttle_ms: int) -> str:
-        """Answer the oldest request."""
+    def _op_answer(self, throttle_ms: int) -> str:
         if not self._unanswered:
             return self._state("none")
         api, version = self._unanswered.pop(0)
         self._connection.received(api, version, throttle_ms, self._now_ms)
-        return self.poll()
+        return self._op_poll()
 
-    def poll(self) -> str:
+    def _op_poll(self) -> str:
         """Let the client look at its timeouts, and connect again when it gave up."""
         if not self._connection.timed_out(self._now_ms):
             return self._state("ok")

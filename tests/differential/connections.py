@@ -44,11 +44,8 @@ class Shape:
     counting: bool
     """Whether connections are counted; then neither broker nor listener has a limited rate, which would wait."""
     temper: Temper
-
-    @property
-    def settings(self) -> Settings:
-        """The windows as a config with the commonest bound."""
-        return Settings(samples=self.samples, window_ms=self.window_s * 1000, bound=float(RATES[0]))
+    settings: Settings
+    """The windows as a config with the commonest bound."""
 
 
 class ConnectionTwin(NodeTwin):
@@ -62,51 +59,46 @@ class ConnectionTwin(NodeTwin):
         self._listeners: set[str] = set()
         self._config = shape.rate, shape.max_connections
 
-    def broker_rate(self, rate: int) -> None:
-        """Limit the broker's rate."""
+    def _op_broker_rate(self, rate: int) -> None:
         self._quotas.update_broker_rate(rate)
 
-    def max_connections(self, most: int) -> None:
-        """Limit the broker's connections."""
+    def _op_max_connections(self, most: int) -> None:
         self._quotas.counts.max_connections = most
 
-    def max_per_ip(self, most: int) -> None:
-        """Limit every address's connections."""
+    def _op_max_per_ip(self, most: int) -> None:
         self._quotas.counts.max_per_ip = most
 
-    def ip_rate(self, ip: str | None, rate: int | None) -> None:
+    def _op_ip_rate(self, ip: str | None, rate: int | None) -> None:
         """Limit the rate of an address, or of all."""
         self._quotas.update_ip_rate(ip, rate)
 
-    def ip_limit(self, ip: str) -> str:
+    def _op_ip_limit(self, ip: str) -> str:
         """Ask for the limit of an address."""
         return str(self._quotas.rate_for_ip(ip))
 
-    def count(self, ip: str) -> str:
+    def _op_count(self, ip: str) -> str:
         """Ask for the connections of an address."""
         return str(self._quotas.counts.count(ip))
 
-    def add_listener(self, listener: str) -> None:
+    def _op_add_listener(self, listener: str) -> None:
         """Add a listener under the config that Kafka's side was made with."""
         self._listeners.add(listener)
         self._quotas.add_listener(listener, self._now_ms, *self._config)
 
-    def remove_listener(self, listener: str) -> None:
-        """Remove a listener."""
+    def _op_remove_listener(self, listener: str) -> None:
         self._listeners.discard(listener)
         self._quotas.remove_listener(listener)
 
-    def listener(self, listener: str, rate: int, most: int) -> None:
-        """Limit a listener that is there."""
+    def _op_listener(self, listener: str, rate: int, most: int) -> None:
         if listener in self._listeners:
             self._quotas.update_listener_rate(listener, rate)
             self._quotas.counts.set_listener(listener, most)
 
-    def accept(self, listener: str) -> str:
+    def _op_accept(self, listener: str) -> str:
         """Record a connection and ask for the wait."""
         return str(self._quotas.accept(listener, self._now_ms))
 
-    def admit(self, listener: str, ip: str) -> str:
+    def _op_admit(self, listener: str, ip: str) -> str:
         """Record it for its address; its count is taken back, since Kafka's half does not count."""
         try:
             self._quotas.admit(listener, ip, self._now_ms)
@@ -117,13 +109,13 @@ class ConnectionTwin(NodeTwin):
         self._quotas.closed(listener, ip)
         return "null"
 
-    def slot(self, listener: str) -> str:
+    def _op_slot(self, listener: str) -> str:
         """Ask whether another connection may come, and whether one has to go."""
         counts = self._quotas.counts
         free = str(counts.has_slot(listener)).lower()
         return f"{free} {flag(counts.is_exceeded(listener))}"
 
-    def open(self, listener: str, ip: str) -> str:
+    def _op_open(self, listener: str, ip: str) -> str:
         """Open a connection if a slot is free."""
         if not self._quotas.counts.has_slot(listener):
             return "full"
@@ -136,8 +128,7 @@ class ConnectionTwin(NodeTwin):
             return f"too many, {refusal.limit}"
         return "ok"
 
-    def close(self, listener: str, ip: str) -> str:
-        """Close one, or try to."""
+    def _op_close(self, listener: str, ip: str) -> str:
         try:
             self._quotas.closed(listener, ip)
         except ValueError:
@@ -157,6 +148,7 @@ def shape(choice: Choice) -> Shape:
         max_per_ip=choice.of((2, 1, 3, INT_MAX)),
         counting=counting,
         temper=temper(choice),
+        settings=Settings(samples=samples, window_ms=window_s * 1000, bound=float(RATES[0])),
     )
 
 

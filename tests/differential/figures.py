@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tests.differential.operation import Twin
 from tests.differential.shapes import EPOCH_MS
 from tests.differential.wire import bits, quote
 
@@ -30,23 +31,17 @@ def violation(error: QuotaViolation) -> str:
     return f"violation {name(error.metric_name)} {bits(error.value)} {bits(error.bound)}"
 
 
-class NodeTwin:
+class NodeTwin(Twin):
     """What twins of parts of a node have in common: a clock, and a registry that is written and expires."""
 
     def __init__(self) -> None:
-        self._now_ms = EPOCH_MS
+        super().__init__(EPOCH_MS)
         self._registry = Registry()
 
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
-
-    def expire(self) -> None:
-        """Remove what has expired."""
+    def _op_expire(self) -> None:
         self._registry.expire_sensors(self._now_ms)
 
-    def dump(self) -> str:
-        """Write all sensors and metrics."""
+    def _op_dump(self) -> str:
         sensors = ",".join(map(quote, sorted(self._registry.sensors())))
         metrics = [metric for metric in self._registry.metrics().values() if metric.name.group != "kafka-metrics-count"]
         return f"[{sensors}] {everything(metrics, self._now_ms)}"

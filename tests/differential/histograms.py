@@ -6,14 +6,13 @@ Percentiles, shares, bins and their edges are the same to the last bit, whatever
 Left out: NaN as a recorded value, and linear bins up to a negative or an extreme maximum, which we refuse at once.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.differential import statistics
 from tests.differential.choice import Choice
 from tests.differential.drive import Subject
 from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
+from tests.differential.statistics import StatTwin
 from tests.differential.wire import Word, bits, tokens
 
 from quotascope.metrics import (
@@ -24,7 +23,6 @@ from quotascope.metrics import (
     Frequency,
     InvalidConfig,
     LinearBins,
-    Measurable,
     MetricName,
     Percentile,
     Percentiles,
@@ -52,52 +50,22 @@ class Shape:
     temper: Temper
 
 
-class HistogramTwin:
+class HistogramTwin(StatTwin):
     """One of our statistics behind the operations of `java/HistogramSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        self._now_ms = EPOCH_MS
-        self._config = statistics.config(shape.settings)
-        self._stat = _stat(shape)
+        stat = _stat(shape)
+        super().__init__(EPOCH_MS, shape.settings, stat, [stat, *(part.measurable for part in stat.stats())])
         self._bins = _bins(shape)
-        self._measurables: list[Measurable] = [
-            self._stat,
-            *(part.measurable for part in self._stat.stats()),
-        ]
 
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
-
-    def record(self, value: float) -> None:
-        """Record a value."""
-        self._stat.record(self._config, value, self._now_ms)
-
-    def config(self, settings: Settings) -> None:
-        """Go on with another config."""
-        self._config = statistics.config(settings)
-
-    def measure(self) -> str:
-        """Read the statistic and its parts; a peek before must show the same and leave no trace in what follows."""
-        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._each()]
-        read = [bits(each.measure(self._config, self._now_ms)) for each in self._each()]
-        if peeked != read:
-            return f"peeked {peeked}, measured {read}"
-        return f"[{','.join(read)}]"
-
-    def bin(self, value: float) -> str:
-        """Ask for a value's bin."""
+    def _op_bin(self, value: float) -> str:
         try:
             return str(self._bins.bin_of(value))
         except InvalidConfig:
             return "refused"
 
-    def edge(self, number: int) -> str:
-        """Ask where a bin begins."""
+    def _op_edge(self, number: int) -> str:
         return bits(self._bins.edge(number))
-
-    def _each(self) -> Sequence[Measurable]:
-        return self._measurables
 
 
 def _stat(shape: Shape) -> Percentiles | Frequencies:

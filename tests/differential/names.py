@@ -11,7 +11,7 @@ import re
 
 from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation
+from tests.differential.operation import Operation, Twin
 from tests.differential.wire import quote
 
 from quotascope.metrics import (
@@ -29,40 +29,31 @@ LENIENT = re.compile(r"%(\+|.?[^\x00-\x7f])", re.DOTALL)
 GROUPS = ("Produce", "Fetch", "Request", "ControllerMutation")
 
 
-class NamesTwin:
+class NamesTwin(Twin):
     """Our functions behind the operations of `java/NamesSession.java`."""
 
-    def step(self, ms: int) -> None:
-        """Names know no time."""
-
-    def sanitize(self, text: str) -> str:
-        """Percent-encode."""
+    def _op_sanitize(self, text: str) -> str:
         return quote(sanitize(text))
 
-    def desanitize(self, text: str) -> str:
-        """Undo that."""
+    def _op_desanitize(self, text: str) -> str:
         try:
             return quote(desanitize(text))
         except MalformedName:
             return "malformed"
 
-    def jmx(self, text: str) -> str:
-        """Quote where needed."""
+    def _op_jmx(self, text: str) -> str:
         return quote(quote_tag_value(text))
 
-    def unquote(self, text: str) -> str:
-        """Undo that."""
+    def _op_unquote(self, text: str) -> str:
         try:
             return quote(unquote_tag_value(text))
         except MalformedName:
             return "malformed"
 
-    def mbean(self, prefix: str, group: str, *tags: str) -> str:
-        """Write the name of a bean."""
+    def _op_mbean(self, prefix: str, group: str, *tags: str) -> str:
         return quote(mbean_name(prefix, group, list(zip(tags[::2], tags[1::2], strict=True))))
 
-    def parse(self, text: str) -> str:
-        """Read the name of a bean."""
+    def _op_parse(self, text: str) -> str:
         try:
             domain, properties = parse_object_name(text)
         except MalformedName:

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from tests.differential.wire import Argument, tokens
 
 
-class Twin(Protocol):
-    """Our engine behind the operations of a session: one method per operation, answering in Kafka's words."""
+class Twin:
+    """Our engine behind the operations of a session: one method `_op_<verb>` per operation, answering in Kafka's words; and a clock."""
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self._now_ms = now_ms
 
     def step(self, ms: int) -> None:
         """Move the clock, before the operation itself."""
+        self._now_ms += ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Operation:
         """The call on our side; an unexpected error is an answer that Kafka never gives."""
         twin.step(self.step_ms)
         try:
-            answer: str | None = getattr(twin, self.verb)(*self.arguments)
+            answer: str | None = getattr(twin, f"_op_{self.verb}")(*self.arguments)
         except Exception as error:  # noqa: BLE001 - reported as a difference, with the operations before it
             return f"our engine failed: {error!r}"
         return "ok" if answer is None else answer

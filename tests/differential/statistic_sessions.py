@@ -13,8 +13,8 @@ from tests.differential.choice import Choice
 from tests.differential.drive import Subject
 from tests.differential.operation import Operation
 from tests.differential.shapes import EPOCH_MS, Settings, Temper, amount, settings, step_ms, temper
-from tests.differential.statistics import Kind, MeterKind
-from tests.differential.wire import bits, tokens
+from tests.differential.statistics import Kind, MeterKind, StatTwin
+from tests.differential.wire import tokens
 
 from quotascope.metrics import Measurable, MetricName, Rate, Stat
 
@@ -29,36 +29,13 @@ class Shape:
     temper: Temper
 
 
-class StatisticTwin:
+class StatisticTwin(StatTwin):
     """One of our statistics behind the operations of `java/StatSession.java`."""
 
     def __init__(self, shape: Shape) -> None:
-        self._now_ms = shape.origin_ms
-        self._config = statistics.config(shape.settings)
-        self._stat, self._measurables = _made(shape.kind)
+        super().__init__(shape.origin_ms, shape.settings, *_made(shape.kind))
 
-    def step(self, ms: int) -> None:
-        """Move the clock."""
-        self._now_ms += ms
-
-    def record(self, value: float) -> None:
-        """Record a value."""
-        self._stat.record(self._config, value, self._now_ms)
-
-    def config(self, settings: Settings) -> None:
-        """Go on with another config."""
-        self._config = statistics.config(settings)
-
-    def measure(self) -> str:
-        """Read what the statistic offers; a peek before must show the same and leave no trace in what follows."""
-        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._measurables]
-        measured = [bits(each.measure(self._config, self._now_ms)) for each in self._measurables]
-        if peeked != measured:
-            return f"peeked {peeked}, measured {measured}"
-        return f"[{','.join(measured)}]"
-
-    def window(self) -> str:
-        """Ask a rate for its divisor."""
+    def _op_window(self) -> str:
         assert isinstance(self._stat, Rate)
         return str(self._stat.window_size(self._config, self._now_ms))
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from tests.conformance.settings import PLAIN, sampled
 from tests.differential.choice import Choice
+from tests.differential.operation import Twin
 from tests.differential.shapes import Settings
-from tests.differential.wire import Argument, Word
+from tests.differential.wire import Argument, Word, bits
 
-from quotascope.metrics import Meter, MetricConfig, MetricName, Quota, Rate, Stat, TimeUnit, TokenBucket
+from quotascope.metrics import Measurable, Meter, MetricConfig, MetricName, Quota, Rate, Stat, TimeUnit, TokenBucket
 
 SAMPLED = ("WindowedSum", "WindowedCount", "Avg", "Max", "Min")
 METERED = ("WindowedSum", "WindowedCount")
@@ -93,3 +94,24 @@ def config(settings: Settings) -> MetricConfig:
     """Our config."""
     quota = None if settings.bound is None else Quota(settings.bound, settings.upper)
     return MetricConfig(settings.samples, settings.window_ms, settings.event_window, quota)
+
+
+class StatTwin(Twin):
+    """One of our statistics, what it offers to read, and the config of the moment."""
+
+    def __init__(self, now_ms: int, settings: Settings, stat: Stat, measurables: list[Measurable]) -> None:
+        super().__init__(now_ms)
+        self._config = config(settings)
+        self._stat, self._measurables = stat, measurables
+
+    def _op_record(self, value: float) -> None:
+        self._stat.record(self._config, value, self._now_ms)
+
+    def _op_config(self, settings: Settings) -> None:
+        self._config = config(settings)
+
+    def _op_measure(self) -> str:
+        """Read what the statistic offers; a peek before must show the same and leave no trace in what follows."""
+        peeked = [bits(each.peek(self._config, self._now_ms)) for each in self._measurables]
+        measured = [bits(each.measure(self._config, self._now_ms)) for each in self._measurables]
+        return f"[{','.join(measured)}]" if peeked == measured else f"peeked {peeked}, measured {measured}"

@@ -2,29 +2,25 @@
 
 import pytest
 from tests.differential.comparison import Difference, compare, compare_long
-from tests.differential.operation import Operation, Replay
+from tests.differential.operation import Operation, Replay, Twin
 from tests.differential.wire import Word, bits, readable, tokens
 
 
-class Sum:
+class Sum(Twin):
     """A side that adds, or forgets to add the double of what it was given before."""
 
     def __init__(self, *, forgetful: bool) -> None:
+        super().__init__()
         self._forgetful = forgetful
         self._added: set[int] = set()
         self._total = 0.0
 
-    def step(self, ms: int) -> None:
-        """Time does not matter."""
-
-    def add(self, value: int) -> None:
-        """Add."""
+    def _op_add(self, value: int) -> None:
         if not (self._forgetful and value / 2 in self._added):
             self._total += value
         self._added.add(value)
 
-    def total(self) -> str:
-        """Answer the sum."""
+    def _op_total(self) -> str:
         return bits(self._total)
 
 
@@ -36,7 +32,7 @@ class OtherSide:
         twin = Sum(forgetful=True)
         self._answers = ["ok"]
         for verb, _, *arguments in (line.split(" ") for line in lines[1:]):
-            answer = getattr(twin, verb)(*map(int, arguments))
+            answer = getattr(twin, f"_op_{verb}")(*map(int, arguments))
             self._answers.append(answer or "ok")
 
     def receive(self) -> list[str]:

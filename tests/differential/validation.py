@@ -12,7 +12,7 @@ import math
 
 from tests.differential.choice import HOSTILE, Choice
 from tests.differential.drive import Subject, nothing
-from tests.differential.operation import Operation
+from tests.differential.operation import Operation, Twin
 from tests.differential.wire import Argument, quote
 
 from quotascope.metrics import (
@@ -41,16 +41,14 @@ WORDS = (
 )
 
 
-class ValidationTwin:
+class ValidationTwin(Twin):
     """Our functions behind the operations of `java/ValidationSession.java`."""
 
     def __init__(self, release: KafkaRelease) -> None:
+        super().__init__()
         self._release = release
 
-    def step(self, ms: int) -> None:
-        """Nothing here knows time."""
-
-    def alter(self, dimensions: int, *words: str | float | None) -> str:
+    def _op_alter(self, dimensions: int, *words: str | float | None) -> str:
         """Validate an alteration, and answer the code of the first problem."""
         end = 2 * dimensions
         entity = {str(kind): _text(name) for kind, name in _pairs(words[:end])}
@@ -58,7 +56,7 @@ class ValidationTwin:
         problems = validate_alteration(entity, changes, release=self._release)
         return str(problems[0].error_code if problems else 0)
 
-    def telemetry(self, prefix: str, group: str, name: str, *tags: str) -> str:
+    def _op_telemetry(self, prefix: str, group: str, name: str, *tags: str) -> str:
         """Name a pushed metric and its labels."""
         try:
             labels = telemetry_labels(dict(zip(tags[::2], tags[1::2], strict=True)))
@@ -68,8 +66,7 @@ class ValidationTwin:
         named = telemetry_name(MetricName(name, group), prefix)
         return f"{quote(named)} [{','.join(written)}]"
 
-    def address(self, text: str) -> str:
-        """Spell an address."""
+    def _op_address(self, text: str) -> str:
         return quote(host_address(text))
 
 

@@ -51,11 +51,7 @@ def columns(trace: list[Record]) -> tuple[list[int], list[float], list[int]]:
     for _, _, step_ms in trace:
         now_ms += step_ms
         times_ms.append(now_ms)
-    return (
-        [entity for entity, _, _ in trace],
-        [value for _, value, _ in trace],
-        times_ms,
-    )
+    return [entity for entity, _, _ in trace], [value for _, value, _ in trace], times_ms
 
 
 def sensors(bound: float, *, related: bool = False) -> list[Sensor]:

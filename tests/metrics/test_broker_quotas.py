@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.metrics.examples import ALICE, EPOCH_MS, OF_ALICE, RULE, metric_of
+from tests.metrics.examples import NANOS_PER_MS as MS
 
 from quotascope.metrics import (
     INT_MAX,
@@ -15,8 +17,6 @@ from quotascope.metrics import (
     ManagerConfig,
     MutationApi,
     MuteState,
-    Principal,
-    QuotaEntity,
     QuotaManagers,
     QuotaType,
     Registry,
@@ -29,11 +29,14 @@ from quotascope.metrics import (
     combine_request,
 )
 
-T0 = 1_600_000_000_000
-NOW = Instant(ms=T0, ns=0)
-MS = 1_000_000
-ALICE = Principal("alice")
-RULE = QuotaEntity("alice")
+NOW = Instant(ms=EPOCH_MS, ns=0)
+UNDER_CLIENT = {"user": "", "client-id": "c"}
+PRODUCE, FETCH, REQUEST, MUTATION = (
+    QuotaType.PRODUCE,
+    QuotaType.FETCH,
+    QuotaType.REQUEST,
+    QuotaType.CONTROLLER_MUTATION,
+)
 
 
 class Broker:
@@ -41,7 +44,7 @@ class Broker:
 
     def __init__(self, **bounds: float) -> None:
         self.registry = Registry()
-        self.managers = QuotaManagers(self.registry, T0)
+        self.managers = QuotaManagers(self.registry, EPOCH_MS)
         for quota_type in QuotaType:
             bound = bounds.get(quota_type.label)
             self.managers.update_quota(quota_type, RULE, bound)
@@ -59,11 +62,9 @@ class Broker:
             forwarded=forwarded,
         )
 
-    def value(self, name: str, group: str, user: str | None = "alice") -> float | None:
-        """The value of a metric of alice, or of one without tags; None if there is none."""
-        tags = {} if user is None else {"user": user, "client-id": ""}
-        metric = self.registry.metric(self.registry.metric_name(name, group, tags))
-        return None if metric is None else metric.value(T0)
+    def value(self, name: str, group: str, tags: dict[str, str] | None = None) -> float:
+        """The value of a metric, of alice by default."""
+        return metric_of(self.registry, name, group, tags).value(EPOCH_MS)
 
 
 def muted(decision: Decision) -> tuple[QuotaType | None, int, int]:
@@ -78,80 +79,65 @@ class TestProduce:
         """The response leaves at once with the time, and the channel is read again when it is over."""
         broker = Broker(produce=1000.0)
         decision = broker.quotas.produce(broker.request(), 20_000, NOW, acks=-1)
-        assert muted(decision) == (QuotaType.PRODUCE, 10_000, 10_000)
+        assert muted(decision) == (PRODUCE, 10_000, 10_000)
         assert not broker.channel.response_sent()
-        assert broker.managers.reap(T0 + 9_999, 9_999 * MS) == 0
+        assert broker.managers.reap(EPOCH_MS + 9_999, 9_999 * MS) == 0
         assert broker.channel.state is MuteState.MUTED_AND_THROTTLED
-        assert broker.managers.reap(T0 + 10_000, 10_000 * MS) == 1
+        assert broker.managers.reap(EPOCH_MS + 10_000, 10_000 * MS) == 1
         assert broker.channel.maybe_unmute()
 
     def test_longer_through_request(self) -> None:
         """The longer of the two throttles, and its manager counts it."""
         broker = Broker(produce=1000.0, request=1.0)
         decision = broker.quotas.produce(broker.request(150), 10_100, NOW, acks=1)
-        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
-        assert broker.value("throttle-count", "Request") == 1.0
-        assert broker.value("throttle-count", "Produce") == 0.0
+        assert muted(decision) == (REQUEST, 1000, 1000)
+        assert [broker.value("throttle-count", group) for group in ("Request", "Produce")] == [1.0, 0.0]
 
     def test_without_acks(self) -> None:
-        """No client waits for a response: the thread time is exempt, the channel muted all the same."""
+        """No client waits for a response: the thread time is exempt, the channel muted all the same; what is closed for an error is not counted."""
+        closed = Broker(request=0.001)
+        closed.quotas.produce(closed.request(3_000), 1, NOW, acks=0, failed=True)
+        assert closed.value("exempt-request-time", "Request", {}) == 0.0
         broker = Broker(produce=1000.0, request=0.001)
-        request = broker.request(3_000)
-        decision = broker.quotas.produce(request, 20_000, NOW, acks=0)
-        assert muted(decision) == (QuotaType.PRODUCE, 10_000, 10_000)
-        assert broker.value("request-time", "Request") is None
-        assert broker.value("exempt-request-time", "Request", None) == 10.0
-
-    def test_without_acks_and_failed(self) -> None:
-        """A connection that is closed for an error is not accounted for."""
-        broker = Broker(request=0.001)
-        broker.quotas.produce(broker.request(3_000), 1, NOW, acks=0, failed=True)
-        assert broker.value("exempt-request-time", "Request", None) == 0.0
+        decision = broker.quotas.produce(broker.request(3_000), 20_000, NOW, acks=0)
+        assert muted(decision) == (PRODUCE, 10_000, 10_000)
+        assert broker.value("exempt-request-time", "Request", {}) == 10.0
+        assert broker.registry.metric(broker.registry.metric_name("request-time", "Request", OF_ALICE)) is None
 
 
 class TestFetch:
     """Data that is held back."""
 
-    def test_within_the_quota(self) -> None:
-        """The data is sent and stays counted."""
+    @pytest.mark.parametrize(
+        ("size", "throttled", "rate"), [(5_000, (None, 0, 0), 500.0), (20_000, (FETCH, 10_000, 10_000), 0.0)]
+    )
+    def test_against_the_quota(self, size: int, throttled: tuple[QuotaType | None, int, int], rate: float) -> None:
+        """Within it the data is sent and stays counted; beyond, the response is empty and its bytes are given back, to be counted on the retry."""
         broker = Broker(fetch=1000.0)
-        decision = broker.quotas.fetch(broker.request(), 5_000, NOW)
-        assert muted(decision) == (None, 0, 0)
-        assert not decision.unrecord_fetch
-        assert broker.value("byte-rate", "Fetch") == 500.0
-
-    def test_throttled(self) -> None:
-        """The response is empty and its bytes are given back, to be counted on the retry."""
-        broker = Broker(fetch=1000.0)
-        decision = broker.quotas.fetch(broker.request(), 20_000, NOW)
-        assert muted(decision) == (QuotaType.FETCH, 10_000, 10_000)
-        assert decision.unrecord_fetch
-        assert broker.value("byte-rate", "Fetch") == 0.0
+        decision = broker.quotas.fetch(broker.request(), size, NOW)
+        assert muted(decision) == throttled
+        assert decision.unrecord_fetch == (throttled[0] is FETCH)
+        assert broker.value("byte-rate", "Fetch") == rate
 
     def test_throttled_for_its_thread_time(self) -> None:
         """Without a Fetch quota the bytes are taken from nothing, and the rate turns negative."""
         broker = Broker(request=1.0)
         decision = broker.quotas.fetch(broker.request(200), 5_000, NOW)
-        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
-        tags = {"user": "", "client-id": "c"}
-        name = broker.registry.metric_name("byte-rate", "Fetch", tags)
-        assert broker.registry.metrics()[name].value(T0) == -500.0
+        assert muted(decision) == (REQUEST, 1000, 1000)
+        assert broker.value("byte-rate", "Fetch", UNDER_CLIENT) == -500.0
 
-    def test_most_bytes(self) -> None:
-        """A fetch may read what fits into the whole windows, and no more than asked."""
-        broker = Broker(fetch=1000.0)
-        request = broker.request()
-        assert broker.quotas.max_fetch_bytes(request, 50_000, NOW) == 10_000
-        assert broker.quotas.max_fetch_bytes(request, 500, NOW) == 500
-
-    def test_most_bytes_without_a_quota(self) -> None:
-        """Without a quota only the request and the broker limit a fetch."""
-        broker = Broker()
-        assert broker.quotas.max_fetch_bytes(broker.request(), INT_MAX, NOW) == INT_MAX
+    @pytest.mark.parametrize(
+        ("bounds", "asked", "most"),
+        [({"fetch": 1000.0}, 50_000, 10_000), ({"fetch": 1000.0}, 500, 500), ({}, INT_MAX, INT_MAX)],
+    )
+    def test_most_bytes(self, bounds: dict[str, float], asked: int, most: int) -> None:
+        """A fetch may read what fits into the whole windows, and no more than asked; without a quota only the request limits it."""
+        broker = Broker(**bounds)
+        assert broker.quotas.max_fetch_bytes(broker.request(), asked, NOW) == most
 
 
 class TestOther:
-    """All other APIs of clients."""
+    """All other APIs of clients, and mutations on one node and through an envelope."""
 
     def test_forwarded(self) -> None:
         """The node it was forwarded to reports the time and mutes no client."""
@@ -164,40 +150,33 @@ class TestOther:
         """Requests among brokers are measured apart."""
         broker = Broker(request=1.0)
         broker.quotas.exempt(broker.request(3_000), NOW)
-        assert broker.value("exempt-request-time", "Request", None) == 10.0
-
-
-class TestController:
-    """Mutations, on one node and through an envelope."""
+        assert broker.value("exempt-request-time", "Request", {}) == 10.0
 
     def test_direct(self) -> None:
         """A client connected to the controller is muted there for the mutation."""
         broker = Broker(controller_mutation=10.0)
-        quota = broker.managers.controller_mutation.quota_for(ALICE, "c", MutationApi.CREATE_TOPICS, 5, T0)
-        quota.record(115, T0)
+        quota = broker.managers.controller_mutation.quota_for(ALICE, "c", MutationApi.CREATE_TOPICS, 5, EPOCH_MS)
+        quota.record(115, EPOCH_MS)
         decision = broker.quotas.controller(broker.request(), quota, NOW)
-        assert muted(decision) == (QuotaType.CONTROLLER_MUTATION, 500, 500)
+        assert muted(decision) == (MUTATION, 500, 500)
         assert broker.value("throttle-time", "ControllerMutation") == 500.0
 
     def test_kraft_hides_it_in_request(self) -> None:
         """The controller refuses and reports, the broker mutes and shows it as a Request throttle."""
         controller, broker = Broker(controller_mutation=10.0), Broker()
-        quota = controller.managers.controller_mutation.quota_for(ALICE, "c", MutationApi.CREATE_TOPICS, 7, T0)
-        quota.record(120, T0)
+        quota = controller.managers.controller_mutation.quota_for(ALICE, "c", MutationApi.CREATE_TOPICS, 7, EPOCH_MS)
+        quota.record(120, EPOCH_MS)
         with pytest.raises(ThrottlingQuotaExceeded):
-            quota.record(5, T0)
+            quota.record(5, EPOCH_MS)
         reported = controller.quotas.controller(controller.request(forwarded=True), quota, NOW)
         assert muted(reported) == (None, 0, 1000)
         decision = broker.quotas.forwarded_response(broker.request(), reported.response_ms, NOW)
-        assert muted(decision) == (QuotaType.REQUEST, 1000, 1000)
-        assert controller.value("throttle-count", "ControllerMutation") == 0.0
-        assert controller.value("rejection-count", "ControllerMutation") == 5.0
-        tags = {"user": "", "client-id": "c"}
-        name = broker.registry.metric_name("throttle-time", "Request", tags)
-        assert broker.registry.metrics()[name].value(T0) == 1000.0
+        assert muted(decision) == (REQUEST, 1000, 1000)
+        found = [controller.value(name, "ControllerMutation") for name in ("throttle-count", "rejection-count")]
+        assert found == [0.0, 5.0]
+        assert broker.value("throttle-time", "Request", UNDER_CLIENT) == 1000.0
 
 
-PRODUCE, FETCH, REQUEST = QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST
 times = st.integers(-INT_MAX - 1, INT_MAX)
 
 
@@ -242,8 +221,8 @@ def test_fetch(bandwidth: int, request_ms: int, expected: Decision) -> None:
 )
 def test_request(request_ms: int, *, forwarded: bool, unauthorized: bool, expected: Decision) -> None:
     """A forwarded request is only reported, unless the cluster authorization failed."""
-    decision = combine_request(request_ms, forwarded=forwarded, cluster_authorization_failed=unauthorized)
-    assert decision == expected
+    failed = {"cluster_authorization_failed": True} if unauthorized else {}
+    assert combine_request(request_ms, forwarded=forwarded, **failed) == expected
 
 
 @given(own=times, request_ms=times, forwarded=st.booleans())
@@ -261,15 +240,9 @@ def test_no_manager_without_a_positive_time(*, own: int, request_ms: int, forwar
         assert not muted or decision.response_ms == decision.throttle_time_ms
 
 
-EPOCH_MS = 1_600_000_000_000
-
-
 def exempt_percent(registry: Registry) -> float:
     """The value of exempt-request-time."""
-    name = registry.metric_name("exempt-request-time", "Request")
-    metric = registry.metric(name)
-    assert metric is not None
-    return metric.value(EPOCH_MS)
+    return metric_of(registry, "exempt-request-time", "Request", {}).value(EPOCH_MS)
 
 
 @pytest.mark.parametrize("seconds", [1, 3])
@@ -277,7 +250,7 @@ def test_never_longer_than_a_window(registry: Registry, seconds: int) -> None:
     """Whatever a request cost, its client is read again after one window."""
     config = ManagerConfig(window_seconds=seconds)
     manager = RequestQuotaManager(registry, EPOCH_MS, config)
-    manager.update_quota(QuotaEntity("alice"), 0.01)
+    manager.update_quota(RULE, 0.01)
     hour_ns = 3_600_000 * MS
     throttle = manager.maybe_record_request(ALICE, "c", hour_ns, EPOCH_MS)
     assert throttle == seconds * 1000
@@ -286,7 +259,7 @@ def test_never_longer_than_a_window(registry: Registry, seconds: int) -> None:
 def test_one_busy_thread_is_100_percent(registry: Registry) -> None:
     """Thread time is measured in percent of one thread, the network thread's included."""
     manager = RequestQuotaManager(registry, EPOCH_MS)
-    manager.update_quota(QuotaEntity("alice"), 1e6)
+    manager.update_quota(RULE, 1e6)
     manager.maybe_record_request(ALICE, "c", 6_000 * MS, EPOCH_MS)
     manager.record_network_thread_time(ALICE, "c", 4_000 * MS, EPOCH_MS)
     metric = manager.sensors_for(ALICE, "c", EPOCH_MS).quota.metrics()[0]
@@ -307,7 +280,7 @@ def test_without_rules(registry: Registry) -> None:
 def test_exempt_requests(registry: Registry) -> None:
     """What no quota applies to is measured over the registry's 2 x 30 s, and never expires."""
     manager = RequestQuotaManager(registry, EPOCH_MS)
-    manager.update_quota(QuotaEntity("alice"), 1)
+    manager.update_quota(RULE, 1)
     manager.maybe_record_exempt(3_000 * MS, EPOCH_MS)
     assert exempt_percent(registry) == 10.0
     assert registry.expire_sensors(EPOCH_MS * 2) == ()

@@ -14,40 +14,26 @@ from quotascope.metrics.catalog.otel_names import UCUM, otel_name, ucum
 FAMILIES = [*families(), *client_families(), *job_families()]
 
 
-def test_names_are_unique() -> None:
-    """Two families of one name would break the exposition."""
-    names = [family.name for family in FAMILIES]
-    assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-class TestFamily:
-    """What holds for every single family."""
+def test_a_family_keeps_the_conventions(family: Family) -> None:
+    """
+    A family begins with the part of the system that it speaks of, and its source is named.
 
-    def test_name_is_ours(self, family: Family) -> None:
-        """A family begins with the part of the system that it speaks of."""
-        assert re.fullmatch(r"(kafka_client|kafka_quota|process|quotascope|spark)_[a-z_]+", family.name)
-
-    def test_only_counters_end_in_total(self, family: Family) -> None:
-        """The suffix shows a reader that ``rate()`` may be used."""
-        assert family.name.endswith("_total") == (family.type is FamilyType.COUNTER)
-
-    def test_labels_are_valid(self, family: Family) -> None:
-        """Label names are plain and do not repeat."""
-        assert all(re.fullmatch(r"[a-z][a-z_]*", label) for label in family.labels)
-        assert len(set(family.labels)) == len(family.labels)
-
-    def test_help_is_one_sentence_or_more(self, family: Family) -> None:
-        """``HELP`` is one line of text that ends like a sentence."""
-        assert re.fullmatch(r"\S[^\n]*\.", family.help)
-
-    def test_source_is_named(self, family: Family) -> None:
-        """A reader can look the value up where it comes from."""
-        assert family.source
+    Only counters end in ``_total``, which shows a reader that ``rate()`` may be used. Label names are plain and do not repeat.
+    ``HELP`` is one line of text that ends like a sentence.
+    """
+    assert re.fullmatch(r"(kafka_client|kafka_quota|process|quotascope|spark)_[a-z_]+", family.name)
+    assert family.name.endswith("_total") == (family.type is FamilyType.COUNTER)
+    assert all(re.fullmatch(r"[a-z][a-z_]*", label) for label in family.labels)
+    assert len(set(family.labels)) == len(family.labels)
+    assert re.fullmatch(r"\S[^\n]*\.", family.help)
+    assert family.source
 
 
-def test_every_family_has_a_unit() -> None:
-    """The table has the unit of each family in UCUM, and no others."""
+def test_families_differ_and_have_a_unit() -> None:
+    """Two families of one name would break the exposition; the table has the unit of each family in UCUM, and no others."""
+    for names in ([family.name for family in FAMILIES], [otel_name(family) for family in FAMILIES]):
+        assert len(set(names)) == len(names)
     assert {family.unit for family in FAMILIES} == set(UCUM)
 
 
@@ -70,16 +56,9 @@ def test_names(family: Family, name: str) -> None:
     assert otel_name(family) == name
 
 
-def test_prometheus_makes_our_names_of_them() -> None:
-    """For every family, the translation of OTLP gives the name that /metrics has."""
-    for family in FAMILIES:
-        counts = family.type is FamilyType.COUNTER
-        name = translated(otel_name(family), ucum(family), counts=counts)
-        assert name == family.name
-
-
-def test_they_are_names_and_differ() -> None:
-    """OpenTelemetry allows them, and no two families become one."""
-    names = [otel_name(family) for family in FAMILIES]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z][a-z0-9_.]{1,254}", name) for name in names)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_prometheus_makes_our_names_of_them(family: Family) -> None:
+    """The translation of OTLP gives the name that /metrics has, and OpenTelemetry allows the name."""
+    name = otel_name(family)
+    assert translated(name, ucum(family), counts=family.type is FamilyType.COUNTER) == family.name
+    assert re.fullmatch(r"[a-z][a-z0-9_.]{1,254}", name)

@@ -1,6 +1,7 @@
 """Quotas on new connections, and how many there may be."""
 
 import pytest
+from tests.metrics.examples import bound_of, metric_of
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
@@ -33,7 +34,7 @@ def make(registry: Registry, max_rate: int = INT_MAX) -> ConnectionQuotas:
 
 def metric(registry: Registry, name: str, **tags: str) -> KafkaMetric:
     """Return a metric of the group."""
-    return registry.metrics()[registry.metric_name(name, "socket-server-metrics", tags.items())]
+    return metric_of(registry, name, "socket-server-metrics", tags)
 
 
 def rate(registry: Registry, name: str = "connection-accept-rate", **tags: str) -> float:
@@ -99,8 +100,7 @@ def test_a_listener_has_a_limit_of_its_own(registry: Registry) -> None:
     """The longer wait counts; each is at most one window."""
     quotas = make(registry, max_rate=4)
     quotas.update_listener_rate("CLIENT", 1)
-    waits = [quotas.accept("CLIENT", EPOCH_MS) for _ in range(4)]
-    assert waits == [0, 1_000, 1_000, 1_000]
+    assert [quotas.accept("CLIENT", EPOCH_MS) for _ in range(4)] == [0, 1_000, 1_000, 1_000]
 
 
 def test_brokers_do_not_count_for_the_broker(registry: Registry) -> None:
@@ -111,8 +111,7 @@ def test_brokers_do_not_count_for_the_broker(registry: Registry) -> None:
     quotas.update_ip_rate(IP, 0)
     with pytest.raises(ConnectionThrottled):
         quotas.admit("BROKER", IP, EPOCH_MS)
-    assert rate(registry, "broker-connection-accept-rate") == 0
-    assert rate(registry, listener="BROKER") == 0
+    assert [rate(registry, "broker-connection-accept-rate"), rate(registry, listener="BROKER")] == [0, 0]
 
 
 def test_a_listener_takes_over_the_brokers_limits(registry: Registry) -> None:
@@ -127,9 +126,7 @@ def test_a_listener_takes_over_the_brokers_limits(registry: Registry) -> None:
     assert not counts.has_slot("BROKER")
     quotas.update_broker_rate(7)
     quotas.add_listener("OTHER", EPOCH_MS, max_connections=1)
-    quota = metric(registry, "connection-accept-rate", listener="OTHER").config.quota
-    assert quota is not None
-    assert quota.bound == 7
+    assert bound_of(metric(registry, "connection-accept-rate", listener="OTHER")) == 7
 
 
 def test_an_unknown_listener_never_waits(registry: Registry) -> None:
@@ -154,9 +151,7 @@ def test_addresses_are_measured_only_under_a_limit(registry: Registry) -> None:
     quotas.update_ip_rate(IP, None)
     assert connect(quotas, 5) == 5
     assert rate(registry, ip=IP) == 1
-    quota = metric(registry, "connection-accept-rate", ip=IP).config.quota
-    assert quota is not None
-    assert quota.bound == INT_MAX
+    assert bound_of(metric(registry, "connection-accept-rate", ip=IP)) == INT_MAX
     later = EPOCH_MS + 3_600_001
     assert registry.expire_sensors(later) == (f"Connection-Accept-Rate-{IP}",)
 
@@ -190,6 +185,7 @@ def test_too_many_connections_of_an_address(registry: Registry) -> None:
     quotas = ConnectionQuotas(registry, EPOCH_MS, TWO, counts=counts)
     with pytest.raises(TooManyConnections):
         quotas.admit("CLIENT", IP, EPOCH_MS)
+    assert counts.total == 1
     quotas.closed("CLIENT", IP)
     assert counts.total == 0
 
@@ -211,24 +207,16 @@ def test_mbeans_are_kafkas(registry: Registry) -> None:
     quotas = make(registry)
     quotas.update_ip_rate("::1", 5)
     quotas.admit("CLIENT", "::1", EPOCH_MS)
-    names = {
+    start = "kafka.server:type=socket-server-metrics"
+    of_a_listener = ("connection-accept-rate", "connection-accept-throttle-time", "ip-connection-accept-throttle-time")
+    assert {
         f"{mbean_name('kafka.server', name.group, name.tags)}#{name.name}"
         for name in registry.metrics()
         if name.group == "socket-server-metrics"
-    }
-    start = "kafka.server:type=socket-server-metrics"
-    per_listener = {
-        f"{start},listener={listener}#{name}"
-        for listener in ("CLIENT", "BROKER")
-        for name in (
-            "connection-accept-rate",
-            "connection-accept-throttle-time",
-            "ip-connection-accept-throttle-time",
-        )
-    }
-    assert names == per_listener | {
+    } == {
         f"{start}#broker-connection-accept-rate",
         f'{start},ip="0:0:0:0:0:0:0:1"#connection-accept-rate',
+        *(f"{start},listener={listener}#{name}" for listener in ("CLIENT", "BROKER") for name in of_a_listener),
     }
     later = EPOCH_MS + 10**12
     assert registry.expire_sensors(later) == ("Connection-Accept-Rate-0:0:0:0:0:0:0:1",)
@@ -237,9 +225,8 @@ def test_mbeans_are_kafkas(registry: Registry) -> None:
 def test_counts_by_address_and_in_total() -> None:
     """An address without connections is forgotten."""
     counts = ConnectionCounts()
-    counts.add("CLIENT", "::1")
-    counts.add("CLIENT", "0:0:0:0:0:0:0:1")
-    counts.add("CLIENT", "10.0.0.1")
+    for ip in ("::1", "0:0:0:0:0:0:0:1", "10.0.0.1"):
+        counts.add("CLIENT", ip)
     assert (counts.count("::1"), counts.count("10.0.0.2"), counts.total) == (2, 0, 3)
     counts.remove("CLIENT", "10.0.0.1")
     with pytest.raises(UnknownConnection, match="no connection"):
@@ -250,14 +237,12 @@ def test_counts_by_address_and_in_total() -> None:
 def test_an_address_has_a_limit_or_one_of_its_own() -> None:
     """A connection too many is counted until it is closed."""
     counts = ConnectionCounts(max_per_ip=1, overrides={"10.0.0.2": 2})
-    counts.add("CLIENT", "10.0.0.1")
-    with pytest.raises(TooManyConnections, match="more than 1"):
-        counts.add("CLIENT", "10.0.0.1")
-    assert counts.count("10.0.0.1") == 2
-    for _ in range(2):
-        counts.add("CLIENT", "10.0.0.2")
-    with pytest.raises(TooManyConnections, match="more than 2"):
-        counts.add("CLIENT", "10.0.0.2")
+    for ip, limit in (("10.0.0.1", 1), ("10.0.0.2", 2)):
+        for _ in range(limit):
+            counts.add("CLIENT", ip)
+        with pytest.raises(TooManyConnections, match=f"more than {limit}"):
+            counts.add("CLIENT", ip)
+        assert counts.count(ip) == limit + 1
     counts.update_overrides({})
     with pytest.raises(TooManyConnections, match="more than 1"):
         counts.add("CLIENT", "10.0.0.2")
@@ -267,14 +252,13 @@ def test_a_listener_has_slots() -> None:
     """When they are taken, the acceptor waits."""
     counts = ConnectionCounts()
     counts.set_listener("CLIENT", 1)
-    assert counts.has_slot("CLIENT")
+    found = [counts.has_slot("CLIENT")]
     counts.add("CLIENT", "10.0.0.1")
-    assert not counts.has_slot("CLIENT")
-    counts.set_listener("CLIENT", 2)
-    assert counts.has_slot("CLIENT")
-    counts.set_listener("CLIENT", 1)
+    for most in (1, 2, 1):
+        counts.set_listener("CLIENT", most)
+        found.append(counts.has_slot("CLIENT"))
     counts.remove("CLIENT", "10.0.0.1")
-    assert counts.has_slot("CLIENT")
+    assert [*found, counts.has_slot("CLIENT")] == [True, False, True, False, True]
 
 
 def test_brokers_reach_each_other_when_clients_took_all_slots() -> None:
@@ -305,45 +289,37 @@ def test_a_removed_listener_is_forgotten() -> None:
     assert counts.total == 0
 
 
-def test_nothing_is_closed_before_the_latest_is_due() -> None:
-    """Kafka's queue looks at the latest deadline first."""
-    sockets: DelayedClose[str] = DelayedClose()
-    for connection, end_ms in (("a", 100), ("c", 300), ("b", 200)):
-        sockets.add(connection, end_ms)
-    assert sockets.due(299) == []
-    assert sockets.due(301) == ["c", "b", "a"]
-    assert len(sockets) == 0
-
-
-def test_each_can_be_closed_when_it_is_due() -> None:
-    """For those who do not want to keep refused connections."""
-    sockets: DelayedClose[str] = DelayedClose(earliest_first=True)
-    for connection, end_ms in (("c", 300), ("a", 100), ("b", 200)):
-        sockets.add(connection, end_ms)
-    assert sockets.due(201) == ["a", "b"]
-    assert len(sockets) == 1
-
-
-def test_is_due_after_the_deadline() -> None:
-    """Not at it."""
-    sockets: DelayedClose[str] = DelayedClose()
-    sockets.add("a", 100)
-    assert sockets.due(100) == []
-    assert sockets.due(101) == ["a"]
-
-
-def test_connections_need_no_order() -> None:
-    """Those with the same deadline come in the order of their refusal."""
-    sockets: DelayedClose[object] = DelayedClose()
-    first, second = object(), object()
-    sockets.add(first, 100)
-    sockets.add(second, 100)
-    assert sockets.due(101) == [first, second]
-
-
-def test_an_acceptor_that_stops_closes_all() -> None:
-    """Due or not."""
-    sockets: DelayedClose[str] = DelayedClose()
-    sockets.add("a", 100)
-    assert sockets.clear() == ["a"]
+@pytest.mark.parametrize(
+    ("earliest_first", "ends_ms", "now_ms", "due"),
+    [
+        (False, {"a": 100, "c": 300, "b": 200}, 299, []),
+        (False, {"a": 100, "c": 300, "b": 200}, 301, ["c", "b", "a"]),
+        (True, {"c": 300, "a": 100, "b": 200}, 201, ["a", "b"]),
+        (False, {"a": 100}, 100, []),
+        (False, {"a": 100}, 101, ["a"]),
+        (False, {"first": 100, "second": 100}, 101, ["first", "second"]),
+    ],
+    ids=[
+        "Kafka's queue looks at the latest deadline first",
+        "latest first",
+        "for those that do not want to keep refused connections",
+        "not at the deadline",
+        "after the deadline",
+        "with the same deadline in the order of their refusal",
+    ],
+)
+def test_refused_connections_are_closed_when_due(
+    earliest_first: bool,  # noqa: FBT001 - a parameter
+    ends_ms: dict[str, int],
+    now_ms: int,
+    due: list[str],
+) -> None:
+    """Those that are due, in their order; connections are of any kind. An acceptor that stops closes the others."""
+    names = {object(): name for name in ends_ms}
+    sockets: DelayedClose[object] = DelayedClose(earliest_first=earliest_first)
+    for connection, name in names.items():
+        sockets.add(connection, ends_ms[name])
+    assert [names[connection] for connection in sockets.due(now_ms)] == due
+    assert len(sockets) == len(ends_ms) - len(due)
+    assert {names[connection] for connection in sockets.clear()} == ends_ms.keys() - set(due)
     assert sockets.clear() == []

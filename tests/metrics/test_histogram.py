@@ -2,11 +2,12 @@
 
 import math
 import sys
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.contracts import TEN_SECONDS, StatContract
+from tests.metrics.examples import TEN_SECONDS, make_frequencies, make_percentiles, same
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
@@ -20,7 +21,6 @@ from quotascope.metrics import (
     LinearBins,
     MetricConfig,
     MetricName,
-    Percentile,
     Percentiles,
 )
 
@@ -36,22 +36,14 @@ def test_linear_bins_widen_evenly() -> None:
 
 @pytest.mark.parametrize("bins", [ConstantBins(5, -5, 5), LinearBins(5, 5)])
 def test_beyond_the_bins_lies_infinity(bins: BinScheme) -> None:
-    """Asking for a bin that is not there is answered as Kafka answers it."""
-    assert bins.edge(-1) == -math.inf
-    assert bins.edge(5) == math.inf
+    """Asking for a bin that is not there is answered as Kafka answers it; what is too large falls into the last, the range's own end as well."""
+    assert (bins.edge(-1), bins.edge(5)) == (-math.inf, math.inf)
+    assert [bins.bin_of(value) for value in (5.0, 5.01, 1e300, math.inf)] == [4] * 4
 
 
-@pytest.mark.parametrize("value", [-5.01, -math.inf, math.nan])
-def test_what_is_too_small_falls_into_the_first_constant_bin(value: float) -> None:
+def test_what_is_too_small_falls_into_the_first_constant_bin() -> None:
     """So does what is no number."""
-    assert ConstantBins(5, -5, 5).bin_of(value) == 0
-
-
-@pytest.mark.parametrize("value", [5.0, 5.01, 1e300, math.inf])
-@pytest.mark.parametrize("bins", [ConstantBins(5, -5, 5), LinearBins(5, 5)])
-def test_what_is_too_large_falls_into_the_last_bin(bins: BinScheme, value: float) -> None:
-    """The range's own end as well."""
-    assert bins.bin_of(value) == 4
+    assert [ConstantBins(5, -5, 5).bin_of(value) for value in (-5.01, -math.inf, math.nan)] == [0] * 3
 
 
 def test_linear_bins_begin_at_zero() -> None:
@@ -106,65 +98,57 @@ def test_the_base_class_knows_no_bins() -> None:
         BinScheme(2).edge(0)
 
 
-QUARTERS = [Percentile(MetricName(f"p{percentile}", "g"), percentile) for percentile in (25, 50, 75)]
+def recorded(*values: float) -> Percentiles:
+    """A hundred bins from 0 to 100 with these values."""
+    percentiles = make_percentiles()
+    for value in values:
+        percentiles.record(TEN_SECONDS, value, EPOCH_MS)
+    return percentiles
 
 
-def make() -> Percentiles:
-    """Return a hundred bins from 0 to 100."""
-    return Percentiles(400, 100.0, BucketSizing.CONSTANT, QUARTERS)
+@pytest.mark.parametrize(("make", "empty", "value"), [(make_percentiles, math.nan, 10.0), (make_frequencies, 0.0, 1.0)])
+def test_a_metric_can_be_peeked_at(make: Callable[[], Percentiles | Frequencies], empty: float, value: float) -> None:
+    """Looking has no effect: the obsolete window is still there afterwards."""
+    stat = make()
+    stat.record(TEN_SECONDS, value, EPOCH_MS)
+    part = stat.stats()[0].measurable
+    assert same(part.peek(TEN_SECONDS, EPOCH_MS + 10_000), empty)
+    assert part.peek(TEN_SECONDS, EPOCH_MS) == value
 
 
-def read(percentiles: Percentiles, now_ms: int) -> list[float]:
-    """Return the metrics in their order."""
-    return [each.measurable.measure(TEN_SECONDS, now_ms) for each in percentiles.stats()]
+def test_the_range_may_begin_anywhere() -> None:
+    """Of constant bins, that is."""
+    percentiles = Percentiles(400, 0.0, BucketSizing.CONSTANT, (), -100.0)
+    percentiles.record(TEN_SECONDS, -300.0, EPOCH_MS)
+    assert percentiles.measure(TEN_SECONDS, EPOCH_MS) == -100.0
+    with pytest.raises(InvalidConfig, match="begin at 0"):
+        Percentiles(400, 100.0, BucketSizing.LINEAR, (), 1.0)
 
 
-class TestPercentiles(StatContract):
-    """The median of a hundred bins."""
+@pytest.mark.parametrize(
+    ("values", "share", "percentile"),
+    [
+        ((10.0,), 1.0, math.inf),
+        ((10.0,), math.nan, math.inf),
+        ((10.0,), 1e300, math.inf),
+        ((10.0,), -0.1, 0.0),
+        ((1.0, 2.0, 3.0), 1 / 3, 2.0),
+        ((1.0, 2.0, 3.0), 1 / 3 - 1e-9, 2.0),
+    ],
+)
+def test_shares_at_the_edges(values: tuple[float, ...], share: float, percentile: float) -> None:
+    """
+    Beyond all events lies infinity; more than a negative share is counted at once.
 
-    make = make
-    empty = math.nan
-
-    def test_a_metric_can_be_peeked_at(self) -> None:
-        """Looking has no effect: the obsolete window is still there afterwards."""
-        percentiles = make()
-        percentiles.record(TEN_SECONDS, 10.0, EPOCH_MS)
-        median = percentiles.stats()[1].measurable
-        assert math.isnan(median.peek(TEN_SECONDS, EPOCH_MS + 10_000))
-        assert median.peek(TEN_SECONDS, EPOCH_MS) == 10.0
-
-    def test_the_range_may_begin_anywhere(self) -> None:
-        """Of constant bins, that is."""
-        percentiles = Percentiles(400, 0.0, BucketSizing.CONSTANT, (), -100.0)
-        percentiles.record(TEN_SECONDS, -300.0, EPOCH_MS)
-        assert percentiles.measure(TEN_SECONDS, EPOCH_MS) == -100.0
-        with pytest.raises(InvalidConfig, match="begin at 0"):
-            Percentiles(400, 100.0, BucketSizing.LINEAR, (), 1.0)
-
-    def test_beyond_all_events_is_infinity(self) -> None:
-        """More than 100 percent is never counted; more than a negative share is at once."""
-        percentiles = make()
-        percentiles.record(TEN_SECONDS, 10.0, EPOCH_MS)
-        assert percentiles.value(TEN_SECONDS, EPOCH_MS, 1.0) == math.inf
-        assert percentiles.value(TEN_SECONDS, EPOCH_MS, math.nan) == math.inf
-        assert percentiles.value(TEN_SECONDS, EPOCH_MS, 1e300) == math.inf
-        assert percentiles.value(TEN_SECONDS, EPOCH_MS, -0.1) == 0.0
-
-    def test_shares_have_32_bits(self) -> None:
-        """A third of the events is not more than a third rounded to 32 bits, but more than one in 64 bits."""
-        percentiles = make()
-        for value in (1.0, 2.0, 3.0):
-            percentiles.record(TEN_SECONDS, value, EPOCH_MS)
-        assert percentiles.value(TEN_SECONDS, EPOCH_MS, 1 / 3) == 2.0
-        assert percentiles.value(TEN_SECONDS, EPOCH_MS, 1 / 3 - 1e-9) == 2.0
+    Shares have 32 bits: a third of the events is not more than a third rounded to these, but more than one in 64 bits.
+    """
+    assert recorded(*values).value(TEN_SECONDS, EPOCH_MS, share) == percentile
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=60), st.integers(0, 99))
 def test_agrees_with_sorting(values: list[int], percent: int) -> None:
     """With a bin for each value the percentile is the first sorted value that more than its share reaches."""
-    percentiles = make()
-    for value in values:
-        percentiles.record(TEN_SECONDS, value, EPOCH_MS)
+    percentiles = recorded(*values)
     ordered = sorted(values)
     above = next(value for reached, value in enumerate(ordered, start=1) if 100 * reached > percent * len(values))
     if 100 * (ordered.index(above)) != percent * len(values):  # a tie is one of 32 bits
@@ -187,35 +171,9 @@ NAMES = [MetricName(f"f{value}", "g") for value in range(5)]
 FOUR = [Frequency(NAMES[value], value) for value in (1, 2, 3, 4)]
 
 
-def make_frequencies() -> Frequencies:
-    """Return the shares of 1 to 4."""
-    return Frequencies(4, 1.0, 4.0, FOUR)
-
-
-def read_frequencies(frequencies: Frequencies, now_ms: int) -> dict[str, float]:
-    """Return the metrics in their order."""
-    return {each.name.name: each.measurable.measure(TEN_SECONDS, now_ms) for each in frequencies.stats()}
-
-
-class TestFrequencies(StatContract):
-    """The number of events."""
-
-    make = make_frequencies
-    empty = 0.0
-
-    def test_a_share_can_be_peeked_at(self) -> None:
-        """Looking has no effect: the obsolete window is still there afterwards."""
-        frequencies = make_frequencies()
-        frequencies.record(TEN_SECONDS, 1.0, EPOCH_MS)
-        share = frequencies.stats()[0].measurable
-        assert share.peek(TEN_SECONDS, EPOCH_MS + 10_000) == 0.0
-        assert share.peek(TEN_SECONDS, EPOCH_MS) == 1.0
-
-
 def test_one_boolean_is_enough() -> None:
     """The other's share follows from it; without both there is nothing to measure."""
-    frequencies = Frequencies.for_boolean_values(None, NAMES[1])
-    assert list(read_frequencies(frequencies, EPOCH_MS)) == ["f1"]
+    assert [part.name for part in Frequencies.for_boolean_values(None, NAMES[1]).stats()] == [NAMES[1]]
     with pytest.raises(InvalidConfig, match="at least one"):
         Frequencies.for_boolean_values(None, None)
 
@@ -227,19 +185,14 @@ def test_one_boolean_is_enough() -> None:
         (3, 1.0, 4.0, "do not fit"),
         (4, 2.0, 4.0, "1 is not from"),
         (4, 1.0, 3.0, "4 is not from"),
+        (1, 1.0, 4.0, "at least 2"),
+        (0, 1.0, 4.0, "at least 2"),
     ],
 )
 def test_refuses_what_cannot_be_measured(buckets: int, low: float, high: float, message: str) -> None:
-    """A metric whose bucket does not exist would always read 0."""
+    """A metric whose bucket does not exist would always read 0; all values would fall into a single one."""
     with pytest.raises(InvalidConfig, match=message):
-        Frequencies(buckets, low, high, FOUR)
-
-
-@pytest.mark.parametrize("buckets", [1, 0])
-def test_one_bucket_reports_nothing(buckets: int) -> None:
-    """All values would fall into it."""
-    with pytest.raises(InvalidConfig, match="at least 2"):
-        Frequencies(buckets, 1.0, 4.0, [])
+        Frequencies(buckets, low, high, FOUR if buckets > 1 else [])
 
 
 def test_all_values_may_be_one() -> None:

@@ -1,4 +1,4 @@
-"""Names of users, MBeans, metrics and addresses."""
+"""Names of users, MBeans, metrics, addresses, and of what a client pushes."""
 
 import random
 import string
@@ -10,15 +10,28 @@ from tests.strategies import HOSTILE, broken_texts, tag_maps, texts
 
 from quotascope.metrics import (
     ANONYMOUS,
+    Avg,
+    CumulativeCount,
+    CumulativeSum,
+    Gauge,
     MalformedName,
+    Max,
     MetricName,
     Principal,
+    Rate,
+    TelemetryKind,
+    Value,
+    WindowedCount,
+    WindowedSum,
     desanitize,
     host_address,
     mbean_name,
     parse_object_name,
     quote_tag_value,
     sanitize,
+    telemetry_kind,
+    telemetry_labels,
+    telemetry_name,
     unquote_tag_value,
 )
 
@@ -68,14 +81,17 @@ def test_refuses_half_an_escape(text: str) -> None:
     assert caught.value.text == text
 
 
-def test_both_spellings() -> None:
-    """A principal has a name for people and one for tags."""
+def test_a_principal_has_a_name_and_a_tag() -> None:
+    """A tag that Kafka would have written otherwise stays as it was given; text with a lone percent sign is no sanitized name."""
     principal = Principal("CN=app,O=Org")
-    assert (principal.name, principal.sanitized) == (
-        "CN=app,O=Org",
-        "CN%3Dapp%2CO%3DOrg",
-    )
+    assert (principal.name, principal.sanitized) == ("CN=app,O=Org", "CN%3Dapp%2CO%3DOrg")
     assert ANONYMOUS.sanitized == "ANONYMOUS"
+    given = Principal.from_sanitized("a%3db")
+    assert (given.name, given.sanitized) == ("a=b", "a%3db")
+    assert given != Principal("a=b")
+    assert given != "a=b"
+    with pytest.raises(MalformedName):
+        Principal.from_sanitized("100%")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -85,20 +101,6 @@ def test_round_trip(name: str) -> None:
     again = Principal.from_sanitized(principal.sanitized)
     assert again == principal
     assert hash(again) == hash(principal)
-
-
-def test_a_given_tag_is_kept() -> None:
-    """A tag that Kafka would have written otherwise stays as it was given."""
-    principal = Principal.from_sanitized("a%3db")
-    assert (principal.name, principal.sanitized) == ("a=b", "a%3db")
-    assert principal != Principal("a=b")
-    assert principal != "a=b"
-
-
-def test_malformed() -> None:
-    """Text with a lone percent sign is no sanitized name."""
-    with pytest.raises(MalformedName):
-        Principal.from_sanitized("100%")
 
 
 any_text = texts | broken_texts
@@ -166,15 +168,9 @@ def test_parsing_inverts_in_any_order(tags: dict[str, str], seed: random.Random)
     domain, colon, properties = mbean_name("kafka.server", "Produce", tags).partition(":")
     parts = [f"{key}={quote_tag_value(value)}" for key, value in tags.items() if value] + ["type=Produce"]
     seed.shuffle(parts)
-    expected = {
-        "type": "Produce",
-        **{key: value for key, value in tags.items() if value},
-    }
-    assert parse_object_name(domain + colon + properties) == ("kafka.server", expected)
-    assert parse_object_name(domain + colon + ",".join(parts)) == (
-        "kafka.server",
-        expected,
-    )
+    expected = ("kafka.server", {"type": "Produce", **{key: value for key, value in tags.items() if value}})
+    assert parse_object_name(domain + colon + properties) == expected
+    assert parse_object_name(domain + colon + ",".join(parts)) == expected
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
@@ -188,20 +184,9 @@ def test_hostile_values_come_back(value: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "kafka.server",
-        "kafka.server:",
-        "kafka.server:type",
-        "kafka.server:=x",
-        "kafka.server:type=a,",
-        "kafka.server:type=a,type=b",
-        "kafka.server:type=a,*",
-        "kafka.*:type=a",
-        "kafka.server:type=*",
-        'kafka.server:type="a',
-        'kafka.server:type="a"b',
-        "kafka.server:type=a:b",
-        "kafka.server:type=a=b",
+        *("", "kafka.server", "kafka.server:", "kafka.server:type", "kafka.server:=x", "kafka.server:type=a,"),
+        *("kafka.server:type=a,type=b", "kafka.server:type=a,*", "kafka.*:type=a", "kafka.server:type=*"),
+        *('kafka.server:type="a', 'kafka.server:type="a"b', "kafka.server:type=a:b", "kafka.server:type=a=b"),
         "kafka.server:type=a\n",
     ],
 )
@@ -255,21 +240,45 @@ def test_the_order_of_tags_is_kept_but_does_not_count(tags: dict[str, str]) -> N
 
 
 def test_all_but_the_description_counts() -> None:
-    """Name, group and tags distinguish metrics."""
-    name = MetricName("n", "g", {"a": "b"}, "one")
-    assert name == MetricName("n", "g", [("a", "b")], "two")
-    others = (
-        MetricName("m", "g", {"a": "b"}),
-        MetricName("n", "h", {"a": "b"}),
-        MetricName("n", "g"),
-        "n",
-    )
-    assert all(name != other for other in others)
-
-
-def test_does_not_change_with_the_tags_it_was_made_of() -> None:
-    """A caller may go on using the mapping it gave."""
+    """Name, group and tags distinguish metrics; a caller may go on using the mapping it gave."""
     tags = {"a": "b"}
-    name = MetricName("n", "g", tags)
+    name = MetricName("n", "g", tags, "one")
     tags["a"] = "c"
     assert name.tags == {"a": "b"}
+    assert name == MetricName("n", "g", [("a", "b")], "two")
+    for other in (MetricName("m", "g", name.tags), MetricName("n", "h", name.tags), MetricName("n", "g"), "n"):
+        assert name != other
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "expected"),
+    [
+        ("producer-metrics", "produce-throttle-time-max", "producer.produce.throttle.time.max"),
+        ("consumer-fetch-manager-metrics", "fetch-throttle-time-avg", "consumer.fetch.manager.fetch.throttle.time.avg"),
+        ("group-metrics-metrics", "name-metrics", "group.name.metrics"),
+        ("metrics", "metrics", "metrics.metrics"),
+        ("grouP_&", "Name-1.$", "group_&.name.1.$"),
+        ("", "", "."),
+    ]
+)  # fmt: skip
+def test_telemetry_names(group: str, name: str, expected: str) -> None:
+    """Lower case with dots, behind a prefix."""
+    assert telemetry_name(MetricName(name, group)) == f"org.apache.kafka.{expected}"
+    assert telemetry_name(MetricName(name, group), "p") == f"p.{expected}"
+
+
+def test_telemetry_labels() -> None:
+    """Keys become words with underscores, values stay; the client-id is left out."""
+    tags = {"client-id": "X", "Topic-Name": "A-b"}
+    assert telemetry_labels(tags) == {"topic_name": "A-b"}
+    with pytest.raises(MalformedName, match="same label"):
+        telemetry_labels({"a-b": "1", "a_b": "2"})
+
+
+def test_telemetry_kinds() -> None:
+    """What counts or adds up for good, and windowed counts as well, are sums; everything else is a gauge."""
+    sums = (CumulativeSum(), CumulativeCount(), WindowedCount())
+    gauge = Gauge(lambda _config, _now: 1)
+    gauges = (Avg(), Max(), Rate(), WindowedSum(), Value(), gauge)
+    assert {telemetry_kind(each) for each in sums} == {TelemetryKind.SUM}
+    assert {telemetry_kind(each) for each in gauges} == {TelemetryKind.GAUGE}

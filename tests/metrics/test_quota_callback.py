@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from tests.metrics.examples import bound_of, metric_of
 from tests.strategies import EPOCH_MS
 
 from quotascope.metrics import (
@@ -87,11 +88,9 @@ def managers(groups: Groups, registry: Registry) -> QuotaManagers:
     return QuotaManagers(registry, EPOCH_MS, None, groups)
 
 
-def bound(registry: Registry, name: str, group: str, tags: dict[str, str]) -> float:
-    """Return the bound of a metric."""
-    quota = registry.metrics()[registry.metric_name(name, group, tags)].config.quota
-    assert quota is not None
-    return quota.bound
+def bounds(registry: Registry, tags: dict[str, str], *groups: str) -> list[float]:
+    """The bounds of byte rates."""
+    return [bound_of(metric_of(registry, "byte-rate", group, tags)) for group in groups]
 
 
 A = {"group": "a", "client": "c"}
@@ -100,9 +99,7 @@ B = {"group": "b", "client": "c"}
 
 def test_quotas_are_enabled_from_the_start(managers: QuotaManagers) -> None:
     """No rule is needed, and the level flag is the callback's own."""
-    for manager in managers.all():
-        assert manager.quotas_enabled
-        assert manager.rules().flags == 8
+    assert [(each.quotas_enabled, each.rules().flags) for each in managers.all()] == [(True, 8)] * 4
 
 
 def test_measures_under_the_callbacks_tags(managers: QuotaManagers, registry: Registry) -> None:
@@ -113,15 +110,14 @@ def test_measures_under_the_callbacks_tags(managers: QuotaManagers, registry: Re
     ]
     assert throttle_ms == [0, 2_000, 0]
     assert {"Produce-a:c", "ProduceThrottleTime-b:c"} <= set(registry.sensors())
-    assert bound(registry, "byte-rate", "Produce", A) == 10.0
-    assert bound(registry, "byte-rate", "Produce", B) == UNLIMITED
+    assert bounds(registry, A, "Produce") + bounds(registry, B, "Produce") == [10.0, UNLIMITED]
 
 
 def test_no_tags_are_tags(managers: QuotaManagers, registry: Registry) -> None:
     """All such requests meet in one sensor and an MBean without tags."""
     managers.fetch.record_no_throttle(ALICE, "", 5, EPOCH_MS)
     assert registry.get_sensor("Fetch-") is not None
-    assert bound(registry, "byte-rate", "Fetch", {}) == UNLIMITED
+    assert bounds(registry, {}, "Fetch") == [UNLIMITED]
 
 
 def test_answers_about_requests(managers: QuotaManagers) -> None:
@@ -141,13 +137,12 @@ def test_configured_quotas_are_passed_on(managers: QuotaManagers, groups: Groups
     somebody = QuotaEntity(user=DEFAULT)
     managers.update_quota(QuotaType.PRODUCE, somebody, 20)
     assert groups.reported == [(QuotaType.PRODUCE, somebody, 20.0)]
-    assert bound(registry, "byte-rate", "Produce", A) == 20.0
-    assert bound(registry, "byte-rate", "Fetch", A) == 10.0
+    assert bounds(registry, A, "Produce", "Fetch") == [20.0, 10.0]
     assert managers.produce.rules() == {somebody: 20.0}
-    managers.update_quota(QuotaType.PRODUCE, somebody, None)
-    managers.update_quota(QuotaType.PRODUCE, somebody, None)
+    for _ in range(2):
+        managers.update_quota(QuotaType.PRODUCE, somebody, None)
     assert groups.reported[1:] == [(QuotaType.PRODUCE, somebody)] * 2
-    assert bound(registry, "byte-rate", "Produce", A) == UNLIMITED
+    assert bounds(registry, A, "Produce") == [UNLIMITED]
     assert managers.produce.rules().flags == 8
 
 
@@ -156,10 +151,10 @@ def test_a_reset_is_asked_for_at_every_request(managers: QuotaManagers, groups: 
     managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     groups.limits = {"a": 7.0}
     managers.produce.record_no_throttle(BOB, "c", 1, EPOCH_MS)
-    assert bound(registry, "byte-rate", "Produce", A) == 10.0
+    assert bounds(registry, A, "Produce") == [10.0]
     groups.stale = {QuotaType.PRODUCE, QuotaType.FETCH}
     managers.produce.record_no_throttle(BOB, "c", 1, EPOCH_MS)
-    assert bound(registry, "byte-rate", "Produce", A) == 7.0
+    assert bounds(registry, A, "Produce") == [7.0]
     assert groups.stale == {QuotaType.FETCH}
 
 
@@ -167,13 +162,11 @@ def test_a_changed_cluster_can_change_all_bounds(managers: QuotaManagers, regist
     """Of all four types, if the callback says so."""
     for manager in managers.all():
         manager.record_no_throttle(ALICE, "c", 0, EPOCH_MS)
-    assert managers.update_cluster_metadata(3.0)
-    assert not managers.update_cluster_metadata(3.0)
-    metrics = [
-        *(("byte-rate", "Produce"), ("byte-rate", "Fetch")),
-        *(("request-time", "Request"), ("tokens", "ControllerMutation")),
-    ]
-    assert {bound(registry, *metric, A) for metric in metrics} == {3.0}
+    assert [managers.update_cluster_metadata(3.0) for _ in range(2)] == [True, False]
+    found = bounds(registry, A, "Produce", "Fetch")
+    found += [bound_of(metric_of(registry, "request-time", "Request", A))]
+    found += [bound_of(metric_of(registry, "tokens", "ControllerMutation", A))]
+    assert found == [3.0] * 4
 
 
 def test_limits_requests_and_mutations(managers: QuotaManagers) -> None:

@@ -1,14 +1,14 @@
-"""What a recent sum is divided by, and how long to stay silent when that is too much."""
+"""What a recent sum is divided by, how long to stay silent when that is too much, and the rate of an early draft of KIP-599."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.contracts import StatContract, end_of, fed
 from tests.strategies import EPOCH_MS, Event, configs, traces
 
 from quotascope.metrics import (
     INT_MAX,
     LONG_MAX,
+    BurstSpreadingRate,
     InvalidConfig,
     Max,
     Meter,
@@ -18,9 +18,9 @@ from quotascope.metrics import (
     QuotaViolation,
     Rate,
     Registry,
-    SimpleRate,
     TimeUnit,
     TokenBucket,
+    WindowConfig,
     WindowedCount,
     WrongStatistic,
     bounded_rate_throttle_time_ms,
@@ -32,129 +32,94 @@ from quotascope.metrics.rate import convert
 from quotascope.metrics.stat import Stat
 
 
-@pytest.mark.parametrize(
-    ("unit", "expected"),
-    [
-        (TimeUnit.NANOSECONDS, 5_400_000_000_000.0),
-        (TimeUnit.MICROSECONDS, 5_400_000_000.0),
-        (TimeUnit.MILLISECONDS, 5_400_000.0),
-        (TimeUnit.SECONDS, 5_400.0),
-        (TimeUnit.MINUTES, 90.0),
-        (TimeUnit.HOURS, 1.5),
-        (TimeUnit.DAYS, 0.0625),
-    ],
-)
-def test_an_hour_and_a_half(unit: TimeUnit, expected: float) -> None:
-    """The same time in every unit."""
-    assert convert(5_400_000, unit) == expected
-
-
-def test_nanoseconds_are_rounded_twice() -> None:
-    """Kafka multiplies by 1000 twice, which is not the same as once by a million."""
+def test_convert() -> None:
+    """An hour and a half in every unit; Kafka multiplies by 1000 twice for nanoseconds, which is not the same as once by a million."""
+    assert {unit: convert(5_400_000, unit) for unit in TimeUnit} == {
+        TimeUnit.NANOSECONDS: 5_400_000_000_000.0,
+        TimeUnit.MICROSECONDS: 5_400_000_000.0,
+        TimeUnit.MILLISECONDS: 5_400_000.0,
+        TimeUnit.SECONDS: 5_400.0,
+        TimeUnit.MINUTES: 90.0,
+        TimeUnit.HOURS: 1.5,
+        TimeUnit.DAYS: 0.0625,
+    }
     ms = 9_007_199_254_740_992_123
     assert convert(ms, TimeUnit.NANOSECONDS) == float(ms) * 1000.0 * 1000.0
 
 
 BROKER = MetricConfig(samples=11, time_window_ms=1_000)
+THREE_MS = MetricConfig(samples=3, time_window_ms=1)
 
 
-class TestRate(StatContract):
-    """A rate over a sum, per second."""
-
-    make = Rate
-    empty = 0.0
-
-    def test_the_divisor_can_exceed_the_monitored_time(self) -> None:
-        """An older window that overlaps counts whole, in the sum and in the time."""
-        config = MetricConfig(2, 1_000)
-        rate = Rate()
-        for at_ms in (0, 900, 1_000, 2_000):
-            rate.record(config, 1.0, EPOCH_MS + at_ms)
-        assert rate.window_size(config, EPOCH_MS + 2_899) == 2_899
-
-    def test_a_read_starts_the_first_window(self) -> None:
-        """Asking a rate that was never recorded has an effect, as in Kafka; peeking has none."""
-        read, peeked = Rate(), Rate()
-        read.measure(BROKER, EPOCH_MS)
-        peeked.peek(BROKER, EPOCH_MS)
-        for rate in (read, peeked):
-            rate.record(BROKER, 1.0, EPOCH_MS + 999)
-        assert read.window_size(BROKER, EPOCH_MS + 999) == 10_999
-        assert peeked.window_size(BROKER, EPOCH_MS + 999) == 10_000
-
-    def test_own_window_beats_the_configs(self) -> None:
-        """A rate with a time window of its own ignores the config's, as statistic and divisor."""
-        rate = Rate(time_window_ms=10)
-        rate.record(BROKER, 5.0, EPOCH_MS)
-        assert rate.window_size(BROKER, EPOCH_MS) == 100
-        assert rate.measure(BROKER, EPOCH_MS + 110) == 0.0
-
-    def test_a_clock_set_back_does_not_shrink_the_divisor(self) -> None:
-        """Negative elapsed time is made up for by whole windows, truncated toward zero as in Java."""
-        rate = Rate()
-        rate.record(BROKER, 1.0, EPOCH_MS)
-        assert rate.window_size(BROKER, EPOCH_MS - 999) == 9_001
-        assert rate.window_size(BROKER, EPOCH_MS - 1_000) == 10_000
-
-    def test_the_number_of_windows_overflows_as_in_java(self) -> None:
-        """Kafka counts windows in 32 bits: past those the divisor jumps to twice the time."""
-        rate = Rate()
-        for at_ms in (0, 2**31 + 7):
-            rate.record(MetricConfig(1, 2**40), 1.0, EPOCH_MS + at_ms)
-        narrow = MetricConfig(3, 1)
-        assert rate.window_size(narrow, EPOCH_MS + 2**31 + 7) == 2 * (2**31 + 1)
-
-    def test_a_clock_set_back_by_decades(self) -> None:
-        """Here the overflow leaves the time negative, and the divisor at its least."""
-        rate = Rate()
-        rate.record(MetricConfig(3, 1), 1.0, EPOCH_MS)
-        assert rate.window_size(MetricConfig(3, 1), 0) == 1
-
-    @given(config=configs, trace=traces(), later=st.integers(0, 100_000))
-    def test_the_divisor_covers_all_but_one_window(self, config: MetricConfig, trace: list[Event], later: int) -> None:
-        """It is at least `samples - 1` windows, at least 1 ms, and the read is the sum over it."""
-        rate = Rate()
-        fed(rate, config, trace)
-        now_ms = end_of(trace) + later
-        window_ms = rate.window_size(config, now_ms)
-        assert window_ms >= max(1, (config.samples - 1) * config.time_window_ms)
-        total = rate.stat.measure(config, now_ms)
-        assert rate.measure(config, now_ms) == total / (window_ms / 1000)
+@pytest.mark.parametrize(
+    ("config", "recorded_ms", "read", "now_ms", "window_ms"),
+    [
+        (MetricConfig(2, 1_000), (0, 900, 1_000, 2_000), None, 2_899, 2_899),
+        (BROKER, (0,), None, -999, 9_001),
+        (BROKER, (0,), None, -1_000, 10_000),
+        (MetricConfig(1, 2**40), (0, 2**31 + 7), THREE_MS, 2**31 + 7, 2 * (2**31 + 1)),
+        (THREE_MS, (0,), None, -EPOCH_MS, 1),
+    ],
+    ids=[
+        "an older window that overlaps counts whole, so it can exceed the monitored time",
+        "a clock set back: negative time is made up for",
+        "by whole windows, truncated toward zero as in Java",
+        "Kafka counts windows in 32 bits: past those it jumps to twice the time",
+        "set back by decades the overflow leaves the time negative, and the divisor at its least",
+    ],
+)
+def test_divisors(
+    config: MetricConfig, recorded_ms: tuple[int, ...], read: MetricConfig | None, now_ms: int, window_ms: int
+) -> None:
+    """What a sum is divided by, in ms."""
+    rate = Rate()
+    for at_ms in recorded_ms:
+        rate.record(config, 1.0, EPOCH_MS + at_ms)
+    assert rate.window_size(read or config, EPOCH_MS + now_ms) == window_ms
 
 
-class TestSimpleRate(StatContract):
-    """A rate over the time since the oldest window began."""
-
-    make = SimpleRate
-    empty = 0.0
-
-
-CONFIG = MetricConfig()
-RATE, TOTAL = MetricName("rate", "g"), MetricName("total", "g")
-
-
-def measured(meter: Meter, now_ms: int) -> dict[str, float]:
-    """Return the metrics in their order."""
-    return {part.name.name: part.measurable.measure(CONFIG, now_ms) for part in meter.stats()}
+def test_a_read_starts_the_first_window() -> None:
+    """Asking a rate that was never recorded has an effect, as in Kafka; peeking has none."""
+    read, peeked = Rate(), Rate()
+    read.measure(BROKER, EPOCH_MS)
+    peeked.peek(BROKER, EPOCH_MS)
+    for rate in (read, peeked):
+        rate.record(BROKER, 1.0, EPOCH_MS + 999)
+    assert [rate.window_size(BROKER, EPOCH_MS + 999) for rate in (read, peeked)] == [10_999, 10_000]
 
 
-def test_the_total_comes_before_the_rate() -> None:
-    """Metrics are registered in this order."""
-    assert list(measured(Meter(RATE, TOTAL), EPOCH_MS)) == ["total", "rate"]
+def test_an_own_window_beats_the_configs() -> None:
+    """A rate with a time window of its own ignores the config's, as statistic and divisor."""
+    rate = Rate(time_window_ms=10)
+    rate.record(BROKER, 5.0, EPOCH_MS)
+    assert rate.window_size(BROKER, EPOCH_MS) == 100
+    assert rate.measure(BROKER, EPOCH_MS + 110) == 0.0
 
 
-def test_over_a_count_the_total_counts_too() -> None:
-    """Values do not matter to either."""
-    meter = Meter(RATE, TOTAL, WindowedCount(), TimeUnit.MINUTES)
+@given(config=configs, trace=traces(), later=st.integers(0, 100_000))
+def test_the_divisor_covers_all_but_one_window(config: MetricConfig, trace: list[Event], later: int) -> None:
+    """It is at least `samples - 1` windows, at least 1 ms, and the read is the sum over it."""
+    rate, now_ms = Rate(), EPOCH_MS
+    for event in trace:
+        now_ms = event.at_ms
+        rate.record(config, event.value, now_ms)
+    now_ms += later
+    window_ms = rate.window_size(config, now_ms)
+    assert window_ms >= max(1, (config.samples - 1) * config.time_window_ms)
+    total = rate.stat.measure(config, now_ms)
+    assert rate.measure(config, now_ms) == total / (window_ms / 1000)
+
+
+def test_a_meter_over_a_count_counts_in_total_too() -> None:
+    """Values do not matter to either; the total is registered first. A total of maxima would mean nothing."""
+    rate, total = MetricName("rate", "g"), MetricName("total", "g")
+    meter = Meter(rate, total, WindowedCount(), TimeUnit.MINUTES)
     for _ in range(3):
-        meter.record(CONFIG, 1e9, EPOCH_MS)
-    assert measured(meter, EPOCH_MS) == {"total": 3.0, "rate": 6.0}
-
-
-def test_is_for_sums_and_counts_only() -> None:
-    """A total of maxima would mean nothing."""
+        meter.record(MetricConfig(), 1e9, EPOCH_MS)
+    measured = [(part.name.name, part.measurable.measure(MetricConfig(), EPOCH_MS)) for part in meter.stats()]
+    assert measured == [("total", 3.0), ("rate", 6.0)]
     with pytest.raises(InvalidConfig, match="WindowedSum"):
-        Meter(RATE, TOTAL, Max())
+        Meter(rate, total, Max())
 
 
 def violated(stat: Stat, value: float, bound: float, now_ms: int) -> QuotaViolation:
@@ -191,10 +156,21 @@ def test_wrong_statistic() -> None:
         token_throttle_time_ms(violated(Rate(), 10_000.0, 500.0, 0))
 
 
-def test_narrow_wraps_around() -> None:
-    """As in Kafka, 34.7 days turn negative and 94.9 years into 24.5 days."""
-    assert narrow(2_999_990_000) == -1_294_977_296
-    assert narrow(2_999_999_990_000) == 2_112_817_392
+@pytest.mark.parametrize(
+    ("throttle_time_ms", "longest_ms", "narrowed"),
+    [
+        (2_999_990_000, None, -1_294_977_296),
+        (2_999_999_990_000, None, 2_112_817_392),
+        (-(2**31) - 1, INT_MAX, INT_MAX),
+    ],
+)
+def test_narrow_wraps_around(throttle_time_ms: int, longest_ms: int | None, narrowed: int) -> None:
+    """
+    As in Kafka, 34.7 days turn negative and 94.9 years into 24.5 days.
+
+    Java's cut follows `Math.min`: far below zero a time wraps around all the same, as under a bound below zero.
+    """
+    assert narrow(throttle_time_ms, *([] if longest_ms is None else [longest_ms])) == narrowed
 
 
 @given(st.integers(0, LONG_MAX))
@@ -203,6 +179,55 @@ def test_saturation(throttle_time_ms: int) -> None:
     assert narrow(throttle_time_ms, INT_MAX) == min(throttle_time_ms, INT_MAX)
 
 
-def test_only_the_upper_end_stops() -> None:
-    """Java's cut follows `Math.min`: far below zero a time wraps around all the same, as under a bound below zero."""
-    assert narrow(-(2**31) - 1, INT_MAX) == INT_MAX
+HUNDRED_SECONDS = WindowConfig(samples=100, window_seconds=1)
+
+
+def burst() -> BurstSpreadingRate:
+    """Return the draft's example: 560 permits at once against 5 per second over 100 s."""
+    rate = BurstSpreadingRate(5, HUNDRED_SECONDS)
+    assert rate.record(560, EPOCH_MS) == 0
+    return rate
+
+
+def test_a_burst_fills_the_windows_before() -> None:
+    """99 of them with 5 each, and the current one with the other 65; a clock set back books nothing into windows that are over."""
+    rate = burst()
+    assert rate.rate(EPOCH_MS - 50_000) == 5.6
+    assert rate.windows(EPOCH_MS) == (5.0,) * 99 + (65.0,)
+    assert rate.rate(EPOCH_MS) == 5.6
+
+
+def test_waits_until_enough_windows_are_gone() -> None:
+    """Twelve windows of 5 make 60, which was too much; after all windows have passed nothing is left."""
+    rate = burst()
+    assert rate.throttle_time_ms(EPOCH_MS) == 12_000
+    assert rate.record(1, EPOCH_MS + 11_000) == 1_000
+    assert [rate.rate(EPOCH_MS + after_ms) for after_ms in (11_999, 12_000)] == [5.05, 5.0]
+    assert [rate.record(1, EPOCH_MS + 12_000) for _ in range(2)] == [0, 200]
+    idle = burst()
+    assert idle.rate(EPOCH_MS + 100_000) == 0.0
+    assert idle.record(10**9, EPOCH_MS + 10**12) == 0
+
+
+def test_a_refusal_is_never_a_wait_of_zero() -> None:
+    """Also when the rate is above its bound by next to nothing; a bound of zero admits the first mutation, then the wait is endless."""
+    rate = BurstSpreadingRate(5, HUNDRED_SECONDS)
+    rate.record(500.000001, EPOCH_MS)
+    assert rate.record(1, EPOCH_MS) == 1
+    nothing = BurstSpreadingRate(0.0)
+    assert [nothing.record(1, EPOCH_MS) for _ in range(2)] == [0, LONG_MAX]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 100)), max_size=40), st.integers(1, 12))
+@pytest.mark.parametrize("bound", [1.0, 10.0])
+def test_books_all_that_it_admits(bound: float, requests: list[tuple[int, int]], samples: int) -> None:
+    """Nothing is lost in spreading, and nothing is taken back."""
+    rate = BurstSpreadingRate(bound, WindowConfig(samples=samples))
+    now_ms = EPOCH_MS
+    for step_ms, permits in requests:
+        now_ms += step_ms
+        before = sum(rate.windows(now_ms))
+        admitted = rate.record(permits, now_ms) == 0
+        after = sum(rate.windows(now_ms))
+        assert after == pytest.approx(before + permits * admitted)
+    assert all(booked >= 0.0 for booked in rate.windows(now_ms))

@@ -1,17 +1,19 @@
-"""Throttled channels, their mute states, and the end of throttles."""
+"""Throttled channels, their mute states, the end of throttles, and of sensors."""
 
 import logging
 import threading
+from concurrent.futures import Future
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.metrics.threads import Signal
+from tests.metrics.examples import Signal, metric_of
 
 from quotascope.metrics import (
     Channel,
     ChannelThrottle,
     DelayQueue,
+    ExpiryThread,
     IllegalMuteTransition,
     MuteEvent,
     MuteState,
@@ -51,29 +53,19 @@ def test_transitions(state: MuteState, event: MuteEvent) -> None:
     assert str(caught.value) == (f"{event.name} cannot happen to a channel that is {state.name}")
 
 
-def state_of(channel: Channel) -> MuteState:
-    """The state now; a type checker would take an attribute for unchanged."""
-    return channel.state
-
-
 def test_response_before_the_end_of_the_throttle() -> None:
-    """The response leaves at once, and the channel stays silent for the rest of the delay (KIP-219)."""
+    """The response leaves at once, and the channel stays silent for the rest of the delay (KIP-219); muting it twice changes nothing."""
     channel = Channel()
     throttle = ChannelThrottle(channel)
     channel.request_received()
+    channel.mute()
+    states = [channel.state]
     throttle.start_throttling()
     assert not channel.response_sent()
-    assert state_of(channel) is MuteState.MUTED_AND_THROTTLED
+    states.append(channel.state)
     throttle.end_throttling()
-    assert state_of(channel) is MuteState.NOT_MUTED
-
-
-def test_muting_twice() -> None:
-    """A channel that is muted stays in the state it is in."""
-    channel = Channel()
-    channel.request_received()
-    channel.mute()
-    assert channel.state is MuteState.MUTED_AND_RESPONSE_PENDING
+    states.append(channel.state)
+    assert states == [S.MUTED_AND_RESPONSE_PENDING, S.MUTED_AND_THROTTLED, S.NOT_MUTED]
 
 
 @given(st.lists(st.sampled_from(MuteEvent)))
@@ -110,28 +102,21 @@ def test_due_channels_leave_in_order(delays: list[int], now: int) -> None:
     assert len(queue) == len(channels) - len(due)
 
 
-def test_wait_does_not_block_on_a_due_channel() -> None:
-    """Waiting is over at once when something is due."""
+@pytest.mark.parametrize(
+    ("throttles_ms", "now_ns", "left"),
+    [([1], 1 * MS, 0), ([1], 0, 1), ([], 0, 0)],
+    ids=["something is due", "with the first delay", "a wake that came too early is not lost"],
+)
+def test_a_wait_ends(throttles_ms: list[int], now_ns: int, left: int) -> None:
+    """No one waits for longer than needed."""
     queue = DelayQueue()
-    queue.add(channel(1))
-    queue.wait(1 * MS, timeout_s=100.0)
-    assert queue.poll(1 * MS) is not None
-
-
-def test_wait_ends_with_the_delay() -> None:
-    """No one waits longer than for the first deadline."""
-    queue = DelayQueue()
-    queue.add(channel(1))
-    queue.wait(0, timeout_s=100.0)
-    assert len(queue) == 1
-
-
-def test_wake_before_the_wait() -> None:
-    """A wake that comes too early is not lost."""
-    queue = DelayQueue()
-    queue.wake()
-    queue.wait(0, timeout_s=100.0)
-    assert len(queue) == 0
+    for ms in throttles_ms:
+        queue.add(channel(ms))
+    if not throttles_ms:
+        queue.wake()
+    queue.wait(now_ns, timeout_s=10_000.0)
+    queue.poll(now_ns)
+    assert len(queue) == left
 
 
 def test_an_earlier_channel_ends_the_wait() -> None:
@@ -145,42 +130,24 @@ def test_an_earlier_channel_ends_the_wait() -> None:
     assert len(queue) > 0
 
 
-def size(registry: Registry) -> float:
-    """The metric `queue-size` of Produce."""
-    metric = registry.metric(registry.metric_name("queue-size", "Produce"))
-    assert metric is not None
-    return metric.value(0)
-
-
-def test_nothing_is_due() -> None:
-    """Before its deadline a channel stays where it is."""
-    reaper = ThrottledChannelReaper(Registry(), QuotaType.PRODUCE, 0)
-    reaper.throttle(10, ThrottleCallback(), now_ms=0, now_ns=0)
-    assert not reaper.reap(9, 10 * MS - 1)
-    assert reaper.reap(10, 10 * MS)
-
-
 def test_the_deadline_is_monotonic() -> None:
-    """A wall clock that is set forward ends no throttle."""
+    """Before its deadline a channel stays where it is: a wall clock that is set forward ends no throttle."""
     reaper = ThrottledChannelReaper(Registry(), QuotaType.PRODUCE, 0)
     reaper.throttle(10, ThrottleCallback(), now_ms=0, now_ns=0)
-    assert not reaper.reap(3_600_000, 1 * MS)
+    assert [reaper.reap(now_ms, now_ns) for now_ms, now_ns in ((3_600_000, 10 * MS - 1), (10, 10 * MS))] == [
+        False,
+        True,
+    ]
 
 
 def test_reapers_of_one_registry_share_the_metric() -> None:
-    """A combined node shows the channels of both its roles in one number."""
+    """A combined node shows the channels of both its roles in one number, for good."""
     registry = Registry()
     for _ in range(2):
         reaper = ThrottledChannelReaper(registry, QuotaType.PRODUCE, 0)
         reaper.throttle(10, ThrottleCallback(), now_ms=0, now_ns=0)
-    assert size(registry) == 2.0
-
-
-def test_the_metric_outlives_an_idle_day() -> None:
-    """The size of the queue is shown for good."""
-    registry = Registry()
-    ThrottledChannelReaper(registry, QuotaType.PRODUCE, 0)
     assert registry.expire_sensors(86_400_000) == ()
+    assert metric_of(registry, "queue-size", "Produce", {}).value(0) == 2.0
 
 
 class Failing(ThrottleCallback):
@@ -195,15 +162,12 @@ class ClosesItself(ThrottleCallback):
     """Closes the thread that it is called from."""
 
     def __init__(self) -> None:
-        self.thread: ReaperThread | None = None
-        self.ready = threading.Event()
+        self.thread: Future[ReaperThread] = Future()
         self.closed = threading.Event()
 
     def end_throttling(self) -> None:
         """Close the thread."""
-        self.ready.wait(10)
-        assert self.thread is not None
-        self.thread.close()
+        self.thread.result(10).close()
         self.closed.set()
 
 
@@ -249,6 +213,46 @@ def test_a_callback_may_close_the_thread() -> None:
     """Closing from inside does not wait for itself."""
     channels, callback = reaper(), ClosesItself()
     channels.throttle(1, callback, now_ms=0, now_ns=0)
-    callback.thread = ReaperThread(channels, "FetchReaper")
-    callback.ready.set()
+    callback.thread.set_result(ReaperThread(channels, "FetchReaper"))
     assert callback.closed.wait(10)
+
+
+class TestExpiry:
+    """The thread that expires sensors."""
+
+    def test_expires_at_the_clocks_time_until_closed(self) -> None:
+        """Each call gets the time of that moment; one failure is logged and does not end it for good; after closing there are none."""
+        times: list[int] = []
+        twice = threading.Event()
+
+        def expire(now_ms: int) -> None:
+            times.append(now_ms)
+            if len(times) == 1:
+                raise RuntimeError("once")
+            twice.set()
+
+        ticks = iter(range(1_000_000))
+        thread = ExpiryThread(expire, lambda: next(ticks), period_s=0.0)
+        assert twice.wait(60)
+        thread.close()
+        assert not thread._thread.is_alive()
+        assert times[:2] == [0, 1]
+
+    def test_waits_before_the_first_time(self) -> None:
+        """Closed within its period it never expires anything."""
+        times: list[int] = []
+        ExpiryThread(times.append, lambda: 0, period_s=3_600.0).close()
+        assert times == []
+
+    def test_can_be_closed_from_within(self) -> None:
+        """A reporter that closes the registry when it hears of a removal does not wait for itself."""
+        closed, started = threading.Event(), threading.Event()
+
+        def expire(_now_ms: int) -> None:
+            thread.close()
+            closed.set()
+
+        thread = ExpiryThread(expire, lambda: int(started.wait(60)), period_s=0.0)
+        started.set()
+        assert closed.wait(60)
+        thread.close()

@@ -18,6 +18,8 @@ from quotascope.metrics import (
     MetricName,
     MetricNameTemplate,
     MetricsReporter,
+    NotMeasurable,
+    Quota,
     Registry,
 )
 
@@ -76,12 +78,7 @@ class TestNames:
         """Given tags are added, or override in place."""
         registry = Registry(MetricConfig(tags={"a": "1", "b": "2"}), tags={"c": "3"})
         name = registry.metric_name("n", "g", {"d": "4", "b": "5"}, "what it is")
-        assert list(name.tags.items()) == [
-            ("a", "1"),
-            ("b", "5"),
-            ("c", "3"),
-            ("d", "4"),
-        ]
+        assert list(name.tags.items()) == [("a", "1"), ("b", "5"), ("c", "3"), ("d", "4")]
         assert name.description == "what it is"
 
     def test_a_template_wants_its_tags_exactly(self) -> None:
@@ -97,17 +94,19 @@ class TestNames:
 
 
 class TestMetrics:
-    """Metrics that no sensor feeds."""
+    """Metrics that no sensor feeds, and their values."""
 
     def test_a_taken_name_is_an_error(self, registry: Registry) -> None:
-        """The first metric stays."""
+        """The first metric stays, and what was returned before does not change under the reader."""
+        before = registry.metrics()
         first = registry.add_metric(NAME, SEVEN)
         with pytest.raises(DuplicateMetric):
             registry.add_metric(NAME, SEVEN)
         assert registry.metric(NAME) is first
+        assert NAME not in before
 
     def test_if_absent(self, registry: Registry) -> None:
-        """Anyone who comes second gets the first one's metric."""
+        """A program that comes second gets the first one's metric."""
         first = registry.add_metric_if_absent(NAME, SEVEN, MetricConfig(samples=5))
         assert registry.add_metric_if_absent(NAME, Gauge(lambda *_: "x")) is first
         assert (first.config.samples, first.value(EPOCH_MS)) == (5, 7.0)
@@ -115,15 +114,27 @@ class TestMetrics:
     def test_remove(self, registry: Registry) -> None:
         """A removed metric is given back; there is nothing to give the second time."""
         metric = registry.add_metric(NAME, SEVEN)
-        assert registry.remove_metric(NAME) is metric
-        assert registry.remove_metric(NAME) is None
+        assert [registry.remove_metric(NAME) for _ in range(2)] == [metric, None]
         assert registry.metric(NAME) is None
 
-    def test_metrics_are_as_they_were(self, registry: Registry) -> None:
-        """What was returned does not change under the reader."""
-        before = registry.metrics()
-        registry.add_metric(NAME, SEVEN)
-        assert NAME not in before
+    def test_reads_its_statistic(self, registry: Registry) -> None:
+        """Value and read are the same number, measured with the config of the moment; without a quota there is no violation."""
+        stat = CumulativeSum(3.0)
+        metric = registry.add_metric(NAME, stat)
+        assert metric.measurable is stat
+        assert metric.value(EPOCH_MS) == metric.read(EPOCH_MS) == metric.peek(EPOCH_MS) == 3.0
+        assert metric.violation(EPOCH_MS) is None
+
+    def test_a_gauge_is_any_object(self, registry: Registry) -> None:
+        """It can be read, but not as a number, and is not compared with bounds."""
+        config = MetricConfig(samples=3, quota=Quota(2.0))
+        metric = registry.add_metric(NAME, Gauge(lambda config, now_ms: (config.samples, now_ms)), config)
+        assert metric.read(7) == (3, 7)
+        assert metric.violation(EPOCH_MS) is None
+        for number in (metric.value, metric.peek):
+            with pytest.raises(NotMeasurable) as caught:
+                number(7)
+            assert caught.value.metric_name is NAME
 
 
 class TestSensors:
@@ -219,9 +230,9 @@ class TestReporters:
         assert reporter.events == ["init ['count']", "change m", "close"]
 
     def test_its_errors_are_logged_and_forgotten(self, caplog: pytest.LogCaptureFixture) -> None:
-        """A broken reporter keeps neither the metrics nor the other reporters from working."""
+        """A broken reporter keeps neither the metrics nor the other reporters from working; every event is optional."""
         other = Recorder()
-        registry = Registry(reporters=[Broken(), other])
+        registry = Registry(reporters=[MetricsReporter(), Broken(), other])
         registry.add_metric(NAME, SEVEN)
         registry.remove_metric(NAME)
         registry.close()

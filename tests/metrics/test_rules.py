@@ -67,16 +67,14 @@ def expected_entity(rules: dict[QuotaEntity, float], user: str, client: str) -> 
 
 
 @given(rule_maps, requests)
-def test_tags(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
-    """A request is measured under the tags that Kafka gives it."""
-    assert QuotaRules(rules).metric_tags(*request) == expected_tags(rules, *request)
-
-
-@given(rule_maps, requests)
-def test_decision(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
-    """The rule that decides is found by the tags, with its level and bound."""
-    entity = expected_entity(rules, *expected_tags(rules, *request))
-    found = QuotaRules(rules).decide(*request)
+def test_a_request_is_decided_as_the_manual_says(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
+    """It is measured under the tags that Kafka gives it, which find the rule with its level and bound; such tags are never called stale."""
+    table = QuotaRules(rules)
+    tags = expected_tags(rules, *request)
+    assert table.metric_tags(*request) == tags
+    assert table.would_record(*tags)
+    entity = expected_entity(rules, *tags)
+    found = table.decide(*request)
     assert found.entity == entity
     assert found.bound == (None if entity is None else rules[entity])
     assert found.level is (Level.NONE if entity is None else entity.level)
@@ -84,19 +82,12 @@ def test_decision(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> 
 
 @given(rule_maps, requests)
 def test_limit_by_tags(rules: dict[QuotaEntity, float], tags: tuple[str, str]) -> None:
-    """A metric is bounded by the rules of its own shape only."""
+    """A metric is bounded by the rules of its own shape only; all eight levels are listed in order with what is configured on each."""
     table = QuotaRules(rules)
     found = table.limit(*tags)
     assert (None if found is None else found.entity) == expected_entity(rules, *tags)
     assert table.bound_of(*tags) == (None if found is None else found.bound)
-
-
-@given(rule_maps, requests)
-def test_candidates(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
-    """All eight levels are listed in order with what is configured on each."""
-    assert QuotaRules(rules).candidates(*request) == [
-        (entity.level, entity, rules.get(entity)) for entity in ordered(*request)
-    ]
+    assert table.candidates(*tags) == [(entity.level, entity, rules.get(entity)) for entity in ordered(*tags)]
 
 
 def test_staleness_by_brute_force() -> None:
@@ -115,13 +106,6 @@ def test_staleness_by_brute_force() -> None:
         live = {table.metric_tags(*request) for request in requests}
         found = {shape for shape in shapes if table.would_record(*shape)}
         assert found == live, rules
-
-
-@given(rule_maps, requests)
-def test_an_entity_that_is_measured_is_live(rules: dict[QuotaEntity, float], request: tuple[str, str]) -> None:
-    """Nothing that a request is measured under is ever called stale."""
-    table = QuotaRules(rules)
-    assert table.would_record(*table.metric_tags(*request))
 
 
 @given(st.lists(st.tuples(st.sampled_from(ENTITIES), st.none() | st.floats(1, 9)), max_size=40))
@@ -159,23 +143,24 @@ def test_flags(rules: list[QuotaEntity], flags: int, tags: tuple[str, str]) -> N
 
 
 def test_an_empty_client_id_escapes_pair_rules() -> None:
-    """Under rules for pairs a client without an id is measured under its user, whom no pair bounds."""
+    """
+    Under rules for pairs a client without an id is measured under its user, whom no pair bounds.
+
+    A metric without tags is bounded by nothing, not even by the default client's rule.
+    """
     rules = QuotaRules({QuotaEntity("u", DEFAULT): 5.0})
     assert rules.metric_tags("u", "") == ("u", "")
     assert rules.decide("u", "") == NO_RULE
-
-
-def test_no_tags_no_limit() -> None:
-    """A metric without tags is bounded by nothing, not even by the default client's rule."""
     rules = QuotaRules({QuotaEntity(None, DEFAULT): 5.0})
     assert rules.limit("", "") is None
     assert rules.would_record("", "")
 
 
 def test_snapshot_is_independent() -> None:
-    """A snapshot is made once per change and does not follow later ones."""
+    """A snapshot is made once per change and does not follow later ones; removing what is not there changes nothing."""
     rules = QuotaRules({QuotaEntity("u"): 1.0})
     before = rules.snapshot()
+    assert not rules.remove(QuotaEntity("v"))
     assert rules.snapshot() is before
     rules.set(QuotaEntity(None, "c"), 2.0)
     after = rules.snapshot()
@@ -185,31 +170,18 @@ def test_snapshot_is_independent() -> None:
     assert dict(after) == {QuotaEntity("u"): 1.0, QuotaEntity(None, "c"): 2.0}
 
 
-def test_removing_the_absent_keeps_the_snapshot() -> None:
-    """Nothing changes when there was nothing to remove."""
-    rules = QuotaRules({QuotaEntity("u"): 1.0})
-    before = rules.snapshot()
-    assert not rules.remove(QuotaEntity("v"))
-    assert rules.snapshot() is before
-
-
 def test_is_a_mapping() -> None:
     """Rules read like a dictionary of entities."""
     rules: RuleTable = QuotaRules({QuotaEntity("u"): 1.0})
     assert QuotaEntity("u") in rules
     assert QuotaEntity("v") not in rules
-    assert list(rules.items()) == [(QuotaEntity("u"), 1.0)]
-    assert len(rules) == 1
+    assert (list(rules.items()), len(rules)) == ([(QuotaEntity("u"), 1.0)], 1)
 
 
-def test_default_equals_no_string() -> None:
-    """A client that calls itself <default> is not the default client."""
+def test_default_is_single_and_no_string() -> None:
+    """A client that calls itself <default> is not the default client; copying and pickling an entity keeps the one default."""
     assert QuotaEntity(client_id="<default>") != QuotaEntity(client_id=DEFAULT)
     assert repr(DEFAULT) == "DEFAULT"
-
-
-def test_default_stays_single() -> None:
-    """Copying and pickling an entity keeps the one default."""
     entity = QuotaEntity("alice", DEFAULT)
     assert copy.deepcopy(entity).client_id is DEFAULT
     assert pickle.loads(pickle.dumps(entity)).client_id is DEFAULT  # noqa: S301 - our own
@@ -221,26 +193,9 @@ def test_an_entity_has_a_dimension() -> None:
         QuotaEntity()
 
 
-@pytest.mark.parametrize(
-    ("user", "client_id", "level"),
-    [
-        ("u", "c", Level.USER_CLIENT),
-        ("u", DEFAULT, Level.USER_DEFAULT_CLIENT),
-        ("u", None, Level.USER),
-        (DEFAULT, "c", Level.DEFAULT_USER_CLIENT),
-        (DEFAULT, DEFAULT, Level.DEFAULT_USER_DEFAULT_CLIENT),
-        (DEFAULT, None, Level.DEFAULT_USER),
-        (None, "c", Level.CLIENT),
-        (None, DEFAULT, Level.DEFAULT_CLIENT),
-    ],
-)
-def test_level(user: Name | None, client_id: Name | None, level: Level) -> None:
-    """Which dimensions are named, default or absent makes the level."""
-    assert QuotaEntity(user, client_id).level is level
-
-
-def test_levels_are_ordered_by_strength() -> None:
-    """The order of the enum is the precedence, and its values are the labels."""
+def test_levels() -> None:
+    """Which dimensions are named, default or absent makes the level; the order of the enum is the precedence, its values are the labels."""
+    assert [*(entity.level for entity in ordered("u", "c")), Level.NONE] == list(Level)
     assert [level.value for level in Level] == [
         "user_client",
         "user_default_client",
@@ -261,25 +216,13 @@ def test_hostile_names_stay_on_one_line() -> None:
     assert str(QuotaEntity(DEFAULT)) == "user <default>"
 
 
-@pytest.mark.parametrize(
-    ("quota_type", "group", "label", "key"),
-    [
-        (QuotaType.PRODUCE, "Produce", "produce", "producer_byte_rate"),
-        (QuotaType.FETCH, "Fetch", "fetch", "consumer_byte_rate"),
-        (QuotaType.REQUEST, "Request", "request", "request_percentage"),
-        (QuotaType.CONTROLLER_MUTATION, "ControllerMutation", "controller_mutation", "controller_mutation_rate"),
+def test_names_of_a_type() -> None:
+    """Each type is known by a metric group, a label and a configuration key; the connection rate is no client quota."""
+    assert [(each.group, each.label, each.quota_key) for each in QuotaType] == [
+        ("Produce", "produce", "producer_byte_rate"),
+        ("Fetch", "fetch", "consumer_byte_rate"),
+        ("Request", "request", "request_percentage"),
+        ("ControllerMutation", "controller_mutation", "controller_mutation_rate"),
     ]
-)  # fmt: skip
-def test_names_of_a_type(quota_type: QuotaType, group: str, label: str, key: str) -> None:
-    """Each type is known by a metric group, a label and a configuration key."""
-    assert (quota_type.group, quota_type.label, quota_type.quota_key) == (
-        group,
-        label,
-        key,
-    )
-    assert QuotaType.of_quota_key(key) is quota_type
-
-
-def test_a_key_of_another_quota() -> None:
-    """The connection rate is no client quota."""
+    assert [QuotaType.of_quota_key(each.quota_key) for each in QuotaType] == list(QuotaType)
     assert QuotaType.of_quota_key("connection_creation_rate") is None

@@ -43,7 +43,7 @@ def sensor(registry: Registry) -> Sensor:
 
 
 class TestRecord:
-    """What a record does."""
+    """What a record does, and a check."""
 
     def test_a_violating_value_counts(self, sensor: Sensor) -> None:
         """It is recorded before it is checked, in the metrics after the violated one too."""
@@ -55,29 +55,17 @@ class TestRecord:
         assert caught.value.metric is sensor.metrics()[0]
         assert (value_of(sensor, "sum"), value_of(sensor, "count")) == (6.0, 1.0)
 
-    def test_uses_the_config_of_the_moment(self, registry: Registry, sensor: Sensor) -> None:
-        """A metric's new config applies to recording, too."""
+    def test_uses_the_config_of_the_moment(self, sensor: Sensor) -> None:
+        """A metric's new config applies to recording, too; a compound is read with it, but records with the one it was added with."""
         sensor.add(named("count"), WindowedCount(), MetricConfig(samples=1, time_window_ms=1_000_000))
-        metric = registry.metric(named("count"))
-        assert metric is not None
-        metric.config = MetricConfig(samples=3, event_window=1)
-        for _ in range(9):
-            sensor.record(1.0, EPOCH_MS)
-        assert metric.value(EPOCH_MS) == 4.0
-
-    def test_a_compound_keeps_its_first_config(self, registry: Registry, sensor: Sensor) -> None:
-        """Its metrics are read with their own config, but it records with the one it was added with."""
         sensor.add_compound(Meter(named("rate"), named("total"), WindowedCount()))
-        metric = registry.metric(named("rate"))
-        assert metric is not None
-        metric.config = MetricConfig(samples=1, time_window_ms=1_000, event_window=1)
+        metrics = {metric.name.name: metric for metric in sensor.metrics()}
+        metrics["count"].config = MetricConfig(samples=3, event_window=1)
+        metrics["rate"].config = MetricConfig(samples=1, time_window_ms=1_000, event_window=1)
         for _ in range(9):
             sensor.record(1.0, EPOCH_MS)
-        assert metric.value(EPOCH_MS + 999) == pytest.approx(9.0 / 0.999)
-
-
-class TestCheck:
-    """Quotas."""
+        assert metrics["count"].value(EPOCH_MS) == 4.0
+        assert metrics["rate"].value(EPOCH_MS + 999) == pytest.approx(9.0 / 0.999)
 
     def test_nothing_read_is_a_violation(self, sensor: Sensor) -> None:
         """An average of nothing is NaN, which no bound accepts."""
@@ -90,14 +78,6 @@ class TestCheck:
 class TestAdd:
     """Registering metrics."""
 
-    def test_the_same_name_twice_keeps_the_first(self, sensor: Sensor) -> None:
-        """It is no error, whatever the statistic, and records once."""
-        assert sensor.add(named("m"), CumulativeSum())
-        assert sensor.add(named("m"), Max())
-        sensor.record(2.0, EPOCH_MS)
-        sensor.record(2.0, EPOCH_MS)
-        assert value_of(sensor, "m") == 4.0
-
     def test_another_sensors_name_is_taken(self, registry: Registry, sensor: Sensor) -> None:
         """A refused metric leaves the sensor as it was."""
         sensor.add(named("m"), CumulativeSum())
@@ -108,14 +88,15 @@ class TestAdd:
             other.add_compound(Meter(named("m"), named("total")))
         assert [metric.name.name for metric in other.metrics()] == ["total"]
 
-    def test_a_compound_skips_names_the_sensor_has(self, sensor: Sensor) -> None:
-        """The metric that was there first stays."""
-        sensor.add(named("total"), Max())
+    def test_a_name_the_sensor_has_keeps_its_first_metric(self, sensor: Sensor) -> None:
+        """It is no error, whatever the statistic or the compound that comes, and records once."""
+        assert sensor.add(named("sum"), CumulativeSum())
+        assert sensor.add(named("sum"), Max())
+        assert sensor.add(named("total"), Max())
         assert sensor.add_compound(Meter(named("rate"), named("total")))
-        sensor.record(2.0, EPOCH_MS)
-        sensor.record(2.0, EPOCH_MS)
-        assert value_of(sensor, "total") == 2.0
-        assert value_of(sensor, "rate") == 4.0 / 30.0
+        for _ in range(2):
+            sensor.record(2.0, EPOCH_MS)
+        assert [value_of(sensor, name) for name in ("sum", "total", "rate")] == [4.0, 2.0, 4.0 / 30.0]
 
     def test_not_to_an_expired_sensor(self, sensor: Sensor) -> None:
         """Anyone who gives the time gets an error: the sensor is as good as gone."""

@@ -86,22 +86,17 @@ def test_no_count_is_lost_between_threads() -> None:
     assert account.totals()[0].throttled_ms == 8_000
 
 
-def test_what_is_recent_is_seen_by_all() -> None:
-    """Asking takes nothing away, and a value is seen for a minute at least."""
+def test_what_is_recent_is_seen_and_forgotten() -> None:
+    """Asking takes nothing away: a value is seen for a minute at least and two at most, also when no one asked meanwhile."""
     recent = RecentLongest(60, 100.0)
     recent.record(7, 119.0)
-    assert [recent.value(at) for at in (119.0, 150.0, 179.0, 179.0)] == [7, 7, 7, 7]
-
-
-def test_what_is_old_is_forgotten() -> None:
-    """After two minutes at the latest, also when no one asked meanwhile."""
-    recent = RecentLongest(60, 100.0)
-    recent.record(7, 119.0)
-    assert recent.value(239.0) == 0
-    recent.record(5, 240.0)
-    recent.record(3, 290.0)
-    assert recent.value(300.0) == 5
-    assert recent.value(10_000.0) == 0
+    assert [recent.value(at) for at in (119.0, 150.0, 179.0, 179.0, 239.0)] == [7, 7, 7, 7, 0]
+    late = RecentLongest(60, 100.0)
+    late.record(7, 119.0)
+    assert late.value(239.0) == 0
+    late.record(5, 240.0)
+    late.record(3, 290.0)
+    assert [late.value(at) for at in (300.0, 10_000.0)] == [5, 0]
 
 
 @given(STEPS)

@@ -10,10 +10,10 @@ from typing import Any
 import confluent_kafka
 import kafka as kafka_python
 import pytest
+from tests.clients.logins import librdkafka, pure_python
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas, Rule
 from tests.cluster.traffic import Traffic
-from tests.cluster.users import USERS
 from tests.integration import agent
 from tests.integration.eventually import eventually
 
@@ -105,31 +105,6 @@ def broker_ms(kafka: Cluster, request: str) -> float:
     return float(item["value"]["Mean"] * item["value"]["Count"])
 
 
-def librdkafka(kafka: Cluster, client_id: str) -> dict[str, Any]:
-    """How alice connects."""
-    return {
-        "bootstrap.servers": kafka.sasl,
-        "client.id": client_id,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": "alice",
-        "sasl.password": USERS["alice"],
-        "log_level": 0,
-    }
-
-
-def pure_python(kafka: Cluster, client_id: str) -> dict[str, Any]:
-    """How alice connects."""
-    return {
-        "bootstrap_servers": kafka.sasl,
-        "client_id": client_id,
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "PLAIN",
-        "sasl_plain_username": "alice",
-        "sasl_plain_password": USERS["alice"],
-    }
-
-
 def filled(kafka: Cluster, traffic: Traffic) -> str:
     """A topic with the records in batches of ten: one batch that is more than a quota's whole window is never delivered."""
     topic = traffic.topic()
@@ -144,11 +119,11 @@ def filled(kafka: Cluster, traffic: Traffic) -> str:
 def confluent_produce(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
     """Write the records."""
     producer = confluent_kafka.Producer(config)
-    for _ in range(RECORDS // 10):
-        for _ in range(10):
-            producer.produce(topic, bytes(1_000))
-        producer.flush(20)
-        between()
+    for number in range(RECORDS):
+        producer.produce(topic, bytes(1_000))
+        if number % 10 == 9:
+            producer.flush(20)
+            between()
     producer.poll(0)
 
 
@@ -167,11 +142,11 @@ def confluent_fetch(config: dict[str, Any], topic: str, between: Callable[[], No
 def python_produce(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
     """Write the records."""
     with closing(kafka_python.KafkaProducer(**config)) as producer:
-        for _ in range(RECORDS // 10):
-            for _ in range(10):
-                producer.send(topic, bytes(1_000))
-            producer.flush(20)
-            between()
+        for number in range(RECORDS):
+            producer.send(topic, bytes(1_000))
+            if number % 10 == 9:
+                producer.flush(20)
+                between()
 
 
 def python_fetch(config: dict[str, Any], topic: str, between: Callable[[], None]) -> None:
@@ -197,7 +172,7 @@ def test_confluent_kafka_is_counted_exactly(
     account = ThrottleAccount()
     events: list[int] = []
     config = {
-        **librdkafka(kafka, client_id),
+        **librdkafka(kafka, "alice", client_id),
         "throttle_cb": lambda event: events.append(round(event.throttle_time * 1_000)),
     }
     counted = confluent_kafka_config(config, account, side=side)
@@ -217,7 +192,7 @@ def test_kafka_python_is_counted_exactly(
 ) -> None:
     """Each response counts once, and the sum is the broker's but for a last response that was not waited for."""
     account = ThrottleAccount()
-    config = kafka_python_config(pure_python(kafka, client_id), account, side=side)
+    config = kafka_python_config(pure_python(kafka, "alice", client_id), account, side=side)
     topic = traffic.topic() if side == "write" else filled(kafka, traffic)
     before = broker_ms(kafka, REQUESTS[side])
     run = python_produce if side == "write" else python_fetch
@@ -245,7 +220,7 @@ def test_a_client_that_runs_can_be_watched(
     """From then on every response counts, and the client's own metrics have the sum."""
     account = ThrottleAccount()
     topic = traffic.topic()
-    config = pure_python(kafka, client_id)
+    config = pure_python(kafka, "alice", client_id)
     with closing(kafka_python.KafkaProducer(**config)) as producer:
         producer.send(topic, bytes(1_000)).get(20)
         assert watch(producer, account, side="write")

@@ -1,17 +1,14 @@
 import inspect
 import threading
+from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 from uuid import uuid4
 
 import kafka
 import pytest
 from kafka import errors
-from kafka.protocol.admin import (
-    CreatePartitionsResponse,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-)
+from kafka.protocol.admin import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
 from quotascope.clients import AdminRequestFailed, AdminTimeout, AdminUnreachable, ClientError, MutationThrottled
 from quotascope.clients.accounting import ThrottleAccount
@@ -37,7 +34,7 @@ def test_the_library_still_has_what_is_overridden(name: str) -> None:
 
 
 class Scripted(ThrottleAwareAdmin):
-    """A client without a network: responses and errors come from a list."""
+    """A client without a network: throttle times with codes of topics, or errors, come from a list."""
 
     def __init__(self, *script: Any) -> None:
         self.account = ThrottleAccount()
@@ -47,53 +44,92 @@ class Scripted(ThrottleAwareAdmin):
         self._script = list(script)
         self.config = {"request_timeout_ms": 30_000, "bootstrap_servers": "broker:9092"}
         self.sent: list[list[str]] = []
+        self.raises: set[bool] = set()
+        """Whether the library was asked to raise errors itself."""
         self._manager = cast("Any", self)
 
     broker_version = (4, 3)
 
-    def run(self, _send: Any, request: Any, *_: Any) -> Any:
+    def run(self, _send: Any, request: Any, *rest: Any) -> Any:
         """As the library's event loop, with the next thing of the list."""
         self.sent.append([topic.name for topic in request.topics])
+        self.raises.add(rest[-1])
         event = self._script.pop(0)
         if isinstance(event, Exception):
             raise event
         throttle_ms, codes = event
         self._answered = (7, throttle_ms)
-        topic = CreateTopicsResponse.CreatableTopicResult
-        topics = [topic(name=name, error_code=code, error_message=None) for name, code in codes.items()]
-        return CreateTopicsResponse(version=7, throttle_time_ms=throttle_ms, topics=topics)
+        response, kind, key = RESPONSES[type(request).__name__]
+        entries = [kind(name=name, error_code=code, error_message=None) for name, code in codes.items()]
+        return response(throttle_time_ms=throttle_ms, **{key: entries})
+
+    @property
+    def retries(self) -> int:
+        """How many are counted."""
+        return self.account.totals()[0].quota_retries
 
 
+RESPONSES: dict[str, Any] = {
+    "CreateTopicsRequest": (
+        partial(CreateTopicsResponse, version=7),
+        CreateTopicsResponse.CreatableTopicResult,
+        "topics",
+    ),
+    "DeleteTopicsRequest": (
+        partial(DeleteTopicsResponse, version=6),
+        DeleteTopicsResponse.DeletableTopicResult,
+        "responses",
+    ),
+    "CreatePartitionsRequest": (
+        partial(CreatePartitionsResponse, version=3),
+        CreatePartitionsResponse.CreatePartitionsTopicResult,
+        "results",
+    ),
+}
 NewTopic: Any = vars(kafka.admin)["NewTopic"]
-NEW_TOPIC = [NewTopic(name, 1, 1) for name in ("a", "b")]
 
 
-@pytest.mark.parametrize("topics", [["a", "b"], {"a": {}, "b": {"num_partitions": 3}}, NEW_TOPIC])
-def test_only_what_was_refused_is_sent_again(topics: Any) -> None:
-    """In each of the shapes that the library takes; the other result stands."""
+@pytest.mark.parametrize(
+    ("call", "topics"),
+    [
+        ("create_topics", ["a", "b"]),
+        ("create_topics", {"a": {}, "b": {"num_partitions": 3}}),
+        ("create_topics", [NewTopic(name, 1, 1) for name in ("a", "b")]),
+        ("delete_topics", ["a", "b"]),
+        ("create_partitions", {"a": 2, "b": 3}),
+    ],
+)
+def test_only_what_was_refused_is_sent_again(call: str, topics: Any) -> None:
+    """In each of the shapes that the library takes; an error in the answer is not the library's to raise, or nothing would be tried again."""
     admin = Scripted((1, {"a": 0, "b": 89}), (0, {"b": 0}))
-    result = admin.create_topics(topics)
-    assert [each["name"] for each in result["topics"]] == ["a", "b"]
+    result = getattr(admin, call)(topics)
+    found = [each.to_dict() for each in result.results] if call == "create_partitions" else result["topics"]
+    assert [(each["name"], each["error_code"]) for each in found] == [("a", 0), ("b", 0)]
     assert admin.sent == [["a", "b"], ["b"]]
-    assert admin.account.totals()[0].quota_retries == 1
+    assert admin.raises == {False}
+    assert admin.retries == 1
 
 
 def test_a_lost_connection_is_tried_again() -> None:
     """As is no answer in time, until the call has no time left."""
     admin = Scripted(errors.NodeNotReadyError("paused"), (0, {"a": 0}))
     assert admin.create_topics(["a"])["topics"][0]["error_code"] == 0
-    assert admin.account.totals()[0].quota_retries == 0
+    assert admin.retries == 0
 
 
 def test_an_error_that_stays_is_raised_as_it_is() -> None:
-    """The library's own, at once."""
-    error = errors.ClusterAuthorizationFailedError("no")
+    """The library's own, at once; that of a topic in the end, unless the call is asked not to raise it."""
     with pytest.raises(errors.ClusterAuthorizationFailedError):
-        Scripted(error).create_topics(["a"])
+        Scripted(errors.ClusterAuthorizationFailedError("no")).create_topics(["a"])
+    unknown = (0, {"a": 3})  # UNKNOWN_TOPIC_OR_PARTITION
+    with pytest.raises(errors.UnknownTopicOrPartitionError):
+        Scripted(unknown).delete_topics(["a"])
+    (reported,) = Scripted(unknown).delete_topics(["a"], raise_errors=False)["topics"]
+    assert reported["error_code"] == 3
 
 
 def test_the_other_topics_keep_their_results() -> None:
-    """When the time is over, who asks not to be raised at gets them all."""
+    """When the time is over, a caller that asks not to raise errors gets them all."""
     admin = Scripted((5_000, {"a": 0, "b": 89}))
     done, refused = admin.create_topics(["a", "b"], 200, raise_errors=False)["topics"]
     assert (done["error_code"], refused["error_code"]) == (0, 89)
@@ -106,60 +142,6 @@ def test_wrong_arguments_are_the_librarys_to_report() -> None:
         Scripted().create_topics([])
     with pytest.raises(ValueError, match="exclude each other"):
         Scripted().create_topics(["a"], validate_only=True, wait_for_metadata=True)
-
-
-class Deleting(Scripted):
-    """A broker's answers to what deletes topics and extends them, and whether the library was asked to raise errors itself."""
-
-    raises: tuple[bool, ...] = ()
-
-    def run(self, _send: Any, request: Any, *rest: Any) -> Any:
-        """As the library's event loop, with the next thing of the list."""
-        self.sent.append([topic.name for topic in request.topics])
-        self.raises += (rest[-1],)
-        throttle_ms, codes = self._script.pop(0)
-        self._answered = (6, throttle_ms)
-        if isinstance(request, DeleteTopicsRequest):
-            deleted = DeleteTopicsResponse.DeletableTopicResult
-            return DeleteTopicsResponse(
-                version=6,
-                throttle_time_ms=throttle_ms,
-                responses=[deleted(name=name, error_code=code, error_message=None) for name, code in codes.items()],
-            )
-        extended = CreatePartitionsResponse.CreatePartitionsTopicResult
-        return CreatePartitionsResponse(
-            version=3,
-            throttle_time_ms=throttle_ms,
-            results=[extended(name=name, error_code=code, error_message=None) for name, code in codes.items()],
-        )
-
-
-def test_deletions_that_a_quota_refused_are_sent_again() -> None:
-    """They alone; an error in the answer is not the library's to raise, or nothing would be tried again."""
-    admin = Deleting((1, {"a": 0, "b": 89}), (0, {"b": 0}))
-    result = admin.delete_topics(["a", "b"])
-    assert [each["error_code"] for each in result["topics"]] == [0, 0]
-    assert admin.sent == [["a", "b"], ["b"]]
-    assert admin.raises == (False, False)
-    assert admin.account.totals()[0].quota_retries == 1
-
-
-def test_extensions_that_a_quota_refused_are_sent_again() -> None:
-    """As deletions are."""
-    admin = Deleting((1, {"a": 0, "b": 89}), (0, {"b": 0}))
-    result = admin.create_partitions({"a": 2, "b": 3})
-    assert [each.error_code for each in result.results] == [0, 0]
-    assert admin.sent == [["a", "b"], ["b"]]
-    assert admin.raises == (False, False)
-
-
-def test_an_error_of_a_deletion_is_raised() -> None:
-    """In the end, unless it is asked not to be."""
-    unknown = (0, {"a": 3})  # UNKNOWN_TOPIC_OR_PARTITION
-    with pytest.raises(errors.UnknownTopicOrPartitionError):
-        Deleting(unknown).delete_topics(["a"])
-    (reported,) = Deleting(unknown).delete_topics(["a"], raise_errors=False)["topics"]
-    assert reported["error_code"] == 3
 
 
 THROTTLED = MutationThrottled("CREATE_TOPICS", 1_340, None)
@@ -205,29 +187,23 @@ def test_a_topic_without_an_answer_has_an_entry() -> None:
 @pytest.mark.parametrize(
     ("error", "raised"),
     [
-        (THROTTLED, errors.ThrottlingQuotaExceededError),
+        (THROTTLED, QuotaExceeded),
         (LATE, errors.KafkaTimeoutError),
         (AdminRequestFailed("CREATE_TOPICS", 36, "exists"), errors.TopicAlreadyExistsError),
         (AdminRequestFailed("CREATE_TOPICS", None, "missing"), errors.UnknownError),
     ]
 )  # fmt: skip
 def test_errors_are_the_librarys(error: ClientError, raised: type[Exception]) -> None:
-    """Programs catch what they caught before, of the first topic that failed."""
+    """Programs catch what they caught before, of the first topic that failed; a refusal is ours as well, and says how long to wait."""
     outcomes = TopicOutcomes(["a", "b"])
     with pytest.raises(raised) as caught:
         outcomes.entries({"a": None, "b": error}, raise_errors=True)
     assert caught.value.__cause__ is error
-
-
-def test_a_refusal_is_ours_as_well() -> None:
-    """It reports how long to wait, and that it may be tried again."""
-    outcomes = TopicOutcomes(["a"])
-    with pytest.raises(QuotaExceeded) as caught:
-        outcomes.entries({"a": THROTTLED}, raise_errors=True)
-    refusal = caught.value
-    assert isinstance(refusal, MutationThrottled)
-    assert (refusal.throttle_time_ms, refusal.errno, refusal.retriable) == (1_340, 89, True)
-    assert "wait 1340 ms" in str(refusal)
+    if isinstance(caught.value, QuotaExceeded):
+        assert isinstance(caught.value, errors.ThrottlingQuotaExceededError)
+        assert isinstance(caught.value, MutationThrottled)
+        assert (caught.value.throttle_time_ms, caught.value.errno, caught.value.retriable) == (1_340, 89, True)
+        assert "wait 1340 ms" in str(caught.value)
 
 
 REFUSED = ApiError(89)
@@ -236,27 +212,19 @@ REFUSED = ApiError(89)
 def test_only_what_follows_a_refusal_is_a_retry() -> None:
     """A request that is repeated because the connection was lost is not counted once more."""
     client = ThrottleAccount().client("", "topics", "admin")
-    events: list[ApiError | Exception | None] = [
-        AdminUnreachable(["broker:9092"], "gone"),
-        REFUSED,
-        AdminUnreachable(["broker:9092"], "gone"),
-        REFUSED,
-        None,
-    ]
+    lost = AdminUnreachable(["broker:9092"], "gone")
+    events: list[ApiError | ClientError | None] = [lost, REFUSED, lost, REFUSED, None]
 
     def send(topics: tuple[str, ...], _: int) -> MutationAnswer[str]:
         event = events.pop(0)
-        if isinstance(event, Exception):
+        if isinstance(event, ClientError):
             raise event
         return MutationAnswer(version=7, throttle_time_ms=0, results={topics[0]: event})
 
     sending = counted(send, client)
     retries = []
-    for lost in (True, False, True, False, False):
-        if lost:
-            with pytest.raises(AdminUnreachable):
-                sending(("a",), 100)
-        else:
+    while events:
+        with suppress(AdminUnreachable):
             sending(("a",), 100)
         retries.append(client.totals.quota_retries)
     assert retries == [0, 0, 1, 1, 2]

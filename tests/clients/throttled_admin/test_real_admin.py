@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 from kafka import KafkaAdminClient
+from tests.clients.logins import librdkafka, pure_python
 from tests.cluster.buckets import full_bucket
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
-from tests.cluster.users import USERS
 from tests.integration import agent
 from tests.integration.eventually import eventually
 
@@ -44,31 +44,14 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
         admin.delete_topics(names, raise_errors=False)
 
 
-def pure_python(kafka: Cluster, client_id: str, account: ThrottleAccount) -> kafka_python.ThrottleAwareAdmin:
+def python_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) -> kafka_python.ThrottleAwareAdmin:
     """Carol."""
-    return kafka_python.ThrottleAwareAdmin(
-        account,
-        bootstrap_servers=kafka.sasl,
-        client_id=client_id,
-        security_protocol="SASL_PLAINTEXT",
-        sasl_mechanism="PLAIN",
-        sasl_plain_username="carol",
-        sasl_plain_password=USERS["carol"],
-    )
+    return kafka_python.ThrottleAwareAdmin(account, **pure_python(kafka, "carol", client_id))
 
 
-def librdkafka(kafka: Cluster, client_id: str, account: ThrottleAccount) -> confluent.ThrottleAwareAdmin:
+def confluent_admin(kafka: Cluster, client_id: str, account: ThrottleAccount) -> confluent.ThrottleAwareAdmin:
     """Carol."""
-    config = {
-        "bootstrap.servers": kafka.sasl,
-        "client.id": client_id,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": "carol",
-        "sasl.password": USERS["carol"],
-        "log_level": 0,
-    }
-    return confluent.ThrottleAwareAdmin(config, account)
+    return confluent.ThrottleAwareAdmin(librdkafka(kafka, "carol", client_id), account)
 
 
 def throttles_logged(caplog: pytest.LogCaptureFixture) -> list[int]:
@@ -88,7 +71,7 @@ def test_kafka_python_creates_extends_and_deletes_at_the_pace_of_the_quota(
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
     with (
         caplog.at_level(logging.WARNING, "kafka.net.connection"),
-        closing(pure_python(kafka, client_id, account)) as admin,
+        closing(python_admin(kafka, client_id, account)) as admin,
     ):
         created = admin.create_topics(dict.fromkeys(names, shape), wait_for_metadata=True)
         assert [each["error_code"] for each in created["topics"]] == [0] * TOPICS
@@ -114,12 +97,12 @@ def test_kafka_python_reports_the_wait_to_who_will_not_wait(kafka: Cluster, clie
     """Without retries, and when the time is over, the error has what is left of the throttle."""
     account = ThrottleAccount()
     shape = {"num_partitions": PARTITIONS, "replication_factor": 1}
-    with closing(pure_python(kafka, client_id, account)) as admin:
+    with closing(python_admin(kafka, client_id, account)) as admin:
         with pytest.raises(kafka_python.QuotaExceeded) as caught:
             admin.create_topics(dict.fromkeys(names, shape), retry_on_quota_violation=False)
         assert caught.value.throttle_time_ms == account.totals()[0].longest_ms > 0
     reported_ms = account.totals()[0].longest_ms
-    with closing(pure_python(kafka, client_id, account)) as admin:
+    with closing(python_admin(kafka, client_id, account)) as admin:
         with pytest.raises(kafka_python.QuotaExceeded) as late:
             admin.create_partitions(dict.fromkeys(names[:1], 2 * PARTITIONS), timeout_ms=200)
         assert late.value.throttle_time_ms < reported_ms
@@ -136,7 +119,7 @@ def versions(kafka: Cluster, request: str) -> set[int]:
 def test_librdkafka_is_never_refused(kafka: Cluster, client_id: str, names: list[str]) -> None:
     """It asks in versions without error 89: everything is done at once, and the throttle that follows is counted."""
     account = ThrottleAccount()
-    admin = librdkafka(kafka, client_id, account)
+    admin = confluent_admin(kafka, client_id, account)
     topics = [NewTopic(name, PARTITIONS, 1) for name in names]
     created = admin.create_topics(topics)
     assert [future.result(30) for future in created.values()] == [None] * TOPICS
@@ -156,7 +139,7 @@ def test_librdkafka_is_never_refused(kafka: Cluster, client_id: str, names: list
 
 def test_librdkafka_reports_errors_as_ever(kafka: Cluster, client_id: str, names: list[str]) -> None:
     """Of topics that exist, and of wrong arguments."""
-    admin = librdkafka(kafka, client_id, ThrottleAccount())
+    admin = confluent_admin(kafka, client_id, ThrottleAccount())
     topic = [NewTopic(names[0], 1, 1)]
     admin.create_topics(topic)[names[0]].result(30)
     problem: Any = admin.create_topics(topic)[names[0]].exception(30)

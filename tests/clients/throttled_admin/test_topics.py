@@ -67,32 +67,31 @@ def created(library: Library, shape: TopicShape | None = None) -> TopicFound | N
 
 
 def test_found() -> None:
-    """A topic has the replicas of its weakest partition; one that the cluster does not know is none."""
+    """A topic has the replicas of its weakest partition; one that the cluster does not know is none; looking may need a permission of its own."""
     found = topics(Library({"partitions": TWO})).find("log")
     assert found == TopicFound(partitions=2, replication_factor=2)
     assert topics(Library({"error_code": 3, "partitions": []})).find("log") is None
+    with pytest.raises(PermissionMissing, match="--operation Describe --topic log"):
+        topics(Library({"error_code": 29, "partitions": []})).find("log")
 
 
-def test_made_as_asked_for() -> None:
-    """What is left to the cluster is -1 to Kafka."""
-    library = Library({"num_partitions": 6, "replication_factor": 3})
-    shape = TopicShape(partitions=6, configs={"retention.ms": "1"})
-    assert created(library, shape) == TopicFound(partitions=6, replication_factor=3)
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ({"num_partitions": 6, "replication_factor": 3}, TopicFound(partitions=6, replication_factor=3)),
+        ({"num_partitions": -1, "replication_factor": -1}, TopicFound(partitions=6, replication_factor=None)),
+        ({}, TopicFound(partitions=6, replication_factor=None)),
+        ({"error_code": 36}, None),
+    ],
+    ids=["made", "may not be seen", "an old cluster", "another program was quicker"],
+)
+def test_made_as_asked_for(answer: dict[str, int], found: TopicFound | None) -> None:
+    """What is left to the cluster is -1 to Kafka; what an answer withholds is what was asked for."""
+    library = Library(answer)
+    assert created(library, TopicShape(partitions=6, configs={"retention.ms": "1"})) == found
     ((asked, options),) = library.asked
     assert asked == {"log": {"num_partitions": 6, "replication_factor": -1, "configs": {"retention.ms": "1"}}}
     assert options == {"timeout_ms": 60_000, "raise_errors": False}
-
-
-@pytest.mark.parametrize("answer", [{"num_partitions": -1, "replication_factor": -1}, {}])
-def test_what_the_answer_withholds(answer: dict[str, int]) -> None:
-    """A client that may not see configurations gets -1, from an old cluster nothing: then it is what was asked for."""
-    found = created(Library(answer), TopicShape(partitions=6))
-    assert found == TopicFound(partitions=6, replication_factor=None)
-
-
-def test_another_program_was_quicker() -> None:
-    """That is no error."""
-    assert created(Library({"error_code": 36})) is None
 
 
 @pytest.mark.parametrize(
@@ -113,12 +112,6 @@ def test_errors_say_what_to_do(answer: Any, error: type[ClientError], said: str)
     """Those of an answer, and those of the connection."""
     with pytest.raises(error, match=said):
         created(Library(answer))
-
-
-def test_looking_may_need_a_permission() -> None:
-    """Of its own."""
-    with pytest.raises(PermissionMissing, match="--operation Describe --topic log"):
-        topics(Library({"error_code": 29, "partitions": []})).find("log")
 
 
 def test_closed_twice() -> None:

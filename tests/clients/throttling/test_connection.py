@@ -4,17 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotascope.clients.throttling import ClientConnection, ClientKind, least_loaded, throttle_time_sensor
+from quotascope.clients.throttling import (
+    ClientConnection,
+    ClientKind,
+    client_waits,
+    first_waiting_version,
+    has_throttle_time,
+    least_loaded,
+    throttle_time_sensor,
+)
 from quotascope.metrics import LONG_MAX, KafkaRelease, Registry, mbean_name
 from quotascope.metrics.protocol import ApiKey
 
 NOW_MS = 1_700_000_000_000
 
 
-def throttled(ms: int, at_ms: int = NOW_MS) -> ClientConnection:
+def throttled(ms: int) -> ClientConnection:
     """A connection that has to wait."""
     connection = ClientConnection()
-    assert connection.received(ApiKey.PRODUCE, 11, ms, at_ms)
+    assert connection.received(ApiKey.PRODUCE, 11, ms, NOW_MS)
     return connection
 
 
@@ -52,27 +60,17 @@ def test_a_connected_node_is_polled_when_its_throttle_ends() -> None:
     assert connection.poll_delay_ms(NOW_MS + 100) == LONG_MAX
 
 
-def test_requests_under_way_get_more_time() -> None:
+def test_a_request_times_out_after_its_timeout_and_the_throttles_meanwhile() -> None:
     """A throttle counts for requests that are not yet answered, and not for the one it came with or later ones."""
     connection = ClientConnection()
-    connection.sent(1_000, NOW_MS)
-    connection.sent(1_000, NOW_MS)
+    for _ in range(2):
+        connection.sent(1_000, NOW_MS)
     connection.received(ApiKey.PRODUCE, 11, 500, NOW_MS + 200)
+    assert [connection.timed_out(NOW_MS + after_ms) for after_ms in (1_500, 1_501)] == [False, True]
     connection.received(ApiKey.PRODUCE, 5, 9_000, NOW_MS + 300)
     connection.sent(1_000, NOW_MS + 600)
     assert connection.in_flight == 1
-    assert not connection.timed_out(NOW_MS + 1_600)
-    assert connection.timed_out(NOW_MS + 1_601)
-
-
-def test_a_request_times_out_after_its_timeout_and_its_throttles() -> None:
-    """Both have to be over."""
-    connection = ClientConnection()
-    connection.sent(1_000, NOW_MS)
-    connection.sent(1_000, NOW_MS)
-    connection.received(ApiKey.PRODUCE, 11, 500, NOW_MS)
-    assert not connection.timed_out(NOW_MS + 1_500)
-    assert connection.timed_out(NOW_MS + 1_501)
+    assert [connection.timed_out(NOW_MS + after_ms) for after_ms in (1_600, 1_601)] == [False, True]
 
 
 def test_a_clock_that_went_back_times_nothing_out() -> None:
@@ -83,7 +81,7 @@ def test_a_clock_that_went_back_times_nothing_out() -> None:
 
 
 def test_a_throttle_outlives_its_connection() -> None:
-    """Who connects again finds the throttle, but none of the old requests."""
+    """A client that connects again finds the throttle, but none of the old requests."""
     connection = throttled(100)
     connection.sent(10, NOW_MS)
     connection.disconnected()
@@ -93,16 +91,17 @@ def test_a_throttle_outlives_its_connection() -> None:
 
 
 def test_every_response_is_measured() -> None:
-    """Zeros, APIs that are not heeded and old versions count in the average as well."""
+    """Zeros, APIs that are not heeded and old versions count in the average as well; NaN says idle."""
     registry = Registry()
     sensor = throttle_time_sensor(registry, ClientKind.CONSUMER, "c", NOW_MS)
+    assert throttle_time_sensor(registry, ClientKind.CONSUMER, "c", NOW_MS) is sensor
+    assert all(math.isnan(metric.value(NOW_MS)) for metric in sensor.metrics())
     connection = ClientConnection(sensor)
     connection.received(ApiKey.FETCH, 17, 600, NOW_MS)
     connection.received(ApiKey.FETCH, 7, 200, NOW_MS)
     connection.received(ApiKey.DESCRIBE_CLUSTER, 0, 100, NOW_MS)
     connection.received(ApiKey.SASL_HANDSHAKE, 1, 0, NOW_MS)
-    average, largest = (metric.value(NOW_MS) for metric in sensor.metrics())
-    assert (average, largest) == (225.0, 600.0)
+    assert [metric.value(NOW_MS) for metric in sensor.metrics()] == [225.0, 600.0]
 
 
 def test_the_least_loaded_node_is_not_a_throttled_one() -> None:
@@ -117,53 +116,55 @@ def test_the_least_loaded_node_is_not_a_throttled_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "prefix", "average", "about"),
+    ("kind", "bean", "attribute", "about"),
     [
         (
             ClientKind.PRODUCER,
-            "kafka.producer",
-            "kafka.producer:type=producer-metrics,client-id=X produce-throttle-time-avg",
-            "The average time in ms a request was throttled by a broker",
+            "kafka.producer:type=producer-metrics,client-id=X",
+            "produce-throttle-time",
+            "time in ms a request was throttled by a broker",
         ),
         (
             ClientKind.CONSUMER,
-            "kafka.consumer",
-            "kafka.consumer:type=consumer-fetch-manager-metrics,client-id=X fetch-throttle-time-avg",
-            "The average throttle time in ms",
+            "kafka.consumer:type=consumer-fetch-manager-metrics,client-id=X",
+            "fetch-throttle-time",
+            "throttle time in ms",
         ),
         (
             ClientKind.SHARE_CONSUMER,
-            "kafka.consumer",
-            "kafka.consumer:type=consumer-share-fetch-manager-metrics,client-id=X fetch-throttle-time-avg",
-            "The average throttle time in ms",
+            "kafka.consumer:type=consumer-share-fetch-manager-metrics,client-id=X",
+            "fetch-throttle-time",
+            "throttle time in ms",
         ),
     ],
 )
-def test_metrics_are_named_as_kafkas(kind: ClientKind, prefix: str, average: str, about: str) -> None:
-    """Bean, attribute and description are those of the Java clients."""
-    sensor = throttle_time_sensor(Registry(), kind, "X", NOW_MS)
-    first, second = (metric.name for metric in sensor.metrics())
-    bean = mbean_name(prefix, first.group, tuple(first.tags.items()))
-    assert f"{bean} {first.name}" == average
-    assert first.description == about
-    assert second.name == first.name.replace("-avg", "-max")
-    assert second.description == about.replace("average", "maximum")
-    assert second.tags == first.tags
+def test_metrics_are_named_as_kafkas(kind: ClientKind, bean: str, attribute: str, about: str) -> None:
+    """Bean, attributes and descriptions are those of the Java clients."""
+    names = [metric.name for metric in throttle_time_sensor(Registry(), kind, "X", NOW_MS).metrics()]
+    prefix = bean.partition(":")[0]
+    assert {mbean_name(prefix, name.group, tuple(name.tags.items())) for name in names} == {bean}
+    assert [(name.name, name.description) for name in names] == [
+        (f"{attribute}-avg", f"The average {about}"),
+        (f"{attribute}-max", f"The maximum {about}"),
+    ]
 
 
-def test_a_sensor_is_made_once() -> None:
-    """Asking again gives the same sensor with the same two metrics."""
-    registry = Registry()
-    sensor = throttle_time_sensor(registry, ClientKind.PRODUCER, "X", NOW_MS)
-    assert throttle_time_sensor(registry, ClientKind.PRODUCER, "X", NOW_MS) is sensor
-    assert len(sensor.metrics()) == 2
+def test_only_what_has_the_field_makes_wait() -> None:
+    """No client waits for a throttle time that no response can carry."""
+    for api in ApiKey:
+        assert has_throttle_time(api) or first_waiting_version(api) is None
 
 
-def test_an_active_client_without_throttles_reads_zero() -> None:
-    """Zero says unthrottled, NaN says idle."""
-    sensor = throttle_time_sensor(Registry(), ClientKind.PRODUCER, "X", NOW_MS)
-    assert all(math.isnan(metric.value(NOW_MS)) for metric in sensor.metrics())
-    sensor.record(0.0, NOW_MS)
-    assert [metric.value(NOW_MS) for metric in sensor.metrics()] == [0.0, 0.0]
-    later_ms = NOW_MS + 60_000
-    assert all(math.isnan(metric.value(later_ms)) for metric in sensor.metrics())
+@pytest.mark.parametrize(("minor", "waits"), [(3, False), (4, True)])
+def test_what_says_nothing_makes_wait_since_4_4(minor: int, waits: bool) -> None:  # noqa: FBT001 - a parameter
+    """A response class that says nothing is heeded by clients of Kafka 4.4 and later, in all versions that have the field."""
+    release = KafkaRelease(4, minor)
+    for api in (ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.SHARE_FETCH):
+        assert client_waits(api, 0, release) is waits
+    assert first_waiting_version(ApiKey.PRODUCE, release) == 6
+    assert not client_waits(ApiKey.SASL_HANDSHAKE, 1, release)
+
+
+def test_a_renamed_request_has_both_names() -> None:
+    """What lists client metrics resources is what lists any since Kafka 4.1."""
+    assert ApiKey["LIST_CLIENT_METRICS_RESOURCES"] is ApiKey.LIST_CONFIG_RESOURCES

@@ -11,7 +11,8 @@ from itertools import pairwise
 import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import NodeNotReadyError
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import CreateTopicsRequest
+from tests.cluster.buckets import full_bucket
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
@@ -51,7 +52,7 @@ class Exchange:
 
 
 class Admin:
-    """Creates and deletes topics as carol, by kafka-python."""
+    """Creates topics as carol, by kafka-python."""
 
     def __init__(self, kafka: Cluster, client_id: str) -> None:
         connection = kafka.connection(SecurityProtocol.SASL_PLAINTEXT, "carol")
@@ -61,6 +62,7 @@ class Admin:
 
     def create(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
         """Send one CreateTopics."""
+        sent_at = time.monotonic()
         wanted = [
             CreateTopicsRequest.CreatableTopic(
                 name=topic, num_partitions=PARTITIONS, replication_factor=1, assignments=[], configs=[]
@@ -68,20 +70,6 @@ class Admin:
             for topic in topics
         ]
         request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms, validate_only=False)
-        return self._send(request, "topics")
-
-    def delete(self, topics: tuple[str, ...], timeout_ms: int) -> MutationAnswer[str]:
-        """Send one DeleteTopics."""
-        wanted = [DeleteTopicsRequest.DeleteTopicState(name=topic) for topic in topics]
-        request = DeleteTopicsRequest(topics=wanted, timeout_ms=timeout_ms)
-        return self._send(request, "responses")
-
-    def close(self) -> None:
-        """End the connection."""
-        self._admin.close()
-
-    def _send(self, request: CreateTopicsRequest | DeleteTopicsRequest, topics: str) -> MutationAnswer[str]:
-        sent_at = time.monotonic()
         try:
             response = private_send(self._admin, request)
         except NodeNotReadyError as error:  # the library waits out the throttle, too
@@ -90,26 +78,21 @@ class Admin:
             version=request.API_VERSION,
             throttle_time_ms=response["throttle_time_ms"],
             results={
-                topic["name"]: ApiError(topic["error_code"], topic["error_message"]) for topic in response[topics]
+                topic["name"]: ApiError(topic["error_code"], topic["error_message"]) for topic in response["topics"]
             },
         )
         self.exchanges.append(Exchange(sent_at, time.monotonic(), answer))
         return answer
 
+    def close(self) -> None:
+        """End the connection."""
+        self._admin.close()
+
 
 @pytest.fixture
 def limited(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Admin]:
     """Carol with a client id of her own, and so a bucket that is full; it refills slowly."""
-    name, canary = (f"{role}-{uuid.uuid4().hex[:12]}" for role in ("creator", "canary"))
-    limit = {"controller_mutation_rate": RATE}
-    quotas.set(*(({"user": "carol", "client-id": each}, limit) for each in (name, canary)))
-
-    def applied() -> None:
-        answer = traffic.mutate("carol", canary, 1_000, validate_only=True)
-        assert answer.error == 89
-
-    eventually(applied)  # the controller has taken over both limits, which were set together
-    with closing(Admin(kafka, name)) as admin:
+    with closing(Admin(kafka, full_bucket(quotas, traffic, "creator", RATE))) as admin:
         yield admin
 
 
@@ -118,8 +101,8 @@ def names(kafka: Cluster) -> Iterator[list[str]]:
     """Names of eight topics, which together overdraw the bucket; what was created is deleted again, by a client without limits."""
     names = [f"limited-{uuid.uuid4().hex[:12]}" for _ in range(8)]
     yield names
-    with closing(Admin(kafka, "remover")) as admin:
-        mutate(ApiKey.DELETE_TOPICS, names, admin.delete)
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.admin)) as admin:
+        admin.delete_topics(names, raise_errors=False)
 
 
 def exist(kafka: Cluster, wanted: AbstractSet[str], names: list[str]) -> None:

@@ -1,0 +1,86 @@
+"""Statistics, managers and throttles that several tests of the engine begin with."""
+
+import math
+import threading
+
+from quotascope.metrics import (
+    DEFAULT,
+    BucketSizing,
+    ClientQuotaManager,
+    Frequencies,
+    Frequency,
+    KafkaMetric,
+    ManagerConfig,
+    MetricConfig,
+    MetricName,
+    Percentile,
+    Percentiles,
+    Principal,
+    Quota,
+    QuotaEntity,
+    QuotaType,
+    Registry,
+    ThrottleCallback,
+)
+
+EPOCH_MS = 1_600_000_000_000
+TEN_SECONDS = MetricConfig(samples=10, time_window_ms=1_000, quota=Quota(5.0))
+ALICE, BOB = Principal("alice"), Principal("bob")
+RULE = QuotaEntity("alice")
+DEFAULT_CLIENT = QuotaEntity(None, DEFAULT)
+OF_ALICE = {"user": "alice", "client-id": ""}
+"""The tags of her metrics under her rule."""
+NANOS_PER_MS = 1_000_000
+
+
+def same(a: float, b: float) -> bool:
+    """Whether two doubles are equal, NaN to itself."""
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def make_percentiles() -> Percentiles:
+    """A hundred bins from 0 to 100."""
+    return Percentiles(400, 100.0, BucketSizing.CONSTANT, [Percentile(MetricName("p50", "g"), 50)])
+
+
+def make_frequencies() -> Frequencies:
+    """The shares of 1 to 4."""
+    return Frequencies(4, 1.0, 4.0, [Frequency(MetricName(f"f{value}", "g"), value) for value in (1, 2, 3, 4)])
+
+
+def metric_of(registry: Registry, name: str, group: str, tags: dict[str, str] | None = None) -> KafkaMetric:
+    """A metric of a registry, of alice by default."""
+    return registry.metrics()[registry.metric_name(name, group, OF_ALICE if tags is None else tags)]
+
+
+def bound_of(metric: KafkaMetric) -> float:
+    """The bound of a metric's quota."""
+    assert metric.config.quota is not None
+    return metric.config.quota.bound
+
+
+class Engine:
+    """A Produce manager with its registry, and short ways to look into them."""
+
+    def __init__(self, config: ManagerConfig | None = None) -> None:
+        self.registry = Registry()
+        self.manager = ClientQuotaManager(self.registry, QuotaType.PRODUCE, EPOCH_MS, config)
+
+    def bound(self, user: str, client_id: str = "") -> float:
+        """The bound on the metric with these tags."""
+        return bound_of(metric_of(self.registry, "byte-rate", "Produce", {"user": user, "client-id": client_id}))
+
+    def value(self, name: str, now_ms: int, user: str = "", client_id: str = "c") -> float:
+        """The value of a Produce metric with these tags."""
+        return metric_of(self.registry, name, "Produce", {"user": user, "client-id": client_id}).value(now_ms)
+
+
+class Signal(ThrottleCallback):
+    """Sets an event at the end of a throttle."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+
+    def end_throttling(self) -> None:
+        """Set the event."""
+        self.ended.set()

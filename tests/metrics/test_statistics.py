@@ -1,0 +1,313 @@
+"""What every statistic keeps to, the statistics over windows and over all time, and what statistics are made of."""
+
+import math
+import struct
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.metrics.examples import TEN_SECONDS, make_frequencies, make_percentiles, same
+from tests.strategies import EPOCH_MS, Event, configs, traces
+
+from quotascope.metrics import (
+    Avg,
+    CompoundStat,
+    CumulativeCount,
+    CumulativeSum,
+    Max,
+    Measurable,
+    Measured,
+    MetricConfig,
+    Min,
+    Quota,
+    Rate,
+    Sample,
+    SampledStat,
+    SimpleRate,
+    Stat,
+    TokenBucket,
+    Value,
+    WindowedCount,
+    WindowedSum,
+)
+
+A_YEAR_MS = 365 * 86_400_000
+Make = Callable[[], Stat]
+EMPTY: dict[Make, float] = {
+    **dict.fromkeys((WindowedSum, WindowedCount, CumulativeSum, CumulativeCount, Value, Rate, SimpleRate), 0.0),
+    **dict.fromkeys((Avg, Max, Min, make_percentiles), math.nan),
+    make_frequencies: 0.0,
+    TokenBucket: 50.0,
+}
+"""What each statistic reads when nothing was recorded, under `TEN_SECONDS`."""
+each_statistic = pytest.mark.parametrize("make", EMPTY)
+SAMPLED: dict[Callable[[], SampledStat], Callable[[list[float]], float]] = {
+    WindowedSum: math.fsum,
+    WindowedCount: len,
+    Avg: lambda live: math.fsum(live) / len(live) if live else math.nan,
+    Max: lambda live: max(live, default=math.nan),
+    Min: lambda live: min(live, default=math.nan),
+}
+"""What each statistic over windows is over the values that count."""
+each_sampled = pytest.mark.parametrize(("make", "expected"), SAMPLED.items())
+
+
+def fed(stat: Stat, config: MetricConfig, trace: list[Event]) -> Stat:
+    """Record a trace."""
+    for event in trace:
+        stat.record(config, event.value, event.at_ms)
+    return stat
+
+
+def end_of(trace: list[Event]) -> int:
+    """When the last event was."""
+    return trace[-1].at_ms if trace else EPOCH_MS
+
+
+@each_statistic
+def test_reads_its_empty_value(make: Make) -> None:
+    """Before anything is recorded there is a defined value, and an int that is recorded becomes a double."""
+    stat = make()
+    assert same(stat.measure(TEN_SECONDS, EPOCH_MS), EMPTY[make])
+    stat.record(TEN_SECONDS, 3, EPOCH_MS)
+    assert isinstance(stat.measure(TEN_SECONDS, EPOCH_MS), float)
+
+
+@each_statistic
+@given(config=configs, trace=traces(), later=st.integers(0, 100_000))
+def test_a_peek_is_what_measure_would_be_and_changes_nothing(
+    make: Make, config: MetricConfig, trace: list[Event], later: int
+) -> None:
+    """A value that is peeked at after each event ends as one that was never looked at, and as the last peek says."""
+    watched = make()
+    watched.peek(config, EPOCH_MS)
+    for event in trace:
+        watched.record(config, event.value, event.at_ms)
+        watched.peek(config, event.at_ms + 1_000_000)
+    now_ms = end_of(trace) + later
+    peeked = watched.peek(config, now_ms)
+    assert same(peeked, watched.measure(config, now_ms))
+    assert same(peeked, fed(make(), config, trace).measure(config, now_ms))
+
+
+@each_statistic
+@given(config=configs, trace=traces(max_size=20))
+def test_replay_is_incremental(make: Make, config: MetricConfig, trace: list[Event]) -> None:
+    """At every moment the running value is what replaying all events up to then gives."""
+    running = make()
+    for count, event in enumerate(trace, start=1):
+        running.record(config, event.value, event.at_ms)
+        now_ms = event.at_ms + 700
+        assert same(running.peek(config, now_ms), fed(make(), config, trace[:count]).measure(config, now_ms))
+
+
+def live_values(config: MetricConfig, trace: list[Event], now_ms: int) -> list[float]:
+    """Group a history into windows, in no clever way, and return the values that still count."""
+    windows: list[list[Event]] = []
+    for event in trace:
+        last = windows[-1] if windows else None
+        if last is None or event.at_ms - last[0].at_ms >= config.time_window_ms or len(last) >= config.event_window:
+            windows.append([])
+        windows[-1].append(event)
+    kept = windows[-(config.samples + 1) :]
+    live = [window for window in kept if now_ms - window[-1].at_ms < config.span_ms]
+    return [event.value for window in live for event in window]
+
+
+@each_sampled
+@given(config=configs, trace=traces(), later=st.integers(0, 100_000))
+def test_agrees_with_a_plain_model(
+    make: Callable[[], SampledStat],
+    expected: Callable[[list[float]], float],
+    config: MetricConfig,
+    trace: list[Event],
+    later: int,
+) -> None:
+    """The ring of windows, never more than one beyond the samples, gives what grouping the whole history from scratch gives."""
+    now_ms = end_of(trace) + later
+    stat = make()
+    fed(stat, config, trace)
+    assert len(stat.view(config, now_ms)) <= config.samples + 1
+    assert same(stat.measure(config, now_ms), expected(live_values(config, trace, now_ms)))
+
+
+@each_sampled
+@pytest.mark.parametrize(("own_window_ms", "span_ms"), [(0, 10_000), (10, 100)])
+def test_counts_a_window_until_it_is_obsolete(
+    make: Callable[[], SampledStat], expected: Callable[[list[float]], float], own_window_ms: int, span_ms: int
+) -> None:
+    """A value counts for `samples` windows, the config's or the statistic's own, and not a millisecond longer."""
+    stat = make()
+    stat.set_time_window(own_window_ms)
+    stat.record(TEN_SECONDS, 7.0, EPOCH_MS)
+    assert same(stat.measure(TEN_SECONDS, EPOCH_MS + span_ms - 1), expected([7.0]))
+    assert same(stat.measure(TEN_SECONDS, EPOCH_MS + span_ms), expected([]))
+
+
+@each_sampled
+def test_fewer_samples_keep_the_ring(make: Callable[[], SampledStat], expected: Callable[[list[float]], float]) -> None:
+    """Windows beyond a lowered number of samples count until they are obsolete."""
+    stat = make()
+    for second in range(5):
+        stat.record(MetricConfig(samples=5, time_window_ms=1_000), 1.0 + second, EPOCH_MS + second * 1_000)
+    narrow = MetricConfig(samples=2, time_window_ms=1_000)
+    assert same(stat.measure(narrow, EPOCH_MS + 4_999), expected([4.0, 5.0]))
+
+
+def test_a_read_lets_obsolete_windows_begin_again() -> None:
+    """Kafka's reads have an effect: the next value falls into a window that began with the read."""
+    read, unread = WindowedSum(), WindowedSum()
+    for stat in (read, unread):
+        stat.record(TEN_SECONDS, 1.0, EPOCH_MS)
+    read.measure(TEN_SECONDS, EPOCH_MS + 20_000)
+    starts = []
+    for stat in (read, unread):
+        stat.record(TEN_SECONDS, 1.0, EPOCH_MS + 20_500)
+        starts.append([sample.start_ms - EPOCH_MS for sample in stat.view(TEN_SECONDS, EPOCH_MS + 20_500)])
+    assert starts == [[20_000], [20_500, 20_500]]
+
+
+def test_a_clock_set_back_keeps_the_window_open() -> None:
+    """Nothing guards against it: events pile up in the window that lies in the future."""
+    stat = WindowedSum()
+    stat.record(TEN_SECONDS, 1.0, EPOCH_MS)
+    for second in range(60):
+        stat.record(TEN_SECONDS, 1.0, EPOCH_MS - 3_600_000 + second * 1_000)
+    assert stat.measure(TEN_SECONDS, EPOCH_MS - 3_540_000) == 61.0
+    assert len(stat.view(TEN_SECONDS, EPOCH_MS)) == 1
+
+
+def test_a_sample_can_begin_again() -> None:
+    """A reset leaves nothing of the window before."""
+    sample = Sample(-1.0, 5)
+    sample.value, sample.event_count, sample.last_event_ms = 9.0, 3, 8
+    sample.reset(-1.0, 10)
+    assert (sample.value, sample.event_count, sample.start_ms, sample.last_event_ms) == (-1.0, 0, 10, 10)
+
+
+adding_up = st.one_of(
+    st.integers(-1_000, 1_000).map(float),
+    st.sampled_from([0.1, -0.0, 1e16, 2.0**51, 2.0**50, 0.5, math.inf, math.nan]),
+    st.floats(),
+)
+
+
+@given(trace=st.lists(st.tuples(adding_up, st.integers(-500, 3_000), st.booleans()), max_size=40))
+def test_a_sum_is_that_in_ring_order(trace: list[tuple[float, int, bool]]) -> None:
+    """Whether windows hold whole numbers or not, a read is to the last bit what adding them up one by one gives."""
+    stat, now_ms = WindowedSum(), EPOCH_MS
+    for value, step_ms, whole in trace:
+        now_ms += step_ms
+        stat.record(TEN_SECONDS, float(len(trace)) if whole else value, now_ms)
+        one_by_one = stat.peek(TEN_SECONDS, now_ms)
+        read = stat.measure(TEN_SECONDS, now_ms)
+        assert struct.pack("d", read) == struct.pack("d", one_by_one)
+
+
+@pytest.mark.parametrize(
+    ("stat", "values", "expected"),
+    [
+        (Max(), (1.0, math.nan, 2.0), math.nan),
+        (Min(), (math.inf,), 1.7976931348623157e308),
+    ],
+    ids=["one NaN spoils the window it is in", "nothing above the largest double is the minimum"],
+)
+def test_extremes_are_javas(stat: Stat, values: tuple[float, ...], expected: float) -> None:
+    """As of `Math.max`, and of Kafka's first value of a minimum."""
+    for value in values:
+        stat.record(TEN_SECONDS, value, EPOCH_MS)
+    assert same(stat.measure(TEN_SECONDS, EPOCH_MS), expected)
+
+
+@given(trace=traces())
+def test_time_takes_nothing_from_what_counts_for_good(trace: list[Event]) -> None:
+    """The sum of all values, the number of all events whatever their values, and the last value."""
+    values = [event.value for event in trace]
+    found = [
+        fed(stat, TEN_SECONDS, trace).measure(TEN_SECONDS, EPOCH_MS + A_YEAR_MS)
+        for stat in (CumulativeSum(), CumulativeCount(), Value())
+    ]
+    assert found == [sum(values), len(values), values[-1] if values else 0.0]
+
+
+def test_the_base_classes_do_nothing_by_themselves() -> None:
+    """A subclass that forgets a method is refused."""
+    for call in (
+        lambda: Measurable().measure(TEN_SECONDS, 0),
+        lambda: Stat().record(TEN_SECONDS, 1.0, 0),
+        CompoundStat().stats,
+        lambda: SampledStat(0.0).record(TEN_SECONDS, 1.0, EPOCH_MS),
+        lambda: SampledStat(0.0).measure(TEN_SECONDS, EPOCH_MS),
+    ):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_a_quota_decides_unless_the_statistic_knows_better() -> None:
+    """Most statistics leave the decision to the bound."""
+    measured = Measured(lambda _config, _now_ms: 0.0)
+    assert measured.acceptable(Quota(5.0), 5.0)
+    assert not measured.acceptable(Quota(5.0), 5.1)
+
+
+KAFKAS = MetricConfig(samples=10, time_window_ms=2_000, quota=Quota(5.0))
+"""The config of Kafka's own tests of the token bucket: a burst of 100."""
+
+
+@given(config=configs, trace=traces())
+def test_a_bucket_is_never_above_the_burst(config: MetricConfig, trace: list[Event]) -> None:
+    """Neither time nor tokens given back fill it beyond."""
+    bucket = TokenBucket()
+    burst = config.samples * (config.time_window_ms / 1000) * (config.quota or Quota(0.0)).bound
+    for event in trace:
+        bucket.record(config, event.value, event.at_ms)
+        assert bucket.measure(config, event.at_ms) <= burst
+
+
+@given(trace=traces())
+def test_a_token_is_never_spent_twice(trace: list[Event]) -> None:
+    """What is taken while tokens last is at most the burst and what accrued in the time."""
+    bucket = TokenBucket()
+    taken = 0.0
+    for event in trace:
+        if bucket.measure(KAFKAS, event.at_ms) >= abs(event.value):
+            bucket.record(KAFKAS, abs(event.value), event.at_ms)
+            taken += abs(event.value)
+    assert taken <= (100.0 + 5.0 * (end_of(trace) - EPOCH_MS) / 1000) * (1 + 1e-12)
+
+
+def test_a_bucket_recovers_at_the_pace_of_the_quota() -> None:
+    """KIP-599's example: 560 against 5/s and 100 x 1 s is paid back after 12 s."""
+    config = MetricConfig(100, 1_000, quota=Quota(5.0))
+    bucket = TokenBucket()
+    bucket.record(config, 560.0, EPOCH_MS)
+    assert bucket.measure(config, EPOCH_MS + 11_999) < 0.0
+    assert bucket.measure(config, EPOCH_MS + 12_000) == pytest.approx(0.0)
+
+
+def test_a_bucket_without_a_quota_has_no_limit() -> None:
+    """Nothing is recorded, whatever is taken."""
+    bucket = TokenBucket()
+    bucket.record(MetricConfig(), 1e30, EPOCH_MS)
+    assert bucket.peek(MetricConfig(), EPOCH_MS) == float(2**63 - 1)
+
+
+def test_a_bucket_is_acceptable_down_to_zero() -> None:
+    """Bound and direction of the quota play no part, and NaN passes, as in Kafka."""
+    accepted = [TokenBucket().acceptable(Quota(5.0), value) for value in (100.0, 0.0, -0.0, math.nan, -1e-9)]
+    assert accepted == [True, True, True, True, False]
+
+
+@given(now_ms=st.integers(0, 10_000))
+def test_a_full_bucket_is_full_by_any_clock(now_ms: int) -> None:
+    """An explicit start does not need the epoch."""
+    assert TokenBucket.full(now_ms).measure(KAFKAS, now_ms) == 100.0
+
+
+def test_a_bucket_starts_with_what_it_is_given() -> None:
+    """It can go on from a known state, and accrues from that time; a clock that is set back takes tokens away for as long, as in Kafka."""
+    bucket = TokenBucket(tokens=10, at_ms=5_000)
+    assert [bucket.measure(KAFKAS, at_ms) for at_ms in (5_000, 6_000)] == [10.0, 15.0]
+    full = TokenBucket.full(EPOCH_MS)
+    assert [full.measure(KAFKAS, EPOCH_MS + ms) for ms in (0, -60_000, 0)] == [100.0, -200.0, 100.0]
