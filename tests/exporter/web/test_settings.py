@@ -12,29 +12,17 @@ from tests.exporter.web.serving import HASH, tls_section, web_file
 from quotascope.exporter.web.settings import WatchedSettings, alternative_names
 
 
-class Clock:
-    """Steady seconds that the test counts."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """The time."""
-        return self.now
-
-
 def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
     """It is reported once, and read when it is back."""
     file = web_file(tmp_path, basic_auth_users={"alice": HASH})
-    clock = Clock()
-    watched = WatchedSettings(file, clock)
+    now = 0.0
+    watched = WatchedSettings(file, lambda: now)
     first = watched.now()
     assert watched.now() is first
     file.unlink()
     with capture_logs() as lines:
-        for _ in range(20):
+        for now in range(20):  # noqa: B007 - which the clock returns
             assert watched.now() is first
-            clock.now += 1
     assert [line["log_level"] for line in lines] == ["error"]
     web_file(tmp_path, basic_auth_users={"bob": HASH})
     assert set(watched.now().config.basic_auth_users) == {"bob"}
@@ -42,16 +30,14 @@ def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
 
 def test_what_a_new_file_names_may_come_later(tmp_path: Path, certificates: Certificates) -> None:
     """It is tried again, although nothing changes of what was looked at."""
-    web_file(tmp_path, **tls_section(certificates))
-    clock = Clock()
-    watched = WatchedSettings(tmp_path / "web.yaml", clock)
+    now = 0.0
+    watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates)), lambda: now)
     first = watched.now()
-    later = tls_section(certificates, client_ca_file="ca.pem", client_auth_type="VerifyClientCertIfGiven")
-    web_file(tmp_path, **later)
+    web_file(tmp_path, **tls_section(certificates, client_ca_file="ca.pem", client_auth_type="VerifyClientCertIfGiven"))
     assert watched.now() is first
     (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())
     assert watched.now() is first
-    clock.now += 5
+    now = 5.0
     assert tmp_path / "ca.pem" in watched.now().files
 
 
@@ -94,24 +80,15 @@ def test_a_file_that_allows_more_clients_needs_a_restart(
 
 def test_kinds_of_names() -> None:
     """As the toolkit compares them: an IPv6 address in its short form, and nothing of what is no name."""
-    certificate = {
-        "subject": ((("commonName", "alice"),),),
-        "subjectAltName": (
-            ("DNS", "prometheus.corp"),
-            ("email", "prometheus@corp"),
-            ("URI", "spiffe://corp/prometheus"),
-            ("IP Address", "0:0:0:0:0:0:0:1\n"),
-            ("IP Address", "10.0.0.1"),
-            ("IP Address", "<invalid>"),
-            ("DirName", ((("commonName", "bob"),),)),
-        ),
+    names = {
+        ("DNS", "prometheus.corp"): "prometheus.corp",
+        ("email", "prometheus@corp"): "prometheus@corp",
+        ("URI", "spiffe://corp/prometheus"): "spiffe://corp/prometheus",
+        ("IP Address", "0:0:0:0:0:0:0:1\n"): "::1",
+        ("IP Address", "10.0.0.1"): "10.0.0.1",
+        ("IP Address", "<invalid>"): "<invalid>",
+        ("DirName", ((("commonName", "bob"),),)): None,
     }
-    assert alternative_names(certificate) == {
-        "prometheus.corp",
-        "prometheus@corp",
-        "spiffe://corp/prometheus",
-        "::1",
-        "10.0.0.1",
-        "<invalid>",
-    }
+    certificate = {"subject": ((("commonName", "alice"),),), "subjectAltName": tuple(names)}
+    assert alternative_names(certificate) == {*names.values()} - {None}
     assert alternative_names({}) == set()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.certificates import Certificates
@@ -99,6 +100,7 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
         (f"basic_auth_users:\n  bob: {HASH.replace('$04$', '$31$')}", "has the cost 31: it must be 4 to 18"),
         (f"basic_auth_users:\n  'a:b': {HASH}", "must not contain a colon"),
         (f"basic_auth_users:\n  bob: {HASH}\n  bob: {HASH}", "line 3: the key 'bob' is there already in line 2"),
+        ("basic_auth_users:\n  bob: ${HOME}\n", "line 2: basic_auth_users.bob is not a bcrypt hash"),  # the same for all exporters
         ("basic_auth_users: hunter2", "line 1: basic_auth_users: expected keys and values"),
         ("basic_auth_users: [", "not valid YAML"),
     ]
@@ -112,28 +114,18 @@ def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) 
 
 def test_all_mistakes_at_once(folder: Path) -> None:
     """No one has to start it three times."""
-    text = "a: 1\nb: 2\nbasic_auth_users:\n  bob: x\n"
-    assert [problem[:7] for problem in problems(folder, text)] == [
-        "line 1:",
-        "line 2:",
-        "line 4:",
-    ]
-
-
-def test_environment_variables_are_not_filled_in(folder: Path) -> None:
-    """The same file means the same to all exporters."""
-    (found,) = problems(folder, "basic_auth_users:\n  bob: ${HOME}\n")
-    assert "is not a bcrypt hash" in found
+    found = problems(folder, "a: 1\nb: 2\nbasic_auth_users:\n  bob: x\n")
+    assert [problem[:7] for problem in found] == ["line 1:", "line 2:", "line 4:"]
 
 
 def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
     """Such as that of another certificate, or one with a password: no one is asked for it on the terminal."""
-    (folder / "server.key").unlink()
-    (folder / "server.key").symlink_to(certificates.client_key)
+    key = folder / "server.key"
+    key.unlink()
+    key.write_bytes(certificates.client_key.read_bytes())
     (found,) = problems(folder, f"tls_server_config:\n{FILES}")
     assert "KEY_VALUES_MISMATCH" in found
-    (folder / "server.key").unlink()
-    (folder / "server.key").write_text("hunter2")
+    key.write_text("hunter2")
     (found,) = problems(folder, f"tls_server_config:\n{FILES}")
     assert "cannot be used" in found
     assert "hunter2" not in found
@@ -150,22 +142,22 @@ def test_an_authority_that_is_none(folder: Path) -> None:
         assert "hunter2" not in found
 
 
-def test_whose_order_of_suites_counts(tmp_path: Path, certificates: Certificates) -> None:
-    """The server's, unless the file leaves it to clients."""
-    for preferred in (True, False):
-        section = tls_section(certificates, prefer_server_cipher_suites=preferred)
-        context = load_web_settings(web_file(tmp_path, **section)).tls
-        assert context is not None
-        found = bool(context.options & ssl.OP_CIPHER_SERVER_PREFERENCE)
-        assert found is preferred
-
-
-def test_suites_of_tls13_alone_mean_tls13(tmp_path: Path, certificates: Certificates) -> None:
-    """As in Go, where TLS 1.2 has none left then."""
-    section = tls_section(certificates, cipher_suites=["TLS_AES_128_GCM_SHA256"])
-    settings = load_web_settings(web_file(tmp_path, **section))
-    assert settings.tls is not None
-    assert settings.tls.minimum_version is ssl.TLSVersion.TLSv1_3
+@pytest.mark.parametrize(
+    ("more", "minimum", "servers"),
+    [
+        ({"prefer_server_cipher_suites": True}, ssl.TLSVersion.TLSv1_2, True),
+        ({"prefer_server_cipher_suites": False}, ssl.TLSVersion.TLSv1_2, False),
+        ({"cipher_suites": ["TLS_AES_128_GCM_SHA256"]}, ssl.TLSVersion.TLSv1_3, True),
+    ],
+)
+def test_whose_order_of_suites_counts(
+    tmp_path: Path, certificates: Certificates, more: dict[str, Any], minimum: ssl.TLSVersion, *, servers: bool
+) -> None:
+    """The server's, unless the file leaves it to clients; suites of TLS 1.3 alone mean TLS 1.3, as in Go."""
+    context = load_web_settings(web_file(tmp_path, **tls_section(certificates, **more))).tls
+    assert context is not None
+    assert context.minimum_version is minimum
+    assert bool(context.options & ssl.OP_CIPHER_SERVER_PREFERENCE) is servers
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -177,16 +169,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certificates) -> None:
     """It works as it stands there."""
     page = Path(__file__).parents[3] / "docs" / "security.md"
-    example = page.read_text().partition("```yaml\n")[2].partition("```")[0]
-    for name, made in {
-        "tls.crt": certificates.server,
-        "tls.key": certificates.server_key,
-        "ca.crt": certificates.ca,
-    }.items():
-        (tmp_path / name).symlink_to(made)
-    file = tmp_path / "web.yaml"
-    file.write_text(example)
-    settings = load_web_settings(file)
+    made = {"tls.crt": certificates.server, "tls.key": certificates.server_key, "ca.crt": certificates.ca}
+    for name, file in made.items():
+        (tmp_path / name).symlink_to(file)
+    (tmp_path / "web.yaml").write_text(page.read_text().partition("```yaml\n")[2].partition("```")[0])
+    settings = load_web_settings(tmp_path / "web.yaml")
     assert set(settings.config.basic_auth_users) == {"prometheus"}
     assert settings.tls is not None
     assert settings.tls.verify_mode is ssl.CERT_REQUIRED
