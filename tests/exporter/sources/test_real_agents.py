@@ -55,54 +55,32 @@ async def failure(source: Source) -> SourceError:
     return caught.value
 
 
-async def test_all_agents_of_a_node_report_the_same_node_and_start(kafka: Cluster, secured: HttpTarget) -> None:
-    """Three dialects, one table."""
+def named(found: BeanTable, name: str, key: str = "name") -> dict[str, float]:
+    """The attributes of the bean that has this name."""
+    return {attribute: value for (bean, attribute), value in numbers(found).items() if bean.get(key) == name}
+
+
+async def test_all_agents_report_what_a_node_says_of_itself(kafka: Cluster, secured: HttpTarget) -> None:
+    """Its id and start, that it leads, and how long its controller's events waited, by which a mutation quota is chosen."""
     agents = kafka.nodes[1].agents
-    new = await table(JolokiaSource("new", HttpTarget(url=agents.jolokia)))
-    old = await table(JolokiaSource("old", secured))
-    text = await table(PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter)))
-    assert new.node_id == old.node_id == text.node_id == "1"
-    started = {
-        value
-        for each in (new, old, text)
-        for (bean, _), value in numbers(each).items()
-        if bean.get("type") == "app-info"
-    }
-    assert len(started) == 1
-
-
-async def test_a_url_without_its_last_slash_works(kafka: Cluster) -> None:
-    """People write http://broker:8778/jolokia."""
-    url = kafka.nodes[1].agents.jolokia.rstrip("/")
-    assert (await table(JolokiaSource("a", HttpTarget(url=url)))).node_id == "1"
-
-
-async def test_a_controller_reports_its_event_queue(kafka: Cluster) -> None:
-    """Kafka's histogram of how long its events waited, which a mutation quota is chosen by."""
-    source = JolokiaSource("a", HttpTarget(url=kafka.nodes[1].agents.jolokia))
-    reported = {
-        attribute: value
-        for (bean, attribute), value in numbers(await table(source)).items()
-        if bean.get("name") == "EventQueueTimeMs"
-    }
-    assert reported.keys() == {"Mean", "Count"}
-    assert reported["Count"] > 0
-
-
-async def test_a_node_says_whether_it_leads(kafka: Cluster) -> None:
-    """The combined node is the only controller, and says so in every dialect."""
-    agents = kafka.nodes[1].agents
+    unchecked = replace(secured, tls=Tls(verify=False).context())  # for a certificate that cannot be checked
     sources = (
-        JolokiaSource("json", HttpTarget(url=agents.jolokia)),
+        JolokiaSource("new", HttpTarget(url=agents.jolokia)),
+        JolokiaSource("without its last slash", HttpTarget(url=agents.jolokia.rstrip("/"))),
+        JolokiaSource("old", secured),
+        JolokiaSource("unchecked", unchecked),
         PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter)),
     )
-    for source in sources:
-        leads = [
-            value
-            for (bean, _), value in numbers(await table(source)).items()
-            if bean.get("name") == "ActiveControllerCount"
-        ]
-        assert leads == [1.0]
+    found = [await table(source) for source in sources]
+    assert [each.node_id for each in found] == ["1"] * len(sources)
+    starts = [named(each, "app-info", "type") for each in found]
+    assert [*starts[0]] == ["StartTimeMs"]
+    assert starts == starts[:1] * len(sources)
+    for each in found:
+        assert [*named(each, "ActiveControllerCount").values()] == [1.0]
+    waited = named(found[0], "EventQueueTimeMs")
+    assert waited.keys() == {"Mean", "Count"}
+    assert waited["Count"] > 0
 
 
 def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
@@ -151,11 +129,4 @@ async def test_what_goes_wrong_says_what_to_look_at(
 
 async def test_jolokia_is_no_prometheus_text(kafka: Cluster) -> None:
     """A url under the wrong dialect is reported as such."""
-    error = await failure(PrometheusTextSource("a", plain(kafka)))
-    assert isinstance(error, SourceUnreadable)
-
-
-async def test_verification_can_be_switched_off(secured: HttpTarget) -> None:
-    """For a certificate that cannot be checked."""
-    source = JolokiaSource("a", replace(secured, tls=Tls(verify=False).context()))
-    assert (await table(source)).node_id == "1"
+    assert isinstance(await failure(PrometheusTextSource("a", plain(kafka))), SourceUnreadable)
