@@ -80,13 +80,7 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
 
 def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
     """A source that answered."""
-    given: dict[str, Any] = {
-        "name": name,
-        "dialect": "jolokia",
-        "up": True,
-        "duration_seconds": 0.25,
-        "readings": 12,
-    }
+    given: dict[str, Any] = {"name": name, "dialect": "jolokia", "up": True, "duration_seconds": 0.25, "readings": 12}
     return SourceHealth(**{**given, **changes})
 
 
