@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from structlog.testing import capture_logs
-from tests.exporter.examples import NOW, ScriptedSource
+from tests.exporter.examples import NOW, Scripted, ScriptedSource
 
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Dialect, FoundSourceConfig, SourceConfig
@@ -22,29 +22,20 @@ def target(name: str, node_id: int | None = None) -> NodeTarget:
     return NodeTarget(url=f"http://{name}/jolokia", name=name, node_id=node_id)
 
 
-class ScriptedFinder:
+class ScriptedFinder(Scripted):
     """A finder whose looks end as the test says."""
 
     interval_seconds = 7.0
 
     def __init__(self, name: str, *targets: NodeTarget) -> None:
+        super().__init__()
         self.name = name
         self.found = FoundNodes(targets=targets)
-        self.error: Exception | None = None
-        self.answers = asyncio.Event()
-        self.answers.set()
-        self.closed = False
 
     async def find(self) -> FoundNodes:
         """The targets, or the error."""
-        await self.answers.wait()
-        if self.error is not None:
-            raise self.error
+        await self.ended()
         return self.found
-
-    async def close(self) -> None:
-        """Note it."""
-        self.closed = True
 
 
 def following(finders: Sequence[ScriptedFinder], timeout: float = 60.0) -> tuple[Roster, Discovery]:

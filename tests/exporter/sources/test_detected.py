@@ -1,56 +1,37 @@
 """An agent of which only the URL is known."""
 
-import asyncio
-from array import array
-
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from tests.exporter.examples import ScriptedSource
 from tests.exporter.recorded import CAPTURES, jolokia_bytes
 
 from quotascope.exporter.config import SourceConfig
 from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
-from quotascope.exporter.mapping import BeanLayout, BeanTable
 from quotascope.exporter.sources.build import build_source
 from quotascope.exporter.sources.source import DetectedSource
 
-TABLE = BeanTable(node_id="1", layout=BeanLayout(()), values=array("d"))
 
-
-class Way:
+def way(dialect: str, error: SourceError | None = None) -> ScriptedSource:
     """A source that answers, or raises."""
-
-    def __init__(self, dialect: str, error: SourceError | None = None) -> None:
-        self.name, self.dialect, self.error = "b", dialect, error
-        self.node_id: str | None = None
-        self.reads = 0
-        self.closed = False
-
-    async def read(self) -> BeanTable:
-        """The table, unless there is an error."""
-        self.reads += 1
-        if self.error is not None:
-            raise self.error
-        return TABLE
-
-    async def close(self) -> None:
-        """Remember it."""
-        self.closed = True
+    source = ScriptedSource("b", dialect=dialect)
+    source.error = error
+    return source
 
 
 async def test_what_works_is_kept() -> None:
     """The way that was understood last is tried first; an agent that was replaced by one of the other kind is read without a restart."""
-    text, jolokia = Way("prometheus", SourceUnreadable("no text")), Way("jolokia")
+    text, jolokia = way("prometheus", SourceUnreadable("no text")), way("jolokia")
     source = DetectedSource(text, jolokia)
     assert source.dialect == "prometheus"
     for _ in range(2):
-        assert await source.read() is TABLE
+        assert await source.read() is jolokia.table
     assert (source.dialect, text.reads, jolokia.reads) == ("jolokia", 1, 2)
     text.error, jolokia.error = None, SourceUnreadable("no list")
-    assert await source.read() is TABLE
+    assert await source.read() is text.table
     assert source.dialect == "prometheus"
     await source.close()
-    assert (text.closed, jolokia.closed) == (True, True)
+    assert (text.closed, jolokia.closed) == (1, 1)
 
 
 NO_TEXT, DOWN, DENIED = SourceUnreadable("a"), SourceUnreachable("a"), SourceDenied("a")
@@ -63,8 +44,8 @@ NO_TEXT, DOWN, DENIED = SourceUnreadable("a"), SourceUnreachable("a"), SourceDen
 )
 async def test_the_likelier_error_is_reported(likely: SourceError, other: SourceError | None, reads: int) -> None:
     """No connection and no permission do not depend on the dialect, so the other way is not tried."""
-    second = Way("y", other)
-    source = DetectedSource(Way("x", likely), second)
+    second = way("y", other)
+    source = DetectedSource(way("x", likely), second)
     with pytest.raises(type(likely), match=r"^a$"):
         await source.read()
     assert (source.dialect, second.reads) == ("x", reads)
@@ -100,14 +81,9 @@ async def test_recorded_agents_are_distinguished_at_any_path(path: str, body: by
 
 async def test_both_ways_share_one_deadline() -> None:
     """An agent that fails at the end of its time is not given as much again for the other way."""
-
-    class Endless(Way):
-        async def read(self) -> BeanTable:
-            await asyncio.Event().wait()
-            return TABLE
-
-    text = Way("prometheus", SourceUnreadable("no text"))
-    source = DetectedSource(text, Endless("jolokia"), timeout_seconds=0.0)
+    endless = way("jolokia")
+    endless.answers.clear()
+    source = DetectedSource(way("prometheus", SourceUnreadable("no text")), endless, timeout_seconds=0.0)
     with pytest.raises(SourceUnreadable, match="no text"):
         await source.read()
     assert source.dialect == "prometheus"
