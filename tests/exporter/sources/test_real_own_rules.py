@@ -11,7 +11,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.exporter.recorded import numbers
-from tests.exporter.sources.test_real_dialects import anything, settle
+from tests.exporter.sources.test_real_agents import anything, settle
 from tests.integration import agent, web
 from tests.integration.eventually import eventually
 
