@@ -104,8 +104,8 @@ def test_scrape_timeout(header: str | None) -> None:
     assert scrape_timeout(header, CollectionConfig()) == SECONDS[header]
 
 
-async def test_ready_after_the_first_collection(serve: Serve) -> None:
-    """Ready means that a scrape has something to show; healthy that the process lives."""
+async def test_paths_and_methods(serve: Serve) -> None:
+    """Ready means that a scrape has something to show, healthy that the process lives; plain words for what is unknown."""
     client = await serve(ScriptedSource())
     assert (await client.get("/-/healthy")).status == 200
     answer = await client.get("/-/ready")
@@ -113,11 +113,6 @@ async def test_ready_after_the_first_collection(serve: Serve) -> None:
     assert "first collection" in await answer.text()
     await client.get("/metrics")
     assert (await client.get("/-/ready")).status == 200
-
-
-async def test_unknown_paths_and_methods(serve: Serve) -> None:
-    """Plain words and the right status; HEAD works where GET does."""
-    client = await serve(ScriptedSource())
     answer = await client.get("/nope")
     assert answer.status == 404
     assert await answer.text() == "404 Not Found: see / for what there is\n"
