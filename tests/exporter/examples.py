@@ -80,13 +80,7 @@ def usage(  # noqa: PLR0913 - every test names the two that it is about
 
 def health(name: str = "broker-1", **changes: Any) -> SourceHealth:
     """A source that answered."""
-    given: dict[str, Any] = {
-        "name": name,
-        "dialect": "jolokia",
-        "up": True,
-        "duration_seconds": 0.25,
-        "readings": 12,
-    }
+    given: dict[str, Any] = {"name": name, "dialect": "jolokia", "up": True, "duration_seconds": 0.25, "readings": 12}
     return SourceHealth(**{**given, **changes})
 
 
@@ -118,15 +112,10 @@ def rates(node_id: str, produced: Mapping[str, float]) -> BeanTable:
     return BeanTable(node_id=node_id, layout=layout, values=array("d", produced.values()))
 
 
-class ScriptedSource:
-    """A source whose reads end as the test says."""
+class Scripted:
+    """Reads that end as the test says."""
 
-    dialect = "scripted"
-    node_id: str | None = None
-
-    def __init__(self, name: str = "broker-1", node_id: str = "1") -> None:
-        self.name = name
-        self.table = table(node_id, alice=1.0)
+    def __init__(self) -> None:
         self.error: Exception | None = None
         self.answers = asyncio.Event()
         """A read waits until this is set."""
@@ -137,8 +126,8 @@ class ScriptedSource:
         self.canceled = 0
         self.closed = 0
 
-    async def read(self) -> BeanTable:
-        """The table, or the error."""
+    async def ended(self) -> None:
+        """Return when a read is to end, or raise its error."""
         self.reads += 1
         self.asked.set()
         try:
@@ -148,11 +137,27 @@ class ScriptedSource:
             raise
         if self.error is not None:
             raise self.error
-        return self.table
 
     async def close(self) -> None:
         """Count it."""
         self.closed += 1
+
+
+class ScriptedSource(Scripted):
+    """A source whose reads end as the test says."""
+
+    node_id: str | None = None
+
+    def __init__(self, name: str = "broker-1", node_id: str = "1", dialect: str = "scripted") -> None:
+        super().__init__()
+        self.name = name
+        self.dialect = dialect
+        self.table = table(node_id, alice=1.0)
+
+    async def read(self) -> BeanTable:
+        """The table, or the error."""
+        await self.ended()
+        return self.table
 
     def fail(self, text: str = "no connection") -> SourceError:
         """Let the next reads fail."""
@@ -160,25 +165,14 @@ class ScriptedSource:
         return self.error
 
 
-class ScriptedLimits:
+class ScriptedLimits(Scripted):
     """A limits source whose reads end as the test says."""
 
     def __init__(self, value: Limits | None = None) -> None:
+        super().__init__()
         self.value = value or limits()
-        self.error: Exception | None = None
-        self.answers = asyncio.Event()
-        self.answers.set()
-        self.reads = 0
-        self.closed = 0
 
     async def read(self) -> Limits:
         """The limits, or the error."""
-        self.reads += 1
-        await self.answers.wait()
-        if self.error is not None:
-            raise self.error
+        await self.ended()
         return self.value
-
-    async def close(self) -> None:
-        """Count it."""
-        self.closed += 1

@@ -78,6 +78,5 @@ async def test_the_end_ends_all_whatever_some_do() -> None:
     await asyncio.sleep(0)
     with capture_logs() as lines:
         await background.close()
-    assert ended == ["b"]
-    assert [line["work"] for line in lines] == ["a"]
+    assert (ended, [line["work"] for line in lines]) == (["b"], ["a"])
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -60,7 +60,7 @@ def engine() -> Engine:
 
 
 async def test_usage_and_exact_throttles_are_read(engine: Engine) -> None:
-    """The engine has Kafka's names, and the counters that Kafka lacks."""
+    """The engine has Kafka's names, and the counters that Kafka lacks; other metrics of its registry are left out."""
     produce = engine.quotas.produce
     produce.update_quota(QuotaEntity("svc:team a"), 1_000.0)
     throttle = produce.record_and_get_throttle_time(SVC, "c", 30_000.0, EPOCH_MS)
@@ -71,6 +71,11 @@ async def test_usage_and_exact_throttles_are_read(engine: Engine) -> None:
     assert numbers[*entity, Meaning.THROTTLE_TIME] == throttle == 20_000
     assert numbers[*entity, Meaning.THROTTLED_SECONDS] == 20_000
     assert numbers[*entity, Meaning.THROTTLED_REQUESTS] == 1
+    await engine.source.close()  # the registry is another library's
+    table = await engine.source.read()
+    assert table.node_id == "1"
+    assert {column.bean.get("type") for column in table.layout.columns} == {kind.group for kind in QuotaType}
+    assert all(column.attribute != "count" for column in table.layout.columns)
 
 
 async def test_mutations_and_refusals_are_read(engine: Engine) -> None:
@@ -118,15 +123,6 @@ async def test_further_beans_are_read(engine: Engine) -> None:
     assert (await source.read()).layout is second.layout
 
 
-async def test_metrics_of_others_are_left_out(engine: Engine) -> None:
-    """A registry may hold more than quotas, gauges among it."""
-    (await engine.source.read())
-    table = await engine.source.read()
-    groups = {column.bean.get("type") for column in table.layout.columns}
-    assert groups == {quota_type.group for quota_type in QuotaType}
-    assert all(column.attribute != "count" for column in table.layout.columns)
-
-
 async def test_reading_does_not_change_what_the_engine_decides(engine: Engine) -> None:
     """Kafka's JMX reads move windows; an exporter in the process must not change throttles."""
     watched, alone = engine, Engine()
@@ -144,12 +140,6 @@ async def test_reading_does_not_change_what_the_engine_decides(engine: Engine) -
         )
     assert all(left == right for left, right in throttles)
     assert any(left > 0 for left, _ in throttles)
-
-
-async def test_closing_leaves_the_registry_alone(engine: Engine) -> None:
-    """The registry is another library's."""
-    await engine.source.close()
-    assert (await engine.source.read()).node_id == "1"
 
 
 async def test_the_quotas_beside_those_of_clients_are_read(engine: Engine) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+from functools import cache
 from typing import Final
 
 import aiohttp
@@ -49,23 +50,6 @@ NASTY: Final = (
     "%s%n{0}",
     "́" * 500,
 )
-names = (
-    st.one_of(st.sampled_from(NASTY), texts, broken_texts)
-    # both halves of a pair in a row are one character where JSON is read, as in the agent's answer
-    .map(lambda name: name.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"))
-    .filter(bool)
-)
-HARMLESS: Final = ["alice", "bob"]
-
-
-def answer(clients: list[str]) -> bytes:
-    """What Jolokia says of a node with these client ids, each that of a user of the same name."""
-    beans: dict[str, dict[str, float]] = {"kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}}
-    for name in clients:
-        user = sanitize(name.encode(errors="replace").decode())
-        bean = mbean_name("kafka.server", "Produce", [("user", user), ("client-id", name)])
-        beans[bean] = {"byte-rate": 1.0, "throttle-time": 0.0}
-    return jolokia(json.dumps(beans)[1:-1].encode())
 
 
 def shown_as(name: str) -> str:
@@ -73,35 +57,39 @@ def shown_as(name: str) -> str:
     return name.encode(errors="replace").decode()
 
 
+names = (
+    st.one_of(st.sampled_from(NASTY), texts, broken_texts)
+    # both halves of a pair in a row are one character where JSON is read, as in the agent's answer
+    .map(lambda name: name.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"))
+    .filter(bool)
+)
+
+
+def answer(clients: list[str]) -> bytes:
+    """What Jolokia says of a node with these client ids, each that of a user of the same name."""
+    beans: dict[str, dict[str, float]] = {"kafka.server:type=app-info,id=1": {"StartTimeMs": 1.0}}
+    for name in clients:
+        bean = mbean_name("kafka.server", "Produce", [("user", sanitize(shown_as(name))), ("client-id", name)])
+        beans[bean] = {"byte-rate": 1.0, "throttle-time": 0.0}
+    return jolokia(json.dumps(beans)[1:-1].encode())
+
+
 async def served(clients: list[str]) -> list[str]:
     """The metrics, the page and the JSON of an exporter beside a node with these clients."""
     broken = b'kafka_server_Produce_byte_rate{user="%s' % clients[0].encode(errors="replace")
     async with serving(body(answer(clients))) as url, serving(body(broken)) as other:
-        config = Config.model_validate(
-            {
-                "server": {"address": "127.0.0.1", "port": 0},
-                "sources": [
-                    {"url": url, "dialect": "jolokia"},
-                    {
-                        "url": other,
-                        "name": shown_as(clients[-1]),
-                        "dialect": "prometheus",
-                    },
-                ],
-            }
-        )
+        sources = [
+            {"url": url, "dialect": "jolokia"},
+            {"url": other, "name": shown_as(clients[-1]), "dialect": "prometheus"},
+        ]
+        config = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}, "sources": sources})
         async with (
-            exporter_of(config, build_sources(config.sources), None) as exporter,
+            exporter_of(config, build_sources(config.sources)) as exporter,
             aiohttp.ClientSession(exporter.url) as session,
         ):
-            paths = (
-                "/metrics",
-                "/?show=all&size=500",
-                "/api/v1/entities?show=all&size=500",
-                "/api/v1/snapshot",
-            )
             texts = []
-            for path in paths:
+            everything = "?show=all&size=500"
+            for path in ("/metrics", f"/{everything}", f"/api/v1/entities{everything}", "/api/v1/snapshot"):
                 async with session.get(path) as response:
                     assert response.status == 200, await response.text()
                     texts.append(await response.text())
@@ -139,14 +127,10 @@ def pairs(metrics: str) -> set[tuple[str, str]]:
     }
 
 
+@cache
 def harmless() -> set[tuple[str, tuple[str, ...]]]:
-    """The elements of a page about people with plain names."""
-    if not _HARMLESS:
-        _HARMLESS.update(Page(asyncio.run(served(HARMLESS))[1]).elements)
-    return _HARMLESS
-
-
-_HARMLESS: set[tuple[str, tuple[str, ...]]] = set()
+    """The elements of a page about clients with plain names."""
+    return Page(asyncio.run(served(["alice", "bob"]))[1]).elements
 
 
 @pytest.mark.parametrize("log_format", [LogFormat.JSON, LogFormat.HUMAN])

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -29,22 +30,15 @@ SERIES = 'kafka_quota_produce_bytes_per_second{broker="1",client_id="",user="ali
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
     """Serves sources; a client to ask them."""
-    clients: list[Client] = []
-    collections: list[Collection] = []
+    async with AsyncExitStack() as stack:
 
-    async def start(*sources: ScriptedSource, cluster: str | None = None) -> Client:
-        collection = Collection(sources, LimitsRefresh(), 0, clock=lambda: NOW)
-        collections.append(collection)
-        handlers = Handlers(collection, CONFIG.model_copy(update={"cluster": cluster}), clock=lambda: NOW)
-        clients.append(TestClient(TestServer(handlers.app()), auto_decompress=False))
-        await clients[-1].start_server()
-        return clients[-1]
+        async def start(*sources: ScriptedSource) -> Client:
+            collection = Collection(sources, LimitsRefresh(), 0, clock=lambda: NOW)
+            stack.push_async_callback(collection.close)
+            handlers = Handlers(collection, CONFIG, clock=lambda: NOW)
+            return await stack.enter_async_context(TestClient(TestServer(handlers.app()), auto_decompress=False))
 
-    yield start
-    for client in clients:
-        await client.close()
-    for collection in collections:
-        await collection.close()
+        yield start
 
 
 async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
@@ -66,22 +60,14 @@ async def test_the_page_is_read_again_after_the_clock_was_set_back() -> None:
 
 
 async def test_metrics_as_text(serve: Serve) -> None:
-    """A plain request gets the classic text."""
+    """Classic text for a plain request; Prometheus gets the format and the encoding that it asks for."""
     client = await serve(ScriptedSource())
-    answer = await client.get("/metrics", headers={"Accept-Encoding": "identity"})
-    assert answer.status == 200
-    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert "Content-Encoding" not in answer.headers
-    assert SERIES in (await answer.text()).splitlines()
-
-
-async def test_metrics_as_openmetrics_and_gzip(serve: Serve) -> None:
-    """Prometheus gets the format and the encoding that it asks for."""
-    client = await serve(ScriptedSource())
-    headers = {
-        "Accept": "application/openmetrics-text;version=1.0.0",
-        "Accept-Encoding": "gzip",
-    }
+    plain = await client.get("/metrics", headers={"Accept-Encoding": "identity"})
+    assert plain.status == 200
+    assert plain.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "Content-Encoding" not in plain.headers
+    assert SERIES in (await plain.text()).splitlines()
+    headers = {"Accept": "application/openmetrics-text;version=1.0.0", "Accept-Encoding": "gzip"}
     answer = await client.get("/metrics", headers=headers)
     assert answer.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert answer.headers["Content-Encoding"] == "gzip"
@@ -102,30 +88,24 @@ async def test_deadline_comes_from_the_scraper(serve: Serve) -> None:
     assert SERIES in text.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("10", 9.5),
-        ("0.6", 0.5),
-        ("0.001", 0.5),
-        ("1.0", 0.5),
-        (None, 9.0),
-        ("", 9.0),
-        ("soon", 9.0),
-        ("0", 9.0),
-        ("-1", 9.0),
-        ("nan", 9.0),
-        ("inf", 9.0),
-        ("1e9", 300.0),
-    ],
-)
-def test_scrape_timeout(header: str | None, seconds: float) -> None:
-    """A little less than the scraper waits, never less than half of it; a senseless header counts as none, and no one waits for ever."""
-    assert scrape_timeout(header, CollectionConfig()) == seconds
+SECONDS = {
+    "10": 9.5,
+    "0.6": 0.5,
+    "0.001": 0.5,
+    "1.0": 0.5,
+    "1e9": 300.0,
+    **dict.fromkeys((None, "", "soon", "0", "-1", "nan", "inf"), 9.0),
+}
 
 
-async def test_ready_after_the_first_collection(serve: Serve) -> None:
-    """Ready means that a scrape has something to show; healthy that the process lives."""
+@pytest.mark.parametrize("header", SECONDS)
+def test_scrape_timeout(header: str | None) -> None:
+    """A little less than the scraper waits, never less than half of it; a senseless header counts as none, and no scrape waits for ever."""
+    assert scrape_timeout(header, CollectionConfig()) == SECONDS[header]
+
+
+async def test_paths_and_methods(serve: Serve) -> None:
+    """Ready means that a scrape has something to show, healthy that the process lives; plain words for what is unknown."""
     client = await serve(ScriptedSource())
     assert (await client.get("/-/healthy")).status == 200
     answer = await client.get("/-/ready")
@@ -133,11 +113,6 @@ async def test_ready_after_the_first_collection(serve: Serve) -> None:
     assert "first collection" in await answer.text()
     await client.get("/metrics")
     assert (await client.get("/-/ready")).status == 200
-
-
-async def test_unknown_paths_and_methods(serve: Serve) -> None:
-    """Plain words and the right status; HEAD works where GET does."""
-    client = await serve(ScriptedSource())
     answer = await client.get("/nope")
     assert answer.status == 404
     assert await answer.text() == "404 Not Found: see / for what there is\n"

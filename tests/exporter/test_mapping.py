@@ -22,12 +22,7 @@ CLIENT_QUOTAS = {
     "Request": {"request-time": "percent", "quota-utilization": "percent", "exempt-request-time": "percent"},
     "ControllerMutation": {"mutation-rate": "mutations/s", "tokens": "mutations", "rejection-count": "count"},
 }  # fmt: skip
-EVERY_QUOTA = {
-    "throttle-time": "ms",
-    "throttle-time-total": "ms",
-    "throttle-count": "count",
-    "queue-size": "count",
-}
+EVERY_QUOTA = {"throttle-time": "ms", "throttle-time-total": "ms", "throttle-count": "count", "queue-size": "count"}
 OTHERS = {
     "RequestMetrics": {
         "ThrottleTimeMs Mean": "ms",
@@ -61,10 +56,7 @@ OTHERS = {
 }  # fmt: skip
 DOCUMENTED = {
     (kind, name): unit
-    for kind, units in (
-        *((kind, {**units, **EVERY_QUOTA}) for kind, units in CLIENT_QUOTAS.items()),
-        *OTHERS.items(),
-    )
+    for kind, units in (*((kind, {**units, **EVERY_QUOTA}) for kind, units in CLIENT_QUOTAS.items()), *OTHERS.items())
     for name, unit in units.items()
 }
 """Kafka's units, by the type of the bean and its attribute: its documentation (Operations, Monitoring), KIP-13, 124, 599, 612, 656, 956, 1190 and 1207; of Strimzi's quotas plugin its README."""
@@ -102,39 +94,21 @@ def test_what_only_looks_similar_means_nothing(useless: BeanColumn) -> None:
 
 @pytest.mark.parametrize("quota_type", QuotaType, ids=lambda kind: kind.label)
 def test_further_tags_are_those_of_a_custom_callback(quota_type: QuotaType) -> None:
-    """Usage and throttle of each quota type, with or without a user or client id beside them."""
+    """Usage and throttle of each quota type by Kafka's names, with or without a user or client id beside the tags."""
+
+    def found(attribute: str, **tags: str) -> Attribute:
+        each = attribute_of(column("kafka.server", attribute, type=quota_type.group, **tags))
+        assert each is not None
+        return each
+
     for attribute in (USAGE[quota_type].attribute, "throttle-time"):
-        group = quota_type.group
-        own = attribute_of(column("kafka.server", attribute, type=group, user="u"))
-        tagged = [
-            attribute_of(column("kafka.server", attribute, type=group, tier="gold")),
-            attribute_of(column("kafka.server", attribute, type=group, tier="gold", user="u")),
-        ]
-        assert own is not None
-        assert not own.open
-        assert all(found is not None and found.open for found in tagged)
-        assert tagged[0] is tagged[1]
-
-
-def test_a_broker_may_report_utilization_itself() -> None:
-    """KIP-1373 leaves controller mutations out."""
-    reported = {
-        quota_type
-        for quota_type in QuotaType
-        if attribute_of(column("kafka.server", "quota-utilization", type=quota_type.group, user="u"))
-    }
-    assert reported == {QuotaType.PRODUCE, QuotaType.FETCH, QuotaType.REQUEST}
-
-
-def test_every_quota_type_has_its_usage_and_throttle() -> None:
-    """All four types, by Kafka's names."""
-    for quota_type in QuotaType:
-        usage = column("kafka.server", USAGE[quota_type].attribute, type=quota_type.group, client_id="c")
-        assert attribute_of(usage) is not None
-        throttle = column("kafka.server", "throttle-time", type=quota_type.group)
-        found = attribute_of(throttle)
-        assert found is not None
-        assert (found.meaning, found.quota_type) == (Meaning.THROTTLE_TIME, quota_type)
+        tagged = found(attribute, tier="gold")
+        assert tagged.open
+        assert tagged is found(attribute, tier="gold", user="u")
+        assert not found(attribute, user="u").open
+        assert not found(attribute, client_id="c").open
+    throttle = found("throttle-time")
+    assert (throttle.meaning, throttle.quota_type) == (Meaning.THROTTLE_TIME, quota_type)
 
 
 def test_every_family_is_in_the_catalog_and_used_for_one_meaning() -> None:

@@ -38,7 +38,7 @@ def test_any_name_can_be_asked_for(name: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "reported"),
     [
-        ("(", "'(' is not an RE2 expression: missing )"),
+        ("(", r"'\(' is not an RE2 expression: missing \)"),
         (r"(a)\1", "invalid escape sequence"),
         ("(?=a)", "invalid perl operator"),
         ("\ud800", "is not an RE2 expression"),
@@ -46,9 +46,8 @@ def test_any_name_can_be_asked_for(name: str) -> None:
 )
 def test_a_wrong_pattern_is_reported(pattern: str, reported: str) -> None:
     """What could not be matched in linear time is not an RE2 expression either."""
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=reported):
         matcher(pattern)
-    assert reported in str(caught.value)
 
 
 def test_a_hostile_name_takes_no_time() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 
 import pytest
@@ -18,19 +19,13 @@ OWNERS: dict[str, Callable[[], BlockingCalls]] = {
 }
 
 
-def _raise(error: Exception) -> None:
-    raise error
-
-
-async def free(calls: BlockingCalls) -> None:
-    """Wait until the last call has ended."""
-    while True:
-        try:
-            calls.check()
-        except (LimitsError, SourceUnreachable):
-            await asyncio.sleep(0)
-        else:
-            return
+async def abandoned(calls: BlockingCalls, call: Callable[[], object], begun: Event) -> None:
+    """Give a call up that has begun."""
+    task = asyncio.create_task(calls.run(call))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @pytest.mark.parametrize("pool", [None, ANSWERS])
@@ -41,7 +36,7 @@ async def test_result_and_exception_come_back(pool: ThreadPoolExecutor | None) -
     assert found is not threading.main_thread()
     assert found.daemon is (pool is None)
     with pytest.raises(KeyError):
-        await calls.run(lambda: _raise(KeyError("x")), pool)
+        await calls.run(lambda: dict[str, int]()["x"], pool)
     assert await calls.run(lambda: 5, pool) == 5
 
 
@@ -60,34 +55,30 @@ async def test_an_abandoned_call_is_not_repeated(owner: str, error: type[Excepti
         begun.set()
         release.wait()
 
-    slow = asyncio.create_task(calls.run(hang))
-    await asyncio.to_thread(begun.wait)
-    slow.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await slow
+    await abandoned(calls, hang, begun)
     with pytest.raises(error, match=text):
         calls.check()
     with pytest.raises(error, match=text):
         await calls.run(lambda: 5)
     assert await OWNERS[owner]().run(lambda: 5) == 5
     release.set()
-    await free(calls)
-    assert await calls.run(lambda: 5) == 5
+    while True:  # until the call has ended
+        with suppress(error):
+            assert await calls.run(lambda: 5) == 5
+            break
+        await asyncio.sleep(0)
 
 
 async def test_an_abandoned_call_that_fails_later_is_silent() -> None:
     """Its error has no receiver."""
-    calls, release = BlockingCalls("test"), Event()
+    begun, release = Event(), Event()
 
     def fail() -> None:
+        begun.set()
         release.wait()
         raise KeyError
 
-    task = asyncio.create_task(calls.run(fail))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await abandoned(BlockingCalls("test"), fail, begun)
     release.set()
 
 

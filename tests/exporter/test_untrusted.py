@@ -15,13 +15,9 @@ def test_any_text_becomes_one_short_printable_line(text: str) -> None:
     line.encode()
 
 
-def test_plain_text_stays_as_it_is() -> None:
-    """What is harmless is not changed."""
-    assert shown("No such bean: 'a'") == "No such bean: 'a'"
-
-
 def test_one_line() -> None:
-    """Unprintable characters become escapes, long texts end in an ellipsis."""
+    """Unprintable characters become escapes, long texts end in an ellipsis; what is harmless is not changed."""
     assert one_line("a\nb\x00\u202e") == "a\\nb\\x00\\u202e"
     assert one_line("abcdef", longest=3) == "abc…"
     assert one_line("é 😀") == "é 😀"
+    assert shown("No such bean: 'a'") == "No such bean: 'a'"

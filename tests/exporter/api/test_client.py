@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -23,12 +23,11 @@ from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.snapshot import LimitedRate, LimitsHealth, LimitState, NodeLoad, NodeUsage, Snapshot
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaRules, QuotaType
 
-RECORDED = (
-    "combined_throttled",
-    "split_throttled",
-    "split_removed",
-    "split_forwarded",
-    "pair_throttled",
+RECORDED = ("combined_throttled", "split_throttled", "split_removed", "split_forwarded", "pair_throttled")
+
+
+NOT_SENT: Final[dict[str, Any]] = dict.fromkeys(
+    ("throttled_seconds_total", "throttled_requests_total", "rejected_mutations_total", "reported_utilization")
 )
 
 
@@ -55,14 +54,7 @@ def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> 
             assert (rule.level, rule.entity) == (expected.level, expected.entity)
             assert rule.bound == pytest.approx(expected.bound)
         assert replace(ours.entity, resolution=expected) == theirs.entity
-        assert replace(ours, entity=theirs.entity) == replace(
-            theirs,
-            throttled_seconds_total=None,
-            throttled_requests_total=None,
-            rejected_mutations_total=None,
-            reported_utilization=None,
-            detailed=True,
-        )
+        assert replace(ours, entity=theirs.entity) == replace(theirs, **NOT_SENT, detailed=True)
     for node, real in zip(found.nodes, shown.nodes, strict=True):
         assert (node.broker, node.quota_callback) == (real.broker, real.quota_callback)
         assert node.delay_queue_size == real.delay_queue_size
@@ -74,16 +66,6 @@ def test_real_nodes_are_read_back(name: str, request: pytest.FixtureRequest) -> 
         assert dict(here.rules[kind]) == dict(there.rules.get(kind, {}))
     assert here.connection_limits == there.connection_limits
     assert here.nodes == there.nodes
-
-
-def test_limits_of_strimzis_plugin_and_load_are_read_back() -> None:
-    """Unlimited, idle and unknown stay different things."""
-    static = {QuotaType.PRODUCE: 50_000.0, QuotaType.REQUEST: inf}
-    load = NodeLoad(pools_idle={"broker": 0.3, "controller": 0.9})
-    first = NodeUsage(broker="1", static_limits=static, load=load)
-    found = read_back(snapshot(nodes=(first, NodeUsage(broker="2"))))
-    assert [node.load.idle for node in found.nodes] == [0.3, None]
-    assert [node.static_limits for node in found.nodes] == [static, {}]
 
 
 @given(user=texts, client_id=texts)
@@ -123,11 +105,16 @@ def test_unknown_stays_unknown(shown: Snapshot, state: LimitState) -> None:
     assert (found.limits is None) == (shown.limits is None)
 
 
-def test_zero_and_unknown_throttle_times_differ() -> None:
-    """As zero and unknown usage do."""
+def test_zero_and_unknown_differ() -> None:
+    """For usage and throttle times, limits of Strimzi's plugin and load alike."""
+    static = {QuotaType.PRODUCE: 50_000.0, QuotaType.REQUEST: inf}
+    load = NodeLoad(pools_idle={"broker": 0.3, "controller": 0.9})
+    nodes = NodeUsage(broker="1", static_limits=static, load=load), NodeUsage(broker="2")
     blind = usage(user="blind", throttle_time_seconds=None)
-    found = read_back(snapshot(usage(user="zero", usage=0.0), blind))
+    found = read_back(snapshot(usage(user="zero", usage=0.0), blind, nodes=nodes))
     assert [(each.usage, each.throttle_time_seconds) for each in found.measured] == [(None, None), (0.0, 0.0)]
+    assert [node.load.idle for node in found.nodes] == [0.3, None]
+    assert [node.static_limits for node in found.nodes] == [static, {}]
 
 
 @pytest.mark.parametrize(
@@ -138,23 +125,20 @@ def test_better_known_limits_replace_those_of_the_exporter(
 ) -> None:
     """Such as those that Kafka has answered a moment ago, and the callback that decides instead."""
     nodes = {"1": NodeSettings(quota_callback_class=callback)}
-    rules = {QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): 9.0})}
-    known = limits(rules=rules, nodes=nodes)
-    shown = snapshot(usage(usage=1.0, limit=5.0, of=limits()))
-    found = read_back(shown, known)
+    known = limits(rules={QuotaType.PRODUCE: QuotaRules({QuotaEntity("alice"): 9.0})}, nodes=nodes)
+    found = read_back(snapshot(usage(usage=1.0, limit=5.0, of=limits())), known)
     assert found.limits is known
-    assert found.measured[0].entity.limit == limit
-    assert found.measured[0].entity.limit_state is state
+    (entity,) = (each.entity for each in found.measured)
+    assert (entity.limit, entity.limit_state) == (limit, state)
 
 
 def test_a_burst_is_that_of_the_better_known_limit() -> None:
     """Else the tokens of a bucket would be compared with the size that it had under another limit."""
     mutation = QuotaType.CONTROLLER_MUTATION
-    rules = {mutation: QuotaRules({QuotaEntity("alice"): 2.0})}
+    known = limits(rules={mutation: QuotaRules({QuotaEntity("alice"): 2.0})}, nodes={"1": NodeSettings()})
     shown = snapshot(usage(quota_type=mutation, tokens=11.0, limit=5.0, burst_tokens=55.0, of=limits()))
-    found = read_back(shown, limits(rules=rules, nodes={"1": NodeSettings()}))
-    assert found.measured[0].entity.burst_tokens == 22.0
-    assert found.measured[0].burst_used == 0.5
+    (found,) = read_back(shown, known).measured
+    assert (found.entity.burst_tokens, found.burst_used) == (22.0, 0.5)
 
 
 def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +30,10 @@ from quotascope.exporter.snapshot import Sampling, Snapshot
 from quotascope.metrics.catalog import families
 
 
-def config(**server: Any) -> Config:
-    """Listen on a free loopback port."""
-    given = {"address": "127.0.0.1", "port": 0, **server}
-    return Config.model_validate({"server": given})
+def config(port: int = 0, **sections: Any) -> Config:
+    """Listen on the loopback interface, and read with each scrape."""
+    server = {"address": "127.0.0.1", "port": port}
+    return Config.model_validate({"server": server, "collection": {"max_age_seconds": 0}, **sections})
 
 
 async def get(url: str) -> tuple[int, str]:
@@ -40,27 +42,25 @@ async def get(url: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def refused(url: str) -> None:
-    """Wait until no one listens any more."""
-    while True:
-        try:
-            await get(f"{url}/-/healthy")
-        except aiohttp.ClientConnectorError:
-            return
-        except aiohttp.ClientConnectionError:  # accepted, but not served any more
-            continue
+async def metrics(exporter: Exporter) -> list[str]:
+    """The lines of a scrape."""
+    return (await get(f"{exporter.url}/metrics"))[1].splitlines()
 
 
-async def ready(exporter: Exporter) -> None:
-    """Wait for the first collection."""
-    await exporter.snapshot()
+async def scrape_under_way(exporter: Exporter, source: ScriptedSource) -> asyncio.Task[tuple[int, str]]:
+    """A scrape that waits for the source to answer."""
+    source.answers.clear()
+    source.asked.clear()
+    scrape = asyncio.create_task(get(f"{exporter.url}/metrics"))
+    await source.asked.wait()
+    return scrape
 
 
 async def test_from_start_to_end() -> None:
-    """It listens, reads, serves, and releases everything at the end."""
+    """It listens, reads, serves, shows its process by Prometheus's names, and releases everything at the end."""
     source, limits_source = ScriptedSource(), ScriptedLimits()
     async with exporter_of(config(), [source], limits_source) as exporter:
-        await ready(exporter)
+        process = (await exporter.snapshot()).process
         status, text = await get(f"{exporter.url}/metrics")
     assert status == 200
     assert 'kafka_quota_rules{quota_key="producer_byte_rate"} 2.0' in text
@@ -68,12 +68,6 @@ async def test_from_start_to_end() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
     with pytest.raises(aiohttp.ClientConnectorError):
         await get(f"{exporter.url}/-/healthy")
-
-
-async def test_process_is_shown_as_the_operating_system_knows_it() -> None:
-    """CPU, memory, descriptors and start are those of this process, and names are Prometheus's."""
-    async with exporter_of(config(), [ScriptedSource()]) as exporter:
-        process = (await exporter.snapshot()).process
     assert process.keys() == {family.name for family in families() if family.name.startswith("process_")}
     assert 0 < process["process_start_time_seconds"] < time.time()
     assert process["process_cpu_seconds_total"] > 0
@@ -82,18 +76,20 @@ async def test_process_is_shown_as_the_operating_system_knows_it() -> None:
 
 
 async def test_requests_under_way_are_answered_before_the_end() -> None:
-    """A scrape that came before the signal gets its numbers; one that comes later finds no one."""
+    """A scrape that came before the signal gets its numbers; one that comes later finds no listener."""
     source = ScriptedSource()
-    exporter = exporter_of(config(), [source], None)
+    exporter = exporter_of(config(), [source])
     await exporter.__aenter__()
-    await ready(exporter)
-    source.answers.clear()
-    source.asked.clear()
-    exporter.collection._fresh_until = 0
-    scrape = asyncio.create_task(get(f"{exporter.url}/metrics"))
-    await source.asked.wait()
+    await exporter.snapshot()
+    scrape = await scrape_under_way(exporter, source)
     ending = asyncio.create_task(exporter.__aexit__())
-    await refused(exporter.url)
+    while True:
+        try:
+            await get(f"{exporter.url}/-/healthy")
+        except aiohttp.ClientConnectorError:
+            break
+        except aiohttp.ClientConnectionError:  # accepted, but not served any more
+            continue
     assert not scrape.done()
     source.answers.set()
     status, text = await scrape
@@ -105,15 +101,12 @@ async def test_requests_under_way_are_answered_before_the_end() -> None:
 async def test_port_in_use_is_one_clear_error() -> None:
     """The message names address, port and reason, and nothing is left open."""
     source = ScriptedSource()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CannotListen) as caught:
-            async with exporter_of(config(port=port), [source], None):
+            async with exporter_of(config(port), [source]):
                 pass
-    reason = f"cannot listen on 127.0.0.1 port {port}: Address already in use"
-    assert str(caught.value) == reason
+    assert str(caught.value) == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
     assert source.closed == 1
 
 
@@ -121,10 +114,9 @@ async def test_start_log_says_why_there_is_nothing_to_show() -> None:
     """What is missing is reported once; what failed was reported when it failed."""
     source = ScriptedSource()
     source.table.values[0] = float("nan")
-    empty = ScriptedLimits(limits(rules={}))
     with capture_logs() as lines:
-        async with exporter_of(config(), [source], empty) as exporter:
-            await ready(exporter)
+        async with exporter_of(config(), [source], ScriptedLimits(limits(rules={}))) as exporter:
+            await exporter.snapshot()
             await asyncio.sleep(0)
     events = [line["event"] for line in lines]
     assert events[0] == "listening"
@@ -140,7 +132,7 @@ async def test_first_collection_that_fails_leaves_it_not_ready(monkeypatch: pyte
 
     monkeypatch.setattr(Join, "snapshot", fail)
     with capture_logs() as lines:
-        async with exporter_of(config(), [ScriptedSource()], None) as exporter:
+        async with exporter_of(config(), [ScriptedSource()]) as exporter:
             with pytest.raises(ZeroDivisionError):
                 await exporter.snapshot()
             assert (await get(f"{exporter.url}/-/ready"))[0] == 503
@@ -149,86 +141,88 @@ async def test_first_collection_that_fails_leaves_it_not_ready(monkeypatch: pyte
 
 
 async def test_maxima_are_the_same_for_every_scraper() -> None:
-    """With sampling a peak is in each answer of the window, as often as it is asked for; another length of the window begins from scratch."""
-    given = {
-        **config().model_dump(include={"server"}),
-        "collection": {"max_age_seconds": 0, "sample_every_seconds": 3600},
-    }
+    """With sampling a peak is in each answer of the window; another length of the window begins from scratch."""
+    sampled = config(collection={"max_age_seconds": 0, "sample_every_seconds": 3600})
     source = ScriptedSource()
-    source.table = rates("1", {"alice": 0.0})
+    source.table = rates("1", {"alice": 900.0})
     ratio = 'kafka_quota_utilization_max_ratio{broker="1",client_id="",quota_type="produce",user="alice"}'
-
-    def produced(amount: float) -> None:
-        source.table.values[0] = amount
-
-    async with exporter_of(Config.model_validate(given), [source], ScriptedLimits()) as it:
-        metrics = f"{it.url}/metrics"
-        produced(900.0)
-        await it.snapshot()  # as the sampler does
-        produced(100.0)
+    async with exporter_of(sampled, [source], ScriptedLimits()) as exporter:
+        await exporter.snapshot()  # as the sampler does
+        source.table.values[0] = 100.0
         for _ in range(2):
-            text = (await get(metrics))[1]
-            assert f"{ratio} 0.9" in text
-        it.collection.configure(0, 9.0, 600.0)
-        assert f"{ratio} 0.1" in (await get(metrics))[1]
-    assert "quotascope_samples_total 0.0" in text
+            assert f"{ratio} 0.9" in await metrics(exporter)
+        exporter.collection.configure(0, 9.0, 600.0)
+        lines = await metrics(exporter)
+    assert f"{ratio} 0.1" in lines
+    assert "quotascope_samples_total 0.0" in lines
 
 
-class Switching:
+class World:
     """Parts by name, so that a test can say which of them stay."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self) -> None:
         self.sources = {"a": ScriptedSource("a", "1"), "b": ScriptedSource("b", "2")}
         self.limits = {"first": ScriptedLimits(), "second": ScriptedLimits()}
-        self.finders = {"kafka": ScriptedFinder("kafka", target("c:1", 3))}
-        self.given = {**config().model_dump(include={"server"}), **given}
 
-    def parts(self, sources: str, limits: str = "", finders: tuple[Any, ...] = (), **more: Any) -> Parts:
-        """Parts of these names, under the configuration with these changes."""
-        settings = Config.model_validate({**self.given, **more})
+    def parts(
+        self,
+        sources: str,
+        limits: str = "",
+        finders: tuple[Any, ...] = (),
+        push: OtlpPush | None = None,
+        **sections: Any,
+    ) -> Parts:
+        """Parts of these names, under the configuration with these sections."""
         return Parts(
-            loaded=Loaded(config=settings),
+            loaded=Loaded(config=config(**sections)),
             sources=tuple(self.sources[name] for name in sources),
             limits=self.limits[limits] if limits else None,
             finders=finders,
+            push=push,
         )
 
-    def exporter(self, parts: Parts) -> Exporter:
-        """An exporter of these parts."""
-        return Exporter(parts)
+    @property
+    def closed(self) -> list[int]:
+        """How often each part was closed: sources a and b, the first and the second limits."""
+        return [source.closed for source in self.sources.values()] + [each.closed for each in self.limits.values()]
+
+
+@asynccontextmanager
+async def running(parts: Parts) -> AsyncIterator[Exporter]:
+    """An exporter of these parts, after its first collection."""
+    async with Exporter(parts) as exporter:
+        await exporter.snapshot()
+        yield exporter
+
+
+async def read_from(exporter: Exporter) -> list[str]:
+    """The sources of a new snapshot."""
+    return [source.name for source in (await exporter.snapshot()).sources]
 
 
 async def test_switching_disturbs_only_what_changes() -> None:
     """A source that goes is closed, one that stays keeps its connection, a new one is read with the next scrape."""
-    world = Switching(collection={"max_age_seconds": 0})
-    before = world.parts("a", "first")
-    async with world.exporter(before) as exporter:
-        await ready(exporter)
+    world = World()
+    async with running(world.parts("a", "first")) as exporter:
         await exporter.swap(world.parts("ab", "first"))
-        shown = await exporter.snapshot()
-        assert [source.name for source in shown.sources] == ["a", "b"]
+        assert await read_from(exporter) == ["a", "b"]
         await exporter.swap(world.parts("b", "second", cluster="prod"))
-        shown = await exporter.snapshot()
-        assert [source.name for source in shown.sources] == ["b"]
-        _, text = await get(f"{exporter.url}/metrics")
-        assert 'quotascope_source_up{cluster="prod",source="b"} 1.0' in text
-        closed = [each.closed for each in world.sources.values()]
-        assert closed == [1, 0]
-        assert [each.closed for each in world.limits.values()] == [1, 0]
+        assert await read_from(exporter) == ["b"]
+        assert 'quotascope_source_up{cluster="prod",source="b"} 1.0' in await metrics(exporter)
+        assert world.closed == [1, 0, 1, 0]
         await exporter.swap(world.parts("b"))
         shown = await exporter.snapshot()
         assert shown.limits is None
         assert not shown.limits_health.configured
-    assert [each.closed for each in world.limits.values()] == [1, 1]
+    assert world.closed == [1, 1, 1, 1]
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_owners_change_with_the_configuration() -> None:
     """From the next request on."""
-    world = Switching(collection={"max_age_seconds": 0})
+    world = World()
     first, second = world.parts("a"), world.parts("a", default_owner="platform")
-    async with world.exporter(first) as exporter:
-        await ready(exporter)
+    async with running(first) as exporter:
         for parts, owner in ((first, "null"), (second, '"platform"'), (first, "null")):
             await exporter.swap(parts)
             _, text = await get(f"{exporter.url}/api/v1/entities?show=all")
@@ -238,46 +232,32 @@ async def test_owners_change_with_the_configuration() -> None:
 
 
 async def test_shadows_come_change_and_go(tmp_path: Path) -> None:
-    """With the configuration, within the patterns of what may be shown; without shadows, a scrape is what it was, to the byte."""
+    """Within the patterns of what may be shown; without shadows, a scrape has nothing of them."""
     file = tmp_path / "shadow.yaml"
     file.write_text("candidates: [{name: low, quotas: [{user: <default>, producer_byte_rate: 3}]}]")
-    world = Switching(collection={"max_age_seconds": 0})
+    world = World()
     world.sources["a"].table = rates("1", {"alice": 9.0, "bob": 6.0})
     plain = world.parts("a", "first")
-    shown: dict[str, Any] = {"shadow": {"file": file}}
-    with_shadow = replace(world.parts("a", "first", **shown), shadows=read_shadows(file))
-    hidden = replace(
-        world.parts("a", "first", **shown, cardinality={"exclude_users": ["bob"]}), shadows=with_shadow.shadows
+    shadowed, hidden = (
+        replace(world.parts("a", "first", shadow={"file": file}, cardinality=shown), shadows=read_shadows(file))
+        for shown in ({}, {"exclude_users": ["bob"]})
     )
     throttle = 'kafka_quota_shadow_throttle_time_seconds{broker="1",client_id="",quota_type="produce",shadow="low",user="bob"} 11.0'
-    both = 'kafka_quota_shadow_throttled_entities{broker="1",quota_type="produce",shadow="low"}'
-    async with world.exporter(plain) as exporter:
-        await ready(exporter)
-        _, text = await get(f"{exporter.url}/metrics")
-        assert "shadow" not in text
-        await exporter.swap(with_shadow)
-        _, text = await get(f"{exporter.url}/metrics")
-        assert throttle in text.splitlines()
-        assert f"{both} 1.0" in text.splitlines()
-        await exporter.swap(hidden)
-        _, text = await get(f"{exporter.url}/metrics")
-        assert throttle not in text
-        assert f"{both} 1.0" in text.splitlines()
-        await exporter.swap(plain)
-        _, text = await get(f"{exporter.url}/metrics")
-        assert "shadow" not in text
+    both = 'kafka_quota_shadow_throttled_entities{broker="1",quota_type="produce",shadow="low"} 1.0'
+    async with running(plain) as exporter:
+        for parts, expected in ((plain, set()), (shadowed, {throttle, both}), (hidden, {both}), (plain, set())):
+            await exporter.swap(parts)
+            lines = await metrics(exporter)
+            assert {throttle, both} & {*lines} == expected
+            assert any("shadow" in line for line in lines) == (parts is not plain)
 
 
 async def test_scrape_under_way_outlives_its_source() -> None:
-    """Anyone who asked before the switch gets the numbers of the source that goes, which is closed after that."""
-    world = Switching(collection={"max_age_seconds": 0})
+    """A request before the switch gets the numbers of the source that goes, which is closed after that."""
+    world = World()
     source = world.sources["a"]
-    async with world.exporter(world.parts("a")) as exporter:
-        await ready(exporter)
-        source.answers.clear()
-        source.asked.clear()
-        scrape = asyncio.create_task(get(f"{exporter.url}/metrics"))
-        await source.asked.wait()
+    async with running(world.parts("a")) as exporter:
+        scrape = await scrape_under_way(exporter, source)
         await exporter.swap(world.parts("b"))
         assert source.closed == 0
         source.answers.set()
@@ -288,11 +268,10 @@ async def test_scrape_under_way_outlives_its_source() -> None:
 
 async def test_discovery_can_come_change_and_go() -> None:
     """What was found stays until other finders have looked, and goes with the last finder."""
-    world = Switching(collection={"max_age_seconds": 0})
-    finder, other = world.finders["kafka"], ScriptedFinder("kafka", target("d:1", 4))
+    world = World()
+    finder, other = ScriptedFinder("kafka", target("c:1", 3)), ScriptedFinder("kafka", target("d:1", 4))
     other.answers.clear()
-    async with world.exporter(world.parts("a")) as exporter:
-        await ready(exporter)
+    async with running(world.parts("a")) as exporter:
 
         async def found(*names: str) -> None:
             while names != tuple(s.name for s in exporter._roster.sources):  # noqa: ASYNC110 - until they are
@@ -300,8 +279,7 @@ async def test_discovery_can_come_change_and_go() -> None:
 
         await exporter.swap(world.parts("a", finders=(finder,)))
         await found("a", "c:1")
-        same = exporter.parts.finders
-        await exporter.swap(world.parts("ab", finders=same))
+        await exporter.swap(world.parts("ab", finders=exporter.parts.finders))
         await found("a", "b", "c:1")
         await exporter.swap(world.parts("a", finders=(other,)))
         await found("a", "c:1")
@@ -316,27 +294,27 @@ async def test_discovery_can_come_change_and_go() -> None:
 
 async def test_sampling_can_come_change_and_go() -> None:
     """Maxima and counts go on while it goes on; without it there are none."""
-    world = Switching(collection={"max_age_seconds": 0})
-    every = {"sample_every_seconds": 3600.0, "max_age_seconds": 0}
-    async with world.exporter(world.parts("a", collection=every)) as exporter:
-        await ready(exporter)
+    world = World()
+    hourly, half = ({"sample_every_seconds": every, "max_age_seconds": 0} for every in (3600.0, 1800.0))
+    async with running(world.parts("a", collection=hourly)) as exporter:
         assert exporter._sampler is not None
         exporter._sampler.sampling = Sampling(samples=5)
-        every = {"sample_every_seconds": 1800.0, "max_age_seconds": 0}
-        await exporter.swap(world.parts("a", collection=every))
+        await exporter.swap(world.parts("a", collection=half))
         assert (await exporter.snapshot()).sampling == Sampling(samples=5)
         await exporter.swap(world.parts("a"))
         assert (await exporter.snapshot()).sampling is None
 
 
+def push_by(sender: ScriptedSender) -> OtlpPush:
+    """A push that sends once an hour."""
+    return OtlpPush(lambda _: sender, "http://c", 3600)
+
+
 async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """The old one sends what it has before the new one starts; counters do not fall, not even meanwhile."""
-    world = Switching(collection={"max_age_seconds": 0})
+    world = World()
     senders = ScriptedSender(), ScriptedSender()
-    first, second = (
-        OtlpPush(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
-        for sender in senders
-    )
+    first, second = map(push_by, senders)
     close, meanwhile = first.close, list[Snapshot]()
 
     async def closing() -> None:
@@ -344,10 +322,9 @@ async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> N
         meanwhile.append(await exporter.snapshot())
 
     monkeypatch.setattr(first, "close", closing)
-    async with world.exporter(world.parts("a")) as exporter:
-        await ready(exporter)
+    async with running(world.parts("a")) as exporter:
         for push in (first, second, None):
-            await exporter.swap(replace(world.parts("a"), push=push))
+            await exporter.swap(world.parts("a", push=push))
             shown = await exporter.snapshot()
             assert (shown.push is None) == (push is None)
         assert [sender.closed for sender in senders] == [1, 1]
@@ -360,86 +337,69 @@ async def test_push_can_come_change_and_go(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_what_cannot_be_made_changes_nothing() -> None:
     """A switch to something that cannot be made leaves all as it was, and each part open."""
-    world = Switching(collection={"max_age_seconds": 0})
+    world = World()
     before = world.parts("a", "first")
 
     def fail(_: str) -> ScriptedSender:
         raise ZeroDivisionError
 
-    async with world.exporter(before) as exporter:
-        await ready(exporter)
-        broken = OtlpPush(fail, "http://c", 3600)
-        after = world.parts("b", "second", finders=(world.finders["kafka"],))
+    async with running(before) as exporter:
+        finder = ScriptedFinder("kafka", target("c:1", 3))
         with pytest.raises(ZeroDivisionError):
-            await exporter.swap(replace(after, push=broken))
+            await exporter.swap(world.parts("b", "second", (finder,), OtlpPush(fail, "http://c", 3600)))
         assert exporter.parts is before
-        assert not any(each.closed for each in world.sources.values())
-        assert not any(each.closed for each in world.limits.values())
-        shown = await exporter.snapshot()
-        assert [source.name for source in shown.sources] == ["a"]
-        assert shown.discoveries == ()  # nor is one waited for
+        assert world.closed == [0, 0, 0, 0]
+        assert await read_from(exporter) == ["a"]
+        assert (await exporter.snapshot()).discoveries == ()  # nor is one waited for
         await exporter.swap(world.parts("b", "second"))
-        assert [each.closed for each in world.limits.values()] == [1, 0]
+        assert world.closed == [1, 0, 1, 0]
 
 
 async def test_what_cannot_be_closed_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that raise when they are closed: the new ones are in use all the same, and a way back makes no mix."""
-    world = Switching(collection={"max_age_seconds": 0})
+    world = World()
 
     async def fail() -> None:
         raise ZeroDivisionError
 
-    first = ScriptedSender(), ScriptedSender()
-    pushes = [
-        OtlpPush(lambda _, sender=sender: sender, "http://c", 3600)  # type: ignore[misc]
-        for sender in first
-    ]
-    monkeypatch.setattr(world.limits["first"], "close", fail)
-    monkeypatch.setattr(world.sources["a"], "close", fail)
-    monkeypatch.setattr(pushes[0], "close", fail)
-    before = replace(world.parts("a", "first"), push=pushes[0])
-    after = replace(world.parts("b", "second"), push=pushes[1])
+    senders = ScriptedSender(), ScriptedSender()
+    pushes = [*map(push_by, senders)]
+    before, after = world.parts("a", "first", push=pushes[0]), world.parts("b", "second", push=pushes[1])
+    for part in (world.limits["first"], world.sources["a"], pushes[0]):
+        monkeypatch.setattr(part, "close", fail)
     with capture_logs() as lines:
-        async with world.exporter(before) as exporter:
-            await ready(exporter)
+        async with running(before) as exporter:
             await exporter.swap(after)
             assert exporter.parts is after
-            assert exporter.parts.limits is world.limits["second"]
-            shown = await exporter.snapshot()
-            assert [source.name for source in shown.sources] == ["b"]
-    reported = [(line["event"], line.get("part")) for line in lines]
-    assert ("a source could not be closed", None) in reported
-    assert ("a part of the exporter could not be closed", "limits") in reported
-    assert ("a part of the exporter could not be closed", "push") in reported
-    assert (world.limits["second"].closed, first[1].closed) == (1, 1)
-    await pushes[0].__class__.close(pushes[0])
+            assert await read_from(exporter) == ["b"]
+    assert {
+        ("a source could not be closed", None),
+        ("a part of the exporter could not be closed", "limits"),
+        ("a part of the exporter could not be closed", "push"),
+    } <= {(line["event"], line.get("part")) for line in lines}
+    assert (world.limits["second"].closed, senders[1].closed) == (1, 1)
+    await OtlpPush.close(pushes[0])
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_limits_are_read_again_after_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refresh that dies is reported, lets the first collection through, and begins again."""
-    monkeypatch.setattr(background, "AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr(LimitsRefresh, "_succeeded", broken_once())
-    with capture_logs() as lines:
-        async with exporter_of(config(), [ScriptedSource()], ScriptedLimits()) as exporter:
-            await ready(exporter)
-            while exporter._refresh.limits is None:  # noqa: ASYNC110 - until it is read again
-                await asyncio.sleep(0)
-            exporter.collection.configure(0.0, 5.0, 60.0)
-            shown = await exporter.snapshot()
-    assert shown.restarts == {"limits": 1, "trails": 0}
-    (reported,) = (line for line in lines if line.get("work") == "limits")
-    assert reported["log_level"] == "error"
-
-
-def broken_once() -> Any:
-    """What the refresh does with limits, but for the first time."""
     real, calls = LimitsRefresh._succeeded, list[int]()
 
-    def succeeded(self: LimitsRefresh, limits: Limits) -> None:
+    def broken_once(self: LimitsRefresh, limits: Limits) -> None:
         calls.append(1)
         if len(calls) == 1:
             raise ZeroDivisionError
         real(self, limits)
 
-    return succeeded
+    monkeypatch.setattr(background, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(LimitsRefresh, "_succeeded", broken_once)
+    with capture_logs() as lines:
+        async with exporter_of(config(), [ScriptedSource()], ScriptedLimits()) as exporter:
+            await exporter.snapshot()
+            while exporter._refresh.limits is None:  # noqa: ASYNC110 - until it is read again
+                await asyncio.sleep(0)
+            shown = await exporter.snapshot()
+    assert shown.restarts == {"limits": 1, "trails": 0}
+    (reported,) = (line for line in lines if line.get("work") == "limits")
+    assert reported["log_level"] == "error"

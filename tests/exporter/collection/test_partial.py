@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -46,17 +46,14 @@ class Exporter:
 
     def answer(self, moment: Moment, nodes: str, after: float) -> Snapshot:
         """What is reported when these nodes have answered."""
-        parts = {node: _beans(moment[node]) for node in nodes}
+        parts = {node: [*map(_entity, moment[node].items())] for node in nodes}
         return self._cap.apply(self._world.collect(parts, after))
 
 
-def _beans(counted: Mapping[str, float]) -> Sequence[Numbers]:
-    return [{**entity(PRODUCE, user, usage=float(ord(user))), **_count(user, count)} for user, count in counted.items()]
-
-
-def _count(user: str, count: float) -> Numbers:
+def _entity(counted: tuple[str, float]) -> Numbers:
+    user, count = counted
     bean = Bean.of("kafka.server", {"type": PRODUCE.group, "user": user})
-    return {BeanColumn(bean, "throttle-count"): count}
+    return {**entity(PRODUCE, user, usage=float(ord(user))), BeanColumn(bean, "throttle-count"): count}
 
 
 @pytest.mark.slow
@@ -77,19 +74,8 @@ def test_sums_are_right_whatever_was_answered_before(history: list[Moment], earl
     """In each answer, partial or complete, the shown and the folds together have used what the users of its nodes have."""
     exporter = Exporter()
     for number, moment in enumerate(history):
-        for nodes in early[number::3]:
-            assert used(exporter.answer(moment, nodes, 0)) == expected(moment, nodes)
-        assert used(exporter.answer(moment, "12", 15)) == expected(moment, "12")
-
-
-def used(shown: Snapshot) -> dict[str, float]:
-    """The sum of usages by node."""
-    sums: dict[str, float] = defaultdict(float)
-    for each in shown.entities:
-        sums[each.entity.broker] += each.usage or 0.0
-    return dict(sums)
-
-
-def expected(moment: Moment, nodes: str) -> dict[str, float]:
-    """The same, of all users."""
-    return {node: float(sum(map(ord, moment[node]))) for node in nodes if moment[node]}
+        for nodes, after in (*((each, 0) for each in early[number::3]), ("12", 15)):
+            used: dict[str, float] = defaultdict(float)
+            for each in exporter.answer(moment, nodes, after).entities:
+                used[each.entity.broker] += each.usage or 0.0
+            assert used == {node: float(sum(map(ord, moment[node]))) for node in nodes if moment[node]}

@@ -5,7 +5,7 @@ from itertools import count
 from math import inf, isnan, nan
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.exporter.examples import snapshot, usage
 
@@ -48,16 +48,6 @@ class Samples:
         return greatest(self.keeper.update(shown(amount), at))
 
 
-def test_maximum_of_the_window() -> None:
-    """A peak is shown for as long as the window is, no matter who asked meanwhile, and for a quarter longer at most."""
-    samples = Samples()
-    assert samples.take(1_000, 10) == 0.1
-    assert samples.take(1_005, 90) == 0.9
-    for at in range(1_010, 1_066, 5):
-        assert samples.take(at, 20) == 0.9
-    assert samples.take(1_080.1, 30) == 0.3
-
-
 @pytest.mark.parametrize("pause", [5, 15, 30, 60])
 def test_no_peak_is_lost_between_two_scrapes(pause: int) -> None:
     """Each sample is in the scrape that follows, whatever the interval up to the window."""
@@ -72,6 +62,7 @@ def test_no_peak_is_lost_between_two_scrapes(pause: int) -> None:
         st.tuples(st.sampled_from((0.0, 1.0, 7.0, 15.0, 40.0, 90.0)), st.integers(0, 100))
     )
 )  # fmt: skip
+@example([(0.0, 90), (60.0, 20), (15.1, 30)])
 def test_any_samples(samples: list[tuple[float, int]]) -> None:
     """The maximum is that of the samples since a moment that is between one window and one and a quarter ago."""
     keeper = Samples()
@@ -86,20 +77,13 @@ def test_any_samples(samples: list[tuple[float, int]]) -> None:
         assert least <= found <= most
 
 
-def test_limit_that_changes_in_between() -> None:
-    """The entity is the same, whatever object stands for it: the maximum is of ratios, each under the limit of its time."""
+@pytest.mark.parametrize(("limit", "maximum"), [(1000.0, 0.9), (None, None)])
+def test_limit_that_changes_in_between(limit: float | None, maximum: float | None) -> None:
+    """The maximum is of ratios, each under the limit of its time; an entity without a limit has none."""
     keeper = PeakKeeper(WINDOW)
     keeper.update(shown(90), 0)
-    later = snapshot(EntityUsage(entity=replace(ALICE, limit=1000.0), usage=100.0))
-    assert greatest(keeper.update(later, 0)) == 0.9
-
-
-def test_entity_that_has_no_limit_any_more() -> None:
-    """A part of nothing has no maximum."""
-    keeper = PeakKeeper(WINDOW)
-    keeper.update(shown(90), 0)
-    later = snapshot(EntityUsage(entity=replace(ALICE, limit=None), usage=100.0))
-    assert greatest(keeper.update(later, 0)) is None
+    later = snapshot(EntityUsage(entity=replace(ALICE, limit=limit), usage=100.0))
+    assert greatest(keeper.update(later, 0)) == maximum
 
 
 def test_node_that_missed_a_sample_keeps_its_maximum() -> None:

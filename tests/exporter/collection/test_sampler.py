@@ -43,18 +43,21 @@ async def sampled(collection: Timed, before: Sampling | None = None) -> Sampling
     return sampler.sampling
 
 
-async def test_steady_pace() -> None:
+@pytest.mark.parametrize(
+    ("takes", "before", "after", "began"),
+    [
+        ([0.1, 4.9, 0.0, 1.0], None, Sampling(samples=4, missed=0), [5.0, 10.0, 15.0, 20.0]),
+        # nothing piles up: the next sample comes at the next time on the grid, and those left out are counted
+        ([13.0, 0.0], None, Sampling(samples=2, missed=2), [5.0, 20.0]),
+        # counters do not begin again with a sampler
+        ([0.1, 5.1], Sampling(samples=7, missed=2), Sampling(samples=9, missed=3), [5.0, 10.0]),
+    ],
+)
+async def test_steady_pace(takes: list[float], before: Sampling | None, after: Sampling, began: list[float]) -> None:
     """A read that takes a while does not move the next one."""
-    collection = Timed(0.1, 4.9, 0.0, 1.0)
-    assert await sampled(collection) == Sampling(samples=4, missed=0)
-    assert collection.began == [5.0, 10.0, 15.0, 20.0]
-
-
-async def test_slow_read_costs_what_was_due_meanwhile() -> None:
-    """Nothing piles up: the next sample comes at the next time on the grid, and those left out are counted."""
-    collection = Timed(13.0, 0.0)
-    assert await sampled(collection) == Sampling(samples=2, missed=2)
-    assert collection.began == [5.0, 20.0]
+    collection = Timed(*takes)
+    assert await sampled(collection, before) == after
+    assert collection.began == began
 
 
 async def test_failure_is_reported_and_does_not_count() -> None:
@@ -64,10 +67,3 @@ async def test_failure_is_reported_and_does_not_count() -> None:
     with capture_logs() as lines:
         assert await sampled(collection) == Sampling(samples=0, missed=0)
     assert [line["event"] for line in lines] == ["a sample failed"] * 2
-
-
-async def test_another_pace_counts_on() -> None:
-    """Counters of samples do not begin again with a sampler."""
-    collection = Timed(0.1, 5.1)
-    before = Sampling(samples=7, missed=2)
-    assert await sampled(collection, before) == Sampling(samples=9, missed=3)

@@ -13,14 +13,6 @@ def parse(text: str, **environ: str) -> ConfigDocument:
     return parse_document(text, "q.yaml", environ)
 
 
-def problems(text: str, **environ: str) -> tuple[str, ...]:
-    """What is wrong with a file of this text."""
-    with pytest.raises(ConfigError) as caught:
-        parse(text, **environ)
-    assert caught.value.subject == "q.yaml"
-    return caught.value.problems
-
-
 def test_values_come_with_the_line_of_their_key() -> None:
     """A problem with a value can be reported with the line where the user wrote it."""
     document = parse("a: 1\nb:\n  - c: x\n    d: [1, 2]\n")
@@ -43,17 +35,20 @@ def test_variables_are_filled_in() -> None:
     assert document.raw[("a",)] == "x-${NAME}"
 
 
-def test_missing_variable_is_a_problem() -> None:
-    """An empty password would be worse than a message."""
-    document = parse("a: 1\nb: ${NOPE}\n")
-    assert document.problems == [(2, "the environment has no variable NOPE")]
-    assert document.broken == {("b",)}
-
-
-def test_key_given_twice_is_a_problem() -> None:
-    """YAML would silently take the last one."""
-    document = parse("a: 1\nb: 2\na: 3\n")
-    assert document.problems == [(3, "the key 'a' is there already in line 1")]
+@pytest.mark.parametrize(
+    ("text", "problem", "broken"),
+    [
+        # an empty password would be worse than a message
+        ("a: 1\nb: ${NOPE}\n", (2, "the environment has no variable NOPE"), {("b",)}),
+        # YAML would silently take the last one
+        ("a: 1\nb: 2\na: 3\n", (3, "the key 'a' is there already in line 1"), set()),
+    ],
+)
+def test_problems_with_a_value(text: str, problem: tuple[int, str], broken: set[tuple[str]]) -> None:
+    """They are reported beside the rest."""
+    document = parse(text)
+    assert document.problems == [problem]
+    assert document.broken >= broken
 
 
 def test_anchors_and_merges_work() -> None:
@@ -78,7 +73,10 @@ def test_anchors_and_merges_work() -> None:
 )
 def test_broken_file_is_one_clear_problem(text: str, expected: str) -> None:
     """What YAML cannot read is reported with its line, without a traceback."""
-    (problem,) = problems(text)
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    (problem,) = caught.value.problems
+    assert caught.value.subject == "q.yaml"
     assert problem.startswith(expected)
 
 

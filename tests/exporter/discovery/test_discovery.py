@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from structlog.testing import capture_logs
-from tests.exporter.examples import NOW, ScriptedSource
+from tests.exporter.examples import NOW, Scripted, ScriptedSource
 
 from quotascope.exporter.collection import Collection
 from quotascope.exporter.config import Dialect, FoundSourceConfig, SourceConfig
@@ -12,7 +12,7 @@ from quotascope.exporter.discovery import Discovery, Roster
 from quotascope.exporter.discovery.target import FoundNodes, NodeTarget
 from quotascope.exporter.errors import ConfigError, DiscoveryError
 from quotascope.exporter.limits.refresh import LimitsRefresh
-from quotascope.exporter.snapshot import OwnHealth
+from quotascope.exporter.snapshot import DiscoveryHealth, OwnHealth
 
 FIXED = SourceConfig(dialect=Dialect.JOLOKIA, url="http://fixed:1/jolokia", node_id=9)
 
@@ -22,29 +22,20 @@ def target(name: str, node_id: int | None = None) -> NodeTarget:
     return NodeTarget(url=f"http://{name}/jolokia", name=name, node_id=node_id)
 
 
-class ScriptedFinder:
+class ScriptedFinder(Scripted):
     """A finder whose looks end as the test says."""
 
     interval_seconds = 7.0
 
     def __init__(self, name: str, *targets: NodeTarget) -> None:
+        super().__init__()
         self.name = name
         self.found = FoundNodes(targets=targets)
-        self.error: Exception | None = None
-        self.answers = asyncio.Event()
-        self.answers.set()
-        self.closed = False
 
     async def find(self) -> FoundNodes:
         """The targets, or the error."""
-        await self.answers.wait()
-        if self.error is not None:
-            raise self.error
+        await self.ended()
         return self.found
-
-    async def close(self) -> None:
-        """Note it."""
-        self.closed = True
 
 
 def following(finders: Sequence[ScriptedFinder], timeout: float = 60.0) -> tuple[Roster, Discovery]:
@@ -82,8 +73,7 @@ async def test_failure_keeps_what_was_found() -> None:
             finder.error = error
             await discovery.refresh()
     assert names(roster) == ["a:1"]
-    (health,) = discovery.health.values()
-    assert (health.errors_total, health.error, health.found_at) == (2, None, NOW)
+    assert discovery.health["kafka"] == DiscoveryHealth(name="kafka", targets=1, errors_total=2, found_at=NOW)
     reported = [line["event"] for line in lines if line["log_level"] != "debug"]
     assert reported == ["discovery fails", "discovery works again"]
 
@@ -94,13 +84,12 @@ async def test_part_that_cannot_be_found_is_reported_once() -> None:
     finder.found = FoundNodes(targets=(target("a:1"),), problem="no controllers")
     roster, discovery = following([finder])
     with capture_logs() as lines:
-        await discovery.refresh()
-        await discovery.refresh()
+        for _ in range(2):
+            await discovery.refresh()
     assert names(roster) == ["a:1"]
-    (health,) = discovery.health.values()
+    health = discovery.health["kafka"]
     assert (health.errors_total, health.error) == (2, "no controllers")
-    reported = [line["event"] for line in lines]
-    assert reported.count("not everything was found") == 1
+    assert [line["event"] for line in lines].count("not everything was found") == 1
 
 
 async def test_look_that_hangs_is_given_up() -> None:
@@ -140,21 +129,15 @@ async def test_first_collection_waits_for_the_first_look() -> None:
 
 async def test_it_looks_again_and_again() -> None:
     """Each finder at its own pace."""
-    finder = ScriptedFinder("kafka", target("a:1"))
-    roster, discovery = following([finder])
+    roster, discovery = following([ScriptedFinder("kafka", target("a:1"))])
     pauses: list[float] = []
-    enough = asyncio.Event()
 
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 3:
-            enough.set()
-            await asyncio.Event().wait()
+            raise asyncio.CancelledError  # which ends the task of this finder
 
-    running = asyncio.create_task(discovery.run(pause))
-    await enough.wait()
-    running.cancel()
-    await asyncio.wait({running})
+    await discovery.run(pause)
     assert pauses == [7.0, 7.0, 7.0]
     assert names(roster) == ["a:1"]
 
@@ -177,12 +160,10 @@ async def test_another_discovery_goes_on_where_one_ended() -> None:
 
 async def test_what_is_found_can_be_read_in_another_way() -> None:
     """One that is configured now is not found any more; the others take what they share."""
-    finder = ScriptedFinder("kafka", target("a:1"), target("b:1"))
-    roster, discovery = following([finder])
+    roster, discovery = following([ScriptedFinder("kafka", target("a:1"), target("b:1"))])
     await discovery.refresh()
     configured = SourceConfig(url="http://a:1/jolokia")
-    common = FoundSourceConfig(timeout_seconds=1)
-    await discovery.change([configured], common, renew=False)
+    await discovery.change([configured], FoundSourceConfig(timeout_seconds=1), renew=False)
     assert names(roster) == ["b:1"]
     await discovery.refresh()
     assert names(roster) == ["b:1"]
@@ -199,8 +180,7 @@ async def test_found_sources_that_cannot_be_made_any_more_stay() -> None:
         return ScriptedSource(config.label)
 
     roster = Roster((), build)
-    finder = ScriptedFinder("kafka", target("a:1"))
-    discovery = Discovery([finder], [], FoundSourceConfig(), roster, 60.0)
+    discovery = Discovery([ScriptedFinder("kafka", target("a:1"))], [], FoundSourceConfig(), roster, 60.0)
     await discovery.refresh()
     with capture_logs() as lines:
         await discovery.change([], FoundSourceConfig(), renew=True)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.exporter.limits.test_admin import DENIED, ScriptedAdmin
 
-from quotascope.clients.errors import AdminUnreachable
+from quotascope.clients.errors import AdminUnreachable, ClientError
 from quotascope.clients.quota_admin import Node
 from quotascope.exporter.config import KafkaDiscoveryConfig
 from quotascope.exporter.discovery.kafka import KafkaFinder
@@ -32,44 +34,33 @@ CONTROLLER = "http://controller-100:2/100"
 
 
 async def test_brokers_and_controllers() -> None:
-    """Each kind has its own address."""
-    assert await urls(finder(ScriptedAdmin())) == ([*BROKERS, CONTROLLER], None)
-
-
-async def test_node_with_both_roles_is_one() -> None:
-    """In combined mode the voters are brokers."""
+    """Each kind has its own address; in combined mode the voters are brokers, and a node with both roles is one."""
     admin = ScriptedAdmin()
+    assert await urls(finder(admin)) == ([*BROKERS, CONTROLLER], None)
     admin.voters = (Node(node_id=1, host="other", port=1), *admin.voters)
     assert await urls(finder(admin)) == ([*BROKERS, CONTROLLER], None)
 
 
-async def test_controllers_of_an_old_cluster_are_asked_for() -> None:
-    """Before Kafka 3.9 only their ids are reported: where they are has to be configured."""
+@pytest.mark.parametrize(
+    ("error", "reported"),
+    [
+        # before Kafka 3.9 only their ids are reported
+        (None, r".*controllers \[100\].*discovery\.kafka\.controllers"),
+        (DENIED, "the controllers cannot be found"),
+    ],
+)
+async def test_controllers_that_the_cluster_does_not_report_have_to_be_listed(
+    error: ClientError | None, reported: str
+) -> None:
+    """Brokers are found without any permission; controllers that are listed need none either."""
     admin = ScriptedAdmin()
     admin.voters = ()
+    if error is not None:
+        admin.errors["voters"] = error
     found, problem = await urls(finder(admin))
     assert found == BROKERS
-    assert problem is not None
-    assert "controllers [100]" in problem
-    assert "discovery.kafka.controllers" in problem
-    assert await urls(finder(admin, LISTED)) == (
-        [*BROKERS, "http://listed:2/100"],
-        None,
-    )
-
-
-async def test_without_the_right_to_see_the_quorum() -> None:
-    """Brokers are found without any permission; those listed need none either."""
-    admin = ScriptedAdmin()
-    admin.errors["voters"] = DENIED
-    found, problem = await urls(finder(admin))
-    assert found == BROKERS
-    assert problem is not None
-    assert problem.startswith("the controllers cannot be found")
-    assert await urls(finder(admin, LISTED)) == (
-        [*BROKERS, "http://listed:2/100"],
-        None,
-    )
+    assert re.match(reported, problem or "")
+    assert await urls(finder(admin, LISTED)) == ([*BROKERS, "http://listed:2/100"], None)
 
 
 async def test_broker_that_an_old_cluster_reports_no_more_is_kept_for_an_hour() -> None:
@@ -91,10 +82,7 @@ async def test_broker_that_an_old_cluster_reports_no_more_is_kept_for_an_hour() 
 async def test_host_that_is_none_is_left_out() -> None:
     """A node that advertises nonsense costs only itself; an IPv6 address gets its brackets."""
     admin = ScriptedAdmin()
-    admin.voters = (
-        Node(node_id=100, host="a/../b", port=1),
-        Node(node_id=101, host="::1", port=1),
-    )
+    admin.voters = Node(node_id=100, host="a/../b", port=1), Node(node_id=101, host="::1", port=1)
     found, problem = await urls(finder(admin))
     assert found == [*BROKERS, "http://[::1]:2/101"]
     assert problem == "node 100: the host 'a/../b' cannot be part of a URL"

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 from tests.exporter.examples import ScriptedSource, table
 from tests.exporter.limits.test_admin import ScriptedAdmin
 
@@ -113,16 +114,11 @@ async def real(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[web.Reques
 
     app = web.Application()
     app.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
     with socket.create_server(("127.0.0.1", 0)) as closed:
         free = closed.getsockname()[1]
-    port = runner.addresses[0][1]
-    monkeypatch.setattr(ports, "USUAL", (f":{free}/metrics", f":{port}/metrics"))
-    yield got
-    await runner.cleanup()
+    async with TestServer(app) as server:
+        monkeypatch.setattr(ports, "USUAL", (f":{free}/metrics", f":{server.port}/metrics"))
+        yield got
 
 
 async def test_cluster_leads_to_the_agent(real: list[web.Request]) -> None:
@@ -134,8 +130,8 @@ async def test_cluster_leads_to_the_agent(real: list[web.Request]) -> None:
     finder = KafkaFinder(KafkaDiscoveryConfig(url=AUTO), admin, search=looking)
     found = await finder.find()
     await finder.close()
-    assert [each.url for each in found.targets] == [f"http://127.0.0.1{ports.USUAL[1]}"]
-    assert [each.node_id for each in found.targets] == [100]
+    targets = [(each.url, each.node_id) for each in found.targets]
+    assert targets == [(f"http://127.0.0.1{ports.USUAL[1]}", 100)]
     assert found.problem is None
     assert real
     assert not any("Authorization" in request.headers for request in real)

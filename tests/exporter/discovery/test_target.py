@@ -8,36 +8,21 @@ from quotascope.exporter.discovery.target import NodeTarget, address, confirmed,
 TEMPLATE = "https://{host}:8778/jolokia"
 
 
-def test_host_takes_its_place() -> None:
-    """The source is called by host and port."""
-    target = target_of(TEMPLATE, {"host": "broker-1.kafka"}, 1)
-    assert target.url == "https://broker-1.kafka:8778/jolokia"
-    assert (target.name, target.node_id) == ("broker-1.kafka:8778", 1)
-
-
-def test_name_holds_the_path_where_nodes_differ_in_it() -> None:
-    """Behind a proxy all nodes share host and port."""
-    template = "http://proxy:80/kafka/{node_id}/jolokia/"
-    assert target_of(template, {"node_id": "7"}).name == "proxy:80/kafka/7/jolokia"
+@pytest.mark.parametrize(
+    ("template", "values", "url", "name"),
+    [
+        (TEMPLATE, {"host": "broker-1.kafka"}, "https://broker-1.kafka:8778/jolokia", "broker-1.kafka:8778"),
+        # behind a proxy all nodes share host and port
+        ("http://proxy:80/{node_id}/j/", {"node_id": "7"}, "http://proxy:80/7/j/", "proxy:80/7/j"),
+    ],
+)
+def test_values_take_their_place(template: str, values: dict[str, str], url: str, name: str) -> None:
+    """The source is called by host and port, and by its path where nodes differ in nothing else."""
+    assert target_of(template, values, 1) == NodeTarget(url=url, name=name, node_id=1)
 
 
 @pytest.mark.parametrize(
-    "host",
-    [
-        "",
-        "a/../b",
-        "a?b",
-        "a#b",
-        "user@a",
-        "a:1",
-        "a b",
-        "a\n",
-        "é",
-        "[::1",
-        "-",
-        "a%2f",
-        "x" * 300,
-    ],
+    "host", ["", "a/../b", "a?b", "a#b", "user@a", "a:1", "a b", "a\n", "é", "[::1", "-", "a%2f", "x" * 300]
 )
 def test_host_cannot_reach_elsewhere(host: str) -> None:
     """What brokers advertise is a host and nothing more: no path, port, user or line end."""
@@ -92,10 +77,6 @@ def test_address_that_is_none(text: str) -> None:
         address(text)
 
 
-def _source(name: str, url: str) -> SourceConfig:
-    return SourceConfig(name=name, url=url)
-
-
 def test_a_discovery_confirms_the_node_of_a_configured_address() -> None:
     """Whatever slash ends it; the first that names a node counts, and other addresses are not confirmed."""
     found = [
@@ -104,9 +85,6 @@ def test_a_discovery_confirms_the_node_of_a_configured_address() -> None:
         NodeTarget(url="http://a:1/jolokia", name="z", node_id=8),
         NodeTarget(url="http://c:1/jolokia", name="w", node_id=9),
     ]
-    fixed = [
-        _source("first", "http://a:1/jolokia"),
-        _source("second", "http://b:1/jolokia"),
-    ]
-    assert confirmed(fixed, found) == {"first": "7"}
+    fixed = [SourceConfig(name=host, url=f"http://{host}:1/jolokia") for host in "ab"]
+    assert confirmed(fixed, found) == {"a": "7"}
     assert confirmed(fixed, []) == {}

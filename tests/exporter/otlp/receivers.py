@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 import grpc
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
@@ -21,6 +21,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2_grpc import (
     add_MetricsServiceServicer_to_server,
 )
 from tests.cluster.certificates import Certificates
+from tests.servers import Handler, served
 
 
 @dataclass
@@ -70,11 +71,11 @@ def http_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
     """A receiver over HTTP; with certificates on https, for clients that show theirs."""
     receiver = Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Receives(Handler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+        def do_POST(self) -> None:  # noqa: N802 - the library's name
+            body = self.body()
             receiver.released.wait(20)
             receiver.sizes.append(len(body))
             if self.headers.get("Content-Encoding") == "gzip":
@@ -82,33 +83,23 @@ def http_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
             receiver.requests.append(ExportMetricsServiceRequest.FromString(body))
             receiver.headers.append({k.lower(): v for k, v in self.headers.items()})
             receiver.paths.append(self.path)
-            answer = receiver.response().SerializeToString()
-            self.send_response(receiver.status)
-            if receiver.location:
-                self.send_header("Location", receiver.location)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            location = {"Location": receiver.location} if receiver.location else {}
+            self.answer(receiver.status, receiver.response().SerializeToString(), **location)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receives)
     server.daemon_threads = True
-    scheme = "http"
     if certificates is not None:
-        scheme = "https"
-        server.socket = _context(certificates).wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    receiver.url = f"{scheme}://127.0.0.1:{server.server_port}"
-    try:
-        yield receiver
-    finally:
-        receiver.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates.server, certificates.server_key)
+        context.load_verify_locations(certificates.ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    receiver.url = f"{'https' if certificates else 'http'}://127.0.0.1:{server.server_port}"
+    with served(server):
+        try:
+            yield receiver
+        finally:
+            receiver.released.set()
 
 
 @contextmanager
@@ -143,11 +134,3 @@ def grpc_receiver(certificates: Certificates | None = None) -> Iterator[Receiver
     finally:
         receiver.released.set()
         server.stop(None).wait()
-
-
-def _context(certificates: Certificates) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificates.server, certificates.server_key)
-    context.load_verify_locations(certificates.ca)
-    context.verify_mode = ssl.CERT_REQUIRED
-    return context

@@ -9,13 +9,7 @@ from tests.exporter.examples import limits, snapshot, usage
 from quotascope.exporter.snapshot import NodeUsage, PushHealth, Snapshot, ThrottleCause
 from quotascope.metrics import QuotaType
 
-HOSTILE: Final = (
-    '"\\\n\r\t\x00{}=,',
-    "\ud800\u202e\U0001f600",
-    "x" * 10_000,
-    "<script>",
-    "__overflow__",
-)
+HOSTILE: Final = ('"\\\n\r\t\x00{}=,', "\ud800\u202e\U0001f600", "x" * 10_000, "<script>", "__overflow__")
 
 
 def hostile() -> Snapshot:

@@ -33,10 +33,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 def push(collector: Collector, protocol: OtlpProtocol, shown: Snapshot) -> PushResult:
     """Push a snapshot as the exporter does."""
-    endpoint = {
-        OtlpProtocol.HTTP: f"{collector.http}/v1/metrics",
-        OtlpProtocol.GRPC: collector.grpc,
-    }[protocol]
+    endpoint = {OtlpProtocol.HTTP: f"{collector.http}/v1/metrics", OtlpProtocol.GRPC: collector.grpc}[protocol]
     resource = resource_of("http://127.0.0.1:9749", "prod", {})
     encoder = Encoder(resource, "prod", 3_000_000, Starts(10**18))
     target = OtlpReceiver(protocol=protocol, endpoint=endpoint, timeout_seconds=60)
@@ -78,10 +75,7 @@ def test_prometheus_sees_the_same_names_behind_it(collector: Collector, make: Ca
 def shown_by(collector: Collector) -> dict[Key, float]:
     """The Collector's page for Prometheus, without what it says of the resource."""
     found = {
-        (
-            sample.name,
-            tuple(sorted((k, v) for k, v in sample.labels.items() if v)),
-        ): sample.value
+        (sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v))): sample.value
         for family in text_string_to_metric_families(collector.page())
         for sample in family.samples
         if sample.name != "target_info"

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quotascope.exporter.config import OtlpConfig, OtlpProtocol
+from quotascope.exporter.config import Config, OtlpConfig, OtlpProtocol
+from quotascope.exporter.errors import ConfigError
+from quotascope.exporter.otlp import OtlpPush, build_push
 from quotascope.exporter.otlp.push import OtlpReceiver
 from quotascope.exporter.otlp.settings import interval_of, receiver_of
 
@@ -19,14 +24,11 @@ def resolved(environ: dict[str, str] | None = None, **config: Any) -> OtlpReceiv
 
 
 def test_nothing_said() -> None:
-    """A receiver on this machine, over HTTP, compressed."""
-    target = resolved()
-    assert (target.protocol, target.endpoint) == (
-        HTTP,
-        "http://localhost:4318/v1/metrics",
-    )
-    assert (target.gzip, target.timeout_seconds, dict(target.headers)) == (True, 10, {})
-    assert interval_of(OtlpConfig(), {}) == 60
+    """A receiver on this machine, over HTTP, compressed; times of the environment are milliseconds."""
+    usual = OtlpReceiver(protocol=HTTP, endpoint="http://localhost:4318/v1/metrics", gzip=True, timeout_seconds=10)
+    assert (resolved(), interval_of(OtlpConfig(), {})) == (usual, 60)
+    environ = {f"{OTLP}TIMEOUT": "2500", "OTEL_METRIC_EXPORT_INTERVAL": "5000"}
+    assert (resolved(environ), interval_of(OtlpConfig(), environ)) == (replace(usual, timeout_seconds=2.5), 5)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +85,6 @@ def test_the_configuration_goes_before_the_environment() -> None:
     assert interval_of(OtlpConfig(interval_seconds=9), environ) == 9
 
 
-def test_times_of_the_environment_are_milliseconds() -> None:
-    """As the specification has it."""
-    environ = {f"{OTLP}TIMEOUT": "2500", "OTEL_METRIC_EXPORT_INTERVAL": "5000"}
-    assert resolved(environ).timeout_seconds == 2.5
-    assert interval_of(OtlpConfig(), environ) == 5
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -110,12 +105,14 @@ def test_senseless_variables_are_named(option: str, value: str) -> None:
 
 
 def test_headers_from_files_and_variables(tmp_path: Path) -> None:
-    """Secrets come from files, from the configuration, or from URL-encoded variables; none is shown."""
+    """Secrets come from files, from the configuration, or from URL-encoded variables; none is shown, and none is two headers."""
     secret = tmp_path / "token"
     secret.write_text("from file\n")
     target = resolved({f"{OTLP}HEADERS": "x=from%20variable"}, headers="y=from flag", header_files={"z": secret})
     assert target.headers == {"x": "from variable", "y": "from flag", "z": "from file"}
     assert "from" not in repr(target)
+    with pytest.raises(ValueError, match="the header x"):
+        resolved(headers={"x": "a\nb"})
 
 
 def test_a_key_in_the_query_is_not_shown() -> None:
@@ -123,12 +120,6 @@ def test_a_key_in_the_query_is_not_shown() -> None:
     target = resolved(endpoint="https://c:1/v1/metrics?key=geheim")
     assert target.place == "https://c:1/v1/metrics"
     assert "key=geheim" in target.endpoint
-
-
-def test_a_header_is_one_line() -> None:
-    """A value with a line end would be two headers."""
-    with pytest.raises(ValueError, match="the header x"):
-        resolved(headers={"x": "a\nb"})
 
 
 def test_certificates(tmp_path: Path) -> None:
@@ -142,3 +133,51 @@ def test_certificates(tmp_path: Path) -> None:
     assert found == (str(ours), None, str(theirs))
     with pytest.raises(FileNotFoundError):
         resolved({f"{OTLP}CERTIFICATE": str(tmp_path / "none")})
+
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"opentelemetry", "grpc", "google", "requests"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+import quotascope.cli.serve, quotascope.cli.compose
+from quotascope.exporter.config import Config
+from quotascope.exporter.errors import ConfigError
+from quotascope.exporter.otlp import build_push
+assert build_push(Config(), {}) is None
+try:
+    build_push(Config.model_validate({"otlp": {}}), {})
+except ConfigError as error:
+    print(error)
+"""
+
+
+def config(**otlp: Any) -> Config:
+    """A configuration that pushes."""
+    return Config.model_validate({"otlp": otlp})
+
+
+def test_an_empty_section_is_enough() -> None:
+    """Variables alone, which an operator may have put into every container, switch nothing on."""
+    assert build_push(Config(), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c"}) is None
+    assert isinstance(build_push(config(), {}), OtlpPush)
+
+
+def test_what_cannot_be_used_is_reported() -> None:
+    """A wrong variable and a file that is missing are mistakes of the configuration."""
+    with pytest.raises(ConfigError, match="OTEL_EXPORTER_OTLP_TIMEOUT"):
+        build_push(config(), {"OTEL_EXPORTER_OTLP_TIMEOUT": "soon"})
+    with pytest.raises(ConfigError, match="/nowhere cannot be read: No such file"):
+        build_push(config(), {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere"})
+
+
+@pytest.mark.slow
+def test_without_the_extra_everything_else_works() -> None:
+    """Nothing imports OpenTelemetry before a push is wanted; then the message says what to install."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "pip install 'quotascope[otlp]'" in done.stdout

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from math import inf
 from typing import Self
 from urllib.parse import urlencode
@@ -135,23 +136,18 @@ def chromium(opened: Browser) -> Iterator[Browser]:
 
 
 def eventually(become: Callable[[], bool]) -> None:
-    """Wait for what the page does by itself."""
+    """Wait for what the page does by itself; between two pages nothing answers."""
     end = time.monotonic() + 30
-    while not _is(become):
+    while True:
+        with suppress(AssertionError):
+            if become():
+                return
         assert time.monotonic() < end
         time.sleep(0.02)
 
 
-def _is(become: Callable[[], bool]) -> bool:
-    """Between two pages there is no one to answer."""
-    try:
-        return become()
-    except AssertionError:
-        return False
-
-
 @pytest.mark.parametrize("scripts", [True, False])
-def test_page_in_a_browser(scripts: bool, chromium: Browser, server: Server) -> None:  # noqa: FBT001 - a case
+def test_page_in_a_browser(*, scripts: bool, chromium: Browser, server: Server) -> None:
     """It asks for nothing but its own style and script, no name runs as code, the policy hinders nothing, all is drawn."""
     chromium.scripts(run=scripts)
     chromium.open(server.url)
@@ -166,6 +162,17 @@ def test_page_in_a_browser(scripts: bool, chromium: Browser, server: Server) -> 
     assert "onerror=" in chromium.evaluate("document.body.innerText")
 
 
+def focus(chromium: Browser, elements: str, place: int = 0) -> None:
+    """Have one of the elements that a selector finds in focus."""
+    chromium.evaluate(f"document.querySelectorAll({elements!r})[{place}].focus()")
+
+
+def enter(chromium: Browser, elements: str, place: int = 0) -> None:
+    """Press Enter on one of the elements that a selector finds."""
+    focus(chromium, elements, place)
+    chromium.press("Enter", "\r")
+
+
 def test_everything_works_without_scripts(chromium: Browser, server: Server) -> None:
     """A header is a link that sorts, the form filters when Enter is pressed: with the keyboard alone."""
     chromium.scripts(run=False)
@@ -173,12 +180,10 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
     assert chromium.evaluate(SORTED) == []
     assert chromium.evaluate(NAMES)[:2] == ["user alice", "bob / etl"]
     for direction in ("Useddescending", "Usedascending"):
-        chromium.evaluate("document.getElementById('by-used').focus()")
-        chromium.press("Enter", "\r")
+        enter(chromium, "#by-used")
         eventually(lambda: chromium.evaluate(SORTED) == [direction])  # noqa: B023 - at once
-    eventually(lambda: chromium.evaluate(SORTED) == ["Usedascending"])
     assert chromium.evaluate(NAMES)[-2:] == ["bob / etl", "user alice"]
-    chromium.evaluate("document.getElementById('q').focus()")
+    focus(chromium, "#q")
     chromium.type("ETL")
     chromium.press("Enter", "\r")
     eventually(lambda: chromium.evaluate(NAMES) == ["bob / etl"])
@@ -189,54 +194,43 @@ def test_everything_works_without_scripts(chromium: Browser, server: Server) -> 
 def test_the_script_does_the_same_without_leaving(chromium: Browser, server: Server) -> None:
     """Typing filters and a header sorts at once; the page stays, and so does what is in focus; the address reports it."""
     chromium.open(server.url)
-    chromium.evaluate("window.stayed = true; document.getElementById('q').focus()")
+    chromium.evaluate("window.stayed = true")
+    focus(chromium, "#q")
     chromium.type("etl")
     eventually(lambda: chromium.evaluate(NAMES) == ["bob / etl"])
     assert "q=etl" in chromium.evaluate("location.search")
     assert chromium.evaluate("document.activeElement.id") == "q"
     chromium.evaluate("document.getElementById('q').select()")
     chromium.type("b")
-    chromium.evaluate("document.getElementById('by-name').focus()")
-    chromium.press("Enter", "\r")
+    enter(chromium, "#by-name")
     eventually(lambda: chromium.evaluate(SORTED) == ["User and client-idascending"])
     assert chromium.evaluate("document.activeElement.id") == "by-name"
     assert chromium.evaluate("window.stayed") is True
     assert chromium.complaints == []
+    # old numbers are not taken for new ones
+    chromium.open(server.url)
+    chromium.evaluate("window.fetch = () => Promise.reject(new Error('away'))")
+    focus(chromium, "#q")
+    chromium.type("x")
+    eventually(lambda: "old" in chromium.evaluate("document.getElementById('status').textContent"))
+    assert len(chromium.evaluate(NAMES)) == 4
 
 
 @pytest.mark.parametrize("scripts", [True, False])
 @pytest.mark.parametrize(("place", "name"), [(1, "bob / etl"), (2, "</title>")])
-def test_entities_of_an_owner(
-    place: int,
-    name: str,
-    scripts: bool,  # noqa: FBT001 - a case
-    chromium: Browser,
-    server: Server,
-) -> None:
+def test_entities_of_an_owner(place: int, name: str, *, scripts: bool, chromium: Browser, server: Server) -> None:
     """Chosen from the list, whatever the owner is called; headers keep it."""
     chromium.scripts(run=scripts)
     chromium.open(server.url)
     chromium.evaluate(f"document.getElementById('owner').selectedIndex = {place}")
-    chromium.evaluate("document.querySelector('#selection button').focus()")
-    chromium.press("Enter", "\r")
+    enter(chromium, "#selection button")
     eventually(lambda: len(chromium.evaluate(NAMES)) == 1)
     assert chromium.evaluate(NAMES)[0].lstrip('"').startswith(name)
-    chromium.evaluate("document.getElementById('by-name').focus()")
-    chromium.press("Enter", "\r")
+    enter(chromium, "#by-name")
     eventually(lambda: chromium.evaluate(SORTED) == ["User and client-idascending"])
     assert len(chromium.evaluate(NAMES)) == 1
     assert "owner=" in chromium.evaluate("location.search")
     assert chromium.complaints == []
-
-
-def test_the_script_reports_when_it_cannot_follow(chromium: Browser, server: Server) -> None:
-    """Old numbers are not taken for new ones."""
-    chromium.open(server.url)
-    chromium.evaluate("window.fetch = () => Promise.reject(new Error('away'));document.getElementById('q').focus()")
-    chromium.type("x")
-    reported = "document.getElementById('status').textContent"
-    eventually(lambda: "old" in chromium.evaluate(reported))
-    assert len(chromium.evaluate(NAMES)) == 4
 
 
 @pytest.mark.parametrize("path", ["", "rules", "entity?user=alice"])
@@ -288,29 +282,22 @@ def test_nothing_is_cut_in_any_window(path: str, chromium: Browser, server: Serv
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_row_leads_to_its_entity(
-    scripts: bool,  # noqa: FBT001 - a case
-    chromium: Browser,
-    server: Server,
-) -> None:
+def test_a_row_leads_to_its_entity(*, scripts: bool, chromium: Browser, server: Server) -> None:
     """Also that of a hostile name; there are its rules, its last minutes and its episodes, and the way back."""
     heading = "document.querySelector('h1').innerText"
     chromium.scripts(run=scripts)
     for place, name in enumerate(("user alice", "bob / etl", "deploy / terraform", '"</title><script>')):
         chromium.open(server.url)
-        chromium.evaluate(f"document.querySelectorAll('#entities tbody th a')[{place}].focus()")
-        chromium.press("Enter", "\r")
+        enter(chromium, "#entities tbody th a", place)
         eventually(lambda: chromium.evaluate(heading).startswith(name))  # noqa: B023 - at once
     chromium.open(server.url + "entity?user=alice")
     text = chromium.evaluate("document.body.innerText")
     assert "produce: 3 user alice applies, 1,000 B/s" in text
     assert "ongoing" in text
     assert chromium.evaluate("document.querySelectorAll('svg.minutes rect.over').length") == 2
-    chromium.evaluate("document.querySelector('nav a').focus()")
-    chromium.press("Enter", "\r")
+    enter(chromium, "nav a")
     eventually(lambda: chromium.evaluate(heading) == "Quota entities")
-    chromium.evaluate("document.querySelectorAll('nav a')[1].focus()")
-    chromium.press("Enter", "\r")
+    enter(chromium, "nav a", 1)
     eventually(lambda: chromium.evaluate(heading).startswith("Rules"))
     assert "3 user alice" in chromium.evaluate("document.body.innerText")
     assert chromium.complaints == []

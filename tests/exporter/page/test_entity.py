@@ -152,11 +152,7 @@ def test_hostile_names_are_text(long: int) -> None:
         page(snapshot(limits=None), user=None, client_id=bad),
     ):
         assert "<script>alert(1)</script>" in shown.text
-        assert shown.tags.count("script") == 1
-        assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
-        assert all(link.isascii() and "<" not in link for link in shown.values("a", "href"))
-        assert len(shown.text) < 40_000
-        shown.text.encode()
+        shown.assert_runs_nothing(longest=40_000)
 
 
 def test_addresses_of_entities() -> None:

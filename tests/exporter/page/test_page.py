@@ -11,7 +11,16 @@ from quotascope.exporter.page.owners import Owners
 from quotascope.exporter.page.page import entity_list_page
 from quotascope.exporter.page.query import EntityQuery, find_entities
 from quotascope.exporter.page.render import PageFrame
-from quotascope.exporter.snapshot import Folds, LimitsHealth, NodeLoad, NodeUsage, Shadow, Snapshot, ThrottleCause
+from quotascope.exporter.snapshot import (
+    EntityUsage,
+    Folds,
+    LimitsHealth,
+    NodeLoad,
+    NodeUsage,
+    Shadow,
+    Snapshot,
+    ThrottleCause,
+)
 from quotascope.metrics import QuotaType
 
 ALONE = {"meta", "link", "input"}
@@ -52,6 +61,16 @@ class Page(HTMLParser):
         if self.open and self.open[-1] in {"h1", "h2"}:
             self.headings.append(data)
 
+    def assert_runs_nothing(self, longest: int = 10_000) -> None:
+        """No name became an element, an event or a link that leads elsewhere, and none fills the page."""
+        assert self.tags.count("script") == 1
+        assert self.values("script", "src") == ["-/page.js"]
+        assert not [name for _, name, _ in self.attributes if name.startswith("on")]
+        assert all(link.isascii() and link.isprintable() and "<" not in link for link in self.values("a", "href"))
+        assert "\x1b" not in self.text
+        assert len(self.text) < longest
+        self.text.encode()
+
     def values(self, tag: str, name: str) -> list[str]:
         """What an attribute says in all elements of a kind."""
         return [value for *where, value in self.attributes if where == [tag, name]]
@@ -82,27 +101,35 @@ def test_all_about_an_entity() -> None:
 
 NOTHING = limits(rules={})
 """Known: no one is limited."""
+MUTATION = QuotaType.CONTROLLER_MUTATION
 CASES = {
     "limited": (usage(usage=0.0, limit=500.0, of=limits()), "user aliceproduce10%0.00 B/s500 B/s0 s-3 user alice"),
     "unlimited": (usage(usage=7.0, of=NOTHING), "user aliceproduce1-7.00 B/sunlimited-0 s-no rule"),
     "unknown": (usage(usage=7.0), "user aliceproduce1unknown7.00 B/sunknownunknown0 s-unknown"),
     "no usage": (usage(limit=500.0, of=limits()), "user aliceproduce1unknownunknown500 B/sunknown0 s-3 user alice"),
+    "mutations": (
+        usage(MUTATION, limit=1.0, usage=0.5, tokens=-1.0, burst_tokens=10.0),
+        "user alicecontroller mutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown",
+    ),
     "unlimited mutations": (
-        usage(QuotaType.CONTROLLER_MUTATION, usage=0.0, of=NOTHING),
+        usage(MUTATION, usage=0.0, of=NOTHING),
         "user alicecontroller mutation1-0.00 mut/sunlimited-0 s-no rule",
     ),
     "unknown mutations": (
-        usage(QuotaType.CONTROLLER_MUTATION, usage=0.0),
+        usage(MUTATION, usage=0.0),
         "user alicecontroller mutation1unknown0.00 mut/sunknownunknown0 sunknownunknown",
     ),
-}  # fmt: skip
+    "delay that is not its own": (
+        usage(QuotaType.REQUEST, throttle_time_seconds=1.0, cause=ThrottleCause.CONTROLLER_MUTATION),
+        "throttled by a controller mutation quota",
+    ),
+}
 """A row of the table for each: entity, quota, node, used, usage, limit, trail, throttle, tokens, level and rule."""
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_unknown_unlimited_and_zero_are_three_things(case: str) -> None:
+@pytest.mark.parametrize(("shown", "text"), CASES.values(), ids=CASES)
+def test_unknown_unlimited_and_zero_are_three_things(shown: EntityUsage, text: str) -> None:
     """What is unknown is called so, what is not limited as well, and zero is a number; what does not apply is a dash."""
-    shown, text = CASES[case]
     assert text in page(snapshot(shown), show="all").text
 
 
@@ -119,15 +146,6 @@ def test_without_limits_known_no_entity_is_hidden() -> None:
     assert "close to their limit or over0" in known
     some = snapshot(usage(usage=7.0), usage(usage=9.0, limit=9.0))
     assert "close to their limit or over1 (limits of 1 unknown)" in page(some).text
-
-
-def test_what_mutations_have_left() -> None:
-    """Tokens and burst; and for a delay that is not the entity's own, where it comes from."""
-    broke = usage(QuotaType.CONTROLLER_MUTATION, limit=1.0, usage=0.5, tokens=-1.0, burst_tokens=10.0)
-    forwarded = usage(QuotaType.REQUEST, throttle_time_seconds=1.0, cause=ThrottleCause.CONTROLLER_MUTATION)
-    shown = page(snapshot(broke, forwarded))
-    assert "user alicecontroller mutation1110%0.50 mut/s1.00 mut/s0 s-1.00 of 10.0unknown" in shown.text
-    assert "throttled by a controller mutation quota" in shown.text
 
 
 def test_headers_sort_and_say_so() -> None:
@@ -213,13 +231,10 @@ def test_hostile_owners() -> None:
     owners = Owners([OwnerConfig(team=bad, user="alice")])
     (query,) = owners.names
     for given in (query, bad):
-        both = snapshot(usage(limit=1.0), usage(user="bob", limit=1.0))
-        shown = page(both, owners=owners, owner=given)
+        shown = page(snapshot(usage(limit=1.0), usage(user="bob", limit=1.0)), owners=owners, owner=given)
         assert "1 to 1 of 1." in shown.text
-        assert shown.tags.count("script") == 1
-        assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
         assert shown.values("option", "value")[-2:] == ["", query]
-        assert len(shown.text) < 10_000
+        shown.assert_runs_nothing()
 
 
 def test_parts_of_a_long_table() -> None:
@@ -235,16 +250,14 @@ def test_parts_of_a_long_table() -> None:
 
 def test_delay_queues_and_sources() -> None:
     """What is muted now, by node and type of quota, and how the agents are."""
-    node = NodeUsage(broker="7", delay_queue_size={QuotaType.FETCH: 3.0})
-    shown = page(snapshot(nodes=(node, NodeUsage(broker="8"))))
-    assert "Delay queues" in shown.text
-    assert "7unknown3unknownunknown" in shown.text
-    assert "connections muted now3 (1 of 2 nodes report it)" in shown.text
-    silent = page(snapshot(nodes=(NodeUsage(broker="8"),)))
-    assert "connections muted nowunknown" in silent.text
-    idle = NodeUsage(broker="8", delay_queue_size={QuotaType.FETCH: 0.0})
-    assert "connections muted now0" in page(snapshot(nodes=(idle,))).text
-    assert "broker-1jolokiaup0.250 s12" in shown.text
+    silent = NodeUsage(broker="8")
+    muted, idle = (NodeUsage(broker="7", delay_queue_size={QuotaType.FETCH: size}) for size in (3.0, 0.0))
+    for nodes, expected in (((muted, silent), "3 (1 of 2 nodes report it)"), ((silent,), "unknown"), ((idle,), "0")):
+        assert f"connections muted now{expected}" in page(snapshot(nodes=nodes)).text
+    shown = page(snapshot(nodes=(muted, silent))).text
+    assert "Delay queues" in shown
+    assert "7unknown3unknownunknown" in shown
+    assert "broker-1jolokiaup0.250 s12" in shown
     assert "broker-1jolokiastand-by0.250 s12" in page(snapshot(sources=(health(stand_by_of="1"),))).text
     states = page(snapshot(sources=(health(dialect="up"), health("up", up=False))))
     assert states.values("span", "class").count("severity") == 1
@@ -302,7 +315,7 @@ def test_what_is_wrong_is_reported_with_what_to_do() -> None:
 
 @pytest.mark.parametrize("long", [1, 500])
 def test_hostile_text_is_text(long: int) -> None:
-    """Names and error texts from outside are shown, not run, wherever they stand."""
+    """Names, error texts and links from outside are shown, not run, wherever they stand."""
     bad = HOSTILE * long
     rules = limits(connection_limits={bad: 1.0})
     shown = page(
@@ -316,21 +329,8 @@ def test_hostile_text_is_text(long: int) -> None:
         q="<",
     )
     assert shown.text.count("<script>alert(1)</script>") >= 6
-    assert shown.values("script", "src") == ["-/page.js"]
-    assert shown.tags.count("script") == 1
-    assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
-    assert "\x1b" not in shown.text
-    assert len(shown.text) < 10_000
-    shown.text.encode()
-
-
-def test_hostile_query() -> None:
-    """What another person put into a link is a text in the form and in links."""
-    shown = page(snapshot(usage(limit=1.0)), q=HOSTILE, broker=HOSTILE)
-    assert shown.tags.count("script") == 1
-    assert not [name for _, name, _ in shown.attributes if name.startswith("on")]
-    assert all(link.isprintable() for link in shown.values("a", "href"))
-    assert not any("<" in link for link in shown.values("a", "href"))
+    shown.assert_runs_nothing()
+    page(snapshot(usage(limit=1.0)), q=bad, broker=bad).assert_runs_nothing()
 
 
 def test_a_page_stays_small() -> None:

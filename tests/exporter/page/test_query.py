@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 import pytest
 from tests.exporter.examples import snapshot, usage
 
@@ -36,45 +38,27 @@ def test_everything_said() -> None:
     assert address == (
         "?sort=delay&reverse=1&show=near&type=controller_mutation&q=a%26b%3D%C3%BC&broker=7&owner=pay+%26+co&offset=100&size=25"
     )
-    given = {
-        "sort": "delay",
-        "reverse": "true",
-        "show": "near",
-        "type": "controller_mutation",
-        "q": "a&b=ü",
-        "broker": "7",
-        "owner": "pay & co\n",
-        "offset": "100",
-        "size": "25",
-    }
-    assert EntityQuery.read(given) == EVERYTHING
+    given = dict(parse_qsl(address[1:]))
+    for more in ({}, {"reverse": "true", "owner": "pay & co\n"}):
+        assert EntityQuery.read({**given, **more}) == EVERYTHING
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("sort", "color"),
-        ("reverse", "maybe"),
-        ("show", "x"),
-        ("type", "mutation"),
-        ("type", "\ud800"),
-        ("offset", "-1"),
-        ("offset", "²"),
-        ("offset", "\ud800"),
-        ("offset", "9" * 5_000),
-        ("size", "0"),
-        ("size", "501"),
-        ("size", "1e2"),
-    ],
-)
+SENSELESS = {
+    "sort": ["color"],
+    "reverse": ["maybe"],
+    "show": ["x"],
+    "type": ["mutation", "\ud800"],
+    "offset": ["-1", "²", "\ud800", "9" * 5_000],
+    "size": ["0", "501", "1e2"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in SENSELESS.items() for value in values])
 def test_senseless_values(name: str, value: str) -> None:
     """They are named, with what there is, in one short line."""
-    with pytest.raises(InvalidQuery) as raised:
+    with pytest.raises(InvalidQuery, match=f"^{name}=.*it has to be") as raised:
         EntityQuery.read({name: value})
-    text = str(raised.value)
-    assert text.startswith(f"{name}=")
-    assert "it has to be" in text
-    assert len(text) < 400
+    assert len(str(raised.value)) < 400
 
 
 def test_text_that_cannot_be_seen_is_dropped() -> None:

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from tests.exporter.examples import ScriptedSource
+from tests.exporter.recorded import CAPTURES, jolokia_bytes
 
 from quotascope.exporter.config import Dialect, SourceConfig
-from quotascope.exporter.errors import ConfigError, SourceDenied
+from quotascope.exporter.errors import ConfigError, SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
 from quotascope.exporter.sources.build import build_source, build_sources
 from quotascope.exporter.sources.dialects import DIALECTS
-from quotascope.exporter.sources.jolokia import JolokiaSource
-from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
+from quotascope.exporter.sources.source import DetectedSource
 
 
 def source(**keys: Any) -> SourceConfig:
@@ -21,38 +22,27 @@ def source(**keys: Any) -> SourceConfig:
     return SourceConfig.model_validate(given)
 
 
-def test_dialects() -> None:
-    """Jolokia has its source, text another; without a name they are called by host and port."""
-    jolokia, text = build_sources([source(), source(dialect="prometheus", name="b2", node_id=2)])
-    assert isinstance(jolokia, JolokiaSource)
-    assert (jolokia.name, jolokia.dialect) == ("broker-1:8778", "jolokia")
-    assert isinstance(text, PrometheusTextSource)
-    assert (text.name, text.dialect) == ("b2", "prometheus")
-
-
-@pytest.mark.parametrize("dialect", sorted(set(Dialect) - {Dialect.AUTO, Dialect.JOLOKIA, Dialect.PROMETHEUS}))
-def test_a_dialect_of_text_can_be_forced(dialect: str) -> None:
-    """Each has its own name; `jmx_exporter`, of old configurations, leaves it to detection."""
-    shown = "prometheus" if dialect == "jmx_exporter" else dialect
-    assert build_source(source(dialect=dialect)).dialect == shown
+URLS = {
+    "http://b:8778/jolokia": "jolokia",
+    "http://b:8161/actuator/jolokia/?ttl=1": "jolokia",
+    "http://b:9404/metrics": "prometheus",
+    "http://jolokia:9404/": "prometheus",
+}
+FORCED = [(source(dialect=dialect), dialect) for dialect in sorted({*Dialect} - {Dialect.AUTO, Dialect.JMX_EXPORTER})]
 
 
 @pytest.mark.parametrize(
-    ("url", "likely"),
+    ("config", "dialect"),
     [
-        ("http://b:8778/jolokia", "jolokia"),
-        ("http://b:8161/actuator/jolokia/?ttl=1", "jolokia"),
-        ("http://b:9404/metrics", "prometheus"),
-        ("http://jolokia:9404/", "prometheus"),
+        *FORCED,
+        (source(dialect=Dialect.JMX_EXPORTER), "prometheus"),  # of old configurations: leaves it to detection
+        *((SourceConfig(url=url), likely) for url, likely in URLS.items()),
     ],
 )
-def test_the_path_says_what_is_tried_first(url: str, likely: str) -> None:
-    """Without a dialect, Jolokia is the likelier one only where the path names it."""
-    config = SourceConfig(url=url)
-    assert (build_source(config).name, build_source(config).dialect) == (
-        config.label,
-        likely,
-    )
+def test_dialects(config: SourceConfig, dialect: str) -> None:
+    """Each can be forced; without one, Jolokia is tried first only where the path names it."""
+    built = build_source(config)
+    assert (built.name, built.dialect) == (config.label, dialect)
 
 
 def test_the_configuration_knows_every_dialect() -> None:
@@ -97,25 +87,97 @@ def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
     gone.touch()
     configs = [
         source(name="a", tls={"ca_file": broken}),
-        source(name="b", header_files={"X-Token": binary}),
-        source(name="c", headers={"X-Token": "hunter2\r\nX-Evil: 1"}),
-        source(name="d", basic_auth={"username": "u", "password_file": gone}),
+        source(name="b", tls={"cert_file": broken, "key_password": "hunter2"}),
+        source(name="c", header_files={"X-Token": binary}),
+        source(name="d", headers={"X-Token": "hunter2\r\nX-Evil: 1"}),
+        source(name="e", basic_auth={"username": "u", "password_file": gone}),
     ]
     gone.unlink()
     with pytest.raises(ConfigError) as caught:
         build_sources(configs)
-    first, *others = caught.value.problems
-    assert first.startswith(f"source 'a': the CA file {broken} cannot be used: ")
+    authority, certificate, *others = caught.value.problems
+    assert authority.startswith(f"source 'a': the CA file {broken} cannot be used: ")
+    assert certificate.startswith(f"source 'b': the client certificate {broken} cannot be used")
+    assert "hunter2" not in certificate
     assert others == [
-        f"source 'b': {binary} is not UTF-8 text",
-        "source 'c': the value of the header X-Token holds control characters",
-        f"source 'd': {gone} cannot be read: No such file or directory",
+        f"source 'c': {binary} is not UTF-8 text",
+        "source 'd': the value of the header X-Token holds control characters",
+        f"source 'e': {gone} cannot be read: No such file or directory",
     ]
 
 
-def test_certificate_without_key_is_reported(tmp_path: Path) -> None:
-    """A client certificate must be one."""
-    cert = tmp_path / "cert.pem"
-    cert.write_text("no certificate")
-    with pytest.raises(ConfigError, match=r"the client certificate .*cert\.pem cannot be used"):
-        build_source(source(tls={"cert_file": cert, "key_password": "pw"}))
+def way(dialect: str, error: SourceError | None = None) -> ScriptedSource:
+    """A source that answers, or raises."""
+    source = ScriptedSource("b", dialect=dialect)
+    source.error = error
+    return source
+
+
+async def test_what_works_is_kept() -> None:
+    """The way that was understood last is tried first; an agent that was replaced by one of the other kind is read without a restart."""
+    text, jolokia = way("prometheus", SourceUnreadable("no text")), way("jolokia")
+    source = DetectedSource(text, jolokia)
+    assert source.dialect == "prometheus"
+    for _ in range(2):
+        assert await source.read() is jolokia.table
+    assert (source.dialect, text.reads, jolokia.reads) == ("jolokia", 1, 2)
+    text.error, jolokia.error = None, SourceUnreadable("no list")
+    assert await source.read() is text.table
+    assert source.dialect == "prometheus"
+    await source.close()
+    assert (text.closed, jolokia.closed) == (1, 1)
+
+
+NO_TEXT, DOWN, DENIED = SourceUnreadable("a"), SourceUnreachable("a"), SourceDenied("a")
+
+
+@pytest.mark.parametrize(
+    ("likely", "other", "reads"),
+    [(NO_TEXT, SourceUnreadable("b"), 1), (NO_TEXT, SourceDenied("b"), 1), (DOWN, None, 0), (DENIED, None, 0)],
+    ids=["neither", "other denied", "down", "denied"],
+)
+async def test_the_likelier_error_is_reported(likely: SourceError, other: SourceError | None, reads: int) -> None:
+    """No connection and no permission do not depend on the dialect, so the other way is not tried."""
+    second = way("y", other)
+    source = DetectedSource(way("x", likely), second)
+    with pytest.raises(type(likely), match=r"^a$"):
+        await source.read()
+    assert (source.dialect, second.reads) == ("x", reads)
+
+
+@pytest.mark.parametrize("path", ["/", "/jolokia", "/metrics"])
+@pytest.mark.parametrize(
+    ("body", "dialect"),
+    [
+        (jolokia_bytes("dialects/jolokia2.json"), "jolokia"),
+        ((CAPTURES / "dialects/jmx_default.txt").read_bytes(), "jmx_default"),
+    ],
+    ids=["jolokia", "text"],
+)
+async def test_recorded_agents_are_distinguished_at_any_path(path: str, body: bytes, dialect: str) -> None:
+    """An unusual path costs a request that is answered with something else, and nothing more."""
+
+    async def answer(request: web.Request) -> web.Response:
+        is_read = request.method == "POST" or dialect != "jolokia"
+        return web.Response(body=body if is_read else b'{"status": 200}')
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    async with TestServer(app) as server:
+        source = build_source(SourceConfig(url=str(server.make_url(path)), node_id=1))
+        try:
+            table = await source.read()
+        finally:
+            await source.close()
+    assert table.layout.columns
+    assert source.dialect == dialect
+
+
+async def test_both_ways_share_one_deadline() -> None:
+    """An agent that fails at the end of its time is not given as much again for the other way."""
+    endless = way("jolokia")
+    endless.answers.clear()
+    source = DetectedSource(way("prometheus", SourceUnreadable("no text")), endless, timeout_seconds=0.0)
+    with pytest.raises(SourceUnreadable, match="no text"):
+        await source.read()
+    assert source.dialect == "prometheus"

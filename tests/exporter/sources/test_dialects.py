@@ -124,11 +124,7 @@ RULES = (
 
 def greedy(quota_type: QuotaType, user: str, client_id: str) -> Mapping[str, str]:
     """Labels as the rules of kafka-2_0_0.yml cut them from one of Kafka's beans."""
-    tags = (
-        ("type", quota_type.group),
-        ("user", sanitize(user)),
-        ("client-id", client_id),
-    )
+    tags = (("type", quota_type.group), ("user", sanitize(user)), ("client-id", client_id))
     name = ", ".join(f"{key}={quote_tag_value(value)}" for key, value in tags if value)
     for pattern, names in RULES:
         found = re.fullmatch(pattern, name, re.DOTALL)
@@ -225,10 +221,7 @@ def test_tags_of_a_custom_callback_come_as_they_are(dialect: TextDialect, label:
         assert column is not None
         found = interpreted(column)
         assert found is not None
-        assert found.callback == (
-            QuotaType.PRODUCE,
-            (("tenant", "a:b*"), ("user", "x")),
-        )
+        assert found.callback == (QuotaType.PRODUCE, (("tenant", "a:b*"), ("user", "x")))
     assert CONFLUENT.column_of(name.lower(), labels) is None
     cut = {"resource": "Produce", "user": "x, tenant=y", "clientId": "z"}
     assert KAFKA_2_0_0.column_of("kafka_server_quota_byte_rate", cut) is None

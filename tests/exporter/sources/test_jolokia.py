@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from math import isnan
+import re
+from math import isnan, nan
 from typing import Any
 
 import pytest
@@ -15,7 +16,14 @@ from yarl import URL
 
 from quotascope.exporter.errors import SourceDenied, SourceUnreadable
 from quotascope.exporter.sources.fetch import HttpTarget
-from quotascope.exporter.sources.jolokia import REQUESTS, JolokiaSource, bulk_request, columns_of, numbers_in
+from quotascope.exporter.sources.jolokia import (
+    REQUESTS,
+    JolokiaSource,
+    ReadRequest,
+    bulk_request,
+    columns_of,
+    numbers_in,
+)
 
 FIRST = REQUESTS[0]
 CAPTURE = "combined/throttled.jolokia1.json"
@@ -46,18 +54,9 @@ def test_kafkas_own_domain_is_read_at_once() -> None:
     assert len({*wanted}) == len(wanted)
 
 
-def answer(item: Any) -> bytes:
-    """The answer to one request."""
-    return json.dumps([item]).encode()
-
-
-def only(attributes: dict[str, Any]) -> list[float]:
-    """The numbers of one bean."""
-    item = {
-        "status": 200,
-        "value": {"kafka.server:type=Produce,client-id=a": attributes},
-    }
-    return [*numbers_in(answer(item), [FIRST])[1]]
+def items(*given: Any) -> bytes:
+    """The answers to some requests."""
+    return json.dumps(given).encode()
 
 
 def test_a_real_answer_gives_users_and_clients_unquoted() -> None:
@@ -69,29 +68,25 @@ def test_a_real_answer_gives_users_and_clients_unquoted() -> None:
     assert (None, "rdkafka") in clients
 
 
-def test_null_is_nan() -> None:
-    """NaN has no JSON: Jolokia writes null."""
-    byte_rate, throttle_time = only({"byte-rate": 1.5, "throttle-time": None})
-    assert byte_rate == 1.5
-    assert isnan(throttle_time)
-
-
 @pytest.mark.parametrize(
     ("reported", "number"),
     [
+        (1.5, 1.5),
         (3, 3.0),
         ("12", 12.0),
-        (10**400, None),
-        ("ERROR: gone", None),
-        ({}, None),
-        ([], None),
-        ([1.0], None),
+        (None, nan),  # NaN has no JSON
+        (10**400, nan),
+        ("ERROR: gone", nan),
+        ({}, nan),
+        ([], nan),
+        ([1.0], nan),
     ],
 )
-def test_other_values_are_numbers_or_nan(reported: object, number: float | None) -> None:
+def test_values_are_numbers_or_nan(reported: object, number: float) -> None:
     """An agent may write longs as text, and with ignoreErrors it writes an error in place of a value."""
-    (value,) = only({"byte-rate": reported})
-    assert isnan(value) if number is None else value == number
+    beans = {"kafka.server:type=Produce,client-id=a": {"byte-rate": reported}}
+    _, values = numbers_in(items({"status": 200, "value": beans}), [FIRST])
+    assert [*values] == pytest.approx([number], rel=0, nan_ok=True)
 
 
 def test_what_strict_json_forbids_is_read_all_the_same() -> None:
@@ -103,44 +98,52 @@ def test_what_strict_json_forbids_is_read_all_the_same() -> None:
     assert (infinite, number) == (float("inf"), 2.5)
 
 
-def test_a_pattern_without_beans_is_nothing_special() -> None:
-    """A broker has no controller's beans: status 404 within HTTP 200."""
-    keys, values = numbers_in(answer({"status": 404, "error": "none"}), [FIRST])
+PLUGIN = next(each for each in REQUESTS if each.pattern.startswith("io.strimzi"))
+FORBIDDEN = {"status": 403, "error": "Reading attribute is forbidden"}
+
+
+@pytest.mark.parametrize(
+    ("item", "request_"), [({"status": 404, "error": "none"}, FIRST), (FORBIDDEN, PLUGIN)], ids=["404", "plugin"]
+)
+def test_what_is_missing_is_nothing_special(item: dict[str, Any], request_: ReadRequest) -> None:
+    """A broker has no controller's beans; a policy written for Kafka's own domains need not allow a plugin."""
+    keys, values = numbers_in(items(item), [request_])
     assert (keys, values.size) == ([], 0)
 
 
-def test_a_refusal_names_the_pattern_and_the_policy() -> None:
-    """Anyone who runs the agent must learn what to allow."""
-    item = {"status": 403, "error": "Reading attribute is forbidden"}
-    with pytest.raises(SourceDenied, match=r"jolokia-access\.xml") as caught:
-        numbers_in(answer(item), [FIRST])
-    assert FIRST.pattern in str(caught.value)
-    assert "forbidden" in str(caught.value)
-
-
-def test_a_policy_need_not_allow_a_plugin() -> None:
-    """One written for Kafka's own domains stays enough."""
-    (plugin, *_) = [each for each in REQUESTS if each.pattern.startswith("io.strimzi")]
-    item = {"status": 403, "error": "Reading attribute is forbidden"}
-    keys, values = numbers_in(answer(item), [plugin])
-    assert (keys, values.size) == ([], 0)
-
-
-@pytest.mark.parametrize("status", [500, None, "x\n" * 500])
-def test_another_status_is_an_error_on_one_short_line(status: object) -> None:
-    """What a stranger wrote is shown on one line of bounded length."""
-    item = {"status": status, "error": "<b>\x1b[31m\nno" * 1000}
-    with pytest.raises(SourceUnreadable) as caught:
-        numbers_in(answer(item), [FIRST])
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 1000
-
-
-def test_a_refusal_of_the_whole_request() -> None:
-    """An agent that refuses this host answers with one object, not with a list."""
-    text = b'{"status": 403, "error": "Origin not allowed"}'
-    with pytest.raises(SourceDenied, match="Origin not allowed"):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (items(FORBIDDEN), f"{re.escape(FIRST.pattern)}.*forbidden.*jolokia-access\\.xml"),
+        # an agent that refuses this host answers with one object
+        (b'{"status": 403, "error": "Origin not allowed"}', "Origin not allowed"),
+    ],
+)
+def test_a_refusal_names_the_pattern_and_the_policy(text: bytes, reason: str) -> None:
+    """Operators of the agent must learn what to allow."""
+    with pytest.raises(SourceDenied, match=reason):
         numbers_in(text, [FIRST])
+
+
+DEEP = b"[" * 900 + b"]" * 900
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(items({"status": status, "error": "<b>\x1b[31m\nno" * 1000}) for status in (500, None, "x\n" * 500)),
+        b'[{"status":%s}]' % DEEP,
+        b'[{"status":500,"error":%s}]' % DEEP,
+        b'[{"status":200,"value":%s}]' % DEEP,
+        b'[{"status":200,"value":{"a":%s}}]' % DEEP,
+    ],
+)
+def test_another_status_is_an_error_on_one_short_line(text: bytes) -> None:
+    """What stands in the place of a text or a number is shown without being written out, however long or deep it is."""
+    with pytest.raises(SourceUnreadable) as caught:
+        numbers_in(text, [FIRST])
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1_000
 
 
 @pytest.mark.parametrize(
@@ -169,27 +172,9 @@ def test_something_else_than_an_answer_is_unreadable(text: bytes) -> None:
 @pytest.mark.parametrize("value", ["[Object limit exceeded]", 7, None, [1]])
 def test_an_answer_that_the_agent_cut_short_is_unreadable(value: object) -> None:
     """An agent with maxObjects puts text in place of beans; half a cluster must not look like all of it."""
-    with pytest.raises(SourceUnreadable, match="maxObjects"):
-        numbers_in(answer({"status": 200, "value": value}), [FIRST])
-    with pytest.raises(SourceUnreadable, match="maxObjects"):
-        numbers_in(answer({"status": 200, "value": {"kafka.server:type=Produce": value}}), [FIRST])
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        b'{"status":%s}',
-        b'{"status":500,"error":%s}',
-        b'{"status":200,"value":%s}',
-        b'{"status":200,"value":{"a":%s}}',
-    ],
-)
-def test_a_reason_is_short_however_deep_it_is(item: bytes) -> None:
-    """What stands in the place of a text or a number is shown without being written out."""
-    deep = b"[" * 900 + b"]" * 900
-    with pytest.raises(SourceUnreadable) as caught:
-        numbers_in(b"[%s]" % (item % deep), [FIRST])
-    assert len(str(caught.value)) < 1_000
+    for cut in (value, {"kafka.server:type=Produce": value}):
+        with pytest.raises(SourceUnreadable, match="maxObjects"):
+            numbers_in(items({"status": 200, "value": cut}), [FIRST])
 
 
 @pytest.mark.parametrize("name", ["", "no colon", "kafka.server:type", 'kafka.server:type=Produce,user="x'])

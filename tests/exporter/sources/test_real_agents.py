@@ -1,17 +1,21 @@
-"""The sources against the agents of a real broker."""
+"""The sources against the agents of a real broker, and one broker through every agent and set of rules at the same time."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from tests.cluster.agents import JOLOKIA1_PASSWORD, JOLOKIA1_USER
+from tests.cluster.agents import CONFLUENT_RULES, JOLOKIA1_PASSWORD, JOLOKIA1_USER, Agents
 from tests.cluster.cluster import Cluster
+from tests.cluster.quotas import Quotas
+from tests.cluster.traffic import Traffic
 from tests.exporter.recorded import numbers
+from tests.integration.readings import between
 
 from quotascope.clients.security import Tls
 from quotascope.exporter.errors import SourceDenied, SourceError, SourceUnreachable, SourceUnreadable
-from quotascope.exporter.mapping import BeanTable
+from quotascope.exporter.mapping import Bean, BeanTable
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
@@ -55,54 +59,32 @@ async def failure(source: Source) -> SourceError:
     return caught.value
 
 
-async def test_all_agents_of_a_node_report_the_same_node_and_start(kafka: Cluster, secured: HttpTarget) -> None:
-    """Three dialects, one table."""
+def named(found: BeanTable, name: str, key: str = "name") -> dict[str, float]:
+    """The attributes of the bean that has this name."""
+    return {attribute: value for (bean, attribute), value in numbers(found).items() if bean.get(key) == name}
+
+
+async def test_all_agents_report_what_a_node_says_of_itself(kafka: Cluster, secured: HttpTarget) -> None:
+    """Its id and start, that it leads, and how long its controller's events waited, by which a mutation quota is chosen."""
     agents = kafka.nodes[1].agents
-    new = await table(JolokiaSource("new", HttpTarget(url=agents.jolokia)))
-    old = await table(JolokiaSource("old", secured))
-    text = await table(PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter)))
-    assert new.node_id == old.node_id == text.node_id == "1"
-    started = {
-        value
-        for each in (new, old, text)
-        for (bean, _), value in numbers(each).items()
-        if bean.get("type") == "app-info"
-    }
-    assert len(started) == 1
-
-
-async def test_a_url_without_its_last_slash_works(kafka: Cluster) -> None:
-    """People write http://broker:8778/jolokia."""
-    url = kafka.nodes[1].agents.jolokia.rstrip("/")
-    assert (await table(JolokiaSource("a", HttpTarget(url=url)))).node_id == "1"
-
-
-async def test_a_controller_reports_its_event_queue(kafka: Cluster) -> None:
-    """Kafka's histogram of how long its events waited, which a mutation quota is chosen by."""
-    source = JolokiaSource("a", HttpTarget(url=kafka.nodes[1].agents.jolokia))
-    reported = {
-        attribute: value
-        for (bean, attribute), value in numbers(await table(source)).items()
-        if bean.get("name") == "EventQueueTimeMs"
-    }
-    assert reported.keys() == {"Mean", "Count"}
-    assert reported["Count"] > 0
-
-
-async def test_a_node_says_whether_it_leads(kafka: Cluster) -> None:
-    """The combined node is the only controller, and says so in every dialect."""
-    agents = kafka.nodes[1].agents
+    unchecked = replace(secured, tls=Tls(verify=False).context())  # for a certificate that cannot be checked
     sources = (
-        JolokiaSource("json", HttpTarget(url=agents.jolokia)),
+        JolokiaSource("new", HttpTarget(url=agents.jolokia)),
+        JolokiaSource("without its last slash", HttpTarget(url=agents.jolokia.rstrip("/"))),
+        JolokiaSource("old", secured),
+        JolokiaSource("unchecked", unchecked),
         PrometheusTextSource("text", HttpTarget(url=agents.jmx_exporter)),
     )
-    for source in sources:
-        leads = [
-            value
-            for (bean, _), value in numbers(await table(source)).items()
-            if bean.get("name") == "ActiveControllerCount"
-        ]
-        assert leads == [1.0]
+    found = [await table(source) for source in sources]
+    assert [each.node_id for each in found] == ["1"] * len(sources)
+    starts = [named(each, "app-info", "type") for each in found]
+    assert [*starts[0]] == ["StartTimeMs"]
+    assert starts == starts[:1] * len(sources)
+    for each in found:
+        assert [*named(each, "ActiveControllerCount").values()] == [1.0]
+    waited = named(found[0], "EventQueueTimeMs")
+    assert waited.keys() == {"Mean", "Count"}
+    assert waited["Count"] > 0
 
 
 def plain(kafka: Cluster, **changes: Any) -> HttpTarget:
@@ -151,11 +133,163 @@ async def test_what_goes_wrong_says_what_to_look_at(
 
 async def test_jolokia_is_no_prometheus_text(kafka: Cluster) -> None:
     """A url under the wrong dialect is reported as such."""
-    error = await failure(PrometheusTextSource("a", plain(kafka)))
-    assert isinstance(error, SourceUnreadable)
+    assert isinstance(await failure(PrometheusTextSource("a", plain(kafka))), SourceUnreadable)
 
 
-async def test_verification_can_be_switched_off(secured: HttpTarget) -> None:
-    """For a certificate that cannot be checked."""
-    source = JolokiaSource("a", replace(secured, tls=Tls(verify=False).context()))
-    assert (await table(source)).node_id == "1"
+Numbers = dict[tuple[Bean, str], float]
+USER: Final = "carol"
+CLIENT: Final = "dialects, client-id=x"
+NO_RULES: Final = "lowercaseOutputLabelNames: true\n"
+GENERIC: Final = """\
+lowercaseOutputName: true
+rules: [{pattern: "kafka.server<type=(.+)><>([a-z-]+)", name: kafka_server_$1_$2}]
+"""
+"""What the generic rules of jmx_exporter's KRaft example do to quota beans."""
+ATTEMPTS: Final = 100
+TYPES: Final = {"Produce", "Fetch", "Request", "ControllerMutation"}
+
+
+@pytest.fixture
+def agents(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> Iterator[Agents]:
+    """The agents of a broker that has just throttled a client; Confluent's rules are in force again after the test."""
+    limits = {"producer_byte_rate": 20_000.0, "controller_mutation_rate": 5.0}
+    quotas.set(({"user": USER}, limits))
+    quotas.set(({"user": USER, "client-id": CLIENT}, {"producer_byte_rate": 10_000.0}))
+    traffic.produce(USER, CLIENT, traffic.topic(), seconds=1)
+    traffic.mutate(USER, CLIENT, 1, validate_only=True)
+    yield kafka.nodes[1].agents
+    kafka.nodes[1].use_rules(CONFLUENT_RULES.read_text())
+
+
+def text(url: str) -> PrometheusTextSource:
+    """A source that has to find out the dialect."""
+    return PrometheusTextSource("text", HttpTarget(url=url, node_id="1"))
+
+
+def entities(found: Numbers) -> Numbers:
+    """What concerns entities of client quotas."""
+    return {key: value for key, value in found.items() if key[0].get("type") in TYPES and len(key[0].properties) > 1}
+
+
+def load(found: Numbers) -> Numbers:
+    """What the agents' own requests move only upwards, or not at all: idle handlers, and percentiles of produce requests."""
+    return {
+        (bean, attribute): value
+        for (bean, attribute), value in found.items()
+        if bean.get("type") == "KafkaRequestHandlerPool"
+        or (bean.get("name"), bean.get("request")) == ("RequestQueueTimeMs", "Produce")
+    }
+
+
+def or_zero(value: float | None) -> float | None:
+    """NaN, which equals nothing, as the zero that it means."""
+    return 0.0 if value is not None and value != value else value  # noqa: PLR0124
+
+
+async def settle(
+    jolokia: Source, other: Source, concerns: Callable[[Bean], bool], of: Callable[[Numbers], Numbers] = entities
+) -> None:
+    """Hold each number of a source against one of Jolokia before and one after it, until each has fitted once."""
+    remaining: set[tuple[Bean, str]] | None = None
+    for _ in range(ATTEMPTS):
+        before, seen, after = [of(numbers(await source.read())) for source in (jolokia, other, jolokia)]
+        expected = {key for key in before if concerns(key[0])}
+        if of is load:  # test_dialects.py has what each dialect lacks
+            expected &= seen.keys()
+        if before.keys() == after.keys():
+            assert seen.keys() == expected
+            assert expected
+            remaining = {
+                key
+                for key in (expected if remaining is None else remaining)
+                if not between(*map(or_zero, (seen[key], before[key], after[key])))
+            }
+            if not remaining:
+                return
+        await asyncio.sleep(0.1)
+    raise AssertionError(remaining)
+
+
+def anything(_: Bean) -> bool:
+    """Every entity."""
+    return True
+
+
+def not_mutations(bean: Bean) -> bool:
+    """What Confluent's rules are about."""
+    return bean.get("type") != "ControllerMutation"
+
+
+@pytest.mark.parametrize(
+    ("place", "dialect", "concerns"),
+    [
+        ("jmx_exporter", "kafka_2_0_0", anything),
+        ("other_rules", "confluent", not_mutations),
+        ("strimzi", "strimzi", anything),
+    ],
+)
+async def test_the_same_entities_and_numbers_as_jolokia(
+    agents: Agents, place: str, dialect: str, concerns: Callable[[Bean], bool]
+) -> None:
+    """In each dialect, which is found out, with a client-id that greedy rules cut in the wrong place."""
+    jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
+    other = text(getattr(agents, place))
+    try:
+        await settle(jolokia, other, concerns)
+        assert other.dialect == dialect
+        clients = {bean.get("client-id") for bean, _ in numbers(await other.read())}
+        assert CLIENT in clients
+    finally:
+        await jolokia.close()
+        await other.close()
+
+
+async def test_an_agent_with_other_rules_is_followed(kafka: Cluster, agents: Agents) -> None:
+    """From Confluent's rules to none, to rules that lose who it was, and back: without a restart of anyone."""
+    source = text(agents.other_rules)
+    jolokia = JolokiaSource("json", HttpTarget(url=agents.jolokia))
+    try:
+        await settle(jolokia, source, not_mutations)
+        kafka.nodes[1].use_rules(NO_RULES)
+        await settle(jolokia, source, anything)
+        assert source.dialect == "jmx_default"
+        kafka.nodes[1].use_rules(GENERIC)
+        with pytest.raises(SourceUnreadable, match="cannot be recovered"):
+            await source.read()
+        kafka.nodes[1].use_rules(CONFLUENT_RULES.read_text())
+        await settle(jolokia, source, not_mutations)
+        assert source.dialect == "confluent"
+    finally:
+        await source.close()
+        await jolokia.close()
+
+
+@pytest.mark.parametrize(
+    ("rules", "count"), [("", 6), (NO_RULES, 9), (None, 9)], ids=["strimzi", "default", "own"]
+)  # fmt: skip
+async def test_the_load_of_a_node_is_that_of_jolokia(
+    kafka: Cluster, agents: Agents, rules: str | None, count: int
+) -> None:
+    """Idle handlers as a ratio where there is one, as a counter everywhere, and how long produce requests waited."""
+    if rules:
+        kafka.nodes[1].use_rules(rules)
+    url = {"": agents.strimzi, None: agents.own_rules}.get(rules, agents.other_rules)
+    jolokia, other = JolokiaSource("json", HttpTarget(url=agents.jolokia)), text(url)
+    try:
+        await settle(jolokia, other, anything, load)
+        assert len(load(numbers(await other.read()))) == count
+        assert len(load(numbers(await jolokia.read()))) == 9
+    finally:
+        await jolokia.close()
+        await other.close()
+
+
+@pytest.mark.parametrize("place", ["strimzi", "own_rules"])
+async def test_the_node_reports_its_id(kafka: Cluster, place: str) -> None:
+    """In the dialects that know it, no one has to configure it."""
+    url = getattr(kafka.nodes[1].agents, place)
+    source = PrometheusTextSource("text", HttpTarget(url=url))
+    try:
+        assert (await source.read()).node_id == "1"
+    finally:
+        await source.close()

@@ -1,6 +1,5 @@
 """The rules of `quotascope rules jmx-exporter` in a real agent on a real broker."""
 
-import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
@@ -12,11 +11,10 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
 from tests.exporter.recorded import numbers
+from tests.exporter.sources.test_real_agents import anything, settle
 from tests.integration import agent, web
 from tests.integration.eventually import eventually
-from tests.integration.readings import between
 
-from quotascope.exporter.mapping import Bean
 from quotascope.exporter.sources.fetch import HttpTarget
 from quotascope.exporter.sources.jolokia import JolokiaSource
 from quotascope.exporter.sources.prometheus_text import PrometheusTextSource
@@ -37,7 +35,6 @@ HOSTILE: Final = (
     "*" * 100,
 )
 """Client ids that JMX quotes, that look like a part of what the rules match, or that are long."""
-ATTEMPTS: Final = 100
 
 
 @pytest.fixture(scope="module")
@@ -80,24 +77,9 @@ async def sources(agents: Agents) -> AsyncIterator[tuple[JolokiaSource, Promethe
 async def test_every_number_of_jolokia_is_there(sources: tuple[JolokiaSource, PrometheusTextSource]) -> None:
     """The same columns, whatever clients are called; each number has fitted once between two that Jolokia reported."""
     jolokia, own = sources
-    open_questions: set[tuple[Bean, str]] | None = None
-    for _ in range(ATTEMPTS):
-        before = numbers(await jolokia.read())
-        seen = numbers(await own.read())
-        after = numbers(await jolokia.read())
-        if before.keys() == after.keys():
-            assert seen.keys() == before.keys()
-            open_questions = {
-                key
-                for key in (before if open_questions is None else open_questions)
-                if not between(*map(_or_zero, (seen[key], before[key], after[key])))
-            }
-            if not open_questions:
-                break
-        await asyncio.sleep(0.1)
-    assert open_questions == set()
+    await settle(jolokia, own, anything, dict)
     assert own.dialect == "quotascope_rules"
-    assert set(HOSTILE) <= {bean.get("client-id") for bean, _ in seen}
+    assert set(HOSTILE) <= {bean.get("client-id") for bean, _ in numbers(await own.read())}
 
 
 def test_promtool_has_no_complaint(agents: Agents) -> None:
@@ -106,8 +88,3 @@ def test_promtool_has_no_complaint(agents: Agents) -> None:
     assert b"kafka_quota_produce_bytes_per_second{" in page
     done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-def _or_zero(value: float) -> float:
-    """NaN, which equals nothing, as the zero that it means."""
-    return 0.0 if value != value else value  # noqa: PLR0124

@@ -23,18 +23,6 @@ def columns(key: str) -> list[BeanColumn | None]:
     return [column(key)]
 
 
-class Parser:
-    """Counts how often it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def __call__(self, key: str) -> list[BeanColumn | None]:
-        """The column of a key."""
-        self.asked.append(key)
-        return columns(key)
-
-
 @pytest.mark.parametrize(
     ("second", "same", "asked"),
     [
@@ -47,18 +35,23 @@ class Parser:
 )
 def test_a_name_is_parsed_when_it_is_first_seen(second: list[str], asked: list[str], *, same: bool) -> None:
     """While the names are the same, so is the layout; layouts share the columns that both have. A name that went is forgotten."""
-    parser = Parser()
-    tracker = LayoutTracker(parser)
+    parsed: list[str] = []
+
+    def parse(key: str) -> list[BeanColumn | None]:
+        parsed.append(key)
+        return columns(key)
+
+    tracker = LayoutTracker(parse)
     first, values = tracker.place(["a", "1", "b"], [1.0, 2.0, 3.0])
     assert list(values) == [1.0, 3.0]
     layout, _ = tracker.place(second, [float(at) for at in range(len(second))])
     assert (layout is first) == same
     shared = {each: each for each in first.columns}
     assert all(shared.get(each, each) is each for each in layout.columns)
-    assert parser.asked == ["a", "1", "b", *asked]
+    assert parsed == ["a", "1", "b", *asked]
     tracker.place(["a", "1", "b"], [1.0, 2.0, 3.0])
     again = ["a", "1"] if second == ["b"] else []
-    assert parser.asked == ["a", "1", "b", *asked, *again]
+    assert parsed == ["a", "1", "b", *asked, *again]
 
 
 def test_a_malformed_name_spoils_no_later_answer() -> None:
@@ -79,23 +72,16 @@ def test_a_malformed_name_spoils_no_later_answer() -> None:
     assert list(values) == [5.0, 6.0]
 
 
-def test_nothing_read_is_an_empty_layout() -> None:
-    """Nothing is an answer too, at first and later."""
+def test_a_missing_number_is_nan() -> None:
+    """A key that stands twice leaves no hole behind; nothing read is an answer too, at first and later."""
     tracker = LayoutTracker(columns)
     assert tracker.place([], [])[0].columns == ()
-    tracker.place(["a", "A"], [1.0, 1.0])
-    layout, values = tracker.place([], [])
-    assert layout.columns == ()
-    assert len(values) == 0
-
-
-def test_a_missing_number_is_nan() -> None:
-    """A key that stands twice leaves no hole behind."""
-    tracker = LayoutTracker(columns)
     tracker.place(["a", "b"], [1.0, 2.0])
     _, values = tracker.place(["a", "a", "b"], [1.0, 3.0, nan])
     assert values[0] == 3.0
     assert isnan(values[1])
+    layout, values = tracker.place([], [])
+    assert (layout.columns, len(values)) == ((), 0)
 
 
 def test_a_key_of_several_numbers_keeps_each_in_its_place() -> None:
@@ -104,11 +90,8 @@ def test_a_key_of_several_numbers_keeps_each_in_its_place() -> None:
     first, values = tracker.place(["ab", "1c"], [1.0, 2.0, 3.0, 4.0])
     assert list(values) == [1.0, 2.0, 4.0]
     layout, values = tracker.place(["c1", "ba"], [5.0, 6.0, 7.0, 8.0])
-    assert dict(zip(layout.columns, values, strict=True)) == {
-        column("a"): 8.0,
-        column("b"): 7.0,
-        column("c"): 5.0,
-    }
+    expected = {column("a"): 8.0, column("b"): 7.0, column("c"): 5.0}
+    assert dict(zip(layout.columns, values, strict=True)) == expected
     assert {*layout.columns} == {*first.columns}
     layout, values = tracker.place(["b"], [9.0])
     assert (layout.columns, [*values]) == ((column("b"),), [9.0])
@@ -138,35 +121,35 @@ def test_a_few_of_many_come_and_go(steps: list[tuple[list[str], list[str]]]) -> 
         before = crowd
 
 
-def layout_of(*properties: dict[str, str]) -> BeanLayout:
-    """A layout of these beans of kafka.server."""
-    return BeanLayout(tuple(BeanColumn(Bean.of("kafka.server", each), "StartTimeMs") for each in properties))
+def layout_of(*ids: str) -> BeanLayout:
+    """The layout of a node that reports these ids."""
+    beans = [{"type": "Produce"}, *({"type": "app-info", "id": each} for each in ids)]
+    return BeanLayout(tuple(BeanColumn(Bean.of("kafka.server", each), "StartTimeMs") for each in beans))
 
 
-def test_the_node_reports_its_id() -> None:
-    """Kafka registers its version under its id."""
-    reported = layout_of({"type": "Produce"}, {"type": "app-info", "id": "7"})
-    node = NodeId(None)
-    assert node.of(reported) == "7"
-    assert node.of(reported) == "7"
-    assert node.of(layout_of({"type": "app-info", "id": "8"})) == "8"
+@pytest.mark.parametrize(
+    ("configured", "reported", "found"),
+    [
+        (None, ["7"], "7"),
+        # something else in the same JVM may register itself, too; of two numbers the smaller one counts
+        (None, ["<b>", "10", "9", "²", "1" * 5_000], "9"),
+        ("3", [], "3"),
+        ("3", ["3"], "3"),
+    ],
+)
+def test_the_node_reports_its_id(configured: str | None, reported: list[str], found: str) -> None:
+    """Kafka registers its version under its id, which may become another one; the configured one counts where an agent says none."""
+    node, layout = NodeId(configured), layout_of(*reported)
+    assert (node.of(layout), node.of(layout)) == (found, found)
+    if configured is None:
+        assert node.of(layout_of("8")) == "8"
 
 
-def test_what_is_no_number_is_no_id() -> None:
-    """Something else in the same JVM may register itself, too; of two numbers the smaller one counts."""
-    reported = layout_of(*({"type": "app-info", "id": text} for text in ("<b>", "10", "9", "²", "1" * 5_000)))
-    assert NodeId(None).of(reported) == "9"
-
-
-def test_the_configured_id_counts() -> None:
-    """Where an agent says none; one that says another is not the agent that was meant."""
-    assert NodeId("3").of(layout_of()) == "3"
-    assert NodeId("3").of(layout_of({"type": "app-info", "id": "3"})) == "3"
-    with pytest.raises(SourceUnreadable, match="node 7, but this source should be node 3"):
-        NodeId("3").of(layout_of({"type": "app-info", "id": "7"}))
-
-
-def test_no_reported_id_is_an_error_that_says_what_to_configure() -> None:
-    """Without an id the label `broker` would be made up."""
-    with pytest.raises(SourceUnreadable, match="configure node_id"):
-        NodeId(None).of(layout_of({"type": "Produce"}))
+@pytest.mark.parametrize(
+    ("configured", "reported", "reason"),
+    [("3", ["7"], "node 7, but this source should be node 3"), (None, [], "configure node_id")],
+)
+def test_another_id_or_none_is_an_error(configured: str | None, reported: list[str], reason: str) -> None:
+    """It is not the agent that was meant; without an id the label `broker` would be made up."""
+    with pytest.raises(SourceUnreadable, match=reason):
+        NodeId(configured).of(layout_of(*reported))

@@ -104,10 +104,7 @@ def trusting(made: Certificates, *, shown: bool = False) -> ssl.SSLContext:
 
 async def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, Mapping[str, str]]:
     """Status and headers of an answer, on a connection of its own."""
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(url, headers=headers) as answer,
-    ):
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as answer:
         return answer.status, answer.headers
 
 

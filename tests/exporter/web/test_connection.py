@@ -56,10 +56,7 @@ async def test_a_client_that_sends_nothing_is_cut_off(limits: ServerLimits, sent
 
 async def test_a_head_that_comes_slowly_is_cut_off() -> None:
     """However busy the client looks: the deadline is not extended by each byte."""
-    async with (
-        serving(limits=ServerLimits(head_seconds=SOON)) as served,
-        connected(served.url) as (_, writer),
-    ):
+    async with serving(limits=ServerLimits(head_seconds=SOON)) as served, connected(served.url) as (_, writer):
         with suppress(ConnectionError):
             for byte in b"GET / HTTP/1.1\r\nX: " + b"a" * 10_000:
                 writer.write(bytes([byte]))
@@ -105,10 +102,7 @@ async def test_a_client_that_does_not_take_the_answer_is_cut_off() -> None:
 
 async def test_a_client_that_takes_the_answer_late_gets_all_of_it() -> None:
     """The next request is answered as well."""
-    async with (
-        serving(large, ServerLimits(taking_seconds=60.0)) as served,
-        connected(served.url) as (read, write),
-    ):
+    async with serving(large, ServerLimits(taking_seconds=60.0)) as served, connected(served.url) as (read, write):
         for _ in range(2):
             write.write(ASK)
             await answering(served)
@@ -169,10 +163,7 @@ async def test_when_all_are_being_answered_the_newest_is_refused() -> None:
     """A request that came in time is not given up for another one."""
     held = Held()
     with capture_logs() as lines:
-        async with (
-            serving(held.answer, max_connections=1) as served,
-            connected(served.url) as (read, write),
-        ):
+        async with serving(held.answer, max_connections=1) as served, connected(served.url) as (read, write):
             write.write(ASK)
             await held.came.acquire()
             assert await exchange(served.url, ASK) == b""
@@ -260,27 +251,22 @@ class Waiting:
 
 
 def test_a_new_connection_replaces_the_one_that_waited_longest() -> None:
-    """How long it waits counts from its last answer."""
+    """How long it waits counts from its last answer; one that is being answered is not replaced; one that left changes nothing."""
     pool = ConnectionPool(2)
     first, second, third = (Waiting(pool) for _ in range(3))
     assert [each.was_cut for each in (first, second, third)] == [True, False, False]
     pool.answer(second.seen)
     pool.wait(second.seen)
-    assert Waiting(pool).entered
-    assert (second.was_cut, third.was_cut) == (False, True)
-    assert len(pool) == 2
-
-
-def test_a_connection_that_is_answered_is_not_replaced() -> None:
-    """Until it leaves, a new one is refused; what comes for one that left changes nothing."""
-    pool = ConnectionPool(1)
-    only = Waiting(pool)
-    pool.answer(only.seen)
-    assert in_answer(pool) == 1
+    fourth = Waiting(pool)
+    assert (fourth.entered, second.was_cut, third.was_cut, len(pool)) == (True, False, True, 2)
+    for each in (second, fourth):
+        pool.answer(each.seen)
+    assert in_answer(pool) == 2
     assert not Waiting(pool).entered
-    assert not only.was_cut
-    pool.leave(only.seen)
-    pool.answer(only.seen)
-    pool.wait(only.seen)
+    assert (second.was_cut, fourth.was_cut) == (False, False)
+    for each in (second, fourth):
+        pool.leave(each.seen)
+        pool.answer(each.seen)
+        pool.wait(each.seen)
     assert (len(pool), in_answer(pool)) == (0, 0)
     assert Waiting(pool).entered

@@ -16,9 +16,11 @@ USERS = {"alice": SecretStr(HASH), "bob": SecretStr(OTHER)}
 RIGHT = PASSWORD.encode()
 
 
-def newest(number: int) -> int:
-    """The last that came is drawn."""
-    return number - 1
+async def guesses(store: Passwords, number: int = 1) -> list[asyncio.Task[bool]]:
+    """Wrong passwords that wait to be checked."""
+    tasks = [asyncio.create_task(accept(store, password=b"x")) for _ in range(number)]
+    await asyncio.sleep(0)
+    return tasks
 
 
 class Counted:
@@ -93,14 +95,11 @@ async def test_a_changed_hash_is_checked_anew(checked: Counted) -> None:
 async def test_unknown_users_cost_as_much_as_known_ones(checked: Counted) -> None:
     """The hash of a user who does not exist is checked, always the same for the same name, and never lets in."""
     store = Passwords()
-    strangers = [f"stranger-{number}" for number in range(16)]
-    first = [await accept(store, name) for name in strangers]
-    assert first == [False] * 16
-    once = list(checked.hashes)
-    assert set(once) == {HASH, OTHER}
-    for name in strangers:
-        assert not await accept(store, name, b"x", name)
-    assert checked.hashes[16:] == once
+    unknown = [f"unknown-{number}" for number in range(16)]
+    for password in (RIGHT, b"x"):
+        assert [await accept(store, name, password, name) for name in unknown] == [False] * 16
+    assert set(checked.hashes) == {HASH, OTHER}
+    assert checked.hashes[16:] == checked.hashes[:16]
 
 
 async def test_long_passwords_and_odd_bytes() -> None:
@@ -111,12 +110,10 @@ async def test_long_passwords_and_odd_bytes() -> None:
 
 async def test_few_wait_for_a_check(checked: Counted) -> None:
     """One is checked at a time; one address can take some of the places, and all addresses together so many."""
-    store = Passwords(newest)
+    store = Passwords(lambda number: number - 1)  # the last that came is drawn
     checked.go.clear()
-    checking = asyncio.create_task(accept(store, password=b"x"))
-    await asyncio.sleep(0)
-    of_one = [asyncio.create_task(accept(store, password=b"x")) for _ in range(4)]
-    await asyncio.sleep(0)
+    checking = await guesses(store)
+    of_one = await guesses(store, 4)
     with pytest.raises(TooManyLogins):
         await accept(store)
     others = [asyncio.create_task(accept(store, address=f"10.0.1.{number}")) for number in range(12)]
@@ -128,7 +125,7 @@ async def test_few_wait_for_a_check(checked: Counted) -> None:
         await crowded
     assert len(checked.hashes) <= 1
     checked.go.set()
-    assert await asyncio.gather(checking, *of_one) == [False] * 4
+    assert await asyncio.gather(*checking, *of_one) == [False] * 4
     assert await asyncio.gather(*others) == [True] * 13
     assert checked.hashes == [HASH] * 5  # the first of the others spares the rest
     assert not store._turns._waiting
@@ -137,7 +134,6 @@ async def test_few_wait_for_a_check(checked: Counted) -> None:
 async def test_wrong_passwords_keep_no_right_one_out(checked: Counted) -> None:
     """Four addresses send wrong ones without end, as after a restart; a right one from another address is next."""
     store = Passwords()
-    guesses: set[asyncio.Task[bool]] = set()
     guessing = True
 
     async def guess(address: str) -> bool:
@@ -148,17 +144,14 @@ async def test_wrong_passwords_keep_no_right_one_out(checked: Counted) -> None:
             await asyncio.sleep(0)
         return found
 
-    for number in range(4):
-        for _ in range(8):
-            address = f"10.0.0.{number}"
-            guesses.add(asyncio.create_task(guess(address)))
+    wrong = [asyncio.create_task(guess(f"10.0.0.{number % 4}")) for number in range(32)]
     while len(checked.hashes) < 8:  # each address has been wrong  # noqa: ASYNC110
         await asyncio.sleep(0)
     before = len(checked.hashes)
     assert await accept(store, address="10.9.9.9")
     assert len(checked.hashes) <= before + 2  # the one under way, and its own
     guessing = False
-    assert await asyncio.gather(*guesses) == [False] * 32
+    assert await asyncio.gather(*wrong) == [False] * 32
 
 
 async def test_guesses_from_the_same_address_keep_no_right_password_out(checked: Counted) -> None:
@@ -166,19 +159,17 @@ async def test_guesses_from_the_same_address_keep_no_right_password_out(checked:
     draws = iter([0, 4, 1])
     store = Passwords(lambda _most: next(draws, 0))
     checked.go.clear()
-    checking = asyncio.create_task(accept(store, password=b"x"))
-    await asyncio.sleep(0)
-    guesses = [asyncio.create_task(accept(store, password=b"x")) for _ in range(4)]
-    await asyncio.sleep(0)
+    checking = await guesses(store)
+    wrong = await guesses(store, 4)
     with pytest.raises(TooManyLogins):
         await accept(store)
     right = asyncio.create_task(accept(store))
-    found = await asyncio.wait({right, *guesses}, return_when="FIRST_COMPLETED")
-    assert found[0] == {guesses[1]}
-    assert isinstance(guesses[1].exception(), TooManyLogins)
+    found = await asyncio.wait({right, *wrong}, return_when="FIRST_COMPLETED")
+    assert found[0] == {wrong[1]}
+    assert isinstance(wrong[1].exception(), TooManyLogins)
     checked.go.set()
     assert await right
-    await asyncio.gather(checking, *guesses, return_exceptions=True)
+    await asyncio.gather(*checking, *wrong, return_exceptions=True)
 
 
 def test_what_counts_as_one_address() -> None:
@@ -205,12 +196,11 @@ async def test_what_is_remembered_of_addresses_is_bounded(checked: Counted) -> N
     assert len(checked.hashes) == 21
 
 
-async def test_who_leaves_gives_its_turn_back(checked: Counted) -> None:
-    """A check whose request is given up, waiting or under way, keeps no one waiting."""
+async def test_a_request_that_is_given_up_gives_its_turn_back(checked: Counted) -> None:
+    """A check whose request is given up, waiting or under way, keeps no other waiting."""
     store = Passwords()
     checked.go.clear()
-    tasks = [asyncio.create_task(accept(store, password=b"x")) for _ in range(3)]
-    await asyncio.sleep(0)
+    tasks = await guesses(store, 3)
     for task in tasks:
         task.cancel()
     last = asyncio.create_task(accept(store))
@@ -219,13 +209,12 @@ async def test_who_leaves_gives_its_turn_back(checked: Counted) -> None:
     assert await last
 
 
-async def test_who_is_known_does_not_wait(checked: Counted) -> None:
+async def test_a_known_password_does_not_wait(checked: Counted) -> None:
     """Prometheus is let in while others try out passwords."""
     store = Passwords()
     assert await accept(store)
     checked.go.clear()
-    trying = asyncio.create_task(accept(store, password=b"x", address="10.9.9.9"))
-    await asyncio.sleep(0)
+    (trying,) = await guesses(store)
     assert await accept(store)
     assert not trying.done()
     checked.go.set()

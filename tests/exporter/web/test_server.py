@@ -112,17 +112,16 @@ async def test_an_address_that_cannot_be_had(address: str, reason: str) -> None:
 
 async def test_several_addresses_are_listened_on() -> None:
     """Of IPv4 and IPv6, in the order of the configuration; where one cannot be had, none stays open."""
-    addresses = ["127.0.0.1:0", "[::1]:0", ":0"]
     with capture_logs() as logs:
-        async with serving(listen_addresses=addresses) as served:
+        async with serving(listen_addresses=["127.0.0.1:0", "[::1]:0", ":0"]) as served:
             urls = [each["url"] for each in logs if each["event"] == "listening"]
             async with aiohttp.ClientSession() as session:
                 for url in urls:
                     async with session.get(url) as answer:
                         assert await answer.text() == "hello"
     assert served.url == urls[0]
-    assert [url.rpartition(":")[0] for url in urls[:2]] == ["http://127.0.0.1", "http://[::1]"]
-    assert len(urls) == len(addresses)
+    hosts = [url.rpartition(":")[0] for url in urls]
+    assert (hosts[:2], len(hosts)) == (["http://127.0.0.1", "http://[::1]"], 3)
     port = int(urls[1].rpartition(":")[2])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         other = taken.getsockname()[1]
@@ -154,12 +153,6 @@ async def test_the_end_cuts_off_who_only_waits(tmp_path: Path, certificates: Cer
         await guarded.server.close()
         assert await read.read() == b""
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have asyncio accept again after a moment, not after a second."""
-    monkeypatch.setattr("asyncio.constants.ACCEPT_RETRY_DELAY", 0.05)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +215,6 @@ async def test_few_files_may_be_opened(tmp_path: Path) -> None:
     assert "ulimit -n" in warning["advice"]
 
 
-@pytest.mark.usefixtures("soon")
 async def test_without_a_descriptor_the_longest_waiting_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else idle connections keep every scrape out for minutes; the log has the reason, and it is tried again a moment later."""
     accept, scarce = socket.socket.accept, False
@@ -233,6 +225,7 @@ async def test_without_a_descriptor_the_longest_waiting_makes_room(monkeypatch: 
         return accept(self)
 
     monkeypatch.setattr(socket.socket, "accept", failing)
+    monkeypatch.setattr("asyncio.constants.ACCEPT_RETRY_DELAY", 0.05)
     with capture_logs() as lines:
         async with serving() as served, connected(served.url) as (idle, write):
             write.write(ASK)
@@ -258,24 +251,24 @@ async def test_other_errors_of_the_loop_are_logged_as_asyncio_does(caplog: pytes
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "wanted", "most", "raised"),
+    ("soft", "hard", "most", "raised"),
     [
-        (1024, 4096, 512, 512, None),
-        (256, 4096, 512, 512, 1024),
-        (256, 600, 512, 300, 600),
-        (256, -1, 512, 512, 1024),
-        (-1, -1, 512, 512, None),
-        (1, 1, 512, 1, 1),
+        (1024, 4096, 512, []),
+        (256, 4096, 512, [(1024, 4096)]),
+        (256, 600, 300, [(600, 600)]),
+        (256, -1, 512, [(1024, -1)]),
+        (-1, -1, 512, []),
+        (1, 1, 1, [(1, 1)]),
     ],
 )
 def test_connections_within_the_limit_of_files(
-    soft: int, hard: int, wanted: int, most: int, raised: int | None, monkeypatch: pytest.MonkeyPatch
+    soft: int, hard: int, most: int, raised: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the files; the soft limit is raised as far as the hard one permits."""
     changed: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: changed.append(pair))
     with capture_logs() as lines:
-        assert connections_within(wanted) == most
-    assert changed == ([] if raised is None else [(raised, hard)])
-    assert bool(lines) is (most < wanted)
+        assert connections_within(512) == most
+    assert changed == raised
+    assert bool(lines) is (most < 512)

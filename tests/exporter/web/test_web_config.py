@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from tests.cluster.certificates import Certificates
 from tests.exporter.web.serving import HASH, tls_section, web_file
 
 from quotascope.exporter.errors import ConfigError
-from quotascope.exporter.web.settings import load_web_settings
+from quotascope.exporter.web.settings import WatchedSettings, alternative_names, load_web_settings
 
 FILES = "  cert_file: server.pem\n  key_file: server.key\n"
 
@@ -99,6 +101,7 @@ def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
         (f"basic_auth_users:\n  bob: {HASH.replace('$04$', '$31$')}", "has the cost 31: it must be 4 to 18"),
         (f"basic_auth_users:\n  'a:b': {HASH}", "must not contain a colon"),
         (f"basic_auth_users:\n  bob: {HASH}\n  bob: {HASH}", "line 3: the key 'bob' is there already in line 2"),
+        ("basic_auth_users:\n  bob: ${HOME}\n", "line 2: basic_auth_users.bob is not a bcrypt hash"),  # the same for all exporters
         ("basic_auth_users: hunter2", "line 1: basic_auth_users: expected keys and values"),
         ("basic_auth_users: [", "not valid YAML"),
     ]
@@ -112,28 +115,18 @@ def test_what_cannot_be_used_is_refused(folder: Path, text: str, expected: str) 
 
 def test_all_mistakes_at_once(folder: Path) -> None:
     """No one has to start it three times."""
-    text = "a: 1\nb: 2\nbasic_auth_users:\n  bob: x\n"
-    assert [problem[:7] for problem in problems(folder, text)] == [
-        "line 1:",
-        "line 2:",
-        "line 4:",
-    ]
-
-
-def test_environment_variables_are_not_filled_in(folder: Path) -> None:
-    """The same file means the same to all exporters."""
-    (found,) = problems(folder, "basic_auth_users:\n  bob: ${HOME}\n")
-    assert "is not a bcrypt hash" in found
+    found = problems(folder, "a: 1\nb: 2\nbasic_auth_users:\n  bob: x\n")
+    assert [problem[:7] for problem in found] == ["line 1:", "line 2:", "line 4:"]
 
 
 def test_a_key_that_is_no_key(folder: Path, certificates: Certificates) -> None:
     """Such as that of another certificate, or one with a password: no one is asked for it on the terminal."""
-    (folder / "server.key").unlink()
-    (folder / "server.key").symlink_to(certificates.client_key)
+    key = folder / "server.key"
+    key.unlink()
+    key.write_bytes(certificates.client_key.read_bytes())
     (found,) = problems(folder, f"tls_server_config:\n{FILES}")
     assert "KEY_VALUES_MISMATCH" in found
-    (folder / "server.key").unlink()
-    (folder / "server.key").write_text("hunter2")
+    key.write_text("hunter2")
     (found,) = problems(folder, f"tls_server_config:\n{FILES}")
     assert "cannot be used" in found
     assert "hunter2" not in found
@@ -150,22 +143,22 @@ def test_an_authority_that_is_none(folder: Path) -> None:
         assert "hunter2" not in found
 
 
-def test_whose_order_of_suites_counts(tmp_path: Path, certificates: Certificates) -> None:
-    """The server's, unless the file leaves it to clients."""
-    for preferred in (True, False):
-        section = tls_section(certificates, prefer_server_cipher_suites=preferred)
-        context = load_web_settings(web_file(tmp_path, **section)).tls
-        assert context is not None
-        found = bool(context.options & ssl.OP_CIPHER_SERVER_PREFERENCE)
-        assert found is preferred
-
-
-def test_suites_of_tls13_alone_mean_tls13(tmp_path: Path, certificates: Certificates) -> None:
-    """As in Go, where TLS 1.2 has none left then."""
-    section = tls_section(certificates, cipher_suites=["TLS_AES_128_GCM_SHA256"])
-    settings = load_web_settings(web_file(tmp_path, **section))
-    assert settings.tls is not None
-    assert settings.tls.minimum_version is ssl.TLSVersion.TLSv1_3
+@pytest.mark.parametrize(
+    ("more", "minimum", "servers"),
+    [
+        ({"prefer_server_cipher_suites": True}, ssl.TLSVersion.TLSv1_2, True),
+        ({"prefer_server_cipher_suites": False}, ssl.TLSVersion.TLSv1_2, False),
+        ({"cipher_suites": ["TLS_AES_128_GCM_SHA256"]}, ssl.TLSVersion.TLSv1_3, True),
+    ],
+)
+def test_whose_order_of_suites_counts(
+    tmp_path: Path, certificates: Certificates, more: dict[str, Any], minimum: ssl.TLSVersion, *, servers: bool
+) -> None:
+    """The server's, unless the file leaves it to clients; suites of TLS 1.3 alone mean TLS 1.3, as in Go."""
+    context = load_web_settings(web_file(tmp_path, **tls_section(certificates, **more))).tls
+    assert context is not None
+    assert context.minimum_version is minimum
+    assert bool(context.options & ssl.OP_CIPHER_SERVER_PREFERENCE) is servers
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -177,16 +170,93 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_the_example_of_the_documentation(tmp_path: Path, certificates: Certificates) -> None:
     """It works as it stands there."""
     page = Path(__file__).parents[3] / "docs" / "security.md"
-    example = page.read_text().partition("```yaml\n")[2].partition("```")[0]
-    for name, made in {
-        "tls.crt": certificates.server,
-        "tls.key": certificates.server_key,
-        "ca.crt": certificates.ca,
-    }.items():
-        (tmp_path / name).symlink_to(made)
-    file = tmp_path / "web.yaml"
-    file.write_text(example)
-    settings = load_web_settings(file)
+    made = {"tls.crt": certificates.server, "tls.key": certificates.server_key, "ca.crt": certificates.ca}
+    for name, file in made.items():
+        (tmp_path / name).symlink_to(file)
+    (tmp_path / "web.yaml").write_text(page.read_text().partition("```yaml\n")[2].partition("```")[0])
+    settings = load_web_settings(tmp_path / "web.yaml")
     assert set(settings.config.basic_auth_users) == {"prometheus"}
     assert settings.tls is not None
     assert settings.tls.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+    """It is reported once, and read when it is back."""
+    file = web_file(tmp_path, basic_auth_users={"alice": HASH})
+    now = 0.0
+    watched = WatchedSettings(file, lambda: now)
+    first = watched.now()
+    assert watched.now() is first
+    file.unlink()
+    with capture_logs() as lines:
+        for now in range(20):  # noqa: B007 - which the clock returns
+            assert watched.now() is first
+    assert [line["log_level"] for line in lines] == ["error"]
+    web_file(tmp_path, basic_auth_users={"bob": HASH})
+    assert set(watched.now().config.basic_auth_users) == {"bob"}
+
+
+def test_what_a_new_file_names_may_come_later(tmp_path: Path, certificates: Certificates) -> None:
+    """It is tried again, although nothing changes of what was looked at."""
+    now = 0.0
+    watched = WatchedSettings(web_file(tmp_path, **tls_section(certificates)), lambda: now)
+    first = watched.now()
+    web_file(tmp_path, **tls_section(certificates, client_ca_file="ca.pem", client_auth_type="VerifyClientCertIfGiven"))
+    assert watched.now() is first
+    (tmp_path / "ca.pem").write_bytes(certificates.ca.read_bytes())
+    assert watched.now() is first
+    now = 5.0
+    assert tmp_path / "ca.pem" in watched.now().files
+
+
+STRICT = {
+    "client_ca_file": "ca.pem",
+    "client_auth_type": "RequireAndVerifyClientCert",
+    "client_allowed_sans": ["prometheus"],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"tls_server_config": None}, "tls_server_config"),
+        ({"basic_auth_users": None}, "basic_auth_users"),
+        ({"basic_auth_users": {}}, "basic_auth_users"),
+        ({"client_auth_type": "VerifyClientCertIfGiven"}, "client_auth_type"),
+        ({"client_allowed_sans": []}, "client_allowed_sans"),
+    ],
+)
+def test_a_file_that_allows_more_clients_needs_a_restart(
+    tmp_path: Path, certificates: Certificates, change: dict[str, object], named: str
+) -> None:
+    """A file that is half written looks the same; a stricter one is used at once."""
+    (tmp_path / "ca.pem").symlink_to(certificates.ca)
+    users = {"basic_auth_users": {"alice": HASH}}
+    watched = WatchedSettings(web_file(tmp_path, **users, **tls_section(certificates, **STRICT)))
+    first = watched.now()
+    keys = {key: value for key, value in change.items() if key in STRICT}
+    section = tls_section(certificates, **{**STRICT, **keys})
+    top = {key: value for key, value in change.items() if key not in STRICT}
+    web_file(tmp_path, **{**users, **section, **top})
+    with capture_logs() as lines:
+        assert watched.now() is first
+    assert named in lines[0]["error"]
+    assert "restart" in lines[0]["error"]
+    web_file(tmp_path, basic_auth_users={"bob": HASH}, **tls_section(certificates, **STRICT))
+    assert set(watched.now().config.basic_auth_users) == {"bob"}
+
+
+def test_kinds_of_names() -> None:
+    """As the toolkit compares them: an IPv6 address in its short form, and nothing of what is no name."""
+    names = {
+        ("DNS", "prometheus.corp"): "prometheus.corp",
+        ("email", "prometheus@corp"): "prometheus@corp",
+        ("URI", "spiffe://corp/prometheus"): "spiffe://corp/prometheus",
+        ("IP Address", "0:0:0:0:0:0:0:1\n"): "::1",
+        ("IP Address", "10.0.0.1"): "10.0.0.1",
+        ("IP Address", "<invalid>"): "<invalid>",
+        ("DirName", ((("commonName", "bob"),),)): None,
+    }
+    certificate = {"subject": ((("commonName", "alice"),),), "subjectAltName": tuple(names)}
+    assert alternative_names(certificate) == {*names.values()} - {None}
+    assert alternative_names({}) == set()
