@@ -11,14 +11,8 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 REQUEST, MUTATION = QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION
 RULES = {REQUEST: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity(DEFAULT): 2.0}}
-FOR_CLIENTS = {
-    REQUEST: {QuotaEntity(DEFAULT): 100.0},
-    MUTATION: {QuotaEntity(None, DEFAULT): 2.0},
-}
-FOR_PAIRS = {
-    REQUEST: {QuotaEntity(DEFAULT, DEFAULT): 100.0},
-    MUTATION: {QuotaEntity(DEFAULT): 2.0},
-}
+FOR_CLIENTS = {REQUEST: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity(None, DEFAULT): 2.0}}
+FOR_PAIRS = {REQUEST: {QuotaEntity(DEFAULT, DEFAULT): 100.0}, MUTATION: {QuotaEntity(DEFAULT): 2.0}}
 
 
 def waiting(*, usage: float = 5.0, throttle_ms: float = 500.0) -> Numbers:
