@@ -106,13 +106,9 @@ class History:
             return last.changed(gone, self._some(pool)[:3])
         if way == "remade":  # other rules: other objects, of the same entities
             limit, rule = self._number(), self._rule()
-            remade = {id(each) for each in self._some(last.entities)}
-            return Layout(
-                [
-                    replace(each, limit=limit, resolution=rule) if id(each) in remade and each.tags is None else each
-                    for each in last.entities
-                ]
-            )
+            remade = {id(each) for each in self._some(last.entities) if each.tags is None}
+            changed = ((each, replace(each, limit=limit, resolution=rule)) for each in last.entities)
+            return Layout([other if id(each) in remade else each for each, other in changed])
         return last
 
     def _column(self, layout: Layout, name: str | None = None) -> Floats:
@@ -242,22 +238,20 @@ def test_only_what_came_is_looked_at(strange: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_scrapes_at_the_same_time() -> None:
-    """Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot."""
+    """
+    Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot.
+
+    The memory of a text is used again only when no scrape holds it.
+    """
     renderer = Renderer()
     shown = [snapshot(*many(step)) for step in range(6)]
     asked = [(each, text_format) for each in shown for text_format in FORMATS] * 3
+    expected = [page(each, NOW, text_format) for each, text_format in asked]
+    texts = [renderer.render(each, NOW, text_format) for each, text_format in asked]
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked))
-    assert answers == [page(each, NOW, kind) for each, kind in asked]
-
-
-def test_texts_that_are_still_read_stay_as_they_were() -> None:
-    """The memory of a text is used again only when no scrape holds it."""
-    renderer = Renderer()
-    shown = [snapshot(*many(step)) for step in range(6)]
-    texts = [renderer.render(each, NOW) for each in shown]
-    texts += [renderer.render(each, NOW, OPENMETRICS) for each in shown]
-    assert texts == [page(each, NOW, text_format) for text_format in (TEXT, OPENMETRICS) for each in shown]
+    assert answers == expected
+    assert texts == expected
 
 
 def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
