@@ -76,21 +76,18 @@ def test_a_cluster_that_does_not(error: ClientError, advice: str) -> None:
 
 def test_a_library_that_is_missing_says_what_to_install() -> None:
     """No network is to blame for it."""
-    error = LibraryMissing("kafka-python")
-    (result,) = reachability(ClusterAnswers(description=error))
+    (result,) = reachability(ClusterAnswers(description=LibraryMissing("kafka-python")))
     assert "pip install" in result.text
     assert result.advice == ""
 
 
 def test_each_request_is_made_and_judged() -> None:
     """One that is not allowed does not keep the others from being tried."""
-    admin = ScriptedAdmin()
-    answers = ask(admin)
+    answers = ask(ScriptedAdmin())
     assert codes(permissions(answers)) == ["permission_granted"] * 3
     limits = answers.limits(7.0)
     assert limits is not None
-    assert limits.read_at == 7.0
-    assert limits.nodes
+    assert (limits.read_at, [*limits.nodes]) == (7.0, ["1", "2"])
 
 
 def test_missing_permissions_name_the_grant() -> None:
@@ -103,13 +100,9 @@ def test_missing_permissions_name_the_grant() -> None:
         leader=3,
     )
     quotas, settings, leader = permissions(answers)
+    assert codes([quotas, settings, leader]) == ["permission_missing", "permission_unknown", "permission_granted"]
     assert quotas.advice == missing.grant
     assert settings.text.endswith("DescribeConfigs failed (error 42): odd")
-    assert codes([quotas, settings, leader]) == [
-        "permission_missing",
-        "permission_unknown",
-        "permission_granted",
-    ]
     assert answers.limits(0.0) is None
 
 
@@ -145,5 +138,5 @@ def test_the_shortest_window_counts() -> None:
 
 def test_without_settings_nothing_is_compared() -> None:
     """Why they are missing is reported by the permissions."""
-    answers = ClusterAnswers(description=ask(ScriptedAdmin()).description)
+    answers = ClusterAnswers(description=described("").description)
     assert list(windows(answers, CollectionConfig(), 5.0)) == []
