@@ -83,54 +83,43 @@ def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
     assert not set(re.sub(r"[*+]\+", "", bare)) & {"*", "+"}  # possessive, all of them
 
 
-@pytest.mark.parametrize(
-    ("attribute", "number", "expected"),
-    [
-        ("throttle-time", 1_500.0, 1.5),
-        ("request-time", 250.0, 2.5),
-        ("quota-utilization", 50.0, 0.5),
-        ("queue-size", 3.0, 3.0),
-    ],
-)
-def test_units_are_ours(attribute: str, number: float, expected: float) -> None:
+def test_units_are_ours() -> None:
     """Milliseconds become seconds, percent become threads or a ratio."""
-    properties = [("type", "Request")]
-    if attribute != "queue-size":
-        properties.append(("user", "u"))
-    reported = sample(TEXT, "kafka.server", properties, attribute, number)
-    assert reported is not None
-    assert reported[2] == pytest.approx(expected)
-    assert reported[1].get("quota_type", "request") == "request"
+    numbers = {
+        ("throttle-time", 1_500.0): 1.5,
+        ("request-time", 250.0): 2.5,
+        ("quota-utilization", 50.0): 0.5,
+        ("queue-size", 3.0): 3.0,
+    }
+    for (attribute, number), expected in numbers.items():
+        user = [] if attribute == "queue-size" else [("user", "u")]
+        reported = sample(TEXT, "kafka.server", [("type", "Request"), *user], attribute, number)
+        assert reported is not None
+        assert (attribute, reported[2]) == (attribute, pytest.approx(expected))
+        assert reported[1].get("quota_type", "request") == "request"
 
 
 def test_what_is_of_no_use_is_left_out() -> None:
     """Other attributes, other errors, other beans."""
     requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]
-    assert sample(TEXT, "kafka.network", requests, "99thPercentile") is None
     errors = [("type", "RequestMetrics"), ("name", "ErrorsPerSec"), ("request", "Fetch"), ("error", "NONE")]
+    assert sample(TEXT, "kafka.network", requests, "99thPercentile") is None
     assert sample(TEXT, "kafka.network", errors, "Count") is None
     assert sample(TEXT, "kafka.server", [("type", "ReplicaManager")], "Value") is None
 
 
-@pytest.mark.parametrize(
-    ("client_id", "label"),
-    [
-        ("plain", "plain"),
-        ("a/b:c=d,e", "a/b:c=d,e"),
-        ("a, client-id=b", "a, client-id=b"),
-        ("x><>byte-rate: 1", "x><>byte-rate: 1"),
-        ("ümlaut\r\u2028", "ümlaut\r\u2028"),
-        ("*", r'"\*"'),
-        ('"quoted"', r'"\"quoted\""'),
-        ("line\nend", r'"line\nend"'),
-    ],
-)
-def test_quotes_go_where_nothing_is_lost(client_id: str, label: str) -> None:
+def test_quotes_go_where_nothing_is_lost() -> None:
     """What Java quotes for the sake of a comma comes plain; what has a backslash keeps its quotes."""
-    properties = [("type", "Produce"), ("client-id", client_id)]
-    reported = sample(TEXT, "kafka.server", properties, "byte-rate")
-    assert reported is not None
-    assert reported[1] == {"client_id": label}
+    labels = {
+        **{name: name for name in ("plain", "a/b:c=d,e", "a, client-id=b", "x><>byte-rate: 1", "ümlaut\r\u2028")},
+        "*": r'"\*"',
+        '"quoted"': r'"\"quoted\""',
+        "line\nend": r'"line\nend"',
+    }
+    for client_id, label in labels.items():
+        reported = sample(TEXT, "kafka.server", [("type", "Produce"), ("client-id", client_id)], "byte-rate")
+        assert reported is not None
+        assert reported[1] == {"client_id": label}
 
 
 @given(data=st.data())
@@ -177,19 +166,17 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
         assert reported[2] * factor_of(column) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("name", "labels"),
-    [
+def test_what_the_rules_never_write_is_left_out() -> None:
+    """Other families of ours, labels of another kind, broken quotes and tags."""
+    never: list[tuple[str, dict[str, str]]] = [
         ("utilization_ratio", {"user": "u"}),
         ("throttle_time_seconds", {"user": "u"}),
         ("produce_bytes_per_second", {"client_id": '"broken'}),
         ("callback_produce_bytes_per_second", {"tags": "no tags"}),
         ("callback_produce_bytes_per_second", {}),
-    ],
-)
-def test_what_the_rules_never_write_is_left_out(name: str, labels: dict[str, str]) -> None:
-    """Other families of ours, labels of another kind, broken quotes and tags."""
-    assert QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) is None
+    ]
+    found = [QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) for name, labels in never]
+    assert found == [None] * len(never)
 
 
 def test_only_what_is_named_has_a_name() -> None:
