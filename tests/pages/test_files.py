@@ -45,9 +45,8 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
 def test_a_link_to_nothing_gets_its_target(tmp_path: Path) -> None:
     """As a shell's redirection makes it."""
     (tmp_path / "there").mkdir()
-    link = tmp_path / "link"
-    link.symlink_to("there/file")
-    put(link, "text")
+    (tmp_path / "link").symlink_to("there/file")
+    put(tmp_path / "link", "text")
     assert (tmp_path / "there" / "file").read_text() == "text"
 
 
