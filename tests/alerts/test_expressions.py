@@ -23,6 +23,7 @@ SITE = Site(grafana_url="https://grafana", runbook_url="https://wiki/{alert}")
 ALERTS = list(alerts(SITE))
 RULES: list[Record | Alert] = [*RECORDED.values(), *ALERTS]
 SCRAPE = timedelta(minutes=1)
+OF_GAUGES = {"deriv", "delta", "predict_linear"}
 COMPARISONS = ("==", "!=", ">", "<", ">=", "<=")
 
 
@@ -60,77 +61,54 @@ def test_records_are_named_by_their_level(rule: Record) -> None:
 
 
 @for_each(RULES)
-def test_rates_are_of_counters_over_several_scrapes(rule: Record | Alert) -> None:
-    """A rate of a gauge means nothing, and one over a single scrape is empty whenever that is late."""
-    for call in _calls(rule.expr):
-        if call.func.name in {"rate", "increase", "irate"}:
-            window = call.args[0]
-            family = FAMILIES[window.vector_selector.name]
-            assert family.type is FamilyType.COUNTER
-            assert window.range >= 2 * SCRAPE
-        elif call.func.name != "last_over_time" and (
-            call.func.name.endswith("_over_time") or call.func.name in {"deriv", "delta", "predict_linear"}
-        ):
-            for selector in (n for n in nodes(call) if hasattr(n, "matchers")):
-                family_or_none = FAMILIES.get(selector.name)
-                assert family_or_none is None or (family_or_none.type is FamilyType.GAUGE)
+def test_counters_are_read_as_rates_over_several_scrapes(rule: Record | Alert) -> None:
+    """A rate of a gauge means nothing, one over a single scrape is empty whenever that is late, and a counter's value says when a process started."""
+    as_rates = set()
+    for call in (node for node in nodes(parsed(rule.expr)) if isinstance(node, parser.Call)):
+        name, read = call.func.name, [node.name for node in nodes(call) if isinstance(node, parser.VectorSelector)]
+        if name in {"rate", "increase"}:
+            as_rates |= {*read}
+            assert {FAMILIES[each].type for each in read} == {FamilyType.COUNTER}
+            assert call.args[0].range >= 2 * SCRAPE
+        elif name in OF_GAUGES or (name.endswith("_over_time") and name != "last_over_time"):
+            assert {FAMILIES[each].type for each in read if each in FAMILIES} <= {FamilyType.GAUGE}
+    families = [FAMILIES[each.name] for each in selectors(rule.expr) if each.name in FAMILIES]
+    assert {family.name for family in families if family.type is FamilyType.COUNTER} <= as_rates
 
 
 @for_each(RULES)
-def test_counters_are_only_read_as_rates(rule: Record | Alert) -> None:
-    """The value of a counter depends on when its process started."""
-    as_rates = {
-        call.args[0].vector_selector.name for call in _calls(rule.expr) if call.func.name in {"rate", "increase"}
-    }
-    counters = {
-        selector.name
-        for selector in selectors(rule.expr)
-        if selector.name in FAMILIES and FAMILIES[selector.name].type is FamilyType.COUNTER
-    }
-    assert counters <= as_rates
+def test_aggregations_name_what_they_keep_and_nothing_is_divided_by_zero(rule: Record | Alert) -> None:
+    """
+    `by` with the cluster: `without`, topk and a forgotten label break when a label is added.
 
-
-@for_each(RULES)
-def test_aggregations_name_what_they_keep(rule: Record | Alert) -> None:
-    """`by` with the cluster: `without`, topk and a forgotten label break when a label is added."""
+    A limit or a capacity of 0 would give NaN or infinity, which poisons sums: it is left out instead.
+    """
     for node in nodes(parsed(rule.expr)):
         if isinstance(node, parser.AggregateExpr):
             assert str(node.op) not in {"topk", "bottomk", "quantile", "count_values"}
             assert node.modifier is not None
             assert node.modifier.type == parser.AggModifierType.By
             assert CLUSTER in node.modifier.labels
+        if isinstance(node, parser.BinaryExpr) and str(node.op) == "/" and [*selectors(str(node.rhs))]:
+            assert re.fullmatch(r"\(.+ > 0\)", str(node.rhs))
 
 
 @for_each(RULES)
 def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
-    """Every vector meets another on named labels, the cluster's among them; not what fills in for nothing, and a series its own past."""
+    """
+    Every vector meets another on named labels, the cluster's among them; not what fills in for nothing, and a series its own past.
+
+    Both sides of an `or` have the same labels: otherwise what fires, and what it is called, depends on the side.
+    """
     for node in _joins(rule.expr):
         left, right = ({each.name for each in selectors(str(side))} for side in (node.lhs, node.rhs))
-        if str(node.op) == "or" or not right:
-            continue
-        if str(node.op) in {"unless", ">="} and left == right:
-            continue
-        assert node.modifier is not None, node
-        assert node.modifier.matching is not None, node
-        assert node.modifier.matching.type == parser.LabelModifierType.Include
-        assert CLUSTER in node.modifier.matching.labels
-
-
-@for_each(RULES)
-def test_both_sides_of_an_or_have_the_same_labels(rule: Record | Alert) -> None:
-    """Otherwise what fires, and what it is called, depends on the side."""
-    for node in _joins(rule.expr):
-        if str(node.op) == "or" and (node.modifier is None or not node.modifier.matching):
-            left, right = labels_of(str(node.lhs)), labels_of(str(node.rhs))
-            assert left == right
-
-
-@for_each(RULES)
-def test_nothing_is_divided_by_zero(rule: Record | Alert) -> None:
-    """A limit or a capacity of 0 would give NaN or infinity, which poisons sums: it is left out instead."""
-    for node in nodes(parsed(rule.expr)):
-        if isinstance(node, parser.BinaryExpr) and str(node.op) == "/" and [*selectors(str(node.rhs))]:
-            assert re.fullmatch(r"\(.+ > 0\)", str(node.rhs))
+        matching = node.modifier.matching if node.modifier else None
+        if str(node.op) == "or":
+            assert matching or labels_of(str(node.lhs)) == labels_of(str(node.rhs))
+        elif right and not (str(node.op) in {"unless", ">="} and left == right):
+            assert matching is not None, node
+            assert matching.type == parser.LabelModifierType.Include
+            assert CLUSTER in matching.labels
 
 
 @for_each(ALERTS)
@@ -176,16 +154,11 @@ def test_levels_are_compared_with_what_has_a_name(rule: Alert) -> None:
     assert numbers <= named | scaled
 
 
-def test_every_threshold_is_used() -> None:
-    """One that no alert uses would be drawn and documented for nothing."""
+def test_every_threshold_is_used_and_no_rule_is_there_twice() -> None:
+    """One that no alert uses would be drawn and documented for nothing; two rules of one name, or with one expression, are a mistake."""
     used = {id(one) for alert in ALERTS for one in alert.thresholds}
     assert [name for name, one in thresholds() if id(one) not in used] == []
-
-
-def test_no_rule_is_there_twice() -> None:
-    """Two rules of one name, or with one expression, are a mistake."""
-    assert len({rule.name for rule in RULES}) == len(RULES)
-    assert len({rule.expr for rule in RULES}) == len(RULES)
+    assert len({rule.name for rule in RULES}) == len({rule.expr for rule in RULES}) == len(RULES)
 
 
 def test_another_label_of_clusters_takes_the_place_of_ours() -> None:
@@ -208,10 +181,6 @@ def test_the_checks_find_mistakes() -> None:
         labels_of("max by (listener) (kafka_quota_utilization_ratio)")
     with pytest.raises(AssertionError, match="which one side lacks"):
         labels_of("kafka_quota_utilization_ratio / on (ip) kafka_quota_rules")
-
-
-def _calls(expression: str) -> Iterator[Any]:
-    yield from (n for n in nodes(parsed(expression)) if isinstance(n, parser.Call))
 
 
 def _joins(expression: str) -> Iterator[Any]:

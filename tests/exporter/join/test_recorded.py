@@ -49,8 +49,12 @@ def test_every_level_resolves_to_its_rule(
     assert (found.limit, found.resolution.entity, found.resolution.level) == (limit, rule, rule.level)
 
 
-def test_units_are_base_units(combined_throttled: Snapshot) -> None:
-    """Percent become threads, milliseconds seconds; bytes stay. A throttle is 0 where the broker says NaN, and has no cause."""
+def test_units_are_base_units_and_throttles_have_causes(combined_throttled: Snapshot) -> None:
+    """
+    Percent become threads, milliseconds seconds; bytes stay. A throttle is 0 where the broker says NaN, and has no cause.
+
+    Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota.
+    """
     carol = find(combined_throttled, REQUEST, "carol")
     assert (carol.usage, carol.entity.limit) == (2.2297051420220937 / 100, 0.02)
     assert carol.throttle_time_seconds == 0.05081132075471698
@@ -60,10 +64,6 @@ def test_units_are_base_units(combined_throttled: Snapshot) -> None:
     assert find(combined_throttled, MUTATION, "bob").usage == pytest.approx(0.780_868_7)
     spam2 = find(combined_throttled, PRODUCE, "", "spam2")
     assert (spam2.throttle_time_seconds, spam2.cause) == (0.0, None)
-
-
-def test_throttles_have_causes(combined_throttled: Snapshot) -> None:
-    """Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota."""
     throttled = [(REQUEST, "bob"), (REQUEST, "carol"), (PRODUCE, "alice")]
     causes = [find(combined_throttled, *each).cause for each in throttled]
     assert causes == [ThrottleCause.CONTROLLER_MUTATION, ThrottleCause.OWN, ThrottleCause.OWN]
@@ -92,36 +92,29 @@ def test_the_node_itself(combined_throttled: Snapshot) -> None:
     assert sum(node.stale_entities.values()) == 0
 
 
-def test_idle_after_load_averages_linger(combined_idle: Snapshot) -> None:
-    """No one is muted and no one sends, but averages of the last minute stay as they are."""
+def test_idle_after_load_averages_linger(combined_idle: Snapshot, combined_without_quotas: Snapshot) -> None:
+    """No one is muted and no one sends, but averages of the last minute stay; a node without rules has delay queues and nothing else."""
     app1 = find(combined_idle, PRODUCE, "alice", "app1")
     assert (app1.usage, app1.throttle_time_seconds) == (0.0, 7.769)
     assert set(combined_idle.nodes[0].delay_queue_size.values()) == {0.0}
-
-
-def test_without_quotas_there_are_no_entities(combined_without_quotas: Snapshot) -> None:
-    """A node without rules has delay queues and nothing else."""
     assert combined_without_quotas.entities == ()
     assert len(combined_without_quotas.nodes[0].delay_queue_size) == 4
 
 
-def test_mutations_are_the_active_controllers(split_throttled: Snapshot) -> None:
-    """A broker has mutation beans of its own, from topics that clients made by asking for them."""
+def test_a_refused_mutation_shows_on_controller_and_broker(split_throttled: Snapshot) -> None:
+    """
+    A broker has mutation beans of its own, from topics that clients made by asking for them; the active controller's count.
+
+    The request is refused once, forwarded: each of the two nodes counts its response. The controller mutes no client: bob's wait is on the
+    broker, in group Request.
+    """
     brokers = {usage.entity.broker for usage in split_throttled.entities if usage.entity.quota_type is MUTATION}
     assert brokers == {"100"}
-    broker, controller = split_throttled.nodes
-    assert broker.stale_entities[MUTATION] == 2
-    assert controller.stale_entities[MUTATION] == 0
-    assert (broker.active_controller, controller.active_controller) == (None, True)
-
-
-def test_error_89_is_counted_on_broker_and_controller(split_throttled: Snapshot) -> None:
-    """One refused request, forwarded: each of the two nodes counts its response."""
-    assert [node.throttling_errors for node in split_throttled.nodes] == [{"CreateTopics": 1.0}] * 2
-
-
-def test_the_mutation_throttle_shows_on_the_broker(split_throttled: Snapshot) -> None:
-    """The controller mutes no client: bob's wait is on the broker, in group Request."""
+    found = [
+        (each.active_controller, each.stale_entities[MUTATION], each.throttling_errors)
+        for each in split_throttled.nodes
+    ]
+    assert found == [(None, 2, {"CreateTopics": 1.0}), (True, 0, {"CreateTopics": 1.0})]
     throttled = {
         (usage.entity.broker, usage.entity.client_id, usage.cause)
         for usage in split_throttled.entities
