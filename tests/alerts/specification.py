@@ -60,48 +60,6 @@ BudgetBurns                    warning  entity        5m  10m > 6
 BudgetBurnsSlowly              warning  entity        15m 10m > 1
 """
 """Alert, severity, scope, `for`, `keep_firing_for`, and the numbers that its expression compares with or multiplies by."""
-_THRESHOLDS: Final = """
-THROTTLED              0.5        s
-PERSISTENT             0.5        ratio
-NEAR_LIMIT             0.9        ratio
-PREDICTION             0.6        ratio
-CLIENT_TIMEOUT         30         s
-SPIKE                  25         s/s
-SPIKE_FACTOR           4          times
-SPIKE_ENTITIES         5          entities
-MANY_ENTITIES          20         entities
-MANY_ENTITIES_FACTOR   3          times
-STORM                  50         entities
-SHADOW_ENTITIES        10         entities
-DELAY_QUEUE            20         connections
-DELAY_QUEUE_GROWTH     1.5        times
-MUTATION_THROTTLED     5          s
-TOKENS_DEBT            0.8        ratio
-REJECTIONS             0.2        errors/s
-REJECTIONS_FACTOR      3          times
-REQUEST_CAPACITY       0.6        ratio
-EXEMPT_CAPACITY        0.4        ratio
-HANDLERS_IDLE          0.1        ratio
-CONNECTION_THROTTLE    0.5        s
-IP_CONNECTION_THROTTLE 0          s
-REPLICATION_DAY        0.95       ratio
-HEAVY_BYTES            10_000_000 bytes/s
-HEAVY_SHARE            0.2        ratio
-SYSTEM_THROTTLED       0.1        s
-SOURCE_READS           0.75       ratio
-READ_SECONDS           8          s
-SAMPLES_LEFT_OUT       0.1        ratio
-LIMITS_AGE             900        s
-SNAPSHOT_AGE           300        s
-DISCOVERY_FAILURES     3          failures
-SPARK_THROTTLED        0.2        s/s
-SPARK_RETRIES          3          attempts
-SPARK_STALLED          600        s
-SPARK_STALLED_TRIGGERS 3          intervals
-BURN_FAST              14.4       times
-BURN                   6          times
-BURN_SLOW              1          times
-"""
 _WINDOWS: Final = """
 ThrottleSpike            [5m]
 ManyClientsThrottled     [5m]
@@ -177,9 +135,6 @@ SPECIFIED: Final = _alerts()
 WINDOWS: Final = {
     f"KafkaQuota{name}": {*windows.split("; ")}
     for name, windows in (line.split(maxsplit=1) for line in _WINDOWS.strip().splitlines())
-}
-THRESHOLDS: Final = {
-    name: (float(value), unit) for name, value, unit in (line.split() for line in _THRESHOLDS.strip().splitlines())
 }
 
 

@@ -254,6 +254,15 @@ def test_scrapes_at_the_same_time() -> None:
     assert texts == expected
 
 
+def traced(texts: Iterable[bytes]) -> list[tuple[int, int, int]]:
+    """The length of each text, the bytes in memory after it was made, and the most there were until then."""
+    tracemalloc.start()
+    try:
+        return [(len(text), *tracemalloc.get_traced_memory()) for text in texts]
+    finally:
+        tracemalloc.stop()
+
+
 def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
     """Two texts take turns: the third is written where the first was; where only ages change, the last one is written to."""
     renderer = Renderer()
@@ -262,17 +271,11 @@ def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
     for number in (0.25, 0.75, 0.25):  # of one length, or else memory is moved
         numbers = crowd.shown.usage.copy()
         numbers[0] = number
-        columns = replace(crowd.shown, usage=fixed(numbers))
-        shown.append(replace(crowd, shown=columns))
-    size = len(renderer.render(shown[0], NOW))
-    renderer.render(shown[1], NOW)
-    for after, seconds, share in ((shown[2], 0, 0.7), (shown[2], 1.5, 0.1)):
-        tracemalloc.start()
-        try:
-            renderer.render(after, NOW + seconds)
-            most = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        shown.append(replace(crowd, shown=replace(crowd.shown, usage=fixed(numbers))))
+    for before in shown[:2]:
+        renderer.render(before, NOW)
+    for seconds, share in ((0, 0.7), (1.5, 0.1)):
+        ((size, _, most),) = traced(renderer.render(shown[2], NOW + seconds) for _ in "1")
         assert most < size * share
 
 
@@ -290,27 +293,15 @@ def test_lines_are_kept_nowhere_but_in_the_text() -> None:
     """What stays in memory is the last text, the one that the next is written over, and a few bytes for each line."""
     crowd = snapshot(*many(1, 3000))
     Renderer().render(crowd, NOW)  # what a layout derives is not the renderer's
-    tracemalloc.start()
-    try:
-        renderer = Renderer()
-        sizes = [len(renderer.render(crowd, NOW)) for _ in range(3)]
-        kept = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert kept < 2.5 * sizes[-1]
+    *_, (size, kept, _) = traced(map(Renderer().render, [crowd] * 3, [NOW] * 3))
+    assert kept < 2.5 * size
 
 
 def test_what_is_gone_is_forgotten() -> None:
     """Clients that come and go leave no memory behind."""
-    tracemalloc.start()
-    try:
-        renderer = Renderer()
-        sizes = []
-        for step in range(12):
-            renderer.render(snapshot(*others(step)), NOW)
-            sizes.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
+    renderer = Renderer()
+    strangers = (snapshot(*others(step)) for step in range(12))
+    sizes = [kept for _, kept, _ in traced(renderer.render(each, NOW) for each in strangers)]
     assert max(sizes[6:]) < 1.2 * max(sizes[:6])
 
 

@@ -10,11 +10,10 @@ from tests.exporter.join.world import Numbers, World, entity, limits, only
 from tests.exporter.recorded import joined
 from tests.strategies import texts
 
-from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.mapping import USAGE, Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, EntityUsage, LimitState
-from quotascope.metrics import QuotaEntity, QuotaType, catalog
+from quotascope.metrics import QuotaEntity, QuotaType
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
 RULES = {PRODUCE: {QuotaEntity("alice"): 1_000.0}}
@@ -179,13 +178,3 @@ def test_labels_of_any_tags_are_valid_and_different(tags: list[str]) -> None:
     assert len(set(labels)) == len(tags)
     assert all(label.isidentifier() and label.isascii() for label in labels)
     assert not any(label.startswith("_") for label in labels)
-
-
-def test_open_families_are_those_of_callbacks() -> None:
-    """All others keep the labels that the catalog declares."""
-    snapshot = World().collect_one(tagged(PRODUCE, 1.0, tenant="t"))
-    of_nodes = {catalog.CALLBACK_THROTTLE_FACTOR}
-    for family in catalog.families():
-        tagged_ = "kafka_quota_callback" in family.name and family not in of_nodes
-        more = ("tenant",) if tagged_ else ()
-        assert label_names(family, snapshot) == (*family.labels, *more)

@@ -83,22 +83,6 @@ def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
     assert not set(re.sub(r"[*+]\+", "", bare)) & {"*", "+"}  # possessive, all of them
 
 
-def test_units_are_ours() -> None:
-    """Milliseconds become seconds, percent become threads or a ratio."""
-    numbers = {
-        ("throttle-time", 1_500.0): 1.5,
-        ("request-time", 250.0): 2.5,
-        ("quota-utilization", 50.0): 0.5,
-        ("queue-size", 3.0): 3.0,
-    }
-    for (attribute, number), expected in numbers.items():
-        user = [] if attribute == "queue-size" else [("user", "u")]
-        reported = sample(TEXT, "kafka.server", [("type", "Request"), *user], attribute, number)
-        assert reported is not None
-        assert (attribute, reported[2]) == (attribute, pytest.approx(expected))
-        assert reported[1].get("quota_type", "request") == "request"
-
-
 def test_what_is_of_no_use_is_left_out() -> None:
     """Other attributes, other errors, other beans."""
     requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]
