@@ -65,7 +65,7 @@ def test_counters_are_read_as_rates_over_several_scrapes(rule: Record | Alert) -
     """A rate of a gauge means nothing, one over a single scrape is empty whenever that is late, and a counter's value says when a process started."""
     as_rates = set()
     for call in (node for node in nodes(parsed(rule.expr)) if isinstance(node, parser.Call)):
-        name, read = call.func.name, [node.name for node in nodes(call) if isinstance(node, parser.VectorSelector)]
+        name, read = call.func.name, [str(node.name) for node in nodes(call) if isinstance(node, parser.VectorSelector)]
         if name in {"rate", "increase"}:
             as_rates |= {*read}
             assert {FAMILIES[each].type for each in read} == {FamilyType.COUNTER}
@@ -164,7 +164,8 @@ def test_every_threshold_is_used_and_no_rule_is_there_twice() -> None:
 def test_another_label_of_clusters_takes_the_place_of_ours() -> None:
     """A site that calls its clusters differently gets the same rules with its label."""
     other = replace(EVERYTHING, cluster_label="kafka_cluster")
-    theirs = [re.sub(r"\s+", "", rule.expr) for rule in (*records(other), *alerts(other))]
+    rules: list[Record | Alert] = [*records(other), *alerts(other)]
+    theirs = [re.sub(r"\s+", "", rule.expr) for rule in rules]
     ours = [re.sub(r"\bcluster\b(?!:)", "kafka_cluster", rule.expr) for rule in RULES]
     assert theirs == [re.sub(r"\s+", "", each) for each in ours]
 
