@@ -1,4 +1,4 @@
-"""The numbers of an entity in base units, sums of histograms, and what brokers report of utilization themselves."""
+"""What a snapshot is made of: numbers in base units, sums of histograms, utilization as brokers report it, and sources that fail."""
 
 from dataclasses import replace
 from math import inf, nan
@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.exposition.oracle import lines
 from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only
+from tests.exporter.recorded import read
 
 from quotascope.exporter.join.usage import HistogramSums
 from quotascope.exporter.mapping import Bean, BeanColumn
-from quotascope.exporter.snapshot import Entity, EntityUsage, LimitsHealth
+from quotascope.exporter.snapshot import Entity, EntityUsage, LimitsHealth, SourceHealth, SourceRead
 from quotascope.metrics import QuotaEntity, QuotaType
 
 PRODUCE, _, REQUEST, MUTATION = QuotaType
@@ -165,3 +166,30 @@ def test_nothing_is_compared_without_the_attribute_or_the_limits(
     assert only(snapshot).reported_utilization == ratio
     assert lines(snapshot, "quotascope_utilization") == []
     assert len(lines(snapshot, "kafka_quota_reported")) == (ratio is not None)
+
+
+def test_a_failed_source_leaves_the_others() -> None:
+    """One node down at three in the morning: the rest is shown, and what is wrong."""
+    world = World(limits({PRODUCE: {QuotaEntity("a"): 10.0}}))
+    down = SourceHealth(name="b", dialect="jolokia", up=False, duration_seconds=5.0, error="no answer")
+    reads = [SourceRead(health=down, table=None), read(world.table("1", entity(PRODUCE, "a", usage=1.0)))]
+    snapshot = world.join.snapshot(reads, world.limits, LimitsHealth(), 1.0)
+    assert [health.up for health in snapshot.sources] == [False, True]
+    assert len(snapshot.entities) == len(snapshot.nodes) == 1
+    assert snapshot.taken_at == 1.0
+    assert snapshot.limits is world.limits
+
+
+def test_nodes_that_are_gone_are_forgotten() -> None:
+    """Nodes that get a new id with each start do not add up: what is large goes in minutes, totals in an hour."""
+    world = World()
+    beans = entity(PRODUCE, "alice", usage=1.0)
+    for number in range(50):
+        world.collect({str(number): [beans], "stays": [beans]}, after=600.0)
+    kept = world.join
+    world.collect({"stays": [beans]}, after=60.0)  # one that is missed for a minute is not gone
+    for large in (kept._placing._nodes, kept._staleness.read_under):
+        assert set(large) == {"stays", "49"}
+    assert kept._placing._layout.entities.size == 2
+    for totals in (kept._with_totals._entries, kept._nodes.sums):
+        assert set(totals) == {"stays", *map(str, range(44, 50))}

@@ -1,13 +1,15 @@
 """The rules file for jmx_exporter."""
 
 import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import permutations
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.rules.agent import rules_of, sample
 from tests.strategies import texts
 
 from quotascope.exporter.mapping import ATTRIBUTES, Attribute, Bean, BeanColumn
@@ -24,13 +26,38 @@ from quotascope.exporter.rules import (
     name_of,
 )
 from quotascope.exporter.sources.dialects import QUOTASCOPE_RULES
-from quotascope.metrics import catalog, parse_object_name, sanitize
+from quotascope.metrics import catalog, parse_object_name, quote_tag_value, sanitize
 from quotascope.metrics.catalog import FamilyType
 
+Sample = tuple[str, dict[str, str], float]
 TEXT = jmx_exporter_rules()
 FILE = yaml.safe_load(TEXT)
 CLIENT = [attribute for attribute in ATTRIBUTES if attribute.brokers_have_it and "user" in attribute.free]
 filled = texts.filter(bool)
+
+
+@lru_cache(maxsize=2)
+def rules_of(text: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
+    """The rules of a file, each with its pattern as the agent extends it."""
+    return [(re.compile(f"^.*(?:{rule['pattern']}).*$"), rule) for rule in yaml.safe_load(text)["rules"]]
+
+
+def sample(
+    text: str, domain: str, properties: Sequence[tuple[str, str]], attribute: str, value: float = 1.0
+) -> Sample | None:
+    """What a jmx_exporter makes of an attribute (``sources/test_real_own_rules.py`` has the real one): name, labels and number by the first rule that matches; properties come in the order of the MBean's name, unquoted."""
+    inner = ", ".join(f"{key}={quote_tag_value(reported)}" for key, reported in properties)
+    for pattern, rule in rules_of(text):
+        found = pattern.match(f"{domain}<{inner}><>{attribute}: {value}")
+        if found:
+            labels = {name: _replaced(found, label) for name, label in rule.get("labels", {}).items()}
+            shown = {name: label for name, label in labels.items() if label}
+            return rule["name"], shown, value * rule.get("valueFactor", 1.0)
+    return None
+
+
+def _replaced(found: re.Match[str], text: str) -> str:
+    return re.sub(r"\$(\d+)", lambda group: found[int(group[1])] or "", text)
 
 
 def factor_of(column: BeanColumn) -> float:
