@@ -85,7 +85,7 @@ SparkRetries             [30m]
 """
 """Alert, and the times that its expression looks back by itself; the others look at now, or at recorded series."""
 _USUAL: Final = {"[1d] offset 30m", "[2h] offset 167h", "[2h] offset 23h", "[1h]", "offset 1w"}
-"""The same hour a day and a week ago, the day before the last half hour, and while an alert fires, for a week, what was usual then."""
+"""The same hour a day and a week ago, the day before, and while an alert fires, for a week, what was usual then."""
 WINDOWS_OF_RECORDS: Final = {
     "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "[5m] offset 25m"},
     "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "[10m] offset 4h"},

@@ -62,7 +62,7 @@ def test_records_are_named_by_their_level(rule: Record) -> None:
 
 @for_each(RULES)
 def test_counters_are_read_as_rates_over_several_scrapes(rule: Record | Alert) -> None:
-    """A rate of a gauge means nothing, one over a single scrape is empty whenever that is late, and a counter's value says when a process started."""
+    """A rate of a gauge means nothing, one over a single scrape is often empty, and a counter depends on its start."""
     as_rates = set()
     for call in (node for node in nodes(parsed(rule.expr)) if isinstance(node, parser.Call)):
         name, read = call.func.name, [str(node.name) for node in nodes(call) if isinstance(node, parser.VectorSelector)]
@@ -96,7 +96,7 @@ def test_aggregations_name_what_they_keep_and_nothing_is_divided_by_zero(rule: R
 @for_each(RULES)
 def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
     """
-    Every vector meets another on named labels, the cluster's among them; not what fills in for nothing, and a series its own past.
+    Every vector meets another on named labels, the cluster's among them; not what fills in, nor a series its own past.
 
     Both sides of an `or` have the same labels: otherwise what fires, and what it is called, depends on the side.
     """
@@ -155,7 +155,7 @@ def test_levels_are_compared_with_what_has_a_name(rule: Alert) -> None:
 
 
 def test_every_threshold_is_used_and_no_rule_is_there_twice() -> None:
-    """One that no alert uses would be drawn and documented for nothing; two rules of one name, or with one expression, are a mistake."""
+    """One that no alert uses would be documented for nothing; two rules with one name or expression are a mistake."""
     used = {id(one) for alert in ALERTS for one in alert.thresholds}
     assert [name for name, one in thresholds() if id(one) not in used] == []
     assert len({rule.name for rule in RULES}) == len({rule.expr for rule in RULES}) == len(RULES)

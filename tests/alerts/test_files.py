@@ -69,7 +69,7 @@ def test_prometheus_takes_the_whole_folder(tmp_path: Path, pattern: str) -> None
 
 
 def test_only_what_is_asked_for_is_written(tmp_path: Path) -> None:
-    """Rules in a folder that is made; the example, the resource and the runbooks where they are asked for, each with its content."""
+    """Rules in a folder that is made; the example, the resource and the runbooks where they are asked for."""
     written = write(tmp_path / "new" / "rules", SITE)
     found = {path for path in tmp_path.rglob("*") if path.is_file()}
     assert {*written} == found
@@ -93,7 +93,7 @@ def test_nothing_else_goes_into_the_folder_of_the_rules(tmp_path: Path, option: 
 
 
 def test_what_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    """Of two outputs in one file one would take the place of the other; a file in place of the folder is a message, not a traceback."""
+    """Two outputs in one file, and a file in place of the folder."""
     one = tmp_path / "x.yaml"
     with pytest.raises(CannotWrite, match="two outputs"):
         write(tmp_path / "rules", SITE, Extras(alertmanager=one, prometheus_rule=one))

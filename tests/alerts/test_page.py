@@ -41,7 +41,7 @@ def missing() -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.parametrize("gap", GAPS, ids=lambda gap: gap.what)
 def test_every_alert_that_needs_it_is_named(gap: Gap) -> None:
-    """An alert that reads what an agent does not report is silent or weaker there; the page about dialects names the same."""
+    """An alert is silent or weaker where an agent does not report what it reads; the page about dialects agrees."""
     names = {family.name for family in gap.families}
     readers = {name for name, expr in EXPRESSIONS.items() if names & _families(expr)}
     assert {*gap.silent} <= readers <= {*gap.silent, *gap.weaker}

@@ -31,7 +31,7 @@ def test_a_rate_of_a_gauge_is_refused() -> None:
     [('broker="1"', "has no label broker"), ("broker", "is not a matcher"), ('"broker"="1"', "is not a matcher")],
 )
 def test_what_would_match_nothing_is_refused(text: str, message: str) -> None:
-    """The alert would never fire; of labels that families do not declare, the cluster's may be asked for: Prometheus adds it."""
+    """The alert would never fire; the cluster's label may be asked for, though no family declares it."""
     with pytest.raises(InvalidExpression, match=message):
         select(LIMIT_CHANGES, text)
     assert select(LIMIT_CHANGES, 'cluster!="a=b"', extra="cluster") == 'quotascope_limit_changes_total{cluster!="a=b"}'

@@ -30,7 +30,7 @@ ENTITY_LABELS: Labels = {
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An Alertmanager with the example as its configuration, one for all tests of this file: each fires in clusters of its own."""
+    """An Alertmanager with the example as its configuration; each test fires in clusters of its own."""
     folder = tmp_path_factory.mktemp("alertmanager")
     with alerting(folder / "running", yaml.safe_load(alertmanager_file(Site()))) as alertmanager:
         yield f"http://{alertmanager.address}/api/v2/alerts"

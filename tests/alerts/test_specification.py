@@ -1,4 +1,4 @@
-"""Severities, times and numbers are those of the specification; values and units of thresholds are those that the runbooks name."""
+"""Severities, times and numbers are those of the specification; the runbooks name the values of thresholds."""
 
 from __future__ import annotations
 

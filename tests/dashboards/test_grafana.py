@@ -31,7 +31,7 @@ def _at(fake: FakeGrafana, **changes: Any) -> Grafana:
 
 
 def test_dashboards_come_into_a_folder_of_their_own(fake: FakeGrafana) -> None:
-    """It is made first, the answers are addresses for a browser; a second push finds it, and replaces the dashboards."""
+    """It is made first, and the answers are addresses; a second push finds it, and replaces the dashboards."""
     assert push_all(_at(fake), BOARDS) == [f"{fake.url}/d/one", f"{fake.url}/d/two"]
     assert fake.folders == {"quotascope": "Kafka quotas"}
     assert fake.dashboards == BOARDS

@@ -242,7 +242,7 @@ def test_rows_panels_and_columns_are_as_laid_out(board: str, *, recorded: bool) 
 
 
 def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
-    """A heading is one line, below it stand its panels in full lines; a folded row takes no more than its heading. All are numbered from 1 on."""
+    """Below a heading of one line stand its panels in full lines, unless it is folded; all are numbered."""
     for dashboard in dashboards.values():
         top = 0
         for row, panels in _rows(dashboard):

@@ -38,7 +38,7 @@ def _nodes(pairs: Iterable[tuple[str, str]], kind: str) -> list[tuple[str, Any]]
 
 
 def test_every_name_and_label_exists(every: Expressions, variant: Scope) -> None:
-    """Prometheus' grammar takes each; a panel about a series or a label that nothing exposes would be empty for ever."""
+    """Prometheus' grammar takes each; a panel about a series or a label that nothing exposes would stay empty."""
     assert len(every) > 100
     for title, expression in every:
         for name, labels in names_and_labels(expression):

@@ -223,7 +223,7 @@ def test_names_of_strangers_are_free_text(dashboards: Dashboards) -> None:
 
 def test_every_panel_explains_itself(dashboards: Dashboards) -> None:
     """
-    Title, description that is more than the title, a query, a unit; two panels of a kind under one title could not be talked about.
+    Title, description that is more than the title, a query, a unit; no two panels of a kind share a title.
 
     What is true now is asked for now; graphs ask for the range and never for topk alone.
     """
@@ -243,7 +243,7 @@ def test_every_panel_explains_itself(dashboards: Dashboards) -> None:
 
 
 def test_links_lead_to_our_dashboards(dashboards: Dashboards) -> None:
-    """They keep time and data source, encode what strangers named, and set variables that are there: else everything would be shown."""
+    """They keep time and data source, encode untrusted names, and set variables that the dashboard has."""
     inner = [each for one in dashboards.values() for each in _urls(one) if each.startswith("/")]
     assert len(inner) > 10
     for url in inner:

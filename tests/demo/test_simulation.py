@@ -56,7 +56,7 @@ END_MS = START_MS + 60_000
 
 
 def test_all_four_quotas_bite_within_twenty_seconds() -> None:
-    """A producer is throttled within five seconds; after twenty each of the four quotas has throttled or refused an entity."""
+    """A producer is throttled within five seconds; after twenty each of the four quotas has had an effect."""
     simulation = played(5)
     assert "Produce" in bounced(simulation, START_MS + 5_000)
     for now_ms in range(START_MS + 5_000 + TICK_MS, START_MS + 20_000 + 1, TICK_MS):
@@ -88,7 +88,7 @@ def test_well_behaved_clients_are_never_throttled() -> None:
 
 def test_a_minute_shows_each_kind_of_client(minute: Simulation) -> None:
     """
-    The deploy tool meets error 89, the well-behaved producer is near its limit, and the mirror reads most of all without any.
+    The deploy tool meets error 89, a well-behaved producer is near its limit, and the mirror, without any, reads most.
 
     One user is percent-encoded in Kafka's metrics, and one client-id has characters that JMX quotes.
     """

@@ -49,7 +49,7 @@ def test_names_and_values_of_attributes() -> None:
 
 
 def test_page_needs_nothing_else() -> None:
-    """Its style is in it, nothing may be fetched or run, and its title is one line of text, cut after two hundred characters."""
+    """Its style is in it, nothing may be fetched or run, and its title is one line of at most 200 characters."""
     page = framed("a<b\n", [element("p", "x & y")])
     assert page == (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

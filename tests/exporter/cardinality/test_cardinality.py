@@ -55,7 +55,7 @@ def test_entities_of_a_fold_stay_the_same_objects() -> None:
 
 
 def test_details_above_a_utilization() -> None:
-    """Usage and limit are there for all, what only matters near a limit only for those near it; what the join made is left as it is."""
+    """What only matters near a limit is there only for those near it; what the join made is left as it is."""
     configured = limits()
     joined = taken(
         [
@@ -133,7 +133,7 @@ def test_nodes_that_are_gone_leave_no_folds() -> None:
 
 
 def test_other_bounds_leave_what_they_do_not_concern() -> None:
-    """An entity that has a place keeps it while the number of places is the same; more places count with the next snapshot."""
+    """An entity keeps its place while the number of places is the same; more places count with the next snapshot."""
     bounded = cardinality(max_entities=1)
     assert shown(bounded, 0, a=3.0, b=2.0) == "a"
     bounded.configure(CardinalityConfig(max_entities=1, detail_above=0.5))
@@ -164,7 +164,7 @@ def test_a_clock_that_is_set_back_holds_nothing_for_ever() -> None:
 
 
 def test_names_are_forgotten() -> None:
-    """However many come and go, what is remembered is bounded by those that are there, and what was known of others is not theirs."""
+    """However many come and go, what is remembered is bounded by those that are there, and is not that of others."""
     bounds = cardinality(max_entities=10)
     for at in range(0, 3_000, 15):
         others = {f"{at}-{number:02}": float(number) for number in range(50)}
@@ -175,7 +175,7 @@ def test_names_are_forgotten() -> None:
 
 
 def test_one_away_is_not_taken_for_another() -> None:
-    """A place that is kept for a node that is silent is that of one identity, however many others come and go meanwhile."""
+    """A place that is kept for a silent node is that of one identity, however many others come and go meanwhile."""
     bounds = cardinality(max_entities=1)
     there = usage(user="a", broker="2", usage=2.0)
     assert shown(bounds, 0, "12", a=there, b=1.0) == "a"

@@ -116,7 +116,7 @@ callbacks = st.lists(
 def test_every_series_that_is_not_shown_is_counted(
     crowd: list[EntityUsage], tagged: list[EntityUsage], config: dict[str, Any], *, maxima: bool
 ) -> None:
-    """The page without bounds has as many series more as the counts say, those of callbacks and the maxima of sampling included."""
+    """The page without bounds has as many series more as the counts say, with those of callbacks and of sampling."""
     own = [each for each in crowd if OVERFLOW not in key_of(each)]
     others = [each for each in tagged if OVERFLOW not in (each.entity.tags or ())]
     unbounded = replace(taken([*own, *others], up="12"), callbacks=Callbacks(labels=("tenant", "tier")))

@@ -1,4 +1,4 @@
-"""The checks of whole configurations, of which tests/cli/transcripts/doctor*.txt have more, and of the Admin API's answers."""
+"""Checks of whole configurations (tests/cli/transcripts/doctor*.txt have more), and of the Admin API's answers."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_what_is_gone_is_quiet_and_what_is_unknown_is_not() -> None:
 
 
 def test_a_clock_that_is_set_back_keeps_lengths() -> None:
-    """Nothing waits until the old time has come again, and nothing that is known began after the collection that shows it."""
+    """Nothing waits until the old time has come again, and nothing that is known lies in the future."""
     episodes = Episodes()
     for seconds, throttle in ((3_600, SLOW), (3_615, SLOW), (0, SLOW), (15, ZERO), (61, ZERO)):
         noted(episodes, seconds, usage(throttle_time_seconds=throttle))

@@ -50,7 +50,7 @@ def test_strongest_decides_and_the_next_one_follows(first: int) -> None:
 
 
 def test_nothing_configured() -> None:
-    """Without a quota of this type nothing decides and nothing is measured; with rules for other users only, a user without a rule is."""
+    """Without a quota of this type nothing is measured; with rules for other users only, a user without a rule is."""
     shown = produce({})
     assert (shown.decision, shown.fallback, shown.measured_as) == (NO_RULE, None, None)
     assert [rule.bound for rule in shown.levels] == [None] * 8

@@ -54,7 +54,7 @@ FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
         # a removed rule leaves the next one, or none at all
         ({ALICE: 1000.0, FOR_ALL: 500.0}, {FOR_ALL: 500.0}, [usage(usage=1.0)], [("alice", "", 1000.0, 500.0, False)]),
         ({ALICE: 1000.0}, {}, [usage(usage=1.0)], [("alice", "", 1000.0, None, True)]),
-        # a pair with a rule of its own, known from another quota, begins an empty window: its share of the user's usage is unknown
+        # a pair that gets a rule begins an empty window: its share of the user's usage is unknown
         (
             {ALICE: 1000.0},
             {ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0},
@@ -70,7 +70,7 @@ FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
         ),
         # the first rule of a type affects who is known from others
         ({}, {FOR_ALL: 5.0}, [BOB], [("bob", "", None, 5.0, True)]),
-        # measured by client and then by user: a client's share of its users' limits is unknown, and so is what a user's clients were allowed
+        # by client and then by user: a client's share of its users' limits is unknown, as what its clients were allowed
         (
             {FOR_CLIENTS: 1000.0},
             {FOR_CLIENTS: 1000.0, FOR_ALL: 10.0},
@@ -96,7 +96,7 @@ def test_who_is_affected(
 
 
 def test_usage_is_held_against_the_new_limit() -> None:
-    """Today's, the greatest of all brokers, the fullest first; 200 percent are two threads; none where it begins from scratch."""
+    """Today's, the greatest of all brokers, the fullest first; 200 percent are two threads."""
     old = QuotaSet({ALICE: {PRODUCE: 1000.0, REQUEST: 100.0}})
     new = QuotaSet({ALICE: {PRODUCE: 400.0, REQUEST: 200.0}})
     measured = [usage(QuotaType.REQUEST, usage=1.0), usage(usage=100.0), usage(usage=800.0, broker="2")]
@@ -179,7 +179,7 @@ def node(broker: str, rate: float | None) -> NodeUsage:
 
 
 def test_addresses_whose_limit_changes_are_affected() -> None:
-    """With the greatest rate of all brokers; other rules are none of connections, and the default one has a name of its own."""
+    """With the greatest rate of all brokers; only rules for addresses count, and the default one has its own name."""
     assert connection_rules(OLD) == {"<default>": 10.0}
     new = QuotaSet({**OLD, IpEntity("10.0.0.1"): {KEY: 4.0}})
     (found,) = ip_impacts(OLD, new, [node("1", 2.0), node("2", 8.0)])

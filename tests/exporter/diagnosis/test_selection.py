@@ -43,7 +43,7 @@ def users(selection: Selection, most: int | None = None) -> list[str]:
     ],
 )
 def test_who_is_shown(selection: Selection, shown: set[str]) -> None:
-    """Anyone who is throttled counts, whatever they use; a text is looked for in user and client-id, in either case of letters."""
+    """A throttled entity counts, whatever it uses; a text is looked for in user and client-id, in either case."""
     assert set(users(selection)) == shown
 
 

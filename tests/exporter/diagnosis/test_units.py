@@ -83,7 +83,7 @@ def test_percent() -> None:
 
 
 def test_limit_and_used_part() -> None:
-    """A part of no limit does not apply, a part of an unknown one is unknown, zero is a number; a bucket may be full without."""
+    """A part of no limit does not apply, of an unknown one it is unknown, zero is a number; a bucket may be full."""
     free = limits(rules={})
     cases: list[tuple[float | None, Limits | None, float | None, tuple[str, str]]] = [
         (500.0, None, 0.0, ("500 B/s", "0%")),
@@ -121,7 +121,7 @@ def test_names_cannot_break_a_line(user: str, client_id: str) -> None:
 
 
 def test_names_of_entities_and_rules() -> None:
-    """What is measured is no default, whatever it is called; no rule is what was read, and unknown what could not be read."""
+    """What is measured is no default, whatever its name; no rule was read, and unknown is what could not be read."""
     texts = {("<default>", None): 'user "<default>"', ("", "app"): "client-id app", ("", ""): 'client-id ""'}
     assert {names: units.entity_name(*names) for names in texts} == texts
     rule = QuotaRules({QuotaEntity("u"): 1.0}).decide("u", "c")

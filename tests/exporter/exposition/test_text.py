@@ -86,7 +86,7 @@ def test_number_is_written_as_the_client_library_writes_it(values: list[float]) 
 
 
 def test_what_is_no_number_has_no_text_and_zero_no_sign() -> None:
-    """An empty text stands for a series that is not shown, whatever stands beside it; a value that turns from 0 to -0 has not changed."""
+    """An empty text stands for a series that is not shown; a value that turns from 0 to -0 has not changed."""
     for value in (None, math.nan, math.inf, -math.inf):
         assert texts(np.array([1.5, value, 2.5], np.float64)) == [b"1.5", b"", b"2.5"]
     assert texts(np.array([-0.0, 0.0])) == [b"0.0", b"0.0"]

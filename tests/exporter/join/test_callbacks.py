@@ -58,7 +58,7 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(kind: QuotaType) ->
 
 
 def test_entities_that_differ_in_a_tag_too_many_are_one() -> None:
-    """Usages added up, the same sum in any order, the longest throttle of those that are known; what is unknown of all stays unknown."""
+    """Usages added up, the same sum in any order, and the longest known throttle; unknown of all stays unknown."""
     tags = {f"k{at}": "v" for at in range(MOST_TAGS)}
     given_ = [(0.1, 3.0), (0.2, float("nan")), (1e9, 5.0), (-1e9, 4.0), (float("nan"), 1.0)]
     beans = [tagged(PRODUCE, usage, wait, **tags, zone=f"z{at}") for at, (usage, wait) in enumerate(given_)]

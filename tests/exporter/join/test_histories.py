@@ -1,7 +1,7 @@
 """
 Random histories of clusters: the join keeps what it worked out while columns and limits stay the same.
 
-Beside it runs another join, which sees the same cluster with new columns and limits at each collection, so that it can keep nothing.
+Another join sees the same cluster with new columns and limits at each collection, so that it can keep nothing.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def test_every_level_resolves_to_its_rule(
 
 def test_units_are_base_units_and_throttles_have_causes(combined_throttled: Snapshot) -> None:
     """
-    Percent become threads, milliseconds seconds; bytes stay. A throttle is 0 where the broker says NaN, and has no cause.
+    Percent become threads, milliseconds seconds; bytes stay. A throttle of NaN is 0, and has no cause.
 
     Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota.
     """
@@ -93,7 +93,7 @@ def test_the_node_itself(combined_throttled: Snapshot) -> None:
 
 
 def test_idle_after_load_averages_linger(combined_idle: Snapshot, combined_without_quotas: Snapshot) -> None:
-    """No one is muted and no one sends, but averages of the last minute stay; a node without rules has delay queues and nothing else."""
+    """Nothing is muted or sent, but averages of the last minute stay; a node without rules has delay queues alone."""
     app1 = find(combined_idle, PRODUCE, "alice", "app1")
     assert (app1.usage, app1.throttle_time_seconds) == (0.0, 7.769)
     assert set(combined_idle.nodes[0].delay_queue_size.values()) == {0.0}
@@ -103,10 +103,10 @@ def test_idle_after_load_averages_linger(combined_idle: Snapshot, combined_witho
 
 def test_a_refused_mutation_shows_on_controller_and_broker(split_throttled: Snapshot) -> None:
     """
-    A broker has mutation beans of its own, from topics that clients made by asking for them; the active controller's count.
+    A broker has mutation beans of its own, from auto-created topics; the active controller's count.
 
-    The request is refused once, forwarded: each of the two nodes counts its response. The controller mutes no client: bob's wait is on the
-    broker, in group Request.
+    The request is refused once, forwarded: each of the two nodes counts its response. The controller mutes no client:
+    bob's wait is on the broker, in group Request.
     """
     brokers = {usage.entity.broker for usage in split_throttled.entities if usage.entity.quota_type is MUTATION}
     assert brokers == {"100"}

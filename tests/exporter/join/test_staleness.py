@@ -116,7 +116,7 @@ MOMENTS: list[tuple[Mapping[QuotaEntity, float], set[tuple[str, str]]]] = [
     ({}, set()),
     ({}, set()),
 ]
-"""Eight moments of a real broker (see `captures/README.md`): the produce rules, and the user and client-id of each entity in use."""
+"""Eight moments of a real broker (see `captures/README.md`): produce rules, user and client-id of entities in use."""
 
 
 def recorded() -> list[Beans]:
@@ -133,7 +133,7 @@ def recorded() -> list[Beans]:
 
 def test_only_beans_in_use_are_shown() -> None:
     """
-    What the rules explain is shown, the rest is counted, by an exporter that sees one moment alone and by one that runs.
+    What the rules explain is shown, the rest is counted, by an exporter that was just started and by one that runs.
 
     Beans that decay under new rules disappear at once, and never come back.
     """

@@ -1,4 +1,4 @@
-"""What a snapshot is made of: numbers in base units, sums of histograms, utilization as brokers report it, and sources that fail."""
+"""Numbers in base units, sums of histograms, utilization as brokers report it, and sources that fail."""
 
 from dataclasses import replace
 from math import inf, nan
@@ -35,7 +35,7 @@ def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
 
 
 def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
-    """Under KRaft the controller never records one for mutations, although clients wait: nothing is shown, which zero would not be."""
+    """Under KRaft the controller never records one for mutations, although clients wait: nothing is shown."""
     world = World()
     seen = [
         world.collect_one(entity(kind, "bob", usage=1.0, throttle_ms=throttle_ms))
@@ -80,7 +80,7 @@ def test_the_sum_of_a_histogram_is_exact(throttles: list[int]) -> None:
 
 
 def test_the_sum_of_a_histogram_does_not_go_back_until_a_restart() -> None:
-    """A request between the two readings (mean of ten, count of eleven) makes it too high; a restart shows in the start time or the count."""
+    """A request between the readings of mean and count makes it too high; a restart shows in start time or count."""
     sums = HistogramSums()
     readings = [
         (1.0, 100.0, 11, 1_100),
@@ -160,7 +160,7 @@ def test_two_points_or_two_percent_apart_is_too_far(beans: Numbers, disagreement
 def test_nothing_is_compared_without_the_attribute_or_the_limits(
     rules: Rules | None, beans: Numbers, ratio: float | None
 ) -> None:
-    """Today's brokers; and limits that no one could read, where the broker's own account is all there is, of which NaN is not shown."""
+    """Today's brokers; and limits that are unknown, where there is only the broker's own account, unless it is NaN."""
     snapshot = World(None if rules is None else limits(rules)).collect_one(beans)
     assert snapshot.nodes[0].utilization_disagreements is None
     assert only(snapshot).reported_utilization == ratio

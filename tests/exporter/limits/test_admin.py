@@ -188,7 +188,7 @@ def test_entities_of_all_eight_shapes() -> None:
 
 
 def test_each_key_goes_to_its_quota_type() -> None:
-    """Four kinds of client quota; what a newer Kafka may add is left out. Limits of connections are by address, the default among them."""
+    """Four kinds of client quota, and limits of connections by address; what a newer Kafka may add is left out."""
     quotas = [
         quota(1, "consumer_byte_rate", user="u"),
         quota(2, "request_percentage", user="u"),

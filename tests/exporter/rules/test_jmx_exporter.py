@@ -45,7 +45,11 @@ def rules_of(text: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
 def sample(
     text: str, domain: str, properties: Sequence[tuple[str, str]], attribute: str, value: float = 1.0
 ) -> Sample | None:
-    """What a jmx_exporter makes of an attribute (``sources/test_real_own_rules.py`` has the real one): name, labels and number by the first rule that matches; properties come in the order of the MBean's name, unquoted."""
+    """
+    What a jmx_exporter makes of an attribute: name, labels and number by the first rule that matches.
+
+    Properties come in the order of the MBean's name, unquoted. `sources/test_real_own_rules.py` has a real agent.
+    """
     inner = ", ".join(f"{key}={quote_tag_value(reported)}" for key, reported in properties)
     for pattern, rule in rules_of(text):
         found = pattern.match(f"{domain}<{inner}><>{attribute}: {value}")
