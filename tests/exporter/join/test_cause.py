@@ -121,6 +121,16 @@ def test_mutations_without_a_debt_leave_it_open(rate: float | None) -> None:
     assert cause(world.collect_one(*full, after=1)) is OWN
 
 
+def test_rules_that_change_are_followed() -> None:
+    """Whose clients are under a mutation quota is worked out again."""
+    world = World(limits({**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}))
+    found = [cause(world.collect_one(waiting()))]
+    for rules in (RULES, {REQUEST: RULES[REQUEST]}):
+        world.limits = limits(rules)
+        found.append(cause(world.collect_one(waiting())))
+    assert found == [OWN, UNKNOWN, OWN]
+
+
 def test_debt_on_a_former_controller_is_no_evidence() -> None:
     """Its buckets stand still for an hour."""
     world = World(limits(RULES, nodes=("1", "101", "102")))
