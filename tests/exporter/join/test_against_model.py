@@ -1,15 +1,10 @@
-"""
-Random histories of clusters: the join keeps what it worked out while columns and limits stay the same.
-
-Another join sees the same cluster with new columns and limits at each collection, so that it can keep nothing.
-"""
+"""Random histories of clusters: the join, which remembers much, beside a model that remembers next to nothing."""
 
 from __future__ import annotations
 
 from array import array
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import count
 from math import inf, nan
 from urllib.parse import quote
 
@@ -17,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.exporter.join.model import Model
 from tests.exporter.join.world import limits
 from tests.exporter.recorded import read
 from tests.strategies import examples
@@ -115,8 +111,15 @@ RULES: list[Limits | None] = [
 ]
 
 NODES = ("1", "2", "10")
-NEWCOMER = "newcomer"
 COLUMNS = (*NAMES, "causes")
+WITHOUT_MEMORY = (
+    "quota_callback",
+    "delay_queue_size",
+    "exempt_request_threads",
+    "throttling_errors",
+    "active_controller",
+)
+"""What a join that saw nothing before says of a node as well."""
 values = st.sampled_from((nan, 0.0, 1.0, 1.01, 3.0, 50.0, 100.0, 500.0, 1500.0, -1.0, -3.0, inf, 1e20))
 Edit = tuple[str, BeanColumn, float | None]
 """A number of one node that comes, changes, or leaves."""
@@ -131,11 +134,10 @@ edits = edits_of(FIRST) | edits_of(BUCKETS[:6]) | edits_of(PASSING)
 
 
 class History:
-    """A cluster of a few nodes that changes."""
+    """A cluster of a few nodes that changes, beside what the model remembers of it."""
 
     def __init__(self) -> None:
-        self.join, self.forgetful = Join(), Join()
-        self._passed = count()
+        self.join, self.model = Join(), Model()
         self.numbers = {
             node: {column: nan if column.attribute == "throttle-time" else float(node) for column in (*STEADY, *FIRST)}
             for node in NODES
@@ -151,17 +153,15 @@ class History:
         tables = [self._table(node) for node in nodes]
         snapshot = self.join.snapshot([read(table) for table in tables], configured, LimitsHealth(), self.at)
         shown = snapshot.shown
-        again = None if configured is None else replace(configured, rules=dict(configured.rules))
-        other = self.forgetful.snapshot([read(self._anew(each)) for each in tables], again, LimitsHealth(), self.at)
-        passing = {each.entity.broker for each in other.shown.usages if each.entity.user.startswith(NEWCOMER)}
-        assert list(shown.usages) == [each for each in other.shown.usages if not each.entity.user.startswith(NEWCOMER)]
-        assert list(shown.tagged) == list(other.shown.tagged)
-        assert snapshot.callbacks == other.callbacks
-        for node, same in zip(snapshot.nodes, other.nodes, strict=True):
-            stale = dict(same.stale_entities)
-            if PRODUCE in stale:
-                stale[PRODUCE] -= node.broker not in passing
-            assert node == replace(same, stale_entities=stale)
+        expected = self.model.snapshot(tables, configured, self.at)
+        assert list(shown.usages) == expected.entities
+        assert [node.stale_entities for node in snapshot.nodes] == expected.stale
+        fresh = Join().snapshot([read(table) for table in tables], configured, LimitsHealth(), self.at)
+        assert list(shown.tagged) == list(fresh.shown.tagged)
+        assert snapshot.callbacks == fresh.callbacks
+        for node, other in zip(snapshot.nodes, fresh.nodes, strict=True):
+            for name in WITHOUT_MEMORY:
+                assert getattr(node, name) == getattr(other, name)
         for name in COLUMNS:
             column = getattr(shown, name)
             assert not column.flags.writeable
@@ -209,12 +209,6 @@ class History:
         items = list(self.numbers["1"].items())
         items[one], items[-1 - other] = items[-1 - other], items[one]
         self.numbers["1"] = dict(items)
-
-    def _anew(self, table: BeanTable) -> BeanTable:
-        """The same table in new columns, after one of a client that was never there before."""
-        passing = bean("Produce", "byte-rate", user=f"{NEWCOMER}-{next(self._passed)}")
-        columns = (*passing, *(BeanColumn(each.bean, each.attribute) for each in table.layout.columns))
-        return BeanTable(node_id=table.node_id, layout=BeanLayout(columns), values=array("d", [1.0, *table.values]))
 
     def _table(self, node: str) -> BeanTable:
         numbers = self.numbers[node]
@@ -272,8 +266,8 @@ steps = st.builds(
 @given(
     rules=st.sampled_from(RULES), start=st.lists(edits, max_size=12), history=st.lists(steps, min_size=8, max_size=12)
 )
-def test_what_is_kept_changes_nothing(rules: Limits | None, start: list[Edit], history: list[Step]) -> None:
-    """Whatever came before, each snapshot is that of a join whose columns and limits are new at each collection."""
+def test_snapshots_are_those_of_the_model(rules: Limits | None, start: list[Edit], history: list[Step]) -> None:
+    """Whatever came before, each snapshot is what its tables, its rules and the last minute make of it."""
     world = History()
     world.edit(start)
     for step in history:
