@@ -42,6 +42,7 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
         [(ALICE, used(10.0), 15, False), (ALICE, used(20.0), 15, True), (ALICE, {}, 15, False), (ALICE, used(0.0), 15, True), (ALICE, used(0.0), 31, False)],
         # a starved consumer has no rate, but its throttle grows
         [(ALICE, used(0.0), 15, False), (ALICE, used(0.0, throttle_ms=5.0), 15, True)],
+        [(ALICE, used(0.0), 15, False), (ALICE, used(0.5), 15, True)],
         # Kafka divides by S - 1 to S windows: without traffic a rate can still rise by that much
         [(ALICE, used(100.0), 15, False), (ALICE, used(109.0), 15, False)],
         [(ALICE, used(100.0, MUTATION), 15, False), (ALICE, used(199.0, MUTATION), 15, False)],
