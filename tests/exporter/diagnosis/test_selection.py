@@ -135,6 +135,9 @@ def test_no_more_than_asked_for() -> None:
     everybody = users(Selection(show=Show.ALL))
     assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [everybody[:most] for most in range(6)]
     assert ordered([], Selection(backwards=True), 5) == []
+    usages = Columns.of(ALL).usages
+    assert list(in_order(usages, Selection())[:3]) == list(in_order(usages, Selection(), 3))
+    assert list(usages[1:3]) == list(usages)[1:3]
 
 
 @pytest.mark.parametrize(
