@@ -111,12 +111,23 @@ callbacks = st.lists(
 )
 
 
+@given(tagged=callbacks, most=st.integers(1, 4))
+def test_every_series_of_a_callback_that_is_not_shown_is_counted(tagged: list[EntityUsage], most: int) -> None:
+    """The page without bounds has as many series more as the counts say."""
+    check_counts([], tagged, {"max_entities": most}, maxima=False)
+
+
 @pytest.mark.slow
 @given(crowd=crowds(), tagged=callbacks, config=configs, maxima=st.booleans())
 def test_every_series_that_is_not_shown_is_counted(
     crowd: list[EntityUsage], tagged: list[EntityUsage], config: dict[str, Any], *, maxima: bool
 ) -> None:
-    """The page without bounds has as many series more as the counts say, with those of callbacks and of sampling."""
+    """Those of Kafka's own quotas, of callbacks and of sampling together."""
+    check_counts(crowd, tagged, config, maxima=maxima)
+
+
+def check_counts(crowd: list[EntityUsage], tagged: list[EntityUsage], config: dict[str, Any], *, maxima: bool) -> None:
+    """Compare a page without bounds, one with them and the counts of what is left out."""
     own = [each for each in crowd if OVERFLOW not in key_of(each)]
     others = [each for each in tagged if OVERFLOW not in (each.entity.tags or ())]
     unbounded = replace(taken([*own, *others], up="12"), callbacks=Callbacks(labels=("tenant", "tier")))
