@@ -22,8 +22,11 @@ def parsed(expression: str) -> Any:
 def nodes(node: Any) -> Iterator[Any]:
     """A node and everything in it."""
     yield node
-    for child in _children(node):
-        yield from nodes(child)
+    for name in ("lhs", "rhs", "expr", "param", "vector_selector", "args"):
+        inner = getattr(node, name, None)
+        for each in inner if isinstance(inner, list) else [inner]:
+            if each is not None and type(each).__module__.startswith("promql_parser"):
+                yield from nodes(each)
 
 
 def selectors(expression: str) -> Iterator[parser.VectorSelector]:
@@ -34,16 +37,3 @@ def selectors(expression: str) -> Iterator[parser.VectorSelector]:
 def matched_labels(selector: Any) -> set[str]:
     """The labels that a selector asks for."""
     return {matcher.name for matcher in selector.matchers.matchers if matcher.name != "__name__"}
-
-
-def _children(node: Any) -> Iterator[Any]:
-    if isinstance(node, parser.BinaryExpr):
-        yield from (node.lhs, node.rhs)
-    elif isinstance(node, parser.Call):
-        yield from node.args
-    elif isinstance(node, parser.MatrixSelector):
-        yield node.vector_selector
-    elif isinstance(node, parser.AggregateExpr):
-        yield from (part for part in (node.expr, node.param) if part is not None)
-    elif isinstance(node, (parser.ParenExpr, parser.SubqueryExpr, parser.UnaryExpr)):
-        yield node.expr

@@ -30,8 +30,22 @@ def labels_of(expression: str) -> set[str]:
 
 
 def _of(node: Any) -> set[str]:
-    reader = _READERS.get(type(node))
-    return set() if reader is None else reader(node)
+    match node:
+        case parser.VectorSelector():
+            found = _of_selector(node)
+        case parser.MatrixSelector():
+            found = _of(node.vector_selector)
+        case parser.ParenExpr() | parser.SubqueryExpr() | parser.UnaryExpr():
+            found = _of(node.expr)
+        case parser.AggregateExpr():
+            found = _of_aggregation(node)
+        case parser.Call():
+            found = _of_call(node)
+        case parser.BinaryExpr():
+            found = _of_operation(node)
+        case _:
+            found = set()
+    return found
 
 
 def _of_selector(node: Any) -> set[str]:
@@ -70,15 +84,3 @@ def _of_operation(node: Any) -> set[str]:
     assert missing == set(), f"matches on {missing}, which one side lacks"
     many = str(node.modifier.card).endswith("ManyToOne")
     return left if str(node.op) in _SETS or many else set(matching.labels)
-
-
-_READERS: Final[dict[type, Any]] = {
-    parser.VectorSelector: _of_selector,
-    parser.MatrixSelector: lambda node: _of(node.vector_selector),
-    parser.ParenExpr: lambda node: _of(node.expr),
-    parser.SubqueryExpr: lambda node: _of(node.expr),
-    parser.UnaryExpr: lambda node: _of(node.expr),
-    parser.AggregateExpr: _of_aggregation,
-    parser.Call: _of_call,
-    parser.BinaryExpr: _of_operation,
-}

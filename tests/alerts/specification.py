@@ -60,48 +60,6 @@ BudgetBurns                    warning  entity        5m  10m > 6
 BudgetBurnsSlowly              warning  entity        15m 10m > 1
 """
 """Alert, severity, scope, `for`, `keep_firing_for`, and the numbers that its expression compares with or multiplies by."""
-_THRESHOLDS: Final = """
-THROTTLED              0.5        s
-PERSISTENT             0.5        ratio
-NEAR_LIMIT             0.9        ratio
-PREDICTION             0.6        ratio
-CLIENT_TIMEOUT         30         s
-SPIKE                  25         s/s
-SPIKE_FACTOR           4          times
-SPIKE_ENTITIES         5          entities
-MANY_ENTITIES          20         entities
-MANY_ENTITIES_FACTOR   3          times
-STORM                  50         entities
-SHADOW_ENTITIES        10         entities
-DELAY_QUEUE            20         connections
-DELAY_QUEUE_GROWTH     1.5        times
-MUTATION_THROTTLED     5          s
-TOKENS_DEBT            0.8        ratio
-REJECTIONS             0.2        errors/s
-REJECTIONS_FACTOR      3          times
-REQUEST_CAPACITY       0.6        ratio
-EXEMPT_CAPACITY        0.4        ratio
-HANDLERS_IDLE          0.1        ratio
-CONNECTION_THROTTLE    0.5        s
-IP_CONNECTION_THROTTLE 0          s
-REPLICATION_DAY        0.95       ratio
-HEAVY_BYTES            10_000_000 bytes/s
-HEAVY_SHARE            0.2        ratio
-SYSTEM_THROTTLED       0.1        s
-SOURCE_READS           0.75       ratio
-READ_SECONDS           8          s
-SAMPLES_LEFT_OUT       0.1        ratio
-LIMITS_AGE             900        s
-SNAPSHOT_AGE           300        s
-DISCOVERY_FAILURES     3          failures
-SPARK_THROTTLED        0.2        s/s
-SPARK_RETRIES          3          attempts
-SPARK_STALLED          600        s
-SPARK_STALLED_TRIGGERS 3          intervals
-BURN_FAST              14.4       times
-BURN                   6          times
-BURN_SLOW              1          times
-"""
 _WINDOWS: Final = """
 ThrottleSpike            [5m]
 ManyClientsThrottled     [5m]
@@ -126,39 +84,20 @@ PushFailing              [15m]
 SparkRetries             [30m]
 """
 """Alert, and the times that its expression looks back by itself; the others look at now, or at recorded series."""
+_USUAL: Final = {"[1d] offset 30m", "[2h] offset 167h", "[2h] offset 23h", "[1h]", "offset 1w"}
+"""The same hour a day and a week ago, the day before, and while an alert fires, for a week, what was usual then."""
 WINDOWS_OF_RECORDS: Final = {
     "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "[5m] offset 25m"},
     "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "[10m] offset 4h"},
     "broker:kafka_quota_request_throttled_seconds:rate5m": {"[5m]"},
     "broker:kafka_quota_request_handler_idle:ratio5m": {"[5m]"},
     "cluster:kafka_quota_throttling_errors:rate5m": {"[5m]"},
-    # the same hour a day and a week ago, the day before the last half hour, and while an alert fires, for a week, what was usual then
-    "cluster:kafka_quota_request_throttled_seconds:baseline": {
-        "[1d] offset 30m",
-        "[2h] offset 167h",
-        "[2h] offset 23h",
-        "[1h]",
-        "offset 1w",
-    },
-    "cluster:kafka_quota_throttled_entities:baseline": {
-        "[1d] offset 30m",
-        "[2h] offset 167h",
-        "[2h] offset 23h",
-        "[1h]",
-        "offset 1w",
-    },
+    "cluster:kafka_quota_request_throttled_seconds:baseline": _USUAL,
+    "cluster:kafka_quota_throttled_entities:baseline": _USUAL,
     "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
     "cluster:quotascope_exporters:baseline": {"[1d:5m]", "[1h]", "offset 1w"},
-    "app:spark_kafka_throttled_seconds:rate10m": {
-        "[10m]",
-        "[1h] offset 10m",
-        "offset 10m",
-    },
-    "entity:kafka_quota_budget_burn:rate5m": {"[5m]"},
-    "entity:kafka_quota_budget_burn:rate30m": {"[30m]"},
-    "entity:kafka_quota_budget_burn:rate1h": {"[1h]"},
-    "entity:kafka_quota_budget_burn:rate6h": {"[6h]"},
-    "entity:kafka_quota_budget_burn:rate3d": {"[3d]"},
+    "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "[1h] offset 10m", "offset 10m"},
+    **{f"entity:kafka_quota_budget_burn:rate{each}": {f"[{each}]"} for each in ("5m", "30m", "1h", "6h", "3d")},
 }
 """Recorded series, and the times that they look back; the others are of now."""
 EACH_MINUTE: Final = {"objectives", "budgets-burning"}
@@ -197,9 +136,6 @@ WINDOWS: Final = {
     f"KafkaQuota{name}": {*windows.split("; ")}
     for name, windows in (line.split(maxsplit=1) for line in _WINDOWS.strip().splitlines())
 }
-THRESHOLDS: Final = {
-    name: (float(value), unit) for name, value, unit in (line.split() for line in _THRESHOLDS.strip().splitlines())
-}
 
 
 def _of_scope(*scopes: str) -> frozenset[str]:
@@ -208,10 +144,9 @@ def _of_scope(*scopes: str) -> frozenset[str]:
 
 _ON_CALL: Final = frozenset({"KafkaQuotaThrottleSpike", "KafkaQuotaManyClientsThrottled"})
 _NEAR: Final = frozenset({"KafkaQuotaNearLimit", "KafkaQuotaLimitPredicted"})
-_BY_LIMIT: Final = _NEAR | {
-    "KafkaQuotaHeavyClientWithoutLimit",
-    "KafkaQuotaSystemUserThrottledByDefault",
-}
+_BY_LIMIT: Final = _NEAR | {"KafkaQuotaHeavyClientWithoutLimit", "KafkaQuotaSystemUserThrottledByDefault"}
+_THROTTLED: Final = frozenset(f"KafkaQuota{kind}Throttled" for kind in ("Produce", "Fetch", "Request"))
+_BEYOND_TIMEOUT: Final = "KafkaQuotaThrottleBeyondClientTimeout"
 _OF_CLUSTERS: Final = _of_scope("entity", "broker", "cluster", "configuration", "job")
 INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     # the whole cluster suffers: not each client, broker and job is a message
@@ -220,24 +155,10 @@ INHIBITED: Final[Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]] = {
     },
     "KafkaQuotaManyClientsThrottled": {CLUSTER: _of_scope("entity", "broker", "job") | {"KafkaQuotaThrottleStorm"}},
     # too many to name: those that fired before go on for a while
-    "KafkaQuotaThrottleStorm": {
-        CLUSTER: frozenset(
-            {
-                "KafkaQuotaProduceThrottled",
-                "KafkaQuotaFetchThrottled",
-                "KafkaQuotaRequestThrottled",
-                "KafkaQuotaMutationThrottled",
-                "KafkaQuotaThrottleBeyondClientTimeout",
-            }
-        )
-    },
+    "KafkaQuotaThrottleStorm": {CLUSTER: _THROTTLED | {"KafkaQuotaMutationThrottled", _BEYOND_TIMEOUT}},
     # a throttled client is at its limit
-    "KafkaQuotaProduceThrottled": {ENTITY: _NEAR},
-    "KafkaQuotaFetchThrottled": {ENTITY: _NEAR},
-    "KafkaQuotaRequestThrottled": {ENTITY: _NEAR},
-    "KafkaQuotaThrottleBeyondClientTimeout": {
-        ENTITY: _NEAR | {"KafkaQuotaProduceThrottled", "KafkaQuotaFetchThrottled"}
-    },
+    **{name: {ENTITY: _NEAR} for name in _THROTTLED},
+    _BEYOND_TIMEOUT: {ENTITY: _NEAR | (_THROTTLED - {"KafkaQuotaRequestThrottled"})},
     # busy handlers are most of the capacity
     "KafkaQuotaBrokerSaturated": {BROKER: frozenset({"KafkaQuotaRequestTimeNearCapacity"})},
     # one budget

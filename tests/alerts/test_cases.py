@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.alerts.labels import RECORDED
-from tests.alerts.promtool import ALERTS, Case, cases, try_case
+from tests.alerts.promtool import ALERTS, RULES, Case, cases, try_case
 
 BY_SUBJECT = {subject: list(group) for subject, group in groupby(cases(), key=lambda case: case.subject)}
 
@@ -27,10 +27,21 @@ def test_a_wrong_case_is_found(subject: str, tmp_path: Path) -> None:
     series = {'quotascope_build_info{version="1"}': "1x60"}
     fires = {"at": "1h", "description": "", "dashboard": ""}
     expected = {"expr": "quotascope_build_info", "eval_time": "1h", "exp_samples": []}
-    content = {"case": "wrong", "series": series} | (
-        {"records": [expected]} if subject == "records" else {"fires": fires}
-    )
+    of_subject = {"records": [expected]} if subject == "records" else {"fires": fires}
+    content = {"case": "wrong", "series": series, **of_subject}
     assert try_case(Case(subject=subject, content=content), tmp_path) != ""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("subject", [name for name, group in RULES.items() if "keep_firing_for" in group["rules"][0]])
+def test_a_missing_keep_firing_for_is_found(subject: str, tmp_path: Path) -> None:
+    """A case of each such alert looks when its cause is over, and fails when the alert ends with it."""
+    group = RULES[subject]
+    rule = {**group["rules"][0]}
+    del rule["keep_firing_for"]
+    forgetful = {**RULES, subject: {**group, "rules": [rule]}}
+    fires = [case for case in BY_SUBJECT[subject] if case.fires]
+    assert any(try_case(case, tmp_path, rules=forgetful) for case in fires)
 
 
 @pytest.mark.parametrize("name", ALERTS)

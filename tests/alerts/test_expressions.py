@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -23,15 +23,16 @@ SITE = Site(grafana_url="https://grafana", runbook_url="https://wiki/{alert}")
 ALERTS = list(alerts(SITE))
 RULES: list[Record | Alert] = [*RECORDED.values(), *ALERTS]
 SCRAPE = timedelta(minutes=1)
+OF_GAUGES = {"deriv", "delta", "predict_linear"}
 COMPARISONS = ("==", "!=", ">", "<", ">=", "<=")
 
 
-def ids(rule: Record | Alert) -> str:
-    """How a rule is called in the list of tests."""
-    return rule.name
+def for_each(rules: Sequence[Record | Alert]) -> pytest.MarkDecorator:
+    """One test for each rule, called by its name."""
+    return pytest.mark.parametrize("rule", rules, ids=[rule.name for rule in rules])
 
 
-@pytest.mark.parametrize("rule", RULES, ids=ids)
+@for_each(RULES)
 def test_names_and_labels_exist(rule: Record | Alert) -> None:
     """Whatever is read is in the catalog or recorded, and has the labels that are asked for."""
     for selector in selectors(rule.expr):
@@ -43,142 +44,109 @@ def test_names_and_labels_exist(rule: Record | Alert) -> None:
         assert matched_labels(selector) <= labels_of(selector.name)
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=ids)
-def test_alerts_have_the_labels_that_they_report(alert: Alert) -> None:
+@for_each(ALERTS)
+def test_alerts_have_the_labels_that_they_report(rule: Alert) -> None:
     """What aggregations and joins leave is what annotations and links use, no more and no less."""
-    assert labels_of(alert.expr) == {CLUSTER, *alert.labels}
+    assert labels_of(rule.expr) == {CLUSTER, *rule.labels}
 
 
-@pytest.mark.parametrize("record", RECORDED.values(), ids=ids)
-def test_records_are_named_by_their_level(record: Record) -> None:
+@for_each([*RECORDED.values()])
+def test_records_are_named_by_their_level(rule: Record) -> None:
     """`level:metric:operations`, and one of the labels is the level."""
-    level, _, _ = re.fullmatch(r"([a-z]+):([a-z0-9_]+):([a-z0-9]+)", record.name).groups()  # type: ignore[union-attr]
-    labels = labels_of(record.expr)
+    level, _, _ = re.fullmatch(r"([a-z]+):([a-z0-9_]+):([a-z0-9]+)", rule.name).groups()  # type: ignore[union-attr]
+    labels = labels_of(rule.expr)
     assert {"entity": "client_id"}.get(level, level) in labels
     assert "cluster" in labels
     assert ("instance" in labels) == (level == "instance")
 
 
-@pytest.mark.parametrize("rule", RULES, ids=ids)
-def test_rates_are_of_counters_over_several_scrapes(rule: Record | Alert) -> None:
-    """A rate of a gauge means nothing, and one over a single scrape is empty whenever that is late."""
-    for call in _calls(rule.expr):
-        if call.func.name in {"rate", "increase", "irate"}:
-            window = call.args[0]
-            family = FAMILIES[window.vector_selector.name]
-            assert family.type is FamilyType.COUNTER
-            assert window.range >= 2 * SCRAPE
-        elif call.func.name != "last_over_time" and (
-            call.func.name.endswith("_over_time") or call.func.name in {"deriv", "delta", "predict_linear"}
-        ):
-            for selector in (n for n in nodes(call) if hasattr(n, "matchers")):
-                family_or_none = FAMILIES.get(selector.name)
-                assert family_or_none is None or (family_or_none.type is FamilyType.GAUGE)
+@for_each(RULES)
+def test_counters_are_read_as_rates_over_several_scrapes(rule: Record | Alert) -> None:
+    """A rate of a gauge means nothing, one over a single scrape is often empty, and a counter depends on its start."""
+    as_rates = set()
+    for call in (node for node in nodes(parsed(rule.expr)) if isinstance(node, parser.Call)):
+        name, read = call.func.name, [str(node.name) for node in nodes(call) if isinstance(node, parser.VectorSelector)]
+        if name in {"rate", "increase"}:
+            as_rates |= {*read}
+            assert {FAMILIES[each].type for each in read} == {FamilyType.COUNTER}
+            assert call.args[0].range >= 2 * SCRAPE
+        elif name in OF_GAUGES or (name.endswith("_over_time") and name != "last_over_time"):
+            assert {FAMILIES[each].type for each in read if each in FAMILIES} <= {FamilyType.GAUGE}
+    families = [FAMILIES[each.name] for each in selectors(rule.expr) if each.name in FAMILIES]
+    assert {family.name for family in families if family.type is FamilyType.COUNTER} <= as_rates
 
 
-@pytest.mark.parametrize("rule", RULES, ids=ids)
-def test_counters_are_only_read_as_rates(rule: Record | Alert) -> None:
-    """The value of a counter depends on when its process started."""
-    as_rates = {
-        call.args[0].vector_selector.name for call in _calls(rule.expr) if call.func.name in {"rate", "increase"}
-    }
-    counters = {
-        selector.name
-        for selector in selectors(rule.expr)
-        if selector.name in FAMILIES and FAMILIES[selector.name].type is FamilyType.COUNTER
-    }
-    assert counters <= as_rates
+@for_each(RULES)
+def test_aggregations_name_what_they_keep_and_nothing_is_divided_by_zero(rule: Record | Alert) -> None:
+    """
+    `by` with the cluster: `without`, topk and a forgotten label break when a label is added.
 
-
-@pytest.mark.parametrize("rule", RULES, ids=ids)
-def test_aggregations_name_what_they_keep(rule: Record | Alert) -> None:
-    """`by` with the cluster: `without`, topk and a forgotten label break when a label is added."""
+    A limit or a capacity of 0 would give NaN or infinity, which poisons sums: it is left out instead.
+    """
     for node in nodes(parsed(rule.expr)):
         if isinstance(node, parser.AggregateExpr):
             assert str(node.op) not in {"topk", "bottomk", "quantile", "count_values"}
             assert node.modifier is not None
             assert node.modifier.type == parser.AggModifierType.By
             assert CLUSTER in node.modifier.labels
-
-
-@pytest.mark.parametrize("rule", RULES, ids=ids)
-def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
-    """Every vector meets another on named labels, the cluster's among them; not what fills in for nothing, and a series its own past."""
-    for node in _joins(rule.expr):
-        left, right = ({each.name for each in selectors(str(side))} for side in (node.lhs, node.rhs))
-        if str(node.op) == "or" or not right:
-            continue
-        if str(node.op) in {"unless", ">="} and left == right:
-            continue
-        assert node.modifier is not None, node
-        assert node.modifier.matching is not None, node
-        assert node.modifier.matching.type == parser.LabelModifierType.Include
-        assert CLUSTER in node.modifier.matching.labels
-
-
-@pytest.mark.parametrize("rule", RULES, ids=ids)
-def test_both_sides_of_an_or_have_the_same_labels(rule: Record | Alert) -> None:
-    """Otherwise what fires, and what it is called, depends on the side."""
-    for node in _joins(rule.expr):
-        if str(node.op) == "or" and (node.modifier is None or not node.modifier.matching):
-            left, right = labels_of(str(node.lhs)), labels_of(str(node.rhs))
-            assert left == right
-
-
-@pytest.mark.parametrize("rule", RULES, ids=ids)
-def test_nothing_is_divided_by_zero(rule: Record | Alert) -> None:
-    """A limit or a capacity of 0 would give NaN or infinity, which poisons sums: it is left out instead."""
-    for node in nodes(parsed(rule.expr)):
-        if isinstance(node, parser.BinaryExpr) and str(node.op) == "/":
-            if not [*selectors(str(node.rhs))]:
-                continue  # a number that is written out
+        if isinstance(node, parser.BinaryExpr) and str(node.op) == "/" and [*selectors(str(node.rhs))]:
             assert re.fullmatch(r"\(.+ > 0\)", str(node.rhs))
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=ids)
-def test_alerts_compare(alert: Alert) -> None:
-    """An alert without a comparison fires whenever there is data, or is about data that is not there."""
-    found = [
-        node
-        for node in nodes(parsed(alert.expr))
-        if isinstance(node, parser.BinaryExpr) and (str(node.op) in COMPARISONS or str(node.op) == "unless")
-    ]
-    assert found
+@for_each(RULES)
+def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
+    """
+    Every vector meets another on named labels, the cluster's among them; not what fills in, nor a series its own past.
+
+    Both sides of an `or` have the same labels: otherwise what fires, and what it is called, depends on the side.
+    """
+    for node in _joins(rule.expr):
+        left, right = ({each.name for each in selectors(str(side))} for side in (node.lhs, node.rhs))
+        matching = node.modifier.matching if node.modifier else None
+        if str(node.op) == "or":
+            assert matching or labels_of(str(node.lhs)) == labels_of(str(node.rhs))
+        elif right and not (str(node.op) in {"unless", ">="} and left == right):
+            assert matching is not None, node
+            assert matching.type == parser.LabelModifierType.Include
+            assert CLUSTER in matching.labels
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=ids)
-def test_absence_is_waited_for(alert: Alert) -> None:
-    """A Prometheus that was just started has no series yet."""
-    if "absent(" in alert.expr or "unless" in alert.expr:
-        assert parser.parse_duration(alert.wait) >= 2 * SCRAPE
+@for_each(ALERTS)
+def test_alerts_compare_and_wait_for_absence(rule: Alert) -> None:
+    """
+    An alert without a comparison fires whenever there is data, or is about data that is not there.
+
+    A Prometheus that was just started has no series yet.
+    """
+    operators = {str(node.op) for node in nodes(parsed(rule.expr)) if isinstance(node, parser.BinaryExpr)}
+    assert operators & {*COMPARISONS, "unless"}
+    if "absent(" in rule.expr or "unless" in rule.expr:
+        assert parser.parse_duration(rule.wait) >= 2 * SCRAPE
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=ids)
-def test_all_that_an_alert_needs_is_there(alert: Alert) -> None:
+@for_each(ALERTS)
+def test_all_that_an_alert_needs_is_there(rule: Alert) -> None:
     """Headline, text and links; fixed labels, for a value in a label makes a new alert of each evaluation."""
-    rule = decorate(SITE, alert)
-    assert re.fullmatch(r"KafkaQuota([A-Z][a-z]+)+", rule["alert"])
-    assert parser.parse_duration(rule["for"]) >= timedelta(0)
-    assert rule["labels"] == {
-        "severity": alert.severity.value,
-        "scope": alert.scope.value,
-    }
-    notes = rule["annotations"]
+    written = decorate(SITE, rule)
+    assert re.fullmatch(r"KafkaQuota([A-Z][a-z]+)+", written["alert"])
+    assert parser.parse_duration(written["for"]) >= timedelta(0)
+    assert written["labels"] == {"severity": rule.severity.value, "scope": rule.scope.value}
+    notes = written["annotations"]
     assert list(notes) == ["summary", "description", "runbook_url", "dashboard_url"]
     assert notes["summary"].endswith(".")
     assert "{{" not in notes["summary"]
     used = set(re.findall(r"\$labels\.(\w+)", notes["description"] + notes["dashboard_url"]))
-    assert used <= {CLUSTER, *alert.labels}
+    assert used <= {CLUSTER, *rule.labels}
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=ids)
-def test_levels_are_compared_with_what_has_a_name(alert: Alert) -> None:
+@for_each(ALERTS)
+def test_levels_are_compared_with_what_has_a_name(rule: Alert) -> None:
     """Every number of an alert but 0 and 1 is a threshold with a reason, or a part of one."""
-    named = {threshold.value for threshold in alert.thresholds} | {0.0, 1.0}
+    named = {threshold.value for threshold in rule.thresholds} | {0.0, 1.0}
     scaled = {91.2}  # 0.95 of a day in quarters of an hour
     numbers = {
         node.rhs.val
-        for node in nodes(parsed(alert.expr))
+        for node in nodes(parsed(rule.expr))
         if isinstance(node, parser.BinaryExpr)
         and str(node.op) in COMPARISONS
         and isinstance(node.rhs, parser.NumberLiteral)
@@ -186,33 +154,26 @@ def test_levels_are_compared_with_what_has_a_name(alert: Alert) -> None:
     assert numbers <= named | scaled
 
 
-def test_every_threshold_is_used() -> None:
-    """One that no alert uses would be drawn and documented for nothing."""
+def test_every_threshold_is_used_and_no_rule_is_there_twice() -> None:
+    """One that no alert uses would be documented for nothing; two rules with one name or expression are a mistake."""
     used = {id(one) for alert in ALERTS for one in alert.thresholds}
     assert [name for name, one in thresholds() if id(one) not in used] == []
-
-
-def test_no_rule_is_there_twice() -> None:
-    """Two rules of one name, or with one expression, are a mistake."""
-    assert len({rule.name for rule in RULES}) == len(RULES)
-    assert len({rule.expr for rule in RULES}) == len(RULES)
+    assert len({rule.name for rule in RULES}) == len({rule.expr for rule in RULES}) == len(RULES)
 
 
 def test_another_label_of_clusters_takes_the_place_of_ours() -> None:
     """A site that calls its clusters differently gets the same rules with its label."""
     other = replace(EVERYTHING, cluster_label="kafka_cluster")
-    theirs = [rule.expr for rule in records(other)]
-    theirs += [rule.expr for rule in alerts(other)]
+    rules: list[Record | Alert] = [*records(other), *alerts(other)]
+    theirs = [re.sub(r"\s+", "", rule.expr) for rule in rules]
     ours = [re.sub(r"\bcluster\b(?!:)", "kafka_cluster", rule.expr) for rule in RULES]
-    assert list(map(_on_one_line, theirs)) == list(map(_on_one_line, ours))
+    assert theirs == [re.sub(r"\s+", "", each) for each in ours]
 
 
 def test_every_recorded_series_has_a_rule() -> None:
     """Dashboards use the names of `recorded`."""
-    named = {
-        value for name, value in vars(recorded).items() if name.isupper() and isinstance(value, str) and ":" in value
-    } | {*recorded.BURNS.values()}
-    assert named == set(RECORDED)
+    named = {value for name, value in vars(recorded).items() if name.isupper() and isinstance(value, str)}
+    assert {each for each in named if ":" in each} | {*recorded.BURNS.values()} == set(RECORDED)
 
 
 def test_the_checks_find_mistakes() -> None:
@@ -221,14 +182,6 @@ def test_the_checks_find_mistakes() -> None:
         labels_of("max by (listener) (kafka_quota_utilization_ratio)")
     with pytest.raises(AssertionError, match="which one side lacks"):
         labels_of("kafka_quota_utilization_ratio / on (ip) kafka_quota_rules")
-
-
-def _on_one_line(expression: str) -> str:
-    return re.sub(r"\s+", "", expression)
-
-
-def _calls(expression: str) -> Iterator[Any]:
-    yield from (n for n in nodes(parsed(expression)) if isinstance(n, parser.Call))
 
 
 def _joins(expression: str) -> Iterator[Any]:

@@ -42,11 +42,8 @@ def test_generated_files_are_current() -> None:
         "kubernetes/quotascope-prometheusrule.yaml": operator_file(Site()),
         "mixin/mixin.libsonnet": mixin_file(Site(), lambda site: grafana_dashboards(Scope(site=site))),
     }
-    found = {
-        str(path.relative_to(GENERATED)): path.read_text(encoding="utf-8")
-        for path in GENERATED.rglob("*")
-        if path.is_file()
-    }
+    files = [path for path in GENERATED.rglob("*") if path.is_file()]
+    found = {str(path.relative_to(GENERATED)): path.read_text(encoding="utf-8") for path in files}
     assert found == expected, "run: make docs"
 
 
@@ -71,26 +68,17 @@ def test_prometheus_takes_the_whole_folder(tmp_path: Path, pattern: str) -> None
     assert answer.count("rules found") == (0 if pattern == "*.yml" else 2)
 
 
-def test_only_rules_are_written_unasked(tmp_path: Path) -> None:
-    """Rules in a folder that is made, and nothing else anywhere."""
+def test_only_what_is_asked_for_is_written(tmp_path: Path) -> None:
+    """Rules in a folder that is made; the example, the resource and the runbooks where they are asked for."""
     written = write(tmp_path / "new" / "rules", SITE)
     found = {path for path in tmp_path.rglob("*") if path.is_file()}
     assert {*written} == found
     assert {path.name for path in found} == {*rule_files(SITE)}
-
-
-def test_everything_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
-    """The example, the resource and the runbooks, each with its content."""
-    asked = extras(tmp_path / "other")
-    written = write(tmp_path / "rules", SITE, asked)
-    assert asked.alertmanager is not None
-    assert asked.alertmanager.read_text("utf-8") == alertmanager_file(SITE)
-    assert asked.prometheus_rule is not None
-    assert asked.prometheus_rule.read_text("utf-8") == operator_file(SITE)
-    for name, text in runbooks():
-        path = tmp_path / "other" / "runbooks" / f"{name}.md"
-        assert path in written
-        assert path.read_text("utf-8") == text
+    written = write(tmp_path / "rules", SITE, extras(tmp_path / "other"))
+    texts = {"alertmanager.yaml": alertmanager_file(SITE), "kubernetes/rules.yaml": operator_file(SITE)}
+    texts |= {f"runbooks/{name}.md": text for name, text in runbooks()}
+    others = [path for path in written if path.is_relative_to(tmp_path / "other")]
+    assert {str(path.relative_to(tmp_path / "other")): path.read_text("utf-8") for path in others} == texts
 
 
 @pytest.mark.parametrize("option", ["alertmanager", "prometheus_rule", "runbooks"])
@@ -104,24 +92,25 @@ def test_nothing_else_goes_into_the_folder_of_the_rules(tmp_path: Path, option: 
     assert [path.name for path in tmp_path.iterdir()] == ["rules.d"]
 
 
-def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
-    """One would take the place of the other."""
+def test_what_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    """Two outputs in one file, and a file in place of the folder."""
     one = tmp_path / "x.yaml"
     with pytest.raises(CannotWrite, match="two outputs"):
         write(tmp_path / "rules", SITE, Extras(alertmanager=one, prometheus_rule=one))
-
-
-def test_a_folder_that_cannot_be_written_to_is_reported(tmp_path: Path) -> None:
-    """A file in place of the folder is a message, not a traceback."""
     (tmp_path / "taken").write_text("")
     with pytest.raises(CannotWrite, match=r"taken/quotascope-recording.* is not a fold"):
         write(tmp_path / "taken", Site())
 
 
+def written_alerts(site: Site) -> list[dict[str, Any]]:
+    """The alerts as Prometheus reads them."""
+    groups = yaml.safe_load(rule_files(site)["quotascope-alerts.yaml"])["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
 def test_no_rule_leads_nowhere() -> None:
     """Without an address there is no link, and no address is made up."""
-    rules = yaml.safe_load(rule_files(Site())["quotascope-alerts.yaml"])["groups"]
-    for rule in (rule for group in rules for rule in group["rules"]):
+    for rule in written_alerts(Site()):
         assert {*rule["annotations"]} == {"summary", "description"}
     written = "".join(path.read_text() for path in GENERATED.rglob("*.yaml"))
     assert "http" not in written
@@ -129,8 +118,7 @@ def test_no_rule_leads_nowhere() -> None:
 
 def test_a_site_shows_in_all_rules() -> None:
     """Label, links and the pattern of system users are the site's."""
-    rules = yaml.safe_load(rule_files(SITE)["quotascope-alerts.yaml"])["groups"]
-    for rule in (rule for group in rules for rule in group["rules"]):
+    for rule in written_alerts(SITE):
         notes = rule["annotations"]
         assert notes["runbook_url"] == f"https://wiki/kafka/{rule['alert']}"
         assert notes["dashboard_url"].startswith("http://grafana:3000/d/quotascope-")
@@ -144,22 +132,11 @@ def test_a_site_shows_in_all_rules() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("cluster_label", "my-cluster"),
-        ("cluster_label", ""),
-        ("cluster_label", "broker"),
-        ("cluster_label", "instance"),
-        ("grafana_url", "grafana"),
-        ("grafana_url", "https://grafana/{{ x }}"),
-        ("runbook_url", "https://wiki/runbooks"),
-        ("runbook_url", "wiki/{alert}"),
-        ("system_users", "(unclosed"),
-        ("system_users", "(?!app).*"),
-        ("system_users", r"(a)\1"),
-        ("system_users", r"ops\Z"),
-        ("system_users", r"\N{BULLET}"),
-        ("system_users", "(?x) ops"),
-        ("system_users", "(?im-s:ops)(?#all)"),
-        ("system_users", ""),
+        *(("cluster_label", value) for value in ("my-cluster", "", "broker", "instance")),
+        *(("grafana_url", value) for value in ("grafana", "https://grafana/{{ x }}")),
+        *(("runbook_url", value) for value in ("https://wiki/runbooks", "wiki/{alert}")),
+        *(("system_users", value) for value in ("(unclosed", "(?!app).*", r"(a)\1", r"ops\Z", "")),
+        *(("system_users", value) for value in (r"\N{BULLET}", "(?x) ops", "(?im-s:ops)(?#all)")),
     ],
 )
 def test_a_site_that_cannot_work_is_refused(field: str, value: str) -> None:
@@ -173,59 +150,42 @@ def test_the_operators_resource_has_the_same_groups() -> None:
     """Who uses the operator gets the same rules."""
     files = {name: yaml.safe_load(text) for name, text in rule_files(Site()).items()}
     resource = yaml.safe_load(operator_file(Site()))
-    assert resource["kind"] == "PrometheusRule"
-    assert resource["spec"]["groups"] == [
-        *files["quotascope-recording.yaml"]["groups"],
-        *files["quotascope-alerts.yaml"]["groups"],
-    ]
+    groups = [each for name in ("recording", "alerts") for each in files[f"quotascope-{name}.yaml"]["groups"]]
+    assert (resource["kind"], resource["spec"]["groups"]) == ("PrometheusRule", groups)
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("site", [Site(), SITE], ids=lambda site: site.cluster_label)
-def test_promtool_accepts_the_rules(site: Site, tmp_path: Path) -> None:
-    """`promtool check rules`, with its lint for duplicates, finds nothing."""
+def test_the_real_tools_accept_the_files(site: Site, tmp_path: Path) -> None:
+    """`promtool check rules`, with its lint for duplicates, and `amtool check-config` find nothing."""
     write(tmp_path, site)
     for name in ("quotascope-recording.yaml", "quotascope-alerts.yaml"):
         assert "SUCCESS" in said("promtool", "check", "rules", tmp_path / name)
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("site", [Site(), SITE], ids=lambda site: site.cluster_label)
-def test_amtool_accepts_the_example(site: Site, tmp_path: Path) -> None:
-    """`amtool check-config` finds nothing."""
     example = tmp_path / "alertmanager.yaml"
     example.write_text(alertmanager_file(site))
-    answer = said("amtool", "check-config", example)
-    assert "SUCCESS" in answer
+    assert "SUCCESS" in said("amtool", "check-config", example)
+
+
+def routed(*options: str) -> str:
+    """Where the example sends an alert with these labels."""
+    example = GENERATED / "alertmanager" / "alertmanager-example.yaml"
+    return said("amtool", "config", "routes", "test", f"--config.file={example}", *options).strip()
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("name", ALERTS)
 def test_every_alert_has_a_receiver(name: str) -> None:
     """`amtool config routes test`: critical is a page, warnings are tickets, the rest is for a chat room."""
-    receivers = {"critical": "on-call", "warning": "tickets", "info": "chat"}
-    severity = SPECIFIED[name].severity
-    answer = said(
-        *("amtool", "config", "routes", "test"),
-        f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
-        f"--verify.receivers={receivers[severity]}",
-        f"alertname={name}",
-        f"severity={severity}",
-        f"scope={SPECIFIED[name].scope}",
-        "cluster=paris",
-    )
-    assert receivers[severity] in answer
+    severity, scope = SPECIFIED[name].severity, SPECIFIED[name].scope
+    receiver = {"critical": "on-call", "warning": "tickets", "info": "chat"}[severity]
+    labels = f"alertname={name}", f"severity={severity}", f"scope={scope}", "cluster=paris"
+    assert receiver in routed(f"--verify.receivers={receiver}", *labels)
 
 
 @pytest.mark.real
 def test_alerts_of_others_are_left_alone() -> None:
     """Our routes take only our own alerts."""
-    answer = said(
-        *("amtool", "config", "routes", "test"),
-        f"--config.file={GENERATED / 'alertmanager' / 'alertmanager-example.yaml'}",
-        *("alertname=NodeDown", "severity=critical"),
-    )
-    assert answer.strip() == "unrouted"
+    assert routed("alertname=NodeDown", "severity=critical") == "unrouted"
 
 
 def test_inhibitions_name_alerts_that_exist() -> None:

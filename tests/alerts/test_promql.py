@@ -1,10 +1,21 @@
-"""What the builders refuse; the doctests show what they give."""
+"""What the builders give, by the examples in their docstrings, and what they refuse."""
+
+import doctest
+from types import ModuleType
 
 import pytest
 
-from quotascope.alerts import InvalidExpression
+from quotascope.alerts import InvalidExpression, links, promql, recorded
 from quotascope.alerts.promql import increase, rate, select
 from quotascope.metrics.catalog import LIMIT_CHANGES, UTILIZATION
+
+
+@pytest.mark.parametrize("module", [links, promql, recorded], ids=lambda module: module.__name__)
+def test_examples(module: ModuleType) -> None:
+    """Each builder shows its PromQL, and that is what comes out."""
+    failed, tried = doctest.testmod(module)
+    assert tried > 0
+    assert failed == 0
 
 
 def test_a_rate_of_a_gauge_is_refused() -> None:
@@ -15,19 +26,12 @@ def test_a_rate_of_a_gauge_is_refused() -> None:
         increase(UTILIZATION, "5m")
 
 
-def test_a_label_that_a_family_lacks_is_refused() -> None:
-    """It would match nothing, and the alert would never fire."""
-    with pytest.raises(InvalidExpression, match="has no label broker"):
-        select(LIMIT_CHANGES, 'broker="1"')
-
-
-def test_the_clusters_label_may_be_asked_for() -> None:
-    """Families do not declare it: Prometheus adds it."""
-    assert select(LIMIT_CHANGES, 'cluster!="a=b"', extra="cluster") == 'quotascope_limit_changes_total{cluster!="a=b"}'
-
-
-@pytest.mark.parametrize("text", ["broker", '"broker"="1"'])
-def test_what_is_no_matcher_is_refused(text: str) -> None:
-    """A typing mistake is reported."""
-    with pytest.raises(InvalidExpression, match="is not a matcher"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [('broker="1"', "has no label broker"), ("broker", "is not a matcher"), ('"broker"="1"', "is not a matcher")],
+)
+def test_what_would_match_nothing_is_refused(text: str, message: str) -> None:
+    """The alert would never fire; the cluster's label may be asked for, though no family declares it."""
+    with pytest.raises(InvalidExpression, match=message):
         select(LIMIT_CHANGES, text)
+    assert select(LIMIT_CHANGES, 'cluster!="a=b"', extra="cluster") == 'quotascope_limit_changes_total{cluster!="a=b"}'

@@ -47,12 +47,9 @@ Watch = tuple[Pager, Prometheus]
 def exposition() -> str:
     """What an exporter shows: all of them wait for 40 s."""
     lines = ['quotascope_build_info{version="1"} 1']
-    for user, client_id in CLIENTS:
-        names = ",".join(
-            f"{label}={json.dumps(text, ensure_ascii=False)}"
-            for label, text in {"user": user, "client_id": client_id}.items()
-        )
-        entity = f'quota_type="produce",broker="1",{names}'
+    for names in CLIENTS:
+        user, client_id = (json.dumps(name, ensure_ascii=False) for name in names)
+        entity = f'quota_type="produce",broker="1",user={user},client_id={client_id}'
         lines.append(f"kafka_quota_throttle_time_seconds{{{entity}}} 40")
     return "\n".join(lines) + "\n"
 
@@ -63,11 +60,7 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
     folder = tmp_path_factory.mktemp("owners")
     (folder / "metrics").write_text(exposition(), encoding="utf-8")
     config = folder / "alerts.yaml"
-    settings = {
-        "owners": OWNERS,
-        "default_owner": "platform",
-        "alerts": {ALERT: {"for": "0s"}},
-    }
+    settings = {"owners": OWNERS, "default_owner": "platform", "alerts": {ALERT: {"for": "0s"}}}
     config.write_text(json.dumps(settings), encoding="utf-8")
     example = folder / "alertmanager.yaml"
     rules = write(folder / "rules", read_alerts_config(config), Extras(alertmanager=example))[:2]
@@ -76,17 +69,13 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
         for receiver in routes["receivers"]:
             receiver["webhook_configs"] = [{"url": pager.url}]
         with alerting(folder / "alertmanager", hurried(routes)) as alertmanager:
-            scraped = {"targets": [pager.url.removeprefix("http://")]}
+            scraped = [{"targets": [pager.url.removeprefix("http://")]}]
             document: dict[str, Any] = {
                 "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
                 "rule_files": list(map(str, rules)),
                 "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]},
                 "scrape_configs": [
-                    {
-                        "job_name": "quotascope",
-                        "metrics_path": "/files/metrics",
-                        "static_configs": [scraped],
-                    }
+                    {"job_name": "quotascope", "metrics_path": "/files/metrics", "static_configs": scraped}
                 ],
             }
             with running(folder / "prometheus", document) as prometheus:

@@ -17,23 +17,12 @@ from tests.integration.exporter import run, settings_for, write_config
 
 pytestmark = pytest.mark.real
 
-KEYS = {
-    "producer_byte_rate": 1e9,
-    "consumer_byte_rate": 1e9,
-    "request_percentage": 1e4,
-    "controller_mutation_rate": 1e4,
-}
-ENTITIES: tuple[dict[str, str | None], ...] = (
-    {"user": "alice"},
-    {"user": None},
-    {"client-id": "app1"},
-    {"user": "alice", "client-id": "app1"},
-)
-DYNAMIC = (
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "max.connection.creation.rate",
-)
+KEYS = {"producer_byte_rate": 1e9, "consumer_byte_rate": 1e9}
+KEYS |= {"request_percentage": 1e4, "controller_mutation_rate": 1e4}
+ENTITIES: list[dict[str, str | None]] = [{"user": "alice"}, {"user": None}, {"client-id": "app1"}]
+ENTITIES.append({"user": "alice", "client-id": "app1"})
+REPLICATION = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+DYNAMIC = (*REPLICATION, "max.connection.creation.rate")
 NEEDS_AN_AUTHORIZER = "kafka-acls.sh"
 
 

@@ -21,30 +21,13 @@ from quotascope.alerts.thresholds import STORM
 
 RUNBOOKS = dict(runbooks())
 KEYS = {
-    "producer_byte_rate",
-    "consumer_byte_rate",
-    "request_percentage",
-    "controller_mutation_rate",
-    "connection_creation_rate",
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "max.connection.creation.rate",
+    *("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"),
+    *("leader.replication.throttled.rate", "follower.replication.throttled.rate"),
+    *("connection_creation_rate", "max.connection.creation.rate"),
 }
-QUERIES = [
-    pytest.param(block.text.strip(), id=f"{name}-{number}")
-    for name, text in RUNBOOKS.items()
-    for number, block in enumerate(blocks(text))
-    if block.language == "promql"
-]
-COMMANDS = sorted(
-    {
-        line
-        for text in RUNBOOKS.values()
-        for block in blocks(text)
-        if block.language == "sh"
-        for line in block.text.splitlines()
-    }
-)
+BLOCKS = [(f"{name}-{at}", block) for name, text in RUNBOOKS.items() for at, block in enumerate(blocks(text))]
+QUERIES = [pytest.param(block.text.strip(), id=name) for name, block in BLOCKS if block.language == "promql"]
+COMMANDS = sorted({line for _, block in BLOCKS if block.language == "sh" for line in block.text.splitlines()})
 
 
 def test_every_alert_has_a_runbook_and_the_other_way_round() -> None:

@@ -1,4 +1,4 @@
-"""Severities, times, numbers and thresholds are those of the specification."""
+"""Severities, times and numbers are those of the specification; the runbooks name the values of thresholds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 import yaml
 from tests.alerts.expressions import nodes, parsed
 from tests.alerts.labels import EVERYTHING
-from tests.alerts.specification import EACH_MINUTE, SLOW, SPECIFIED, THRESHOLDS, WINDOWS, WINDOWS_OF_RECORDS, Specified
+from tests.alerts.specification import EACH_MINUTE, SLOW, SPECIFIED, WINDOWS, WINDOWS_OF_RECORDS, Specified
 
-from quotascope.alerts import thresholds
 from quotascope.alerts.files import rule_files
 
 Rules = dict[str, dict[str, Any]]
@@ -89,9 +88,3 @@ def test_groups_are_evaluated_as_specified() -> None:
     intervals = dict.fromkeys(SLOW, "2m") | dict.fromkeys(EACH_MINUTE, "1m")
     assert found == {name: intervals.get(name) for name in found}
     assert {*found} > {*intervals}
-
-
-def test_thresholds_are_as_specified() -> None:
-    """Values and units: the expressions, the dashboards and the documentation take them from there."""
-    found = {name: (one.value, one.unit) for name, one in thresholds()}
-    assert found == THRESHOLDS

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.servers import Handler, served
 
 Json = Any
 TOKEN = "glsa_example"
@@ -63,10 +64,7 @@ class FakeGrafana:
         if uid in self.provisioned:
             return 400, {"message": "Cannot save provisioned dashboard"}
         if uid in self.dashboards and not body["overwrite"]:
-            return 412, {
-                "message": "The dashboard has been changed by someone else",
-                "status": "version-mismatch",
-            }
+            return 412, {"message": "The dashboard has been changed by someone else", "status": "version-mismatch"}
         self.dashboards[uid] = dashboard
         return 200, {"uid": uid, "url": f"/d/{uid}", "status": "success", "version": 1}
 
@@ -75,42 +73,24 @@ class FakeGrafana:
 def serving(grafana: FakeGrafana, certificate: Path | None = None) -> Iterator[None]:
     """Serve it on a free port, with TLS when there is a certificate (with its key)."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Answers(Handler):
+        def do_GET(self) -> None:  # noqa: N802 - the library's name
             self._answer(None)
 
-        def do_POST(self) -> None:
-            length = int(self.headers["Content-Length"])
-            self._answer(json.loads(self.rfile.read(length)))
+        def do_POST(self) -> None:  # noqa: N802 - the library's name
+            self._answer(json.loads(self.body()))
 
         def _answer(self, body: Json) -> None:
-            token = self.headers["Authorization"]
-            if grafana.redirect_to:
-                status, reported = 302, {"message": "moved"}
-            else:
-                status, reported = grafana.answer(self.command, self.path, token, body)
-            content = json.dumps(reported).encode()
-            self.send_response(status)
-            self.send_header("Location", grafana.redirect_to)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            status, reported = 302, {"message": "moved"}
+            if not grafana.redirect_to:
+                status, reported = grafana.answer(self.command, self.path, self.headers["Authorization"], body)
+            self.answer(status, json.dumps(reported).encode(), Location=grafana.redirect_to)
 
-        def log_message(self, *_: object) -> None:
-            """Be quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        scheme = "http"
-        if certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-            scheme = "https"
-        grafana.url = f"{scheme}://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-            thread.join()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    grafana.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}"
+    with served(server):
+        yield

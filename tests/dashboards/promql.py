@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import promql_parser
+from tests.alerts.expressions import nodes
 from tests.dashboards.typescript import panels_of
 
 _VARIABLE = re.compile(r"\$\{(\w+):\w+\}|\$cluster")
@@ -27,18 +28,8 @@ def parsed(expression: str) -> Any:
     return promql_parser.parse(filled)
 
 
-def walk(node: Any) -> Iterator[Any]:
-    """A node and all below it."""
-    yield node
-    for name in ("lhs", "rhs", "expr", "param", "vector_selector", "args"):
-        inner = getattr(node, name, None)
-        for each in inner if isinstance(inner, list) else [inner]:
-            if each is not None and type(each).__module__.startswith("promql_parser"):
-                yield from walk(each)
-
-
 def names_and_labels(expression: str) -> Iterator[tuple[str, list[str]]]:
     """Every selected name with the labels that are matched."""
-    for node in walk(parsed(expression)):
+    for node in nodes(parsed(expression)):
         if type(node).__name__ == "VectorSelector":
             yield node.name, [matcher.name for matcher in node.matchers.matchers]

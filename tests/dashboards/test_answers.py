@@ -78,8 +78,7 @@ class Shown:
     def _stat(self, panel: Panel) -> Iterator[str]:
         defaults = panel["fieldConfig"]["defaults"]
         steps = defaults["thresholds"]["steps"]
-        nothing = f"nothing: {defaults['noValue']}"
-        yield f"{defaults['unit']}, {_steps(steps)}; {nothing}"
+        yield f"{defaults['unit']}, {_steps(steps)}; nothing: {defaults['noValue']}"
         for series in self._asked.now(panel["targets"][0]["expr"]):
             value = float(series["value"][1])
             yield f"{series['metric'].get('cluster')}: {_number(value)} {_color(value, steps)}"
@@ -124,10 +123,8 @@ def _number(value: float) -> str:
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
-    return " ".join(
-        each["color"] if each["value"] is None else f"{each['color']}>={each['value']:g}"
-        for each in steps
-    )  # fmt: skip
+    above = ("" if each["value"] is None else f">={each['value']:g}" for each in steps)
+    return " ".join(each["color"] + text for each, text in zip(steps, above, strict=True))
 
 
 def _color(value: float, steps: Sequence[Mapping[str, Any]]) -> str:
@@ -177,10 +174,7 @@ def test_every_panel_has_answers() -> None:
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 @pytest.mark.parametrize("board", [uid.removeprefix("quotascope-") for uid in BOARDS])
 def test_panels_show_what_is_known(
-    prometheus: Prometheus,
-    board: str,
-    recorded: bool,  # noqa: FBT001 - a case
-    subtests: pytest.Subtests,
+    prometheus: Prometheus, board: str, subtests: pytest.Subtests, *, recorded: bool
 ) -> None:
     """Every row, number, line, unit and color of every panel; where recording rules are read, too."""
     shown = panels(Scope(recorded=recorded))
@@ -197,60 +191,52 @@ def test_panels_show_what_is_known(
     assert asked.refused == []
 
 
-COUNTS: Final = {
-    "oslo": {
-        ("overview", "stat Throttled"): "0 green",
-        ("overview", "stat Longest delay"): "0 green",
-        ("overview", "stat Above 90% of the limit"): "0 green",
-        ("overview", "stat Refused (error 89)"): "0 green",
-        ("overview", "stat Sources down"): "0 green",
-        ("mutations", "stat Throttled"): "0 green",
-        ("mutations", "stat Buckets empty"): "0 green",
-        ("mutations", "stat Longest wait for the next change"): "0 green",
-        ("mutations", "stat Refused per second"): "0 green",
-        ("exporter", "stat Exporters"): "1 green",
-        ("exporter", "stat Sources down"): "0 green",
-        ("exporter", "stat Age of the limits"): "5 green",
-        ("exporter", "stat Configured rules"): "0 blue",
+GREEN: Final = "0 green"
+QUIET: Final[dict[str, dict[str, str]]] = {
+    "overview": dict.fromkeys(
+        ("Throttled", "Longest delay", "Above 90% of the limit", "Refused (error 89)", "Sources down"), GREEN
+    ),
+    "mutations": dict.fromkeys(
+        ("Throttled", "Buckets empty", "Longest wait for the next change", "Refused per second"), GREEN
+    ),
+    "exporter": {
+        "Exporters": "1 green",
+        "Sources down": GREEN,
+        "Age of the limits": "5 green",
+        "Configured rules": "0 blue",
     },
+}
+COUNTS: Final[dict[str, dict[str, dict[str, str]]]] = {
+    "oslo": QUIET,
     "turku": {
-        ("overview", "stat Throttled"): "0 green",
-        ("overview", "stat Longest delay"): "0 green",
-        ("overview", "stat Refused (error 89)"): "0 green",
-        ("overview", "stat Sources down"): "0 green",
-        ("mutations", "stat Refused per second"): "0 green",
-        ("exporter", "stat Exporters"): "1 green",
-        ("exporter", "stat Sources down"): "0 green",
+        "overview": {each: GREEN for each in QUIET["overview"] if each != "Above 90% of the limit"},
+        "mutations": {"Refused per second": GREEN},
+        "exporter": {"Exporters": "1 green", "Sources down": GREEN},
     },
     "bergen": {
-        ("overview", "stat Sources down"): "1 red",
-        ("exporter", "stat Exporters"): "1 green",
-        ("exporter", "stat Sources down"): "1 red",
-        ("exporter", "stat Age of the limits"): "5 green",
-        ("exporter", "stat Configured rules"): "1 blue",
+        "overview": {"Sources down": "1 red"},
+        "exporter": QUIET["exporter"] | {"Sources down": "1 red", "Configured rules": "1 blue"},
     },
-    "kiel": {("exporter", "stat Exporters"): "0 red"},
+    "kiel": {"exporter": {"Exporters": "0 red"}},
     "nowhere": {},
 }
-"""The numbers that are known of clusters without a client; there are no others."""
+"""By cluster without a client and by dashboard the numbers that are known of it; there are no others."""
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
 def test_what_is_known_to_be_none_is_zero_and_what_is_unknown_is_no_number(
-    prometheus: Prometheus,
-    recorded: bool,  # noqa: FBT001 - a case
-    subtests: pytest.Subtests,
+    prometheus: Prometheus, subtests: pytest.Subtests, *, recorded: bool
 ) -> None:
     """A green 0 where all is well; no number where no exporter or source is read, nor where limits or buckets are unknown."""
     url = f"http://{prometheus.address}"
     stats = [each for each in panels(Scope(recorded=recorded)).items() if each[1]["type"] == "stat"]
     for cluster, numbers in COUNTS.items():
         asked = Asked(url, NOW, 60, {"cluster": cluster}, SCRAPE_SECONDS)
-        for key, panel in stats:
-            with subtests.test(msg=f"{cluster} {key}"):
-                shown = [f"{cluster}: {numbers[key]}"] if key in numbers else []
-                assert Shown(asked).lines(panel)[1:] == shown
+        for (board, title), panel in stats:
+            with subtests.test(msg=f"{cluster} {board} {title}"):
+                number = numbers.get(board, {}).get(title.removeprefix("stat "))
+                assert Shown(asked).lines(panel)[1:] == ([] if number is None else [f"{cluster}: {number}"])
 
 
 @pytest.mark.real
@@ -259,12 +245,7 @@ def test_changes_of_limits_are_marked(prometheus: Prometheus) -> None:
     asked = Asked(f"http://{prometheus.address}", NOW, 60, CHOSEN, SCRAPE_SECONDS)
     for board in BOARDS.values():
         mark, *_ = board["annotations"]["list"]
-        found = asked.now(mark["expr"])
-        assert [series["metric"] for series in found] == [
-            {
-                "cluster": "paris",
-                "quota_key": "request_percentage",
-                "change": "paris request_percentage",
-            }
-        ]
-        assert float(found[0]["value"][1]) == pytest.approx(120)
+        (series,) = asked.now(mark["expr"])
+        labels = {"cluster": "paris", "quota_key": "request_percentage", "change": "paris request_percentage"}
+        assert series["metric"] == labels
+        assert float(series["value"][1]) == pytest.approx(120)

@@ -1,42 +1,42 @@
-"""Dashboards and provisioning files on the disk."""
+"""Dashboards and provisioning files on the disk, and the examples in docstrings."""
 
 from __future__ import annotations
 
+import doctest
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
 
 from quotascope.alerts import Dashboard, Site
+from quotascope.dashboards import expressions, links, scope, steps, variables
 from quotascope.dashboards.errors import DashboardsNotWritten, GrafanalibMissing
 from quotascope.dashboards.files import grafana_dashboards, write
 from quotascope.dashboards.scope import Scope
 
 
-def test_every_dashboard_is_written_as_json(tmp_path: Path) -> None:
-    """One file for each, named by its uid."""
-    paths = write(tmp_path / "new" / "folder", Scope())
-    found = {json.loads(each.read_text("utf-8"))["uid"] for each in paths if each.suffix == ".json"}
-    assert found == {each.uid for each in Dashboard}
+@pytest.mark.parametrize("module", [expressions, links, scope, steps, variables], ids=lambda module: module.__name__)
+def test_examples(module: ModuleType) -> None:
+    """Each shows what it renders."""
+    failed, tried = doctest.testmod(module)
+    assert tried > 0
+    assert failed == 0
 
 
-def test_provisioning_points_to_the_written_folder(tmp_path: Path) -> None:
-    """Grafana reads the folder that is named, whatever characters it holds."""
-    folder = tmp_path / 'a "b": {c} #'
-    write(folder, Scope())
-    text = (folder / "provisioning" / "dashboards.yaml").read_text("utf-8")
-    (provider,) = yaml.safe_load(text)["providers"]
+def test_dashboards_and_their_provisioning_are_written(tmp_path: Path) -> None:
+    """One file for each, named by its uid; Grafana reads the folder that is named, whatever characters it holds."""
+    folder = tmp_path / "new" / 'a "b": {c} #'
+    paths = write(folder, Scope())
+    boards = {each.stem: json.loads(each.read_text("utf-8"))["uid"] for each in paths if each.suffix == ".json"}
+    assert boards == {each.uid: each.uid for each in Dashboard}
+    assert {each.stem for each in (folder / "dashboards").glob("*.json")} == {*boards}
+    (provider,) = yaml.safe_load((folder / "provisioning" / "dashboards.yaml").read_text("utf-8"))["providers"]
     assert Path(provider["options"]["path"]) == folder / "dashboards"
-    assert len(list((folder / "dashboards").glob("*.json"))) == len(Dashboard)
-
-
-def test_the_example_of_a_data_source_is_a_prometheus(tmp_path: Path) -> None:
-    """The type is the one that the dashboards' variable looks for."""
-    write(tmp_path, Scope())
-    text = (tmp_path / "provisioning" / "datasource-example.yaml").read_text("utf-8")
-    (source,) = yaml.safe_load(text)["datasources"]
+    # the type is the one that the dashboards' variable looks for
+    (source,) = yaml.safe_load((folder / "provisioning" / "datasource-example.yaml").read_text("utf-8"))["datasources"]
     assert source["type"] == "prometheus"
 
 

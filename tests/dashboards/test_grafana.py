@@ -31,18 +31,13 @@ def _at(fake: FakeGrafana, **changes: Any) -> Grafana:
 
 
 def test_dashboards_come_into_a_folder_of_their_own(fake: FakeGrafana) -> None:
-    """It is made first; the answers are addresses for a browser."""
-    addresses = push_all(_at(fake), BOARDS)
+    """It is made first, and the answers are addresses; a second push finds it, and replaces the dashboards."""
+    assert push_all(_at(fake), BOARDS) == [f"{fake.url}/d/one", f"{fake.url}/d/two"]
     assert fake.folders == {"quotascope": "Kafka quotas"}
     assert fake.dashboards == BOARDS
-    assert addresses == [f"{fake.url}/d/one", f"{fake.url}/d/two"]
-
-
-def test_a_second_push_replaces_the_first(fake: FakeGrafana) -> None:
-    """The folder is there already, and the dashboards are overwritten."""
-    push_all(_at(fake), BOARDS)
-    push_all(_at(fake, url=fake.url + "/"), {"one": {"uid": "one", "title": "New"}})
-    assert fake.dashboards["one"]["title"] == "New"
+    new = {"uid": "one", "title": "New"}
+    push_all(_at(fake, url=fake.url + "/"), {"one": new})
+    assert fake.dashboards == {**BOARDS, "one": new}
     assert fake.requests.count(("POST", "/api/folders")) == 1
 
 
@@ -122,32 +117,26 @@ def test_a_token_file_comes_before_the_environment(tmp_path: Path) -> None:
     assert read_token(None, {"GRAFANA_TOKEN": "glsa_2\n"}) == "glsa_2"
 
 
-@pytest.mark.parametrize("content", ["", "\n"])
-def test_no_token_says_where_none_was(tmp_path: Path, content: str) -> None:
-    """The file, or the name of the variable."""
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"no token in .*token; Grafana gives one"),
+        (b"\n", r"no token in .*token; Grafana gives one"),
+        (b"\xff\xfe\x00", "it is not text"),
+        # what would break the header is not shown
+        *((text.encode(), "characters that no token has") for text in ("a\nX-Header: b", "a b", "\x00", "tökén")),
+    ],
+)
+def test_what_is_no_token_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    """With the file, or the name of the variable."""
     file = tmp_path / "token"
-    file.write_text(content)
-    with pytest.raises(GrafanaError, match=r"no token in .*token; Grafana gives one"):
-        read_token(file, {})
-    with pytest.raises(GrafanaError, match="GRAFANA_TOKEN"):
-        read_token(None, {"GRAFANA_TOKEN": content})
-
-
-@pytest.mark.parametrize("content", ["a\nX-Header: b", "a b", "\x00", "tökén"])
-def test_a_token_that_would_break_the_header_is_refused(tmp_path: Path, content: str) -> None:
-    """And not shown."""
-    file = tmp_path / "token"
-    file.write_text(content)
-    with pytest.raises(GrafanaError, match="characters that no token has") as failure:
-        read_token(file, {})
-    assert content not in str(failure.value)
-
-
-def test_a_token_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Missing, or not text."""
     with pytest.raises(GrafanaError, match=r"cannot read .*: No such file"):
-        read_token(tmp_path / "missing", {})
-    binary = tmp_path / "binary"
-    binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(GrafanaError, match="it is not text"):
-        read_token(binary, {})
+        read_token(file, {})
+    file.write_bytes(content)
+    with pytest.raises(GrafanaError, match=message) as failure:
+        read_token(file, {})
+    text = content.decode(errors="replace").strip()
+    assert not text or text not in str(failure.value)
+    for given in ("", "\n"):
+        with pytest.raises(GrafanaError, match="GRAFANA_TOKEN"):
+            read_token(None, {"GRAFANA_TOKEN": given})

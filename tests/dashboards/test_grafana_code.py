@@ -37,55 +37,28 @@ def _frame(ref_id: str, rows: list[Json], *, alone: bool = False) -> Json:
 
 
 def _usage(user: str, client_id: str, value: float) -> Json:
-    names = {"user": user, "client_id": client_id}
-    present = {label: name for label, name in names.items() if name}
-    return {
-        "entity": f"{user} / {client_id}",
-        "cluster": "c",
-        **present,
-        "value": value,
-    }
-
-
-def _biggest(dashboards: dict[str, Json]) -> Json:
-    return next(one for one in _tables(dashboards) if one["title"].startswith("Produce"))
+    present = {label: name for label, name in {"user": user, "client_id": client_id}.items() if name}
+    return {"entity": f"{user} / {client_id}", "cluster": "c", **present, "value": value}
 
 
 @pytest.fixture(scope="module")
-def asked(dashboards: dict[str, Json]) -> list[Json]:
-    """A table with limits of some rows only, and one without any."""
-    transformations = _biggest(dashboards)["transformations"]
+def answer(
+    dashboards: dict[str, Json], node: str, grafana_code: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Json:
+    """What Grafana's code makes of a table with limits of some rows only, and of two without any."""
+    steps = next(one for one in _tables(dashboards) if one["title"].startswith("Produce"))["transformations"]
     usage = [_usage("u", "c1", 7), _usage("u", "", 5), _usage("", HOSTILE, 3)]
-    return [
-        {
-            "transformations": transformations,
-            "frames": [_frame("A", usage), _frame("B", [_usage("u", "", 10)])],
-        },
-        {
-            "transformations": transformations,
-            "frames": [_frame("A", usage), _frame("B", [])],
-        },
-        {
-            "transformations": transformations,
-            "frames": [_frame("A", usage, alone=True)],
-        },
-    ]
-
-
-@pytest.fixture(scope="module")
-def answer(asked: list[Json], node: str, grafana_code: Path, tmp_path_factory: pytest.TempPathFactory) -> Json:
-    """What Grafana's code says."""
+    answers = (
+        [_frame("A", usage), _frame("B", [_usage("u", "", 10)])],
+        [_frame("A", usage), _frame("B", [])],
+        [_frame("A", usage, alone=True)],
+    )
     folder = tmp_path_factory.mktemp("grafana")
     shutil.copy(SOURCES / "inspect.cjs", folder)
     (folder / "node_modules").symlink_to(grafana_code / "node_modules")
     done = subprocess.run(
-        [
-            node,
-            "--preserve-symlinks",
-            "--preserve-symlinks-main",
-            folder / "inspect.cjs",
-        ],
-        input=json.dumps({"tables": asked}),
+        [node, "--preserve-symlinks", "--preserve-symlinks-main", folder / "inspect.cjs"],
+        input=json.dumps({"tables": [{"transformations": steps, "frames": frames} for frames in answers]}),
         capture_output=True,
         text=True,
         check=False,
@@ -118,42 +91,32 @@ def test_units_exist(dashboards: dict[str, Json], answer: Json) -> None:
     assert "nosuchunit" not in answer["units"]
 
 
-def test_reducers_exist(dashboards: dict[str, Json], answer: Json) -> None:
-    """In numbers and legends."""
-    used = {each for calcs in _values(dashboards, "calcs") for each in calcs}
-    assert used
-    assert used <= set(answer["reducers"])
-
-
-def test_transformations_and_matchers_exist(dashboards: dict[str, Json], answer: Json) -> None:
-    """A transformation that Grafana does not know is left out in silence."""
-    used = {each["id"] for steps in _values(dashboards, "transformations") for each in steps}
-    assert used
-    assert used <= set(answer["transformers"])
-    matchers = {each["id"] for each in _values(dashboards, "matcher")}
-    assert matchers
-    assert matchers <= set(answer["matchers"])
+def test_reducers_transformations_and_matchers_exist(dashboards: dict[str, Json], answer: Json) -> None:
+    """What Grafana does not know is left out in silence."""
+    used = {
+        "reducers": {each for calcs in _values(dashboards, "calcs") for each in calcs},
+        "transformers": {each["id"] for steps in _values(dashboards, "transformations") for each in steps},
+        "matchers": {each["id"] for each in _values(dashboards, "matcher")},
+    }
+    assert all(used.values())
+    assert {kind: names for kind, names in used.items() if not names <= set(answer[kind])} == {}
 
 
 def test_limits_stand_in_the_row_of_their_own_entity(answer: Json) -> None:
-    """The limit of a user does not move to a pair of that user, though the query of limits has no client-id."""
+    """
+    The limit of a user does not move to a pair of that user, though the query of limits has no client-id.
+
+    After columns are renamed, a link still finds them by label, whatever characters they hold.
+    """
     table = answer["tables"][0]
     assert table["names"] == ["User", "Client-id", "Usage", "Limit", "Cluster"]
     by_name = {tuple(row[:2]): row[2:4] for row in table["rows"]}
-    assert by_name["u", "c1"] == [7, None]
-    assert by_name["u", ""] == [5, 10]
-    assert by_name["", HOSTILE] == [3, None]
+    assert by_name == {("u", "c1"): [7, None], ("u", ""): [5, 10], ("", HOSTILE): [3, None]}
+    assert {"cluster": "c", "user": "", "client_id": HOSTILE} in table["links"]
 
 
 @pytest.mark.parametrize("table", [1, 2], ids=["empty", "not even a frame"])
 def test_a_query_without_result_leaves_the_others(answer: Json, table: int) -> None:
     """When no one has a limit, usage is shown as before."""
     shown = answer["tables"][table]
-    usage = [row[shown["names"].index("Usage")] for row in shown["rows"]]
-    assert usage == [7, 5, 3]
-
-
-def test_links_can_name_the_entity_of_a_row(answer: Json) -> None:
-    """After columns are renamed, a link still finds them by label, whatever characters they hold."""
-    links = answer["tables"][0]["links"]
-    assert {"cluster": "c", "user": "", "client_id": HOSTILE} in links
+    assert [row[shown["names"].index("Usage")] for row in shown["rows"]] == [7, 5, 3]

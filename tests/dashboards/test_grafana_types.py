@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from tests.dashboards.provision import SOURCES
@@ -47,59 +47,35 @@ def test_every_dashboard_compiles(project: Path, node: str) -> None:
     assert compiled(project, node) == ""
 
 
-def _null(dashboard: Json) -> None:
-    dashboard["description"] = None
-
-
-def _unknown_key(dashboard: Json) -> None:
-    dashboard["sharedCrosshair"] = True
-
-
-def _data_source_by_name(dashboard: Json) -> None:
-    _first(dashboard, "stat")["datasource"] = "${datasource}"
-
-
-def _unknown_look(dashboard: Json) -> None:
-    custom = _first(dashboard, "timeseries")["fieldConfig"]["defaults"]["custom"]
-    custom["drawStyle"] = "wiggle"
-
-
-def _missing_option(dashboard: Json) -> None:
-    del _first(dashboard, "timeseries")["options"]["legend"]["showLegend"]
-
-
-def _unknown_cell(dashboard: Json) -> None:
-    for override in _first(dashboard, "table")["fieldConfig"]["overrides"]:
-        for each in override["properties"]:
-            if each["id"] == "custom.cellOptions":
-                each["value"] = {"type": "speedometer"}
-
-
-def _unknown_color_mode(dashboard: Json) -> None:
-    _first(dashboard, "stat")["options"]["colorMode"] = "loud"
-
-
 def _first(dashboard: Json, of_type: str) -> Json:
     return next(each for each in panels_of(dashboard) if each["type"] == of_type)
 
 
-MISTAKES: tuple[Callable[[Json], None], ...] = (
-    _null,
-    _unknown_key,
-    _data_source_by_name,
-    _unknown_look,
-    _missing_option,
-    _unknown_cell,
-    _unknown_color_mode,
-)
+def _graph(dashboard: Json) -> Json:
+    return _first(dashboard, "timeseries")
+
+
+def _cells(dashboard: Json) -> Json:
+    looks = (one for each in _first(dashboard, "table")["fieldConfig"]["overrides"] for one in each["properties"])
+    return next(one for one in looks if one["id"] == "custom.cellOptions")
+
+
+MISTAKES: Final[Mapping[str, Callable[[Json], Any]]] = {
+    "null": lambda board: board.update(description=None),
+    "unknown_key": lambda board: board.update(sharedCrosshair=True),
+    "data_source_by_name": lambda board: _first(board, "stat").update(datasource="${datasource}"),
+    "unknown_look": lambda board: _graph(board)["fieldConfig"]["defaults"]["custom"].update(drawStyle="wiggle"),
+    "missing_option": lambda board: _graph(board)["options"]["legend"].pop("showLegend"),
+    "unknown_cell": lambda board: _cells(board).update(value={"type": "speedometer"}),
+    "unknown_color_mode": lambda board: _first(board, "stat")["options"].update(colorMode="loud"),
+}
 
 
 def test_mistakes_are_found(project: Path, node: str, dashboards: dict[str, Json]) -> None:
     """Each of the usual mistakes is one that the compiler complains about: the check can fail."""
-    for mistake in MISTAKES:
+    for name, mistake in MISTAKES.items():
         wrong = copy.deepcopy(dashboards["quotascope-overview"])
         mistake(wrong)
-        (project / f"{mistake.__name__}.ts").write_text(module_of(wrong))
+        (project / f"{name}.ts").write_text(module_of(wrong))
     complaints = compiled(project, node)
-    found = {each.__name__ for each in MISTAKES if f"{each.__name__}.ts(" in complaints}
-    assert found == {each.__name__ for each in MISTAKES}
+    assert {name for name in MISTAKES if f"{name}.ts(" in complaints} == {*MISTAKES}

@@ -19,31 +19,19 @@ from quotascope.dashboards.scope import Scope
 
 Dashboards = dict[str, dict[str, Any]]
 SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
-BOARDS: Final = (
-    "overview",
-    "entity",
-    "mutations",
-    "brokers",
-    "shadow",
-    "spark",
-    "exporter",
-)
-WITH_NAMES: Final = {
-    ("overview", "The 10 of each cluster that use most of their limit"),
-    ("entity", "Share of the limit, by broker"),
-    ("entity", "Delay, by broker"),
-    ("entity", "Produced"),
-    ("entity", "Fetched"),
-    ("entity", "Request time in threads"),
-    ("entity", "Controller mutations per second"),
-    ("entity", "Tokens left, of the burst"),
-    ("mutations", "Changes per second, against the limit"),
-    ("mutations", "Tokens, against the burst"),
-    ("mutations", "Share of the burst that is used up"),
-    ("mutations", "Delay"),
-    ("shadow", "Delay, if it were set and now"),
-    ("spark", "The brokers' view: delay"),
-    ("spark", "The brokers' view: share of the limit"),
+BOARDS: Final = ("overview", "entity", "mutations", "brokers", "shadow", "spark", "exporter")
+WITH_NAMES: Final[dict[str, set[str]]] = {
+    "overview": {"The 10 of each cluster that use most of their limit"},
+    "entity": {
+        *("Share of the limit, by broker", "Delay, by broker", "Produced", "Fetched", "Request time in threads"),
+        *("Controller mutations per second", "Tokens left, of the burst"),
+    },
+    "mutations": {
+        *("Changes per second, against the limit", "Tokens, against the burst", "Delay"),
+        "Share of the burst that is used up",
+    },
+    "shadow": {"Delay, if it were set and now"},
+    "spark": {"The brokers' view: delay", "The brokers' view: share of the limit"},
 }
 """Graphs whose lines are users and client-ids, which may be many: their legend is a table."""
 LINKS: Final = {
@@ -76,10 +64,7 @@ FRAME: Final = {
     "schemaVersion": 42,
     "tags": ["kafka", "quotascope"],
     "time": {"from": "now-1h", "to": "now"},
-    "timepicker": {
-        "hidden": False,
-        "refresh_intervals": ["10s", "30s", "1m", "5m", "15m"],
-    },
+    "timepicker": {"hidden": False, "refresh_intervals": ["10s", "30s", "1m", "5m", "15m"]},
     "timezone": "browser",
     "version": 0,
 }
@@ -97,7 +82,7 @@ EPISODES: Final = MARK | {"iconColor": "red", "name": "Throttled", "step": "30s"
 CHOICES: Final[dict[str, dict[str, Any]]] = {
     "datasource": {"query": "prometheus", "refresh": 1},
     "query": {
-        "allValue": ".*",
+        "allValue": ".*",  # .+ would hide series without the label
         "current": {"selected": True, "text": "All", "value": "$__all"},
         "datasource": SOURCE,
         "includeAll": True,
@@ -139,11 +124,16 @@ LIMIT_LINE: Final = [
     {"id": "custom.stacking", "value": {"group": "limit", "mode": "none"}},
     {"id": "color", "value": {"fixedColor": "red", "mode": "fixed"}},
 ]
-TABLE: Final = {
-    "align": "auto",
-    "cellOptions": {"type": "auto"},
-    "filterable": True,
-    "inspect": False,
+TABLE: Final = {"align": "auto", "cellOptions": {"type": "auto"}, "filterable": True, "inspect": False}
+LINK: Final = {
+    "asDropdown": False,
+    "icon": "external link",
+    "includeVars": False,
+    "keepTime": False,
+    "tags": [],
+    "targetBlank": True,
+    "tooltip": "",
+    "type": "link",
 }
 STAT: Final = {
     "colorMode": "background",
@@ -170,36 +160,38 @@ CELLS: Final = {
 """How cells look, by the word for it in `layout.txt`."""
 
 
+Panel = dict[str, Any]
+
+
 @pytest.fixture
 def dashboards() -> Dashboards:
     """Made for each test alone, so that it is known to run what makes them."""
     return grafana_dashboards(Scope())
 
 
-def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of(dashboards: Dashboards, kind: str) -> Iterator[tuple[str, Panel]]:
     """Panels of a kind, with the name of their dashboard."""
-    found = [
-        (uid.removeprefix("quotascope-"), panel)
-        for uid, dashboard in dashboards.items()
-        for panel in panels_of(dashboard)
-        if panel["type"] == kind
-    ]
+    every = [(uid.removeprefix("quotascope-"), panel) for uid, one in dashboards.items() for panel in panels_of(one)]
+    found = [(board, panel) for board, panel in every if panel["type"] == kind]
     assert found
     yield from found
 
 
-def _rows(dashboard: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def _looks(panel: Panel) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The columns of a table, each with how it looks."""
+    for override in panel["fieldConfig"]["overrides"]:
+        yield override["matcher"]["options"], {one["id"]: one["value"] for one in override["properties"]}
+
+
+def _rows(dashboard: dict[str, Any]) -> Iterator[tuple[Panel, list[Panel]]]:
     """Rows with their panels, whether they are folded or not."""
-    row: dict[str, Any] = {}
-    panels: list[dict[str, Any]] = []
+    rows: list[tuple[Panel, list[Panel]]] = []
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
-            if row:
-                yield row, panels
-            row, panels = panel, list(panel["panels"])
+            rows.append((panel, list(panel["panels"])))
         else:
-            panels.append(panel)
-    yield row, panels
+            rows[-1][1].append(panel)
+    yield from rows
 
 
 def _drawn(dashboard: dict[str, Any]) -> Iterator[str]:
@@ -210,14 +202,13 @@ def _drawn(dashboard: dict[str, Any]) -> Iterator[str]:
             leads, at = _leads(panel["links"]), panel["gridPos"]
             yield f"{at['w']}x{at['h']} {panel['type']} {panel['title']}{leads}"
             if panel["type"] == "table":
-                yield " | ".join(map(_column, panel["fieldConfig"]["overrides"]))
+                yield " | ".join(_column(*each) for each in _looks(panel))
                 (sort,) = panel["options"]["sortBy"]
                 yield f"by {sort['displayName']}"
 
 
-def _column(override: dict[str, Any]) -> str:
-    looks = {one["id"]: one["value"] for one in override["properties"]}
-    parts = [override["matcher"]["options"]]
+def _column(title: str, looks: dict[str, Any]) -> str:
+    parts = [title]
     if "custom.width" in looks:
         parts.append(str(looks["custom.width"]))
     parts += [word for word, cell in CELLS.items() if looks.get("custom.cellOptions", {}) == cell]
@@ -243,10 +234,7 @@ def expected() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
-def test_rows_panels_and_columns_are_as_laid_out(
-    board: str,
-    recorded: bool,  # noqa: FBT001 - a case
-) -> None:
+def test_rows_panels_and_columns_are_as_laid_out(board: str, *, recorded: bool) -> None:
     """Their order, sizes and looks, whether recording rules are read or not."""
     made = grafana_dashboards(Scope(recorded=recorded))
     assert list(made) == [f"quotascope-{each}" for each in BOARDS]
@@ -254,7 +242,7 @@ def test_rows_panels_and_columns_are_as_laid_out(
 
 
 def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
-    """A heading is one line, below it stand its panels in full lines; a folded row takes no more than its heading."""
+    """Below a heading of one line stand its panels in full lines, unless it is folded; all are numbered."""
     for dashboard in dashboards.values():
         top = 0
         for row, panels in _rows(dashboard):
@@ -268,12 +256,13 @@ def test_rows_are_full_and_follow_each_other(dashboards: Dashboards) -> None:
                     left, below = 0, below + at["h"]
             assert left == 0, row["title"]
             top = top + 1 if row["collapsed"] else below
+        # what stands in a user's link stays true
+        numbers = [panel["id"] for panel in panels_of(dashboard)]
+        assert numbers == [*range(1, len(numbers) + 1)]
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
-def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(
-    recorded: bool,  # noqa: FBT001 - a case
-) -> None:
+def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(*, recorded: bool) -> None:
     """Without pages; what has no fixed width gets at least the 150 pixels that Grafana gives it, and every column what its title and texts take."""
     for board, panel in _of(grafana_dashboards(Scope(recorded=recorded)), "table"):
         where = (board, panel["title"])
@@ -281,24 +270,15 @@ def test_tables_show_ten_rows_and_whole_columns_at_1600_pixels(
         inner = panel["gridPos"]["h"] * 38 - 8 - PANEL_HEAD - TABLE_HEAD
         assert 10 <= inner // TABLE_ROW <= 20, where
         taken = 0
-        for override in panel["fieldConfig"]["overrides"]:
-            looks = {one["id"]: one["value"] for one in override["properties"]}
+        for title, looks in _looks(panel):
             width = looks.get("custom.width")
             taken += width or 150
-            title = override["matcher"]["options"]
             longest = 7 * len(title) + FILTER_ICON
             for mapping in looks.get("mappings", ()):
                 texts = [one["text"] for one in mapping["options"].values()]
                 longest = max(longest, *(7 * len(text) for text in texts))
             assert longest + 12 <= (width or 150), (*where, title)
         assert taken <= panel["gridPos"]["w"] * PAGE / 24 - 8 - SIDES, where
-
-
-def test_panels_are_numbered_in_reading_order(dashboards: Dashboards) -> None:
-    """From 1 on: what stands in a user's link stays true."""
-    for dashboard in dashboards.values():
-        numbers = [panel["id"] for panel in panels_of(dashboard)]
-        assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_dashboards_share_their_frame(dashboards: Dashboards) -> None:
@@ -338,7 +318,7 @@ def test_graphs_are_drawn_alike(dashboards: Dashboards) -> None:
             "thresholdsStyle": {"mode": "dashed" if colored else "off"},
         }
         assert defaults["color"] == {"mode": "palette-classic"}
-        named = (board, panel["title"]) in WITH_NAMES
+        named = panel["title"] in WITH_NAMES.get(board, ())
         assert panel["options"] == {
             "legend": {
                 "calcs": ["lastNotNull", "max"] if named else [],
@@ -357,15 +337,11 @@ def test_numbers_are_drawn_alike(dashboards: Dashboards) -> None:
     """On the color of their threshold; gray where nothing is known, which is neither good nor bad."""
     for _, panel in _of(dashboards, "stat"):
         defaults = panel["fieldConfig"]["defaults"]
-        assert panel["options"] == STAT
-        assert panel["fieldConfig"]["overrides"] == []
-        assert defaults["color"] == {"mode": "thresholds"}
-        assert defaults["custom"] == {}
+        assert (panel["options"], panel["fieldConfig"]["overrides"]) == (STAT, [])
+        assert (defaults["color"], defaults["custom"]) == ({"mode": "thresholds"}, {})
         nothing = {"color": "#808080", "index": 0, "text": defaults["noValue"]}
-        assert defaults["mappings"][-1] == {
-            "options": {"match": "null+nan", "result": nothing},
-            "type": "special",
-        }
+        options = {"match": "null+nan", "result": nothing}
+        assert defaults["mappings"][-1] == {"options": options, "type": "special"}
 
 
 def test_tables_are_drawn_alike(dashboards: Dashboards) -> None:
@@ -384,14 +360,10 @@ def test_tables_are_drawn_alike(dashboards: Dashboards) -> None:
             "color": {"mode": "thresholds"},
             "custom": TABLE,
             "mappings": [],
-            "thresholds": {
-                "mode": "absolute",
-                "steps": [{"color": "green", "value": None}],
-            },
+            "thresholds": {"mode": "absolute", "steps": [{"color": "green", "value": None}]},
             "unit": "",
         }
-        for override in panel["fieldConfig"]["overrides"]:
-            looks = {one["id"]: one["value"] for one in override["properties"]}
+        for _, looks in _looks(panel):
             cell = looks.get("custom.cellOptions")
             assert cell is None or cell in CELLS.values()
             scale = [looks.get("min"), looks.get("max")]
@@ -399,8 +371,7 @@ def test_tables_are_drawn_alike(dashboards: Dashboards) -> None:
             if "thresholds" in looks:
                 assert looks["thresholds"]["mode"] == "absolute"
             for mapping in looks.get("mappings", ()):
-                order = [one["index"] for one in mapping["options"].values()]
-                assert order == list(range(len(order)))
+                assert [one["index"] for one in mapping["options"].values()] == [*range(len(mapping["options"]))]
 
 
 def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -> None:
@@ -409,26 +380,25 @@ def test_tables_show_the_columns_of_their_queries_once(dashboards: Dashboards) -
         merge, organize = panel["transformations"]
         assert merge == {"id": "merge", "options": {}}
         assert organize["id"] == "organize"
-        options = organize["options"]
-        titles = options["renameByName"]
-        assert options["excludeByName"] == {}
-        assert options["includeByName"] == dict.fromkeys(titles, True)
-        columns = [override["matcher"]["options"] for override in panel["fieldConfig"]["overrides"]]
-        assert options["indexByName"] == {name: columns.index(title) for name, title in titles.items()}
+        titles = organize["options"]["renameByName"]
+        columns = [title for title, _ in _looks(panel)]
+        assert organize["options"] == {
+            "excludeByName": {},
+            "includeByName": dict.fromkeys(titles, True),
+            "indexByName": {name: columns.index(title) for name, title in titles.items()},
+            "renameByName": titles,
+        }
         # alone, the first query's value is called otherwise
         assert titles.get("Value") == titles.get("Value #A")
 
 
 def test_queries_are_named_in_order(dashboards: Dashboards) -> None:
     """A, B, C: what overrides and columns are about; as code, which an editor must not rewrite."""
-    for dashboard in dashboards.values():
-        for panel in panels_of(dashboard):
-            for letter, target in zip("ABCDEFGH", panel.get("targets", ()), strict=False):
-                of_table = panel["type"] == "table"
-                assert target["refId"] == letter
-                assert target["format"] == ("table" if of_table else "time_series")
-                assert target["editorMode"] == "code"
-                assert target["datasource"] == SOURCE
+    for panel in (each for one in dashboards.values() for each in panels_of(one)):
+        assert panel["type"] == "row" or panel["datasource"] == SOURCE
+        for letter, target in zip("ABCDEFGH", panel.get("targets", ()), strict=False):
+            assert (target["refId"], target["editorMode"], target["datasource"]) == (letter, "code", SOURCE)
+            assert target["format"] == ("table" if panel["type"] == "table" else "time_series")
 
 
 def _links(value: Any) -> Iterator[dict[str, Any]]:
@@ -448,22 +418,10 @@ def test_links_lead_where_their_title_says(dashboards: Dashboards) -> None:
     of_panels = [link for each in panels for link in each.get("links", ())]
     of_cells = [*_links([each.get("fieldConfig", {}) for each in panels])]
     assert {link["title"]: link["url"] for link in of_panels + of_cells} == LINKS
-    for link in of_panels:
-        assert link == {
-            "asDropdown": False,
-            "icon": "external link",
-            "includeVars": False,
-            "keepTime": False,
-            "tags": [],
-            "targetBlank": True,
-            "title": link["title"],
-            "tooltip": "",
-            "type": "link",
-            "url": LINKS[link["title"]],
-        }
-    for link in of_cells:
-        assert link["targetBlank"] is False
-        assert link["url"] == LINKS[link["title"]]
+    assert of_panels == [LINK | {"title": link["title"], "url": LINKS[link["title"]]} for link in of_panels]
+    assert [(link["targetBlank"], link["url"]) for link in of_cells] == [
+        (False, LINKS[each["title"]]) for each in of_cells
+    ]
 
 
 def test_runbooks_come_after_the_other_links() -> None:
@@ -481,10 +439,7 @@ def test_runbooks_come_after_the_other_links() -> None:
         "Runbook: KafkaQuotaManyNearLimit",
         "Runbook: KafkaQuotaLimitPredicted",
     ]
-    assert found["stat", "Throttled"] == [
-        "Runbook: KafkaQuotaManyClientsThrottled",
-        "Runbook: KafkaQuotaThrottleStorm",
-    ]
+    assert found["stat", "Throttled"] == ["Runbook: KafkaQuotaManyClientsThrottled", "Runbook: KafkaQuotaThrottleStorm"]
     assert ("stat", "Connections waiting") not in found
     link, _ = panels["stat", "Throttled"]["links"]
     assert link["url"] == "https://wiki.example.com/KafkaQuotaManyClientsThrottled"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from tests.dashboards.promql import expressions, names_and_labels, parsed, walk
+from tests.alerts.expressions import nodes
+from tests.dashboards.promql import expressions, names_and_labels, parsed
 
 from quotascope.alerts import recorded
 from quotascope.alerts.recorded import ENTITY_OWNER, LONGEST_GAP, TREND_WINDOW, WAITS_WINDOW
@@ -30,19 +32,14 @@ def every(variant: Scope) -> Expressions:
     return [pair for each in made.values() for pair in expressions(each)]
 
 
-def _labels(node: Any) -> set[str]:
-    return set(re.findall(r"\w+", str(node.modifier).partition("(")[2]))
-
-
-def test_every_expression_is_understood(every: Expressions) -> None:
-    """Prometheus' grammar takes each, once Grafana has filled in its variables."""
-    assert len(every) > 100
-    for _, expression in every:
-        parsed(expression)
+def _nodes(pairs: Iterable[tuple[str, str]], kind: str) -> list[tuple[str, Any]]:
+    """All parts of a kind, each with the title of its panel."""
+    return [(title, node) for title, text in pairs for node in nodes(parsed(text)) if type(node).__name__ == kind]
 
 
 def test_every_name_and_label_exists(every: Expressions, variant: Scope) -> None:
-    """A panel about a series or a label that nothing exposes would be empty for ever."""
+    """Prometheus' grammar takes each; a panel about a series or a label that nothing exposes would stay empty."""
+    assert len(every) > 100
     for title, expression in every:
         for name, labels in names_and_labels(expression):
             if name in RECORDED:
@@ -70,7 +67,7 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
     ranges = [
         (title, function, name)
         for title, expression in every
-        for function, name in re.findall(r"(\w+)\((\w+)\{[^{}]*\}\[", _filled(expression))
+        for function, name in re.findall(r"(\w+)\((\w+)\{[^{}]*\}\[", re.sub(r"\$\{\w+:\w+\}", "x", expression))
     ]
     assert ranges
     for title, function, name in ranges:
@@ -80,67 +77,43 @@ def test_rates_are_of_counters_over_the_rate_interval(every: Expressions) -> Non
             assert function in COUNTER_FUNCTIONS, title
             assert FAMILIES[name].type is FamilyType.COUNTER, title
     windows = {each for _, text in every for each in re.findall(r"\[([^]]*)\]", text)}
-    others = {
-        TREND_WINDOW,
-        f"{TREND_WINDOW}:10m",
-        WAITS_WINDOW,
-        LONGEST_GAP,
-        "1d",
-        "14d:5m",
-    }
+    others = {TREND_WINDOW, f"{TREND_WINDOW}:10m", WAITS_WINDOW, LONGEST_GAP, "1d", "14d:5m"}
     assert windows - others == {"$__rate_interval"}
 
 
 def test_counters_are_never_shown_as_they_are(every: Expressions) -> None:
     """Their values say when a broker was started; only their growth means something."""
-    for title, expression in every:
-        for node in walk(parsed(expression)):
-            if type(node).__name__ != "AggregateExpr":
-                continue
-            inner = node.expr
-            if type(inner).__name__ == "VectorSelector" and inner.name in FAMILIES:
-                assert FAMILIES[inner.name].type is FamilyType.GAUGE, title
+    for title, node in _nodes(every, "AggregateExpr"):
+        if type(node.expr).__name__ == "VectorSelector" and node.expr.name in FAMILIES:
+            assert FAMILIES[node.expr.name].type is FamilyType.GAUGE, title
 
 
 def test_two_exporters_of_a_cluster_count_once(variant: Scope) -> None:
     """A sum is over what was made one for each broker before; jobs, and the exporters' own health, are another matter."""
     made = grafana_dashboards(variant)
-    sums = [
-        (title, node)
-        for uid in ("quotascope-overview", "quotascope-brokers", "quotascope-mutations")
-        for title, expression in expressions(made[uid])
-        for node in walk(parsed(expression))
-        if type(node).__name__ == "AggregateExpr" and str(node.op) == "sum"
+    shown = [
+        pair for board in ("overview", "brokers", "mutations") for pair in expressions(made[f"quotascope-{board}"])
     ]
+    sums = [(title, node) for title, node in _nodes(shown, "AggregateExpr") if str(node.op) == "sum"]
     assert len(sums) > len(made)
     for title, node in sums:
-        below = [type(each).__name__ for each in walk(node.expr)]
+        below = [type(each).__name__ for each in nodes(node.expr)]
         assert below.index("AggregateExpr") < below.index("VectorSelector"), title
 
 
 def test_every_aggregation_keeps_the_cluster(every: Expressions, variant: Scope) -> None:
     """Clusters of one Prometheus are never added up, nor take each other's place among the highest; beside a job, which need not report its cluster, stands the worst of them."""
-    for title, expression in every:
-        for node in walk(parsed(expression)):
-            if type(node).__name__ == "AggregateExpr":
-                beside_a_job = str(node.op) == "max" and title in BESIDE_JOBS
-                assert beside_a_job or variant.cluster in _labels(node), title
+    for title, node in _nodes(every, "AggregateExpr"):
+        beside_a_job = str(node.op) == "max" and title in BESIDE_JOBS
+        labels = re.findall(r"\w+", str(node.modifier).partition("(")[2])
+        assert beside_a_job or variant.cluster in labels, title
 
 
 def test_nothing_is_divided_by_what_may_be_zero(every: Expressions) -> None:
     """A limit of 0 would give infinity, an absent one nothing."""
-    divisions = [
-        (title, node)
-        for title, expression in every
-        for node in walk(parsed(expression))
-        if type(node).__name__ == "BinaryExpr" and str(node.op) == "/"
-    ]
+    divisions = [(title, node) for title, node in _nodes(every, "BinaryExpr") if str(node.op) == "/"]
     assert divisions
     for title, node in divisions:
         guard = node.rhs.expr
         number = type(guard.rhs).__name__ == type(guard.lhs).__name__ == "NumberLiteral"
         assert number or (str(guard.op), guard.rhs.val) == (">", 0.0), title
-
-
-def _filled(expression: str) -> str:
-    return re.sub(r"\$\{\w+:\w+\}", "x", expression)

@@ -48,13 +48,7 @@ def test_within_the_quota() -> None:
         # cut to what the quota allows in ten windows, or it could never succeed
         (QuotaType.FETCH, Fetch(size=1_000_000), 0, "byte-rate", 1_000.0),
         # before version 6 every topic is made and the client waits afterwards
-        (
-            QuotaType.CONTROLLER_MUTATION,
-            CreateTopics(partitions=(8, 5, 4), version=5),
-            6_000,
-            "tokens",
-            -6.0,
-        ),
+        (QuotaType.CONTROLLER_MUTATION, CreateTopics(partitions=(8, 5, 4), version=5), 6_000, "tokens", -6.0),
     ],
     ids=["produce", "fetch", "old client"],
 )
@@ -135,8 +129,5 @@ def test_requests_and_refusals_are_counted_as_kafka_does() -> None:
         "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent": {"Count": 500_000},
         f"{errors},error=THROTTLING_QUOTA_EXCEEDED": {"Count": 3},
         "kafka.controller:type=KafkaController,name=ActiveControllerCount": {"Value": 1},
-        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs": {
-            "Mean": 10,
-            "Count": 2,
-        },
+        "kafka.controller:type=ControllerEventManager,name=EventQueueTimeMs": {"Mean": 10, "Count": 2},
     }

@@ -88,10 +88,8 @@ def test_a_week_without_anything_is_faint() -> None:
 
 
 def _bars(*values: float) -> Element:
-    return bar_chart(
-        [ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=number) for number, value in enumerate(values)],
-        "A"
-    )  # fmt: skip
+    bars = [ChartBar(name=f"n{value}", value=value, text=f"{value} s", color=at) for at, value in enumerate(values)]
+    return bar_chart(bars, "A")
 
 
 def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
@@ -114,14 +112,9 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
     assert [each.text for each in texts] == ["n4.0", "4.0 s", "n1.0", "1.0 s", "n0.0", "0.0 s", "n-1.0", "-1.0 s"]
 
 
-def test_less_than_one_is_drawn_as_well() -> None:
-    """The longest bar takes the whole width, however little it stands for."""
-    widths = [_box(rect)[2] - _box(rect)[0] for rect in _bars(0.5, 0.25).iter("rect")]
-    assert widths == [640, 320]
-
-
-def test_eight_colors_come_round_again() -> None:
-    """The ninth bar has the first one's."""
+def test_bars_of_less_than_one_and_more_than_eight() -> None:
+    """The longest bar takes the whole width, however little it stands for; the ninth has the first one's color."""
+    assert [_box(rect)[2] - _box(rect)[0] for rect in _bars(0.5, 0.25).iter("rect")] == [640, 320]
     classes = [rect.attrib["class"] for rect in _bars(*[1.0] * 9).iter("rect")]
     assert classes == [*(f"f{number}" for number in range(8)), "f0"]
 
@@ -179,40 +172,32 @@ def test_limits_are_lines_at_their_value() -> None:
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 
-@pytest.mark.parametrize(
-    ("length", "step"),
-    [
-        (8 * SECOND, SECOND),
-        (4 * MINUTE, 30 * SECOND),
-        (8 * MINUTE, MINUTE),
-        (4 * HOUR, 30 * MINUTE),
-        (8 * HOUR, HOUR),
-        (4 * DAY, 12 * HOUR),
-        (8 * DAY, DAY),
-        (8 * 7 * DAY, 7 * DAY),
-        (8 * 365 * DAY, 365 * DAY),
-    ],
-)
-def test_moments_are_those_of_clocks(length: int, step: int) -> None:
+def test_moments_are_those_of_clocks() -> None:
     """Steps that divide a minute, an hour, a day; as fine as eight of them reach."""
-    assert [*round_times(0, length)] == [step * n for n in range(length // step + 1)]
-    (first, *_) = round_times(1, length)
-    assert first == step
+    steps = {8 * SECOND: SECOND, 4 * MINUTE: 30 * SECOND, 8 * MINUTE: MINUTE, 4 * HOUR: 30 * MINUTE, 8 * HOUR: HOUR}
+    steps |= {4 * DAY: 12 * HOUR, 8 * DAY: DAY, 8 * 7 * DAY: 7 * DAY, 8 * 365 * DAY: 365 * DAY}
+    for length, step in steps.items():
+        assert [*round_times(0, length)] == [step * n for n in range(length // step + 1)]
+        assert next(iter(round_times(1, length))) == step
 
 
-@pytest.mark.parametrize(
-    ("length", "step"),
-    [
-        (0.001, 0.001), (0.5, 0.1), (60, 10), (7_322, 1_800), (40_000, 7_200), (90_000, 21_600), (500_000, 86_400),
-        (1e12, 1.25e11),
-    ]
-)  # fmt: skip
-def test_durations_are_round_and_few(length: float, step: float) -> None:
+def test_durations_are_round_and_few() -> None:
     """From 0 to the length, in at most eight steps."""
-    found = round_seconds(length)
-    assert found == pytest.approx([step * n for n in range(len(found))])
-    assert found[-1] <= length < found[-1] + step
-    assert len(found) <= 9
+    steps = {
+        0.001: 0.001,
+        0.5: 0.1,
+        60: 10,
+        7_322: 1_800,
+        40_000: 7_200,
+        90_000: 21_600,
+        500_000: 86_400,
+        1e12: 1.25e11,
+    }
+    for length, step in steps.items():
+        found = round_seconds(length)
+        assert found == pytest.approx([step * n for n in range(len(found))])
+        assert found[-1] <= length < found[-1] + step
+        assert len(found) <= 9
 
 
 @pytest.fixture
@@ -222,11 +207,12 @@ def timeline() -> Element:
         [[(1, 20, 0)], [(2, 9, 4)], [(3, 5, 0)], [(4, 6, 0)]],
         [[(22, 30, 0), (32, 40, 0)], [(33, 38, 1.5)]],
     ]
-    lanes = [
-        Lane(label=f"lane {number}", rows=[[Span(began=b, ended=e, color="#123456", title=f"{b} to {e}", marked=m) for b, e, m in row] for row in rows])
-        for number, rows in enumerate(spans)
-    ]  # fmt: skip
-    return timeline_chart(lanes, 60, "#f0b400")
+
+    def span(began: float, ended: float, marked: float) -> Span:
+        return Span(began=began, ended=ended, color="#123456", title=f"{began} to {ended}", marked=marked)
+
+    rows = [[[span(*each) for each in row] for row in lane] for lane in spans]
+    return timeline_chart([Lane(label=f"lane {at}", rows=lane) for at, lane in enumerate(rows)], 60, "#f0b400")
 
 
 def _ticks(svg: Element) -> list[float]:

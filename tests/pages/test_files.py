@@ -10,10 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from quotascope.alerts import Site
 from quotascope.alerts.errors import CannotWrite
 from quotascope.alerts.files import rule_files, write
+from quotascope.cli.main import app
 from quotascope.pages.files import check, put, put_all
 
 QUOTASCOPE = Path(sys.executable).with_name("quotascope")
@@ -45,9 +47,8 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
 def test_a_link_to_nothing_gets_its_target(tmp_path: Path) -> None:
     """As a shell's redirection makes it."""
     (tmp_path / "there").mkdir()
-    link = tmp_path / "link"
-    link.symlink_to("there/file")
-    put(link, "text")
+    (tmp_path / "link").symlink_to("there/file")
+    put(tmp_path / "link", "text")
     assert (tmp_path / "there" / "file").read_text() == "text"
 
 
@@ -134,11 +135,10 @@ def _small_disk() -> None:
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, command: tuple[str, ...]) -> None:
     """No file of the command is half written, none is new beside old ones, and the message names one."""
     arguments = [word.format(tmp_path) for word in command]
-    assert run(*arguments).returncode == 0
-    before = {}
-    for file in (path for path in tmp_path.rglob("*") if path.is_file()):
-        before[file] = f"before {file.name}"
-        file.write_text(before[file])
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    before = {file: f"before {file.name}" for file in tmp_path.rglob("*") if file.is_file()}
+    for file, text in before.items():
+        file.write_text(text)
     failed = run(*arguments, limit=_small_disk)
     assert failed.returncode == 1
     assert "File too large" in failed.stderr

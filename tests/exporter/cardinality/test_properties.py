@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from math import isnan, nan
-from random import Random
 from typing import Any
 
 import pytest
@@ -19,16 +18,10 @@ from tests.exporter.examples import usage
 from tests.strategies import texts
 
 from quotascope.exporter.config import CardinalityConfig
-from quotascope.exporter.snapshot import EntityUsage, Snapshot, ThrottleCause
+from quotascope.exporter.snapshot import Callbacks, Entity, EntityUsage, ThrottleCause
 from quotascope.metrics import QuotaEntity, QuotaRules, QuotaType
 from quotascope.metrics.catalog import OVERFLOW
 
-SUMMED = (
-    "kafka_quota_produce_bytes_per_second",
-    "kafka_quota_fetch_bytes_per_second",
-    "kafka_quota_request_threads",
-    "kafka_quota_controller_mutations_per_second",
-)
 RULES = QuotaRules({QuotaEntity("u0", None): 8.0})
 Key = tuple[str, QuotaType, str, str]
 
@@ -91,27 +84,6 @@ def key_of(each: EntityUsage) -> Key:
     return entity.broker, entity.quota_type, entity.user, entity.client_id
 
 
-def sums(shown: Snapshot) -> dict[tuple[str, str], float]:
-    """The sum of each family over all entities, by broker."""
-    added: dict[tuple[str, str], float] = defaultdict(float)
-    for (name, labels), value in page(shown).items():
-        if name in SUMMED:
-            added[name, dict(labels)["broker"]] += value
-    return {key: total for key, total in added.items() if total}
-
-
-@pytest.mark.slow
-@given(moments=st.lists(crowds(), max_size=5), config=configs, seed=st.integers())
-def test_order_does_not_matter(moments: list[list[EntityUsage]], config: dict[str, Any], seed: int) -> None:
-    """Two exporters that read brokers in another order show the same."""
-    one, other = cardinality(**config), cardinality(**config)
-    for number, crowd in enumerate(moments):
-        mixed = Random(seed).sample(crowd, len(crowd))  # noqa: S311 - hypothesis draws the seed
-        first, second = (kept.apply(taken(usages, 15 * number)) for kept, usages in ((one, crowd), (other, mixed)))
-        assert page(first) == page(second)
-        assert first.folds == second.folds
-
-
 @pytest.mark.slow
 @given(crowd=crowds(), config=configs, more=st.integers(1, 20))
 def test_nothing_moves_while_nothing_changes(crowd: list[EntityUsage], config: dict[str, Any], more: int) -> None:
@@ -123,28 +95,59 @@ def test_nothing_moves_while_nothing_changes(crowd: list[EntityUsage], config: d
         assert page(kept.apply(taken(crowd, 60 * number))) == first
 
 
+tagged_usages = st.builds(
+    lambda place, used, throttle: EntityUsage(
+        entity=Entity(broker=place[0], quota_type=place[1], user="", client_id="", tags=place[2]),
+        usage=used,
+        throttle_time_seconds=throttle,
+    ),
+    st.tuples(nodes, kinds, labels),
+    st.none() | whole,
+    few,
+)
+"""Entities of a custom quota callback."""
+callbacks = st.lists(
+    tagged_usages, max_size=12, unique_by=lambda each: (each.entity.broker, each.entity.quota_type, each.entity.tags)
+)
+
+
+@given(tagged=callbacks, most=st.integers(1, 4))
+def test_every_series_of_a_callback_that_is_not_shown_is_counted(tagged: list[EntityUsage], most: int) -> None:
+    """The page without bounds has as many series more as the counts say."""
+    check_counts([], tagged, {"max_entities": most}, maxima=False)
+
+
 @pytest.mark.slow
-@given(crowd=crowds(), config=configs, maxima=st.booleans())
+@given(crowd=crowds(), tagged=callbacks, config=configs, maxima=st.booleans())
 def test_every_series_that_is_not_shown_is_counted(
-    crowd: list[EntityUsage], config: dict[str, Any], *, maxima: bool
+    crowd: list[EntityUsage], tagged: list[EntityUsage], config: dict[str, Any], *, maxima: bool
 ) -> None:
-    """The page without bounds has as many series more as the counts say, the maxima of sampling included."""
-    unbounded = [each for each in crowd if OVERFLOW not in key_of(each)]
+    """Those of Kafka's own quotas, of callbacks and of sampling together."""
+    check_counts(crowd, tagged, config, maxima=maxima)
+
+
+def check_counts(crowd: list[EntityUsage], tagged: list[EntityUsage], config: dict[str, Any], *, maxima: bool) -> None:
+    """Compare a page without bounds, one with them and the counts of what is left out."""
+    own = [each for each in crowd if OVERFLOW not in key_of(each)]
+    others = [each for each in tagged if OVERFLOW not in (each.entity.tags or ())]
+    unbounded = replace(taken([*own, *others], up="12"), callbacks=Callbacks(labels=("tenant", "tier")))
     scraped = with_maxima if maxima else copy
-    before = set(page(scraped(taken(unbounded))))
+    before = set(page(scraped(unbounded)))
     config.pop("idle_after_seconds", None)
-    shown = cardinality(maxima=maxima, **config).apply(taken(unbounded))
+    shown = cardinality(maxima=maxima, **config).apply(unbounded)
     after = {series for series in page(scraped(shown)) if not is_fold(series)}
     assert after <= before
     assert len(before - after) == sum(shown.folds.series_dropped.values())
     folded = shown.folds.overflow + shown.folds.excluded
-    assert len(shown.measured) == len(unbounded)
-    assert len(shown.entities) - len(folds(shown)) == len(unbounded) - folded
+    assert len(shown.measured) == len(own)
+    assert len(shown.entities) - len(folds(shown)) == len(own) - folded
+    alone = [each for each in shown.shown.tagged if not each.entity.stands_in]
+    assert len(others) == shown.callbacks.folded + len(alone)
 
 
 def is_fold(series: tuple[str, Labels]) -> bool:
     """Whether a series stands for others."""
-    return ("user", OVERFLOW) in series[1]
+    return not {("user", OVERFLOW), ("tenant", OVERFLOW)}.isdisjoint(series[1])
 
 
 @st.composite
@@ -158,14 +161,9 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
         up = draw(st.sampled_from(("12", "12", "1")))
         crowd = [draw(entity_usages(key)) for key in members if key[0] in up]
         for node, kind, tags in tagged:
-            entity = usage(kind, "", broker=node).entity
-            crowd.append(
-                EntityUsage(
-                    entity=replace(entity, tags=tags),
-                    usage=draw(st.none() | whole),
-                    throttle_time_seconds=draw(few)
-                )
-            )  # fmt: skip
+            entity = usage(kind, "", broker=node, tags=tags).entity
+            used = EntityUsage(entity=entity, usage=draw(st.none() | whole), throttle_time_seconds=draw(few))
+            crowd.append(used)
         there = [each for each in crowd if draw(st.integers(0, 9))]
         for each in there:
             entity = each.entity
@@ -184,7 +182,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
 def test_what_is_shown_follows_plainly(
     history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]
 ) -> None:
-    """Row by row, fold by fold and count by count: what one gets that goes from identity to identity."""
+    """Row by row, fold by fold and count by count, in any order: what one gets that goes from identity to identity."""
     if any(at > before + 15 for (before, *_), (at, *_) in pairwise(history)):
         # for how long one that is away is remembered is a case of its own
         config.pop("idle_after_seconds", None)

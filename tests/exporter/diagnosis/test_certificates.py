@@ -45,11 +45,7 @@ async def test_what_is_no_certificate_is_worth_a_look(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("left", "code"),
-    [
-        (-3 * DAY, "certificate_ended"),
-        (20 * DAY, "certificate_ends"),
-        (22 * DAY, "certificate_valid"),
-    ],
+    [(-3 * DAY, "certificate_ended"), (20 * DAY, "certificate_ends"), (22 * DAY, "certificate_valid")],
 )
 def test_time_left(left: float, code: str) -> None:
     """Three weeks before the end it is time to renew."""
@@ -75,17 +71,10 @@ async def test_servers_and_files_are_looked_at(certificates: Certificates, tmp_p
         config = Config.model_validate(
             {
                 "sources": [
-                    {
-                        "url": f"https://127.0.0.1:{port}",
-                        "tls": tls,
-                        "basic_auth": auth,
-                    },
+                    {"url": f"https://127.0.0.1:{port}", "tls": tls, "basic_auth": auth},
                     {"url": f"http://127.0.0.1:{port}", "name": "plain"},
                 ],
-                "kafka": {
-                    "bootstrap_servers": [f"localhost:{port}", "127.0.0.1:1"],
-                    "security_protocol": "SSL",
-                },
+                "kafka": {"bootstrap_servers": [f"localhost:{port}", "127.0.0.1:1"], "security_protocol": "SSL"},
             }
         )
         results = await module.certificates(config, ())
@@ -113,29 +102,15 @@ def test_secrets_that_everybody_can_read(tmp_path: Path) -> None:
     for file in files.values():
         file.touch(0o644)
     files["token"].chmod(0o640)
-    config = Config.model_validate(
-        {
-            "sources": [
-                {
-                    "url": "https://a",
-                    "header_files": {"Authorization": files["token"]},
-                    "tls": {"cert_file": files["cert"], "key_file": files["key"]},
-                },
-                {
-                    "url": "https://b",
-                    "basic_auth": {
-                        "username": "me",
-                        "password_file": files["password"],
-                    },
-                },
-            ]
-        }
-    )
-    found = list(secrets(config))
-    assert [each.subject for each in found] == [
-        str(files["key"]),
-        str(files["password"]),
+    tls = {"cert_file": files["cert"], "key_file": files["key"]}
+    auth = {"username": "me", "password_file": files["password"]}
+    sources = [
+        {"url": "https://a", "header_files": {"Authorization": files["token"]}, "tls": tls},
+        {"url": "https://b", "basic_auth": auth},
     ]
+    config = Config.model_validate({"sources": sources})
+    found = list(secrets(config))
+    assert [each.subject for each in found] == [str(files["key"]), str(files["password"])]
     assert found[0].advice == f"chmod o-rwx {files['key']}"
     files["key"].unlink()
     assert len(list(secrets(config))) == 1

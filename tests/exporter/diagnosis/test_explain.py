@@ -20,7 +20,6 @@ EIGHT = {
     QuotaEntity(None, "c"): 7.0,
     QuotaEntity(None, DEFAULT): 8.0,
 }
-LEVELS = [level for level in Level if level is not Level.NONE]
 
 
 def produce(rules: dict[QuotaEntity, float], user: str = "u", client_id: str = "c") -> Explanation:
@@ -37,8 +36,8 @@ def decided(entity: QuotaEntity) -> Resolution:
 def test_all_eight_levels_strongest_first() -> None:
     """The list is Kafka's order, with what is configured at each level."""
     shown = produce(EIGHT)
-    assert [rule.level for rule in shown.levels] == LEVELS
-    assert [rule.bound for rule in shown.levels] == list(EIGHT.values())
+    levels = [level for level in Level if level is not Level.NONE]
+    assert [(rule.level, rule.bound) for rule in shown.levels] == list(zip(levels, EIGHT.values(), strict=True))
 
 
 @pytest.mark.parametrize("first", range(8))
@@ -51,36 +50,22 @@ def test_strongest_decides_and_the_next_one_follows(first: int) -> None:
 
 
 def test_nothing_configured() -> None:
-    """Without a quota of this type nothing decides and nothing is measured."""
+    """Without a quota of this type nothing is measured; with rules for other users only, a user without a rule is."""
     shown = produce({})
-    assert shown.decision == NO_RULE
-    assert shown.fallback is None
-    assert shown.measured_as is None
+    assert (shown.decision, shown.fallback, shown.measured_as) == (NO_RULE, None, None)
     assert [rule.bound for rule in shown.levels] == [None] * 8
-
-
-def test_unmatched_user_is_measured_all_the_same() -> None:
-    """With rules for other users only, a user without a rule is counted by user."""
     shown = produce({QuotaEntity("other"): 1.0})
-    assert shown.decision == NO_RULE
-    assert shown.measured_as == ("u", "")
+    assert (shown.decision, shown.measured_as) == (NO_RULE, ("u", ""))
 
 
 def test_each_quota_type_is_decided_alone() -> None:
     """A produce rule says nothing about fetches."""
-    configured = limits(
-        rules={
-            QuotaType.PRODUCE: QuotaRules({QuotaEntity("u"): 1.0}),
-            QuotaType.FETCH: QuotaRules({QuotaEntity(None, "c"): 2.0}),
-        }
-    )
-    found = {each.quota_type: each.decision.level for each in explain(configured, "u", "c")}
-    assert found == {
-        QuotaType.PRODUCE: Level.USER,
-        QuotaType.FETCH: Level.CLIENT,
-        QuotaType.REQUEST: Level.NONE,
-        QuotaType.CONTROLLER_MUTATION: Level.NONE,
+    rules = {
+        QuotaType.PRODUCE: QuotaRules({QuotaEntity("u"): 1.0}),
+        QuotaType.FETCH: QuotaRules({QuotaEntity(None, "c"): 2.0}),
     }
+    found = [(each.quota_type, each.decision.level) for each in explain(limits(rules=rules), "u", "c")]
+    assert found == list(zip(QuotaType, (Level.USER, Level.CLIENT, Level.NONE, Level.NONE), strict=True))
 
 
 @given(entities=st.sets(st.sampled_from(list(EIGHT))), client_id=st.sampled_from(["c", "", "x"]))
@@ -93,15 +78,6 @@ def test_explaining_changes_nothing(entities: set[QuotaEntity], client_id: str) 
     assert dict(rules) == before
     assert explain(configured, "u", client_id) == first
     assert first[0].decision == rules.decide("u", client_id)
-
-
-def test_a_custom_callback_overrules_the_rules_of_its_node() -> None:
-    """Who explains must say so."""
-    nodes = {
-        "1": NodeSettings(),
-        "2": NodeSettings(quota_callback_class="org.acme.Quotas"),
-    }
-    assert overruling(limits(nodes=nodes)) == {"2": "org.acme.Quotas"}
 
 
 PAIRS = {QuotaEntity("u", DEFAULT): 2.0, QuotaEntity("u"): 3.0}
@@ -131,41 +107,43 @@ def test_any_client_id_and_none(
     by_client: bool,
 ) -> None:
     """One that no quota names is under the defaults; a client that sends none escapes every rule with a client-id."""
-    given_limits = limits(rules={QuotaType.PRODUCE: QuotaRules(rules)})
-    shown = explain(given_limits, "u", client_id)[0]
-    assert shown.decision.bound == bound
-    assert (shown.measured_as, shown.by_client) == (measured_as, by_client)
+    shown = explain(limits(rules={QuotaType.PRODUCE: QuotaRules(rules)}), "u", client_id)[0]
     state = LimitState.UNLIMITED if bound is None else LimitState.LIMITED
-    assert shown.limit_state is state
-    escapes = [not rule.applies for rule in shown.levels]
+    assert (shown.decision.bound, shown.limit_state) == (bound, state)
+    assert (shown.measured_as, shown.by_client) == (measured_as, by_client)
     with_client = [True, True, False, True, True, False, True, True]
-    assert escapes == (with_client if client_id == "" else [False] * 8)
+    assert [not rule.applies for rule in shown.levels] == (with_client if client_id == "" else [False] * 8)
 
 
-def test_where_callbacks_decide_everywhere_no_limit_is_known() -> None:
-    """Neither a limit nor that there is none; where they do on some nodes, the rules hold on the others."""
-    callback = NodeSettings(quota_callback_class="org.acme.Quotas")
-    for nodes, state in (
-        ({"1": callback}, LimitState.UNKNOWN),
-        ({"1": callback, "2": NodeSettings()}, LimitState.UNLIMITED),
-        ({}, LimitState.UNLIMITED),
-    ):
-        shown = explain(limits(rules={}, nodes=nodes), "u", "c")
-        assert {each.limit_state for each in shown} == {state}
+CALLBACK = NodeSettings(quota_callback_class="org.acme.Quotas")
 
 
 @pytest.mark.parametrize(
-    ("name", "configured", "user"),
+    ("nodes", "state", "callbacks"),
     [
-        ("User:alice", "alice", "alice"),
-        ("User:alice", "bob", "alice"),
-        ("User:alice", "User:alice", "User:alice"),
-        ("alice", "User:alice", "alice"),
-        ("user:alice", "alice", "user:alice"),
-        ("User:User:x", "x", "User:x"),
+        ({"1": CALLBACK}, LimitState.UNKNOWN, {"1": "org.acme.Quotas"}),
+        ({"1": NodeSettings(), "2": CALLBACK}, LimitState.UNLIMITED, {"2": "org.acme.Quotas"}),
+        ({}, LimitState.UNLIMITED, {}),
     ],
 )
-def test_the_string_form_of_a_principal(name: str, configured: str, user: str) -> None:
+def test_where_callbacks_decide_everywhere_no_limit_is_known(
+    nodes: dict[str, NodeSettings], state: LimitState, callbacks: dict[str, str]
+) -> None:
+    """Neither a limit nor that there is none; where they do on some nodes, the rules hold on the others."""
+    configured = limits(rules={}, nodes=nodes)
+    assert overruling(configured) == callbacks
+    assert {each.limit_state for each in explain(configured, "u", "c")} == {state}
+
+
+def test_the_string_form_of_a_principal() -> None:
     """Its user is what follows, but for a name that some quota has just so."""
-    rules = {QuotaType.FETCH: QuotaRules({QuotaEntity(configured): 1.0})}
-    assert user_of(limits(rules=rules), name) == user
+    users = {
+        ("User:alice", "alice"): "alice",
+        ("User:alice", "bob"): "alice",
+        ("User:alice", "User:alice"): "User:alice",
+        ("alice", "User:alice"): "alice",
+        ("user:alice", "alice"): "user:alice",
+        ("User:User:x", "x"): "User:x",
+    }
+    rules = {each: {QuotaType.FETCH: QuotaRules({QuotaEntity(each[1]): 1.0})} for each in users}
+    assert {each: user_of(limits(rules=rules[each]), each[0]) for each in users} == users

@@ -1,3 +1,5 @@
+"""Whom a change of quotas affects, and which entities each rule applies to."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -6,13 +8,14 @@ from math import inf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.examples import usage
+from tests.exporter.examples import limits, snapshot, usage
 
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact, connection_rules, impacts, ip_impacts, reaching
+from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage, rule_usage
 from quotascope.exporter.snapshot import ConnectionUsage, EntityUsage, LimitedRate, NodeUsage
-from quotascope.metrics import DEFAULT, NO_RULE, Level, QuotaEntity, QuotaType
-from quotascope.quotas import UNREACHED, IpEntity, QuotaSet, difference, measure_only
+from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
+from quotascope.quotas import UNREACHED, Entity, IpEntity, QuotaSet, difference, measure_only
 
 PRODUCE, REQUEST = "producer_byte_rate", "request_percentage"
 ALICE = QuotaEntity("alice")
@@ -25,101 +28,87 @@ def produce(rules: Mapping[QuotaEntity, float]) -> QuotaSet:
 
 def names(found: list[Impact]) -> list[tuple[str, str, float | None, float | None, bool]]:
     """Who, the old and the new limit, and whether it is measured from scratch."""
+    bounds = [[rule.bound if rule else None for rule in (each.before, each.after)] for each in found]
     return [
+        (each.user, each.client_id, before, after, each.window_restarts)
+        for each, (before, after) in zip(found, bounds, strict=True)
+    ]
+
+
+BOB = usage(QuotaType.REQUEST, user="bob", usage=0.1)
+APP = usage(user="", client_id="app", usage=50.0)
+ALICE_APP = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
+FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "measured", "expected"),
+    [
+        # a new value affects those under the rule, and no other client
         (
-            each.user,
-            each.client_id,
-            each.before.bound if each.before else None,
-            each.after.bound if each.after else None,
-            each.window_restarts,
-        )
-        for each in found
-    ]
+            {ALICE: 1000.0, FOR_ALL: 500.0},
+            {ALICE: 400.0, FOR_ALL: 500.0},
+            [usage(usage=100.0), usage(usage=800.0, broker="2"), usage(user="bob", usage=9.0)],
+            [("alice", "", 1000.0, 400.0, False)],
+        ),
+        # a removed rule leaves the next one, or none at all
+        ({ALICE: 1000.0, FOR_ALL: 500.0}, {FOR_ALL: 500.0}, [usage(usage=1.0)], [("alice", "", 1000.0, 500.0, False)]),
+        ({ALICE: 1000.0}, {}, [usage(usage=1.0)], [("alice", "", 1000.0, None, True)]),
+        # a pair that gets a rule begins an empty window: its share of the user's usage is unknown
+        (
+            {ALICE: 1000.0},
+            {ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0},
+            [usage(usage=900.0), ALICE_APP],
+            [("alice", "app", 1000.0, 300.0, True)],
+        ),
+        # a sum is listed once as the user, not again as each of the user's clients; other users are listed as well
+        (
+            {ALICE: 1000.0, QuotaEntity("bob"): 1000.0},
+            {ALICE: 10.0, QuotaEntity("bob"): 10.0},
+            [usage(usage=2.0), ALICE_APP, usage(user="bob", usage=1.0)],
+            [("alice", "", 1000.0, 10.0, False), ("bob", "", 1000.0, 10.0, False)],
+        ),
+        # the first rule of a type affects who is known from others
+        ({}, {FOR_ALL: 5.0}, [BOB], [("bob", "", None, 5.0, True)]),
+        # by client and then by user: a client's share of its users' limits is unknown, as what its clients were allowed
+        (
+            {FOR_CLIENTS: 1000.0},
+            {FOR_CLIENTS: 1000.0, FOR_ALL: 10.0},
+            [APP, BOB],
+            [("bob", "", None, 10.0, True), ("", "app", 1000.0, None, True)],
+        ),
+        (
+            {FOR_CLIENTS: 1000.0},
+            {FOR_CLIENTS: 1000.0, FOR_ALL: 10.0},
+            [APP, BOB, usage(QuotaType.FETCH, user="bob", client_id="app", usage=1.0)],
+            [("bob", "app", 1000.0, 10.0, True), ("", "app", 1000.0, None, True)],
+        ),
+    ],
+)
+def test_who_is_affected(
+    old: dict[QuotaEntity, float],
+    new: dict[QuotaEntity, float],
+    measured: list[EntityUsage],
+    expected: list[tuple[str, str, float | None, float | None, bool]],
+) -> None:
+    """With the old and the new limit; from scratch where another entity is measured than before."""
+    assert names(impacts(produce(old), produce(new), measured)) == expected
 
 
-def test_a_new_value_affects_those_under_the_rule() -> None:
-    """With today's usage held against the new limit, the greatest of all brokers; no other client."""
-    old = produce({ALICE: 1000.0, QuotaEntity(DEFAULT): 500.0})
-    new = produce({ALICE: 400.0, QuotaEntity(DEFAULT): 500.0})
-    measured = [
-        usage(usage=100.0),
-        usage(usage=800.0, broker="2"),
-        usage(user="bob", usage=9.0),
-    ]
-    found = impacts(old, new, measured)
-    assert names(found) == [("alice", "", 1000.0, 400.0, False)]
-    assert found[0].utilization_after == 2.0
-
-
-def test_a_removed_rule_leaves_the_next_one() -> None:
-    """Or none at all."""
-    old = produce({ALICE: 1000.0, QuotaEntity(DEFAULT): 500.0})
-    (found,) = impacts(old, produce({QuotaEntity(DEFAULT): 500.0}), [usage(usage=1.0)])
-    assert found.after is not None
-    assert found.after.level is Level.DEFAULT_USER
-    (found,) = impacts(produce({ALICE: 1000.0}), QuotaSet(), [usage(usage=1.0)])
-    assert (found.after, found.utilization_after) == (NO_RULE, None)
-
-
-def test_a_pair_that_gets_its_own_rule_is_begins_an_empty_window() -> None:
-    """It is known from another quota; its share of the user's usage is not."""
-    old = produce({ALICE: 1000.0})
-    new = produce({ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0})
-    known = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
-    found = impacts(old, new, [usage(usage=900.0), known])
-    assert names(found) == [("alice", "app", 1000.0, 300.0, True)]
-    assert found[0].usage is None
-
-
-def test_a_sum_is_listed_once() -> None:
-    """As the user, not again as each of the user's clients; other users are listed as well."""
-    known = usage(QuotaType.REQUEST, client_id="app", usage=0.1)
-    measured = [usage(usage=2.0), known, usage(user="bob", usage=1.0)]
-    old, new = (produce({ALICE: limit, QuotaEntity("bob"): limit}) for limit in (1000.0, 10.0))
-    assert names(impacts(old, new, measured)) == [
-        ("alice", "", 1000.0, 10.0, False),
-        ("bob", "", 1000.0, 10.0, False),
-    ]
-
-
-def test_the_first_rule_of_a_type_affects_who_is_known_from_others() -> None:
-    """No one was measured under this type before."""
-    known = usage(QuotaType.REQUEST, user="bob", usage=0.1)
-    (found,) = impacts(QuotaSet(), produce({QuotaEntity(DEFAULT): 5.0}), [known])
-    assert names([found]) == [("bob", "", None, 5.0, True)]
-
-
-def test_measured_by_client_and_then_by_user() -> None:
-    """A client's share of its users' limits is not; nor is what a user's clients were allowed together."""
-    old = produce({QuotaEntity(None, DEFAULT): 1000.0})
-    new = produce({QuotaEntity(None, DEFAULT): 1000.0, QuotaEntity(DEFAULT): 10.0})
-    user = usage(QuotaType.REQUEST, user="bob", usage=0.1)
-    client = usage(user="", client_id="app", usage=50.0)
-    assert names(impacts(old, new, [client, user])) == [
-        ("bob", "", None, 10.0, True),
-        ("", "app", 1000.0, None, True),
-    ]
-    pair = usage(QuotaType.FETCH, user="bob", client_id="app", usage=1.0)
-    assert names(impacts(old, new, [client, user, pair])) == [
-        ("bob", "app", 1000.0, 10.0, True),
-        ("", "app", 1000.0, None, True),
-    ]
-
-
-def test_request_percentages_are_held_against_threads() -> None:
-    """200 percent are two threads."""
-    old = QuotaSet({ALICE: {REQUEST: 100.0}})
-    new = QuotaSet({ALICE: {REQUEST: 200.0}})
-    (found,) = impacts(old, new, [usage(QuotaType.REQUEST, usage=1.0)])
-    assert found.utilization_after == 0.5
-
-
-def test_the_fullest_comes_first() -> None:
-    """Who will be throttled is what one wants to know."""
-    old = produce({QuotaEntity(DEFAULT): 1000.0})
-    new = produce({QuotaEntity(DEFAULT): 500.0})
-    measured = [usage(user=name, usage=value) for name, value in (("a", 1.0), ("b", 600.0), ("c", 50.0))]
-    assert [each.user for each in impacts(old, new, measured)] == ["b", "c", "a"]
+def test_usage_is_held_against_the_new_limit() -> None:
+    """Today's, the greatest of all brokers, the fullest first; 200 percent are two threads."""
+    old = QuotaSet({ALICE: {PRODUCE: 1000.0, REQUEST: 100.0}})
+    new = QuotaSet({ALICE: {PRODUCE: 400.0, REQUEST: 200.0}})
+    measured = [usage(QuotaType.REQUEST, usage=1.0), usage(usage=100.0), usage(usage=800.0, broker="2")]
+    assert [each.utilization_after for each in impacts(old, new, measured)] == [2.0, 0.5]
+    (removed,) = impacts(produce({ALICE: 1000.0}), QuotaSet(), [usage(usage=1.0)])
+    assert (removed.after, removed.utilization_after) == (NO_RULE, None)
+    pair = produce({ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0})
+    (restarted,) = impacts(produce({ALICE: 1000.0}), pair, [usage(usage=900.0), ALICE_APP])
+    assert restarted.usage is None
+    users = [usage(user=name, usage=value) for name, value in (("a", 1.0), ("b", 600.0), ("c", 50.0))]
+    found = impacts(produce({FOR_ALL: 1000.0}), produce({FOR_ALL: 500.0}), users)
+    assert [each.user for each in found] == ["b", "c", "a"]
 
 
 users = st.sampled_from(["alice", "bob", DEFAULT])
@@ -136,9 +125,7 @@ def test_every_known_client_is_reported_if_and_only_if_something_changes(
 ) -> None:
     """A pair that is measured under all its names is missed by nothing that Kafka's precedence decides otherwise."""
     pairs = [(user, client) for user in ("alice", "bob") for client in ("app", "web")]
-    known: list[EntityUsage] = [
-        usage(QuotaType.REQUEST, user=user, client_id=client, usage=0.1) for user, client in pairs
-    ]
+    known = [usage(QuotaType.REQUEST, user=user, client_id=client, usage=0.1) for user, client in pairs]
     before, after = (produce(each).tables()[QuotaType.PRODUCE] for each in (old, new))
     changed = {
         pair
@@ -180,19 +167,20 @@ KEY = "connection_creation_rate"
 OLD = QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}, QuotaEntity("a"): {"request_percentage": 1.0}})
 
 
-def node(broker: str, rate: float | None) -> NodeUsage:
-    """A broker that measures two addresses."""
-    ips = {"10.0.0.1": LimitedRate(rate=rate), "10.0.0.2": LimitedRate(rate=1.0)}
+def addresses(broker: str, rates: Mapping[str, float | None]) -> NodeUsage:
+    """A broker that measures new connections of these addresses."""
+    ips = {ip: LimitedRate(rate=rate) for ip, rate in rates.items()}
     return NodeUsage(broker=broker, connections=ConnectionUsage(ips=ips))
 
 
-def test_only_addresses_are_rules_of_connections() -> None:
-    """The default one has a name of its own."""
-    assert connection_rules(OLD) == {"<default>": 10.0}
+def node(broker: str, rate: float | None) -> NodeUsage:
+    """A broker that measures two addresses."""
+    return addresses(broker, {"10.0.0.1": rate, "10.0.0.2": 1.0})
 
 
 def test_addresses_whose_limit_changes_are_affected() -> None:
-    """With the greatest rate of all brokers."""
+    """With the greatest rate of all brokers; only rules for addresses count, and the default one has its own name."""
+    assert connection_rules(OLD) == {"<default>": 10.0}
     new = QuotaSet({**OLD, IpEntity("10.0.0.1"): {KEY: 4.0}})
     (found,) = ip_impacts(OLD, new, [node("1", 2.0), node("2", 8.0)])
     assert found == IpImpact(ip="10.0.0.1", usage=8.0, before=10.0, after=4.0)
@@ -201,17 +189,89 @@ def test_addresses_whose_limit_changes_are_affected() -> None:
 
 def test_no_rate_and_no_limit_are_no_utilization() -> None:
     """The fullest come first all the same."""
-    new = QuotaSet({IpEntity("10.0.0.1"): {KEY: 4.0}})
-    found = ip_impacts(OLD, new, [node("1", None)])
-    assert [(each.ip, each.after, each.utilization_after) for each in found] == [
-        ("10.0.0.1", 4.0, None),
-        ("10.0.0.2", inf, None),
-    ]
+    found = ip_impacts(OLD, QuotaSet({IpEntity("10.0.0.1"): {KEY: 4.0}}), [node("1", None)])
+    unknown = [(each.ip, each.after, each.utilization_after) for each in found]
+    assert unknown == [("10.0.0.1", 4.0, None), ("10.0.0.2", inf, None)]
 
 
 def test_a_rule_for_the_name_of_a_host_makes_limits_unknown() -> None:
     """Only brokers know which address the host has: it may be any without a rule of its own."""
     new = QuotaSet({**OLD, IpEntity("a.example"): {KEY: 4.0}})
-    found = {each.ip: each.after for each in ip_impacts(OLD, new, [node("1", 1.0)])}
-    assert found
-    assert set(found.values()) == {None}
+    assert {each.after for each in ip_impacts(OLD, new, [node("1", 1.0)])} == {None}
+
+
+LIMITS = limits()
+
+
+def by_rule(rules: list[RuleUsage]) -> dict[tuple[Entity, str], RuleUsage]:
+    """The rules by entity and key."""
+    return {(rule.entity, rule.key): rule for rule in rules}
+
+
+def test_every_rule_is_there_with_whom_it_hits() -> None:
+    """Used or not; the fullest of its hits first, whatever broker it is on."""
+    alice = usage(of=LIMITS, usage=900.0, limit=1000.0)
+    elsewhere = usage(of=LIMITS, usage=990.0, limit=1000.0, broker="2")
+    bob = usage(user="bob", of=LIMITS, usage=600.0, limit=500.0)
+    rules = by_rule(rule_usage(LIMITS, snapshot(alice, elsewhere, bob)))
+    assert set(rules) == {
+        (QuotaEntity("alice"), "producer_byte_rate"),
+        (QuotaEntity(DEFAULT), "producer_byte_rate"),
+        (QuotaEntity("alice", "app"), "request_percentage"),
+        (IpEntity(DEFAULT), "connection_creation_rate"),
+    }
+    own = rules[QuotaEntity("alice"), "producer_byte_rate"]
+    assert own.hits == (elsewhere, alice)
+    assert (own.value, own.fullest) == (1000.0, 0.99)
+    assert rules[QuotaEntity(DEFAULT), "producer_byte_rate"].fullest == 1.2
+    unused = rules[QuotaEntity("alice", "app"), "request_percentage"]
+    assert (unused.hits, unused.fullest) == ((), None)
+
+
+def test_a_limited_entity_without_a_number_is_a_hit_of_unknown_use() -> None:
+    """The broker gave NaN, as right after a start."""
+    (rule, *_) = rule_usage(LIMITS, snapshot(usage(of=LIMITS, limit=1000.0)))
+    assert (len(rule.hits or ()), rule.fullest) == (1, None)
+
+
+def test_an_address_has_its_own_rule_or_the_default_one() -> None:
+    """However the rule spells it, and on each broker for itself."""
+    nodes = (addresses("1", {"10.0.0.1": 4.0, "10.0.0.2": 1.0}), addresses("2", {"10.0.0.1": 5.0, "10.0.0.3": None}))
+    known = limits(rules={}, connection_limits={"<default>": 10.0, "10.0.0.1": 5.0, "::1": 3.0})
+    rules = {str(rule.entity): rule for rule in rule_usage(known, snapshot(nodes=nodes))}
+    assert rules["ip 10.0.0.1"].hits == (
+        IpUsage(broker="2", ip="10.0.0.1", rate=5.0, limit=5.0),
+        IpUsage(broker="1", ip="10.0.0.1", rate=4.0, limit=5.0),
+    )
+    assert [hit.used for hit in (rules["ip <default>"].hits or ())] == [0.1, None]
+    assert rules["ip ::1"].hits == ()
+    # without any rule it was measured under one that is gone
+    (rule,) = rule_usage(limits(rules={}, connection_limits={"10.0.0.9": 5.0}), snapshot(nodes=nodes))
+    assert rule.hits == ()
+
+
+def test_only_rules_of_its_own_type_are_hit() -> None:
+    """A produce rule is not full of requests."""
+    requests = usage(QuotaType.REQUEST, of=LIMITS, usage=5.0)
+    assert [rule.hits for rule in rule_usage(LIMITS, snapshot(requests))] == [()] * 4
+
+
+def test_whom_a_rule_hits_may_be_unknown() -> None:
+    """Nothing was measured, a callback decides, or only brokers know which address a host has: unknown is not none."""
+    hosts = limits(connection_limits={"a.example": 5.0, "10.0.0.1": 5.0})
+    hits = {str(rule.entity): rule.hits for rule in rule_usage(hosts, snapshot(usage()))}
+    assert hits["ip a.example"] is None
+    assert hits["ip 10.0.0.1"] == ()
+    assert [rule.hits for rule in rule_usage(LIMITS, None)] == [None] * 4
+    callback = snapshot(usage(), nodes=(NodeUsage(broker="1", quota_callback=True),))
+    of_clients = rule_usage(LIMITS, callback)[:3]
+    assert {rule.hits for rule in of_clients} == {None}
+
+
+def test_what_overrules_a_rule_is_named() -> None:
+    """By the rules alone, no matter who is there."""
+    defaults = QuotaEntity(DEFAULT, DEFAULT)
+    rules = QuotaRules({QuotaEntity(None, "app"): 5.0, defaults: 7.0})
+    known = limits(rules={QuotaType.FETCH: rules}, connection_limits={})
+    found = {rule.entity: rule.overruled_by for rule in rule_usage(known, None)}
+    assert found == {QuotaEntity(None, "app"): defaults, defaults: None}

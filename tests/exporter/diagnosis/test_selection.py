@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -18,37 +19,39 @@ BROKE = usage(QuotaType.CONTROLLER_MUTATION, "erin", usage=0.5, limit=1.0, token
 ALL = (IDLE, FREE, FULL, SLOW, BROKE)
 
 
+def ordered(rows: Iterable[EntityUsage], selection: Selection, most: int | None = None) -> list[str]:
+    """The users of these entities in order."""
+    return [usage.entity.user for usage in in_order(Columns.of(rows).usages, selection, most)]
+
+
 def users(selection: Selection, most: int | None = None) -> list[str]:
-    """Who is shown, in their order."""
+    """Who is shown of all, in their order."""
     rows = in_order(matching(Columns.of(ALL).usages, selection), selection, most)
     return [usage.entity.user for usage in rows]
 
 
 @pytest.mark.parametrize(
-    ("show", "shown"),
+    ("selection", "shown"),
     [
-        (Show.LIMITED, {"Alice", "bob", "carol", "erin"}),
-        (Show.NEAR, {"bob", "carol", "erin"}),
-        (Show.THROTTLED, {"bob"}),
-        (Show.ALL, {"Alice", "bob", "carol", "dave", "erin"}),
+        (Selection(show=Show.LIMITED), {"Alice", "bob", "carol", "erin"}),
+        (Selection(show=Show.NEAR), {"bob", "carol", "erin"}),
+        (Selection(show=Show.THROTTLED), {"bob"}),
+        (Selection(show=Show.ALL), {"Alice", "bob", "carol", "dave", "erin"}),
+        (Selection(quota_type=QuotaType.CONTROLLER_MUTATION), {"erin"}),
+        (Selection(broker="10"), {"Alice"}),
+        (Selection(text="C"), {"carol", "Alice"}),
     ],
 )
-def test_who_is_shown(show: Show, shown: set[str]) -> None:
-    """Anyone who is throttled counts, whatever they use."""
-    assert set(users(Selection(show=show))) == shown
+def test_who_is_shown(selection: Selection, shown: set[str]) -> None:
+    """A throttled entity counts, whatever it uses; a text is looked for in user and client-id, in either case."""
+    assert set(users(selection)) == shown
 
 
 def test_who_may_have_a_limit_is_not_left_out() -> None:
     """An unknown limit is no missing one: without the Admin API, the usual view is not empty."""
-    for show, count in ((Show.LIMITED, 1), (Show.NEAR, 0), (Show.ALL, 1)):
-        assert len(matching(Columns.of([UNKNOWN]).usages, Selection(show=show))) == count
-
-
-def test_only_those_of_a_type_node_or_name() -> None:
-    """In either case of letters, in user or client id."""
-    assert users(Selection(quota_type=QuotaType.CONTROLLER_MUTATION)) == ["erin"]
-    assert users(Selection(broker="10")) == ["Alice"]
-    assert users(Selection(text="C")) == ["carol", "Alice"]
+    unknown = Columns.of([UNKNOWN]).usages
+    found = {show: len(matching(unknown, Selection(show=show))) for show in (Show.LIMITED, Show.NEAR, Show.ALL)}
+    assert found == {Show.LIMITED: 1, Show.NEAR: 0, Show.ALL: 1}
 
 
 @pytest.mark.parametrize(
@@ -82,75 +85,59 @@ def test_by_urgency() -> None:
         usage(user="slow", usage=1.0, limit=100.0, throttle_time_seconds=1e-3),
         usage(user="slowest", usage=1.0, throttle_time_seconds=1e9),
     ]
-    columns = Columns.of(rows)
-    found = in_order(columns.usages, Selection())
-    names = [each.entity.user for each in found]
-    assert names == ["slowest", "slow", "far over", "near", "fay", "no usage", "much", "little", "dave"]
-    turned = in_order(columns.usages, Selection(backwards=True))
-    assert [each.entity.user for each in turned][:3] == ["dave", "little", "much"]
-    assert [*in_order(columns.usages, Selection(), 3)] == found[:3]
+    found = ordered(rows, Selection())
+    assert found == ["slowest", "slow", "far over", "near", "fay", "no usage", "much", "little", "dave"]
+    assert ordered(rows, Selection(backwards=True))[:3] == ["dave", "little", "much"]
+    assert ordered(rows, Selection(), 3) == found[:3]
 
 
-def test_of_equals_the_other_figure_decides() -> None:
+@pytest.mark.parametrize(
+    ("order", "names"), [(Order.DELAY, ["longest", "much", "little"]), (Order.USED, ["much", "longest", "little"])]
+)
+def test_of_equals_the_other_figure_decides(order: Order, names: list[str]) -> None:
     """Of equal use the longer delay comes first, of equal delays the greater use."""
     rows = [
         usage(user="little", usage=10.0, limit=100.0, throttle_time_seconds=2.0),
         usage(user="much", usage=90.0, limit=100.0, throttle_time_seconds=2.0),
         usage(user="longest", usage=10.0, limit=100.0, throttle_time_seconds=5.0),
     ]
-    for order, users_in_order in (
-        (Order.DELAY, ["longest", "much", "little"]),
-        (Order.USED, ["much", "longest", "little"]),
-    ):
-        found = in_order(Columns.of(rows).usages, Selection(order=order))
-        assert [each.entity.user for each in found] == users_in_order
+    assert ordered(rows, Selection(order=order)) == names
 
 
 @pytest.mark.parametrize("order", [Order.USAGE, Order.LIMIT, Order.TOKENS])
 def test_no_number_is_no_zero(order: Order) -> None:
     """An entity whose number is not known comes after one whose number is 0."""
     bucket = QuotaType.CONTROLLER_MUTATION
-    known = usage(bucket, "zero", usage=0.0, limit=0.0, tokens=0.0)
-    unknown = usage(bucket, "unknown")
-    for rows in ([known, unknown], [unknown, known]):
-        found = in_order(Columns.of(rows).usages, Selection(order=order))
-        assert [each.entity.user for each in found] == ["zero", "unknown"]
-
-
-def test_the_emptiest_bucket_comes_first() -> None:
-    """And who has none afterwards, in both directions."""
-    assert users(Selection(order=Order.TOKENS))[0] == "erin"
-    assert users(Selection(order=Order.TOKENS, backwards=True))[0] == "erin"
+    rows = [usage(bucket, "zero", usage=0.0, limit=0.0, tokens=0.0), usage(bucket, "unknown")]
+    assert ordered(rows, Selection(order=order)) == ordered(rows[::-1], Selection(order=order)) == ["zero", "unknown"]
 
 
 def test_by_the_rule_that_decides() -> None:
     """The strongest level first; a rule for no one last."""
     rules = limits()
     rows = [usage(user="x"), usage(user="zoe", of=rules), usage(user="alice", of=rules)]
-    shown = in_order(Columns.of(rows).usages, Selection(order=Order.LEVEL))
-    assert [usage.entity.user for usage in shown] == ["alice", "zoe", "x"]
+    assert ordered(rows, Selection(order=Order.LEVEL)) == ["alice", "zoe", "x"]
 
 
 def test_backwards_the_unknown_still_come_last() -> None:
-    """No number is not a small number."""
+    """No number is not a small number; who has no bucket comes after the emptiest one in both directions."""
     turned = Selection(order=Order.USED, show=Show.ALL, backwards=True)
     assert users(turned) == ["Alice", "bob", "carol", "erin", "dave"]
     assert users(turned, 2) == ["Alice", "bob"]
     assert users(Selection(show=Show.ALL, order=Order.NAME, backwards=True), 1) == ["erin"]
     rows = [usage(user="blind", throttle_time_seconds=None), usage(user="zero"), SLOW]
-    slowest_last = in_order(Columns.of(rows).usages, Selection(order=Order.DELAY, backwards=True))
-    assert [each.entity.user for each in slowest_last] == ["zero", "bob", "blind"]
+    assert ordered(rows, Selection(order=Order.DELAY, backwards=True)) == ["zero", "bob", "blind"]
+    assert [users(Selection(order=Order.TOKENS, backwards=back))[0] for back in (False, True)] == ["erin"] * 2
 
 
 def test_no_more_than_asked_for() -> None:
-    """The first few are the same as those of the whole order."""
+    """The first few are the same as those of the whole order; of no client none is named."""
     everybody = users(Selection(show=Show.ALL))
     assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [everybody[:most] for most in range(6)]
-
-
-def test_an_empty_choice() -> None:
-    """No client is named."""
-    assert in_order(Columns.of().usages, Selection(backwards=True), 5) == []
+    assert ordered([], Selection(backwards=True), 5) == []
+    usages = Columns.of(ALL).usages
+    assert list(in_order(usages, Selection())[:3]) == list(in_order(usages, Selection(), 3))
+    assert list(usages[1:3]) == list(usages)[1:3]
 
 
 @pytest.mark.parametrize(
@@ -178,11 +165,9 @@ def test_from_eighty_percent_on_it_is_close(used: float, color: str, terminal: s
     assert style_of(throttled) == "red"
 
 
-def test_what_is_unknown_has_nocolor_of() -> None:
+def test_what_is_unknown_has_no_color() -> None:
     """Green would say that all is well."""
-    assert color_of(None) == ""
-    assert style_of(UNKNOWN) == "dim"
-    assert style_of(FREE) == "dim"
+    assert (color_of(None), style_of(UNKNOWN), style_of(FREE)) == ("", "dim", "dim")
 
 
 def test_the_first_page_makes_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,14 +36,6 @@ def test_a_clock_that_is_set_back_loses_nothing() -> None:
     assert trails.of(used(0.0)) == [None, None, None, 0.125]
 
 
-def test_each_entity_of_each_node_has_its_own() -> None:
-    """And each quota type; a stranger has none."""
-    trails = Trails(steps=2, step_seconds=10.0)
-    noted(trails, 0, used(0.5), used(0.75, broker="2"))
-    assert trails.of(used(0.0, broker="2")) == [None, 0.75]
-    assert trails.of(usage(QuotaType.FETCH)) == [None, None]
-
-
 def test_who_is_not_seen_any_more_is_forgotten() -> None:
     """Churning clients do not fill the memory."""
     trails = Trails(steps=3, step_seconds=10.0)

@@ -13,17 +13,17 @@ from tests.strategies import texts
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.limits import Limits
 from quotascope.exporter.snapshot import Folds, NodeLoad, NodeUsage
-from quotascope.metrics import NO_RULE, QuotaEntity, QuotaRules, QuotaType, Resolution
+from quotascope.metrics import NO_RULE, QuotaEntity, QuotaRules, QuotaType
 
 UNLIMITED = inf
 """Stands for a limit that is known to be none."""
 
 
-@pytest.mark.parametrize(("idle", "text"), [(0.041, "4% on node 1"), (1.01, "100% on node 1"), (1.87, "unknown")])
-def test_handlers_are_idle_for_no_more_than_all_of_the_time(idle: float, text: str) -> None:
+def test_handlers_are_idle_for_no_more_than_all_of_the_time() -> None:
     """What a combined node reports of two pools together does not say how idle either is."""
-    nodes = (NodeUsage(broker="1", load=NodeLoad(handlers_idle=idle)),)
-    assert units.handlers_idle(snapshot(nodes=nodes)) == text
+    texts = {0.041: "4% on node 1", 1.01: "100% on node 1", 1.87: "unknown"}
+    nodes = {idle: (NodeUsage(broker="1", load=NodeLoad(handlers_idle=idle)),) for idle in texts}
+    assert {idle: units.handlers_idle(snapshot(nodes=each)) for idle, each in nodes.items()} == texts
 
 
 def test_examples_in_docstrings_are_true() -> None:
@@ -59,63 +59,45 @@ def test_usage_of_limit(quota_type: QuotaType, usage: float | None, limit: float
     assert units.usage_of_limit(shown) == text
 
 
-@pytest.mark.parametrize(
-    ("quota_type", "value", "measured", "configured"),
-    [
-        (QuotaType.PRODUCE, 0.0, "0.00 B/s", "0.00 B/s"),
-        (QuotaType.PRODUCE, 999.0, "999 B/s", "999 B/s"),
-        (QuotaType.PRODUCE, 1_000.0, "1.00 kB/s", "1.00 kB/s"),
-        (QuotaType.FETCH, 2_500_000.0, "2.50 MB/s", "2.50 MB/s"),
-        (QuotaType.FETCH, 4e9, "4.00 GB/s", "4.00 GB/s"),
-        (QuotaType.REQUEST, 200.0, "200 thr", "2.00 thr"),
-        (QuotaType.REQUEST, 5_000.0, "5000 thr", "50.0 thr"),
-        (QuotaType.CONTROLLER_MUTATION, 2_000.0, "2000 mut/s", "2000 mut/s"),
-    ],
-)
-def test_units_of_what_is_measured_and_of_what_is_configured(
-    quota_type: QuotaType, value: float, measured: str, configured: str
-) -> None:
+def test_units_of_what_is_measured_and_of_what_is_configured() -> None:
     """SI prefixes of bytes; a percent of request time is a hundredth of a thread; counts have no prefix."""
-    assert units.measured(quota_type, value) == measured
-    assert units.amount(quota_type, value) == configured
+    texts = {
+        (QuotaType.PRODUCE, 0.0): ("0.00 B/s", "0.00 B/s"),
+        (QuotaType.PRODUCE, 999.0): ("999 B/s", "999 B/s"),
+        (QuotaType.PRODUCE, 1_000.0): ("1.00 kB/s", "1.00 kB/s"),
+        (QuotaType.FETCH, 2_500_000.0): ("2.50 MB/s", "2.50 MB/s"),
+        (QuotaType.FETCH, 4e9): ("4.00 GB/s", "4.00 GB/s"),
+        (QuotaType.REQUEST, 200.0): ("200 thr", "2.00 thr"),
+        (QuotaType.REQUEST, 5_000.0): ("5000 thr", "50.0 thr"),
+        (QuotaType.CONTROLLER_MUTATION, 2_000.0): ("2000 mut/s", "2000 mut/s"),
+    }
+    assert {each: (units.measured(*each), units.amount(*each)) for each in texts} == texts
     assert units.amount(None, 2_000.0) == "2000 conn/s"
 
 
-@pytest.mark.parametrize(
-    ("ratio", "text"),
-    [
-        (None, ""),
-        (-0.001, "<0%"),
-        (0.0, "0%"),
-        (0.004, "<1%"),
-        (0.996, "99%"),
-        (1.0, "100%"),
-        (9.99, "999%"),
-        (9.995, "999+"),
-        (10.0, "999+"),
-    ],
-)
-def test_percent(ratio: float | None, text: str) -> None:
+def test_percent() -> None:
     """A ratio of 1 is 100 percent; what does not fit says so."""
-    assert units.percent(ratio) == text
+    texts = {None: "", -0.001: "<0%", 0.0: "0%", 0.004: "<1%", 0.996: "99%", 1.0: "100%"}
+    texts |= {9.99: "999%", 9.995: "999+", 10.0: "999+"}
+    assert {ratio: units.percent(ratio) for ratio in texts} == texts
 
 
-@pytest.mark.parametrize(
-    ("limit", "of", "used", "names"),
-    [
+def test_limit_and_used_part() -> None:
+    """A part of no limit does not apply, of an unknown one it is unknown, zero is a number; a bucket may be full."""
+    free = limits(rules={})
+    cases: list[tuple[float | None, Limits | None, float | None, tuple[str, str]]] = [
         (500.0, None, 0.0, ("500 B/s", "0%")),
         (500.0, None, None, ("500 B/s", "?")),
-        (None, limits(rules={}), None, ("unlimited", "-")),
+        (None, free, None, ("unlimited", "-")),
         (None, None, None, ("unknown", "?")),
         (None, None, 1.5, ("unknown", "150%")),
-    ],
-)
-def test_limit_and_used_part(
-    limit: float | None, of: Limits | None, used: float | None, names: tuple[str, str]
-) -> None:
-    """A part of no limit does not apply, a part of an unknown one is unknown, zero is a number; a bucket may be full without."""
-    entity = example(limit=limit, of=of).entity
-    assert (units.limit_name(entity), units.used_name(entity, used)) == names
+    ]
+    entities = [example(limit=limit, of=of).entity for limit, of, *_ in cases]
+    found = [
+        (units.limit_name(entity), units.used_name(entity, case[2]))
+        for entity, case in zip(entities, cases, strict=True)
+    ]
+    assert found == [texts for *_, texts in cases]
 
 
 @given(st.floats(min_value=-1e3, max_value=1e9))
@@ -138,30 +120,12 @@ def test_names_cannot_break_a_line(user: str, client_id: str) -> None:
     assert len(name) < 25_000
 
 
-@pytest.mark.parametrize(
-    ("user", "client_id", "name"),
-    [
-        ("<default>", None, 'user "<default>"'),
-        ("", "app", "client-id app"),
-        ("", "", 'client-id ""'),
-    ],
-)
-def test_entity_name(user: str | None, client_id: str | None, name: str) -> None:
-    """What is measured is no default, whatever it is called; one without any name sent no client-id."""
-    assert units.entity_name(user, client_id) == name
-
-
-@pytest.mark.parametrize(
-    ("resolution", "name"),
-    [
-        (QuotaRules({QuotaEntity("u"): 1.0}).decide("u", "c"), "3 user u"),
-        (NO_RULE, "no rule"),
-        (None, "unknown"),
-    ],
-)
-def test_rule_name(resolution: Resolution | None, name: str) -> None:
-    """A rule begins with its level; no rule is what was read, and unknown what could not be read."""
-    assert units.rule_name(resolution) == name
+def test_names_of_entities_and_rules() -> None:
+    """What is measured is no default, whatever its name; no rule was read, and unknown is what could not be read."""
+    texts = {("<default>", None): 'user "<default>"', ("", "app"): "client-id app", ("", ""): 'client-id ""'}
+    assert {names: units.entity_name(*names) for names in texts} == texts
+    rule = QuotaRules({QuotaEntity("u"): 1.0}).decide("u", "c")
+    assert [units.rule_name(each) for each in (rule, NO_RULE, None)] == ["3 user u", "no rule", "unknown"]
 
 
 def test_what_is_not_shown_one_by_one() -> None:

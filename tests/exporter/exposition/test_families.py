@@ -200,10 +200,3 @@ def test_what_there_is_not_has_no_series(changes: dict[str, Any], absent: str) -
 
     assert found(EVERYTHING)
     assert not found(replace(EVERYTHING, **changes))
-
-
-@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), -float("inf")])
-def test_what_is_no_number_is_left_out(value: float | None) -> None:
-    """No NaN ever reaches a query."""
-    text = Renderer().render(snapshot(usage(usage=value)), NOW)
-    assert b"kafka_quota_produce_bytes_per_second" not in text

@@ -15,46 +15,32 @@ from benchmarks.collector import exposition
 from tests.exporter.examples import NOW, snapshot, usage
 from tests.exporter.recorded import TAKEN_AT
 
-from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer
+from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat
 from quotascope.exporter.snapshot import Snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
 VOLATILE = re.compile(r"^(# \w+ )?quotascope_build_info\b.*\n", re.MULTILINE)
 SNAPSHOTS = (
-    "combined_throttled",
-    "combined_idle",
-    "combined_without_quotas",
-    "split_throttled",
-    "split_removed",
-    "split_forwarded",
-    "pair_throttled",
-    "pair_removed",
-    "tiered_throttled",
+    *("combined_throttled", "combined_idle", "combined_without_quotas"),
+    *("split_throttled", "split_removed", "split_forwarded"),
+    *("pair_throttled", "pair_removed", "tiered_throttled"),
 )
 
 
-def compare(text: str, path: Path, *, update: bool) -> None:
-    """Hold a text against its golden file, or write that file."""
-    stable = VOLATILE.sub("", text)
-    if update:
-        path.write_text(stable, encoding="utf-8")
-    assert stable == path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", SNAPSHOTS)
-def test_text_is_as_recorded(name: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("file", "text_format", "cluster"),
+    [*((f"{name}.txt", TEXT, None) for name in SNAPSHOTS), ("split_throttled.openmetrics.txt", OPENMETRICS, "prod")],
+)
+def test_text_is_as_recorded(
+    file: str, text_format: TextFormat, cluster: str | None, request: pytest.FixtureRequest
+) -> None:
     """Any change of what Prometheus sees shows up in a diff."""
-    shown: Snapshot = request.getfixturevalue(name)
-    text = Renderer().render(shown, TAKEN_AT + 1, TEXT).decode()
-    update = request.config.getoption("--update-golden")
-    compare(text, GOLDEN / f"{name}.txt", update=update)
-
-
-def test_openmetrics_is_as_recorded(split_throttled: Snapshot, pytestconfig: pytest.Config) -> None:
-    """The other format, with a cluster label."""
-    text = Renderer("prod").render(split_throttled, TAKEN_AT + 1, OPENMETRICS).decode()
-    update = pytestconfig.getoption("--update-golden")
-    compare(text, GOLDEN / "split_throttled.openmetrics.txt", update=update)
+    shown: Snapshot = request.getfixturevalue(file.partition(".")[0])
+    text = Renderer(cluster).render(shown, TAKEN_AT + 1, text_format).decode()
+    stable = VOLATILE.sub("", text)
+    if request.config.getoption("--update-golden"):
+        (GOLDEN / file).write_text(stable, encoding="utf-8")
+    assert stable == (GOLDEN / file).read_text(encoding="utf-8")
 
 
 def test_benchmarks_compare_with_the_same_text(split_throttled: Snapshot) -> None:

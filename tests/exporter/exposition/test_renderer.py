@@ -106,13 +106,9 @@ class History:
             return last.changed(gone, self._some(pool)[:3])
         if way == "remade":  # other rules: other objects, of the same entities
             limit, rule = self._number(), self._rule()
-            remade = {id(each) for each in self._some(last.entities)}
-            return Layout(
-                [
-                    replace(each, limit=limit, resolution=rule) if id(each) in remade and each.tags is None else each
-                    for each in last.entities
-                ]
-            )
+            remade = {id(each) for each in self._some(last.entities) if each.tags is None}
+            changed = ((each, replace(each, limit=limit, resolution=rule)) for each in last.entities)
+            return Layout([other if id(each) in remade else each for each, other in changed])
         return last
 
     def _column(self, layout: Layout, name: str | None = None) -> Floats:
@@ -242,22 +238,29 @@ def test_only_what_came_is_looked_at(strange: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_scrapes_at_the_same_time() -> None:
-    """Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot."""
+    """
+    Two scrapers in two formats do not get into each other's way, nor a late one with an old snapshot.
+
+    The memory of a text is used again only when no scrape holds it.
+    """
     renderer = Renderer()
     shown = [snapshot(*many(step)) for step in range(6)]
-    asked = [(each, text_format) for each in shown for text_format in FORMATS] * 3
+    asked = [(each, text_format) for each in shown for text_format in FORMATS]
+    expected = [page(each, NOW, text_format) for each, text_format in asked]
+    texts = [renderer.render(each, NOW, text_format) for each, text_format in asked]
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked))
-    assert answers == [page(each, NOW, kind) for each, kind in asked]
+        answers = list(pool.map(lambda each: renderer.render(each[0], NOW, each[1]), asked * 3))
+    assert answers == expected * 3
+    assert texts == expected
 
 
-def test_texts_that_are_still_read_stay_as_they_were() -> None:
-    """The memory of a text is used again only when no scrape holds it."""
-    renderer = Renderer()
-    shown = [snapshot(*many(step)) for step in range(6)]
-    texts = [renderer.render(each, NOW) for each in shown]
-    texts += [renderer.render(each, NOW, OPENMETRICS) for each in shown]
-    assert texts == [page(each, NOW, text_format) for text_format in (TEXT, OPENMETRICS) for each in shown]
+def traced(texts: Iterable[bytes]) -> list[tuple[int, int, int]]:
+    """The length of each text, the bytes in memory after it was made, and the most there were until then."""
+    tracemalloc.start()
+    try:
+        return [(len(text), *tracemalloc.get_traced_memory()) for text in texts]
+    finally:
+        tracemalloc.stop()
 
 
 def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
@@ -268,17 +271,11 @@ def test_memory_of_a_text_that_is_no_longer_read_is_used_again() -> None:
     for number in (0.25, 0.75, 0.25):  # of one length, or else memory is moved
         numbers = crowd.shown.usage.copy()
         numbers[0] = number
-        columns = replace(crowd.shown, usage=fixed(numbers))
-        shown.append(replace(crowd, shown=columns))
-    size = len(renderer.render(shown[0], NOW))
-    renderer.render(shown[1], NOW)
-    for after, seconds, share in ((shown[2], 0, 0.7), (shown[2], 1.5, 0.1)):
-        tracemalloc.start()
-        try:
-            renderer.render(after, NOW + seconds)
-            most = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        shown.append(replace(crowd, shown=replace(crowd.shown, usage=fixed(numbers))))
+    for before in shown[:2]:
+        renderer.render(before, NOW)
+    for seconds, share in ((0, 0.7), (1.5, 0.1)):
+        ((size, _, most),) = traced(renderer.render(shown[2], NOW + seconds) for _ in "1")
         assert most < size * share
 
 
@@ -296,27 +293,15 @@ def test_lines_are_kept_nowhere_but_in_the_text() -> None:
     """What stays in memory is the last text, the one that the next is written over, and a few bytes for each line."""
     crowd = snapshot(*many(1, 3000))
     Renderer().render(crowd, NOW)  # what a layout derives is not the renderer's
-    tracemalloc.start()
-    try:
-        renderer = Renderer()
-        sizes = [len(renderer.render(crowd, NOW)) for _ in range(3)]
-        kept = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert kept < 2.5 * sizes[-1]
+    *_, (size, kept, _) = traced(map(Renderer().render, [crowd] * 3, [NOW] * 3))
+    assert kept < 2.5 * size
 
 
 def test_what_is_gone_is_forgotten() -> None:
     """Clients that come and go leave no memory behind."""
-    tracemalloc.start()
-    try:
-        renderer = Renderer()
-        sizes = []
-        for step in range(12):
-            renderer.render(snapshot(*others(step)), NOW)
-            sizes.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
+    renderer = Renderer()
+    strangers = (snapshot(*others(step)) for step in range(12))
+    sizes = [kept for _, kept, _ in traced(renderer.render(each, NOW) for each in strangers)]
     assert max(sizes[6:]) < 1.2 * max(sizes[:6])
 
 

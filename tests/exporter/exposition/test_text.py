@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import gzip
+import math
 import sys
 from importlib.util import find_spec, module_from_spec
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.utils import floatToGoString
 from tests.exporter.examples import NOW, snapshot, usage
 
 from quotascope.exporter.exposition import OPENMETRICS, TEXT, Renderer, TextFormat, accepts_gzip, choose_format, gzipped
+from quotascope.exporter.exposition.lines import texts
 
 PROMETHEUS_2 = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
 PROMETHEUS_3 = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
@@ -59,6 +63,35 @@ def test_gzip_only_where_it_is_accepted(accept_encoding: str, *, expected: bool)
     assert accepts_gzip(accept_encoding) is expected
 
 
+BELOW = [math.nextafter(edge, 0) for edge in (1e-4, 1e6, 1e16)]
+EDGES = (
+    *(0.0, 1e-4, 1e6, 1e15, 1e16, 1e22, 5e-324, 1.7976931348623157e308, *BELOW),
+    *(1234567.0, 1000001.0, -1e-5, -1e6, -1234567.5, -1e300, 0.1 + 0.2),
+)
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0),
+    st.floats(1e-5, 1e-3),
+    st.floats(1e5, 1e17),
+    st.integers(-(2**80), 2**80),
+    st.booleans(),
+    st.sampled_from(EDGES),
+)
+
+
+@given(st.lists(NUMBERS))
+def test_number_is_written_as_the_client_library_writes_it(values: list[float]) -> None:
+    """Whole or not, small or huge."""
+    expected = [floatToGoString(value).encode() for value in values]  # type: ignore[no-untyped-call]
+    assert texts(np.array(values, np.float64)) == expected
+
+
+def test_what_is_no_number_has_no_text_and_zero_no_sign() -> None:
+    """An empty text stands for a series that is not shown; a value that turns from 0 to -0 has not changed."""
+    for value in (None, math.nan, math.inf, -math.inf):
+        assert texts(np.array([1.5, value, 2.5], np.float64)) == [b"1.5", b"", b"2.5"]
+    assert texts(np.array([-0.0, 0.0])) == [b"0.0", b"0.0"]
+
+
 NAMES = st.one_of(
     st.text(max_size=30),
     st.text(alphabet='"\\\n\r\x00{}=, é\ud800\u202e<>&%', max_size=12),
@@ -71,10 +104,9 @@ def test_hostile_names_stay_label_values(names: list[tuple[str, str]]) -> None:
     """Whatever a client calls itself, both formats parse, and no two series are the same."""
     shown = snapshot(*(usage(user=user, client_id=client, usage=1.0) for user, client in names))
     text = Renderer().render(shown, NOW, OPENMETRICS).decode(errors="strict")
-    families = list(parse_openmetrics(text))  # type: ignore[no-untyped-call]
-    family = next((f for f in families if f.name == "kafka_quota_produce_bytes_per_second"), None)
-    samples = family.samples if family else []
-    labels = [(s.labels["user"], s.labels["client_id"]) for s in samples]
+    families = {each.name: each for each in parse_openmetrics(text)}  # type: ignore[no-untyped-call]
+    produced = families["kafka_quota_produce_bytes_per_second"].samples if names else []
+    labels = [(each.labels["user"], each.labels["client_id"]) for each in produced]
     assert len(labels) == len(set(labels)) == len(set(names))
     assert list(parse_text(Renderer().render(shown, NOW).decode()))
 

@@ -10,11 +10,10 @@ from tests.exporter.join.world import Numbers, World, entity, limits, only
 from tests.exporter.recorded import joined
 from tests.strategies import texts
 
-from quotascope.exporter.exposition.rows import label_names
 from quotascope.exporter.join.placing import MOST_TAGS, labels_of
 from quotascope.exporter.mapping import USAGE, Bean, BeanColumn
 from quotascope.exporter.snapshot import Entity, EntityUsage, LimitState
-from quotascope.metrics import QuotaEntity, QuotaType, catalog
+from quotascope.metrics import QuotaEntity, QuotaType
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
 RULES = {PRODUCE: {QuotaEntity("alice"): 1_000.0}}
@@ -24,10 +23,7 @@ def tagged(kind: QuotaType, usage: float, throttle_ms: float = 0.0, /, **tags: s
     """One bean of a callback; an underscore in a key stands for a dot."""
     properties = {key.replace("_", "."): value for key, value in tags.items()}
     bean = Bean.of("kafka.server", {"type": kind.group, **properties})
-    return {
-        BeanColumn(bean, USAGE[kind].attribute): usage,
-        BeanColumn(bean, "throttle-time"): throttle_ms,
-    }
+    return {BeanColumn(bean, USAGE[kind].attribute): usage, BeanColumn(bean, "throttle-time"): throttle_ms}
 
 
 def test_tags_become_labels_and_units_are_ours() -> None:
@@ -37,16 +33,9 @@ def test_tags_become_labels_and_units_are_ours() -> None:
     )
     assert snapshot.callbacks.labels == ("group", "tag_quota_type", "tenant")
     first, second = snapshot.shown.tagged
-    assert first == EntityUsage(
-        entity=Entity(
-            broker="1", quota_type=PRODUCE, user="", client_id="",
-            tags=("a,b", "PRODUCE", "")
-        ),
-        usage=500.0,
-        throttle_time_seconds=1.5
-    )  # fmt: skip
-    assert second.entity.tags == ("", "", "t")
-    assert second.usage == 2.5
+    produced = Entity(broker="1", quota_type=PRODUCE, user="", client_id="", tags=("a,b", "PRODUCE", ""))
+    assert first == EntityUsage(entity=produced, usage=500.0, throttle_time_seconds=1.5)
+    assert (second.entity.tags, second.usage) == (("", "", "t"), 2.5)
     assert lines(snapshot, "kafka_quota_callback") == [
         'kafka_quota_callback_produce_bytes_per_second{broker="1",group="a,b",tag_quota_type="PRODUCE",tenant=""} 500.0',
         'kafka_quota_callback_request_threads{broker="1",group="",tag_quota_type="",tenant="t"} 2.5',
@@ -68,6 +57,23 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(kind: QuotaType) ->
         assert len(rows) == (expected is not None)
 
 
+def test_entities_that_differ_in_a_tag_too_many_are_one() -> None:
+    """Usages added up, the same sum in any order, and the longest known throttle; unknown of all stays unknown."""
+    tags = {f"k{at}": "v" for at in range(MOST_TAGS)}
+    given_ = [(0.1, 3.0), (0.2, float("nan")), (1e9, 5.0), (-1e9, 4.0), (float("nan"), 1.0)]
+    beans = [tagged(PRODUCE, usage, wait, **tags, zone=f"z{at}") for at, (usage, wait) in enumerate(given_)]
+    unknown = [tagged(REQUEST, float("nan"), 0.0, **tags, zone=zone) for zone in "ab"]
+    sums = set()
+    for each in (beans, beans[::-1], beans[2:] + beans[:2]):
+        shown = World().collect_one(*each, *unknown)
+        assert shown.callbacks.left_out == ("zone",)
+        produced, requested = shown.shown.tagged
+        assert (produced.entity.tags, produced.throttle_time_seconds) == (("v",) * MOST_TAGS, 0.005)
+        assert (requested.usage, requested.throttle_time_seconds) == (None, 0.0)
+        sums.add(produced.usage)
+    assert sums == {sum(sorted((0.1, 0.2, 1e9, -1e9)))}
+
+
 def test_a_callback_is_detected_by_the_tags_of_one_node() -> None:
     """Then no rule is taken for what decides, on no node: Kafka's own tags may be the callback's, too."""
     world = World(limits(RULES, nodes=("1", "2")))
@@ -75,12 +81,8 @@ def test_a_callback_is_detected_by_the_tags_of_one_node() -> None:
     before = world.collect({"1": [own], "2": [own]})
     assert all(usage.entity.limit == 1_000.0 for usage in before.entities)
     after = world.collect({"1": [own], "2": [tagged(PRODUCE, 1.0, tenant="t")]})
-    assert {node.broker: node.quota_callback for node in after.nodes} == {
-        "1": False,
-        "2": True,
-    }
-    assert only(after).entity.limit is None
-    assert only(after).utilization is None
+    assert {node.broker: node.quota_callback for node in after.nodes} == {"1": False, "2": True}
+    assert (only(after).entity.limit, only(after).utilization) == (None, None)
     assert lines(after, "quotascope_callback_detected") == [
         'quotascope_callback_detected{broker="1"} 0.0',
         'quotascope_callback_detected{broker="2"} 1.0',
@@ -91,12 +93,9 @@ def strimzi(bound: float, factor: float | None = None, name: str = "Produce") ->
     """A limit of Strimzi's quotas plugin, and the factor of its storage check."""
     domain = "io.strimzi.kafka.quotas"
     limit = Bean.of(domain, {"type": "StaticQuotaCallback", "name": name})
-    numbers = {BeanColumn(limit, "Value"): bound}
-    if factor is not None:
-        kind = {"type": "ThrottleFactor", "name": "ThrottleFactor"}
-        check = Bean.of(domain, {**kind, "observingBrokerId": "1"})
-        numbers[BeanColumn(check, "Value")] = factor
-    return numbers
+    check = Bean.of(domain, {"type": "ThrottleFactor", "name": "ThrottleFactor", "observingBrokerId": "1"})
+    reported = {BeanColumn(limit, "Value"): bound, BeanColumn(check, "Value"): factor}
+    return {column: value for column, value in reported.items() if value is not None}
 
 
 @pytest.mark.parametrize("name", ["jolokia2.json", "quotascope_rules.txt", "jmx_default.txt", "strimzi.txt"])
@@ -104,17 +103,11 @@ def test_a_real_broker_reports_the_limits_of_strimzis_plugin(name: str) -> None:
     """In each dialect; the rules in force were 50,000 and 80,000 bytes/s, and 200 % of a thread, with carol excluded."""
     snapshot = joined([f"strimzi_quotas/throttled.{name}"], limits(RULES))
     found = {(usage.entity.quota_type, "true" in (usage.entity.tags or ())): usage for usage in snapshot.shown.tagged}
-    under = {key: usage.entity.limit for key, usage in found.items() if not key[1]}
-    assert under == {
-        (PRODUCE, False): 50_000.0,
-        (QuotaType.FETCH, False): 80_000.0,
-        (REQUEST, False): 2.0,
-        (QuotaType.CONTROLLER_MUTATION, False): None,
-    }
-    excluded = [usage.entity for key, usage in found.items() if key[1]]
-    assert [each.limit_state for each in excluded] == [LimitState.UNLIMITED] * 2
-    utilization = found[PRODUCE, False].utilization
-    assert utilization == pytest.approx(1.15, abs=0.1)
+    under = {kind: usage.entity.limit for (kind, excluded), usage in found.items() if not excluded}
+    assert under == {PRODUCE: 50_000.0, QuotaType.FETCH: 80_000.0, REQUEST: 2.0, QuotaType.CONTROLLER_MUTATION: None}
+    states = [usage.entity.limit_state for (_, excluded), usage in found.items() if excluded]
+    assert states == [LimitState.UNLIMITED] * 2
+    assert found[PRODUCE, False].utilization == pytest.approx(1.15, abs=0.1)
     (node,) = snapshot.nodes
     assert (node.quota_callback, node.throttle_factor) == (True, 1.0)
     assert lines(snapshot, "kafka_quota_produce_limit") == []
@@ -185,13 +178,3 @@ def test_labels_of_any_tags_are_valid_and_different(tags: list[str]) -> None:
     assert len(set(labels)) == len(tags)
     assert all(label.isidentifier() and label.isascii() for label in labels)
     assert not any(label.startswith("_") for label in labels)
-
-
-def test_open_families_are_those_of_callbacks() -> None:
-    """All others keep the labels that the catalog declares."""
-    snapshot = World().collect_one(tagged(PRODUCE, 1.0, tenant="t"))
-    of_nodes = {catalog.CALLBACK_THROTTLE_FACTOR}
-    for family in catalog.families():
-        tagged_ = "kafka_quota_callback" in family.name and family not in of_nodes
-        more = ("tenant",) if tagged_ else ()
-        assert label_names(family, snapshot) == (*family.labels, *more)

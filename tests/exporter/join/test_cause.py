@@ -11,14 +11,8 @@ from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 REQUEST, MUTATION = QuotaType.REQUEST, QuotaType.CONTROLLER_MUTATION
 RULES = {REQUEST: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity(DEFAULT): 2.0}}
-FOR_CLIENTS = {
-    REQUEST: {QuotaEntity(DEFAULT): 100.0},
-    MUTATION: {QuotaEntity(None, DEFAULT): 2.0},
-}
-FOR_PAIRS = {
-    REQUEST: {QuotaEntity(DEFAULT, DEFAULT): 100.0},
-    MUTATION: {QuotaEntity(DEFAULT): 2.0},
-}
+FOR_CLIENTS = {REQUEST: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity(None, DEFAULT): 2.0}}
+FOR_PAIRS = {REQUEST: {QuotaEntity(DEFAULT, DEFAULT): 100.0}, MUTATION: {QuotaEntity(DEFAULT): 2.0}}
 
 
 def waiting(*, usage: float = 5.0, throttle_ms: float = 500.0) -> Numbers:
@@ -125,6 +119,16 @@ def test_mutations_without_a_debt_leave_it_open(rate: float | None) -> None:
     full = ON_CONTROLLER, waiting(), bucket(22.0)
     assert cause(world.collect_one(*full, after=60)) is UNKNOWN
     assert cause(world.collect_one(*full, after=1)) is OWN
+
+
+def test_rules_that_change_are_followed() -> None:
+    """Whose clients are under a mutation quota is worked out again."""
+    world = World(limits({**RULES, MUTATION: {QuotaEntity("carol"): 1.0}}))
+    found = [cause(world.collect_one(waiting()))]
+    for rules in (RULES, {REQUEST: RULES[REQUEST]}):
+        world.limits = limits(rules)
+        found.append(cause(world.collect_one(waiting())))
+    assert found == [OWN, UNKNOWN, OWN]
 
 
 def test_debt_on_a_former_controller_is_no_evidence() -> None:

@@ -1,13 +1,15 @@
-"""The quotas beside the client quotas, from beans and limits to a snapshot."""
+"""The quotas beside the client quotas, from beans and limits to a snapshot, and what real brokers said of them."""
 
 from math import nan
 
 import pytest
 from tests.exporter.join.world import Numbers, World, limits
+from tests.exporter.recorded import PAIR_LIMITS, joined
 
+from quotascope.exporter.join.limiting import IpLimits
 from quotascope.exporter.limits import Limits, NodeSettings
 from quotascope.exporter.mapping import Bean, BeanColumn
-from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage
+from quotascope.exporter.snapshot import ConnectionUsage, LimitedRate, NodeUsage, Snapshot
 
 SETTINGS = NodeSettings(
     connection_limit=100.0,
@@ -60,20 +62,20 @@ def test_listeners_have_their_own_limit_or_the_broker_s() -> None:
     assert found.ip_throttle_time_seconds == {"SASL": 0.0, "TLS": 0.25}
 
 
-def test_addresses_left_over_from_earlier_rules_are_left_out() -> None:
-    """Kafka measures an address only under a limit, and keeps its bean for an hour after."""
-    configured = Limits(connection_limits={"10.0.0.1": 5.0}, read_at=0.0)
-    found = node(configured, address("10.0.0.1", 2.0), address("10.0.0.2"))
-    assert found.connections.ips == {"10.0.0.1": LimitedRate(rate=2.0, limit=5.0)}
-
-
-def test_without_limits_all_addresses_are_shown() -> None:
-    """Nothing can be recognized as left over."""
-    found = node(None, address("10.0.0.1"), address("10.0.0.2"))
-    assert found.connections.ips == {
-        "10.0.0.1": LimitedRate(rate=1.0),
-        "10.0.0.2": LimitedRate(rate=1.0),
-    }
+@pytest.mark.parametrize(
+    ("configured", "ips"),
+    [
+        # Kafka measures an address only under a limit, and keeps its bean for an hour after
+        (Limits(connection_limits={"10.0.0.1": 5.0}, read_at=0.0), {"10.0.0.1": LimitedRate(rate=2.0, limit=5.0)}),
+        # nothing can be recognized as left over
+        (None, {"10.0.0.1": LimitedRate(rate=2.0), "10.0.0.2": LimitedRate(rate=1.0)}),
+    ],
+)
+def test_addresses_left_over_from_earlier_rules_are_left_out(
+    configured: Limits | None, ips: dict[str, LimitedRate]
+) -> None:
+    """Without limits all are shown."""
+    assert node(configured, address("10.0.0.1", 2.0), address("10.0.0.2")).connections.ips == ips
 
 
 def test_rules_that_change_are_followed() -> None:
@@ -85,6 +87,30 @@ def test_rules_that_change_are_followed() -> None:
     assert found.connections.ips["10.0.0.1"].limit == 6.0
 
 
+@pytest.mark.parametrize(
+    ("rules", "ip", "limit", "may_limit"),
+    [
+        ({"10.0.0.1": 5.0, "<default>": 9.0}, "10.0.0.1", 5.0, True),
+        ({"10.0.0.1": 5.0, "<default>": 9.0}, "10.0.0.2", 9.0, True),
+        # IPv6 addresses are the same however they are written
+        ({"::1": 7.0, "<default>": 9.0}, "0:0:0:0:0:0:0:1", 7.0, True),
+        # what a broker keeps of an address without a rule is left over; the largest number is no limit either
+        ({"10.0.0.3": 1.0}, "10.0.0.2", None, False),
+        ({"10.0.0.1": 2_147_483_647.0, "10.0.0.3": 1.0}, "10.0.0.1", None, False),
+        # an address may be the host, which only brokers look up: unknown rather than the default
+        ({"db.example.org": 3.0}, "10.0.0.2", None, True),
+        ({"db.example.org": 3.0, "<default>": 9.0}, "10.0.0.2", None, True),
+        ({"db.example.org": 3.0, "10.0.0.1": 5.0, "<default>": 9.0}, "10.0.0.1", 5.0, True),
+    ],
+)
+def test_an_address_has_its_own_rule_or_the_default(
+    rules: dict[str, float], ip: str, limit: float | None, *, may_limit: bool
+) -> None:
+    """As a broker resolves them."""
+    found = IpLimits(rules)
+    assert (found.limit(ip), found.may_limit(ip)) == (limit, may_limit)
+
+
 def test_transfers_show_by_direction_with_rate_or_limit() -> None:
     """A limit that was left on shows without any transfer, and a rate without a limit."""
     found = node(
@@ -92,13 +118,7 @@ def test_transfers_show_by_direction_with_rate_or_limit() -> None:
         bean("LeaderReplication", {"byte-rate": 900.0}),
         bean("FollowerReplication", {"byte-rate": 0.0}),
         bean("RLMFetch", {"byte-rate": 50.0}),
-        bean(
-            "RemoteLogManager",
-            {
-                "remote-copy-throttle-time-avg": 1500.0,
-                "remote-fetch-throttle-time-avg": nan,
-            },
-        ),
+        bean("RemoteLogManager", {"remote-copy-throttle-time-avg": 1500.0, "remote-fetch-throttle-time-avg": nan}),
     )
     assert found.replication == {
         "leader": LimitedRate(rate=900.0, limit=1000.0),
@@ -124,3 +144,59 @@ def test_beans_of_a_network_thread_are_no_listener() -> None:
     """They have the same type, and one more key property."""
     thread = bean("socket-server-metrics", {"connection-accept-rate": 1.0}, listener="SASL", networkProcessor="0")
     assert node(None, thread).connections.listeners == {}
+
+
+def test_connections_of_a_real_broker_show_by_scope(pair_throttled: Snapshot) -> None:
+    """A listener that is held back, another whose clients are refused, and the address that both are under."""
+    found = pair_throttled.nodes[0].connections
+    assert found.broker == LimitedRate(rate=5.221932114882507, limit=77.0)
+    assert found.listeners["TLS"] == LimitedRate(rate=2.4737779536908766, limit=2.0, throttle_time_seconds=891.8 / 1000)
+    assert found.listeners["SASLTLS"] == LimitedRate(rate=0.0, limit=77.0, throttle_time_seconds=0.0)
+    assert found.ips == {"127.0.0.1": LimitedRate(rate=5.3438891637803065, limit=5.0)}
+    unheld = {"SASLTLS": 0.0, "ADMIN": 0.0, "CONTROLLER": 0.0}
+    assert found.ip_throttle_time_seconds == pytest.approx({"TLS": 0.062, "SASL": 0.5152857142857143, **unheld})
+
+
+def test_a_replica_that_moves_shows_on_both_ends(pair_throttled: Snapshot) -> None:
+    """The leader's rate on one broker, the follower's on the other, and limits that nothing uses."""
+    assert [each.replication for each in pair_throttled.nodes] == [
+        {
+            "leader": LimitedRate(rate=357723.00869861845, limit=300_000.0),
+            "follower": LimitedRate(limit=400_000.0),
+        },
+        {"follower": LimitedRate(rate=345210.2057613169, limit=400_000.0)},
+    ]
+
+
+def test_what_is_left_of_removed_limits_is_no_limit(pair_removed: Snapshot) -> None:
+    """Throttles linger and beans stay; the address is not measured any more."""
+    leader, follower = pair_removed.nodes
+    assert leader.connections.broker == LimitedRate(rate=0.0)
+    assert leader.connections.ips == {}
+    assert leader.connections.ip_throttle_time_seconds["SASL"] > 0.5
+    assert leader.connections.listeners["TLS"].limit is None
+    assert leader.replication == {"leader": LimitedRate(rate=31.700288184438044)}
+    assert follower.replication == {"follower": LimitedRate(rate=0.0)}
+
+
+def test_both_versions_of_jolokia_report_the_same() -> None:
+    """Key properties come in another order, and the read came a moment later."""
+    new, old = (joined([f"pair/throttled.1.jolokia{version}.json"], PAIR_LIMITS).nodes[0] for version in (2, 1))
+    assert old.connections.listeners.keys() == new.connections.listeners.keys()
+    assert old.connections.listeners["TLS"].rate == pytest.approx(2.4, abs=0.1)
+    assert old.connections.ips["127.0.0.1"].rate == pytest.approx(5.3, abs=0.1)
+    assert old.replication["leader"].rate == pytest.approx(353_000, rel=0.02)
+
+
+def test_moves_and_the_remote_storage_are_reported(tiered_moving: Snapshot, tiered_throttled: Snapshot) -> None:
+    """Moves between directories, whichever topic they are of; a direction that nothing used yet has a limit only."""
+    (moving,), (throttled,) = tiered_moving.nodes, tiered_throttled.nodes
+    assert moving.replication == {"alter_log_dirs": LimitedRate(rate=1025517.7591217307, limit=300_000.0)}
+    assert moving.remote_storage == {
+        "copy": LimitedRate(rate=328157.86019035114, limit=200_000.0, throttle_time_seconds=2.97),
+        "fetch": LimitedRate(limit=100_000.0),
+    }
+    assert throttled.remote_storage == {
+        "copy": LimitedRate(rate=222100.6219458019, limit=200_000.0, throttle_time_seconds=2.8065),
+        "fetch": LimitedRate(rate=995913.3466135458, limit=100_000.0, throttle_time_seconds=8.999),
+    }

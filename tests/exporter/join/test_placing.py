@@ -1,23 +1,97 @@
-"""Where numbers are and which limit they are under: worked out once."""
+"""What columns mean, where their numbers are and which limit they are under: worked out once."""
 
 from array import array
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.exporter.join.world import Rules, World, entity, limits
-from tests.strategies import examples
+from tests.exporter.join.world import Rules, World, entity, limits, only
+from tests.strategies import examples, texts
 
-from quotascope.exporter.join.placing import Placing
-from quotascope.exporter.mapping import Bean, BeanColumn, BeanLayout, BeanTable
+from quotascope.exporter.join import placing
+from quotascope.exporter.join.placing import ColumnMeaning, Placing, decoded, interpreted
+from quotascope.exporter.mapping import Attribute, Bean, BeanColumn, BeanLayout, BeanTable, Meaning
 from quotascope.exporter.snapshot import Entity
-from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, RuleTable
+from quotascope.exporter.sources.jolokia import columns_of
+from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType, RuleTable, mbean_name, sanitize
 
 PRODUCE, MUTATION = QuotaType.PRODUCE, QuotaType.CONTROLLER_MUTATION
-RULES: Rules = {
-    PRODUCE: {QuotaEntity(DEFAULT): 100.0},
-    MUTATION: {QuotaEntity("bob"): 2.0},
-}
+RULES: Rules = {PRODUCE: {QuotaEntity(DEFAULT): 100.0}, MUTATION: {QuotaEntity("bob"): 2.0}}
+names = texts.filter(bool)
+
+
+def column(user: str, attribute: str = "byte-rate") -> BeanColumn:
+    """A number of one user."""
+    return BeanColumn(Bean("kafka.server", (("type", "Produce"), ("user", user))), attribute)
+
+
+def table(*columns: BeanColumn) -> BeanTable:
+    """The table of node 1 with these columns."""
+    return BeanTable(node_id="1", layout=BeanLayout(columns), values=array("d", range(len(columns))))
+
+
+@given(st.sampled_from(QuotaType), texts, texts)
+def test_every_name_survives_from_the_broker_to_the_snapshot(quota_type: QuotaType, user: str, client_id: str) -> None:
+    """Sanitized and quoted by Kafka, unquoted and decoded by us: the name is what the client sent."""
+    name = mbean_name("kafka.server", quota_type.group, [("user", sanitize(user)), ("client-id", client_id)])
+    (read,) = columns_of((name, ("throttle-time",)))
+    assert read is not None
+    found = interpreted(read)
+    assert found is not None
+    assert found.tags == (quota_type, user, client_id)
+
+
+@given(names, names)
+def test_hostile_names_find_their_rules(user: str, client_id: str) -> None:
+    """A rule for a name finds the entity of that name, whatever is in it."""
+    world = World(limits({PRODUCE: {QuotaEntity(user, client_id): 7.0, QuotaEntity(DEFAULT, DEFAULT): 9.0}}))
+    found = only(world.collect_one(entity(PRODUCE, user, client_id, usage=3.5)))
+    assert (found.entity.user, found.entity.client_id) == (user, client_id)
+    assert (found.entity.limit, found.utilization) == (7.0, 0.5)
+
+
+def test_a_tag_that_kafka_would_not_write_stays_as_it_is() -> None:
+    """Half an escape is no reason to lose a bean."""
+    assert [*map(decoded, ("50%", "svc%3Ateam%20a"))] == ["50%", "svc:team a"]
+
+
+def test_what_two_layouts_share_is_interpreted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a client comes, the other thousands are not looked at again, wherever their columns are now."""
+    columns = [column(user) for user in "abc"]
+    seen: list[BeanColumn] = []
+
+    def look(one: BeanColumn) -> ColumnMeaning | None:
+        seen.append(one)
+        return interpreted(one)
+
+    monkeypatch.setattr(placing, "interpreted", look)
+    kept = Placing()
+    for now in (columns[:2], columns[::-1], columns[:1]):
+        placed = kept.place([table(*now)], None)
+        users = [one.bean.get("user") or "" for one in now]
+        found = [each.user for each in placed.layout.entities]
+        assert found == sorted(users)
+        assert [users[at] for at in placed.places[Meaning.USAGE].tolist()] == found
+    assert seen == columns
+
+
+def test_what_a_source_looked_up_is_not_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column brings along what it means; others are looked up when they are interpreted."""
+    (read,) = columns_of((mbean_name("kafka.server", "Fetch", [("user", "a")]), ("byte-rate",)))
+    assert read is not None
+    plain = BeanColumn(read.bean, read.attribute)
+    assert read == plain
+    expected = interpreted(plain)
+    monkeypatch.setattr(Attribute, "admits", lambda *_: False)
+    assert (interpreted(read), interpreted(plain)) == (expected, None)
+
+
+def test_columns_of_no_use_say_nothing() -> None:
+    """A source may hand over more than is wanted."""
+    useless = BeanColumn(Bean.of("kafka.server", {"type": "BrokerTopicMetrics"}), "Count")
+    assert interpreted(useless) is None
+    assert World().collect_one({useless: 1.0}).entities == ()
 
 
 def test_entities_are_kept_while_columns_and_limits_are() -> None:
@@ -89,15 +163,9 @@ def test_what_is_left_out_leaves_the_others_as_they_are() -> None:
     assert more.entities[0] is first.entities[0]
 
 
-def column(name: str, attribute: str) -> BeanColumn:
-    """A number of one user."""
-    bean = Bean("kafka.server", (("type", "Produce"), ("user", name)))
-    return BeanColumn(bean, attribute)
-
-
 STEADY = [column(f"steady-{at}", attribute) for at in range(30) for attribute in ("byte-rate", "throttle-time")]
 PASSING = [
-    *(column(name, "byte-rate") for name in ("a", "b", "x%3Ay", "x%3ay")),
+    *(column(name) for name in ("a", "b", "x%3Ay", "x%3ay")),
     *(column(name, "throttle-time") for name in ("a", "b", "x%3Ay")),
     BeanColumn(Bean("kafka.server", (("type", "Produce"),)), "queue-size"),
     BeanColumn(Bean("nobody", (("type", "Produce"),)), "knows"),
@@ -115,21 +183,19 @@ PASSING = [
 )
 def test_places_after_changes_are_like_those_found_at_first(steps: list[tuple[list[BeanColumn], list[int]]]) -> None:
     """Whichever columns come, leave and change their places, each number is found, and entities stay the same objects."""
-    placing, known = Placing(), limits(RULES)
+    kept, known = Placing(), limits(RULES)
     entities: dict[str, Entity] = {}
     for passing, moved in steps:
         columns = [*STEADY, *passing]
         for at in moved:
             columns[at], columns[-1] = columns[-1], columns[at]
-        layout = BeanLayout(tuple(columns))
-        table = BeanTable(node_id="1", layout=layout, values=array("d"))
-        now, first = placing.place([table], known), Placing().place([table], known)
+        tables = [table(*columns)]
+        now, first = kept.place(tables, known), Placing().place(tables, known)
         assert list(now.layout.entities) == list(first.layout.entities)
         assert now.places.keys() == first.places.keys()
-        for meaning, places in now.places.items():
-            assert places.tolist() == first.places[meaning].tolist()
+        assert all(places.tolist() == first.places[meaning].tolist() for meaning, places in now.places.items())
         assert now.nodes[0].places == first.nodes[0].places
-        assert placing.place([table], limits(RULES)) is now
+        assert kept.place(tables, limits(RULES)) is now
         found = {each.user: each for each in now.layout.entities}
         assert all(found[each] is entities[each] for each in found.keys() & entities)
         entities = found

@@ -30,63 +30,54 @@ def find(snapshot: Snapshot, quota_type: QuotaType, user: str = "", client_id: s
 @pytest.mark.parametrize(
     ("entity", "rule", "limit"),
     [
-        ((PRODUCE, "alice", "app1"), ("alice", "app1"), 50_000.0),
-        ((PRODUCE, "alice", "app2"), ("alice", DEFAULT), 200_000.0),
-        ((PRODUCE, "svc:team a", ""), ("svc:team a", None), 40_000.0),
-        ((PRODUCE, "carol", "spam"), (DEFAULT, "spam"), 100_000.0),
-        ((PRODUCE, "carol", "my app/1=x,*?"), (DEFAULT, DEFAULT), 500_000.0),
-        ((FETCH, "carol", ""), (DEFAULT, None), 300_000.0),
-        ((REQUEST, "", "bulk"), (None, "bulk"), 0.01),
-        ((REQUEST, "", "line\nbreak"), (None, DEFAULT), 10.0),
+        ((PRODUCE, "alice", "app1"), QuotaEntity("alice", "app1"), 50_000.0),
+        ((PRODUCE, "alice", "app2"), QuotaEntity("alice", DEFAULT), 200_000.0),
+        ((PRODUCE, "svc:team a", ""), QuotaEntity("svc:team a", None), 40_000.0),
+        ((PRODUCE, "carol", "spam"), QuotaEntity(DEFAULT, "spam"), 100_000.0),
+        ((PRODUCE, "carol", "my app/1=x,*?"), QuotaEntity(DEFAULT, DEFAULT), 500_000.0),
+        ((FETCH, "carol", ""), QuotaEntity(DEFAULT, None), 300_000.0),
+        ((REQUEST, "", "bulk"), QuotaEntity(None, "bulk"), 0.01),
+        ((REQUEST, "", "line\nbreak"), QuotaEntity(None, DEFAULT), 10.0),
     ],
 )
 def test_every_level_resolves_to_its_rule(
-    split_throttled: Snapshot, entity: tuple[QuotaType, str, str], rule: tuple[str | None, str | None], limit: float
+    split_throttled: Snapshot, entity: tuple[QuotaType, str, str], rule: QuotaEntity, limit: float
 ) -> None:
     """Who is limited by what, on a real broker, for all eight levels."""
     found = find(split_throttled, *entity).entity
-    expected = QuotaEntity(*rule)
-    assert found.limit == limit
     assert found.resolution is not None
-    assert found.resolution.entity == expected
-    assert found.resolution.level is expected.level
+    assert (found.limit, found.resolution.entity, found.resolution.level) == (limit, rule, rule.level)
 
 
-def test_units_are_base_units(combined_throttled: Snapshot) -> None:
-    """Percent become threads, milliseconds seconds; bytes stay."""
+def test_units_are_base_units_and_throttles_have_causes(combined_throttled: Snapshot) -> None:
+    """
+    Percent become threads, milliseconds seconds; bytes stay. A throttle of NaN is 0, and has no cause.
+
+    Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota.
+    """
     carol = find(combined_throttled, REQUEST, "carol")
-    assert carol.usage == 2.2297051420220937 / 100
-    assert carol.entity.limit == 0.02
+    assert (carol.usage, carol.entity.limit) == (2.2297051420220937 / 100, 0.02)
     assert carol.throttle_time_seconds == 0.05081132075471698
     assert carol.utilization == pytest.approx(1.1149, abs=1e-4)
     alice = find(combined_throttled, PRODUCE, "alice", "app1")
-    assert (alice.usage, alice.throttle_time_seconds) == (91241.75723810394, 9.604)
-    assert alice.entity.limit == 50_000
-    bob = find(combined_throttled, MUTATION, "bob")
-    assert bob.usage == pytest.approx(0.780_868_7)
-
-
-def test_the_unthrottled_have_zero_and_no_cause(combined_throttled: Snapshot) -> None:
-    """A broker says NaN; no one can add NaN up."""
+    assert (alice.usage, alice.throttle_time_seconds, alice.entity.limit) == (91241.75723810394, 9.604, 50_000)
+    assert find(combined_throttled, MUTATION, "bob").usage == pytest.approx(0.780_868_7)
     spam2 = find(combined_throttled, PRODUCE, "", "spam2")
     assert (spam2.throttle_time_seconds, spam2.cause) == (0.0, None)
-
-
-def test_throttles_have_causes(combined_throttled: Snapshot) -> None:
-    """Bob used 0.07 % of his 1000 %, and waited nine seconds: that was his mutation quota."""
-    assert find(combined_throttled, REQUEST, "bob").cause is ThrottleCause.CONTROLLER_MUTATION
-    assert find(combined_throttled, REQUEST, "carol").cause is ThrottleCause.OWN
-    assert find(combined_throttled, PRODUCE, "alice").cause is ThrottleCause.OWN
+    throttled = [(REQUEST, "bob"), (REQUEST, "carol"), (PRODUCE, "alice")]
+    causes = [find(combined_throttled, *each).cause for each in throttled]
+    assert causes == [ThrottleCause.CONTROLLER_MUTATION, ThrottleCause.OWN, ThrottleCause.OWN]
 
 
 def test_tokens_only_under_a_limit(combined_throttled: Snapshot) -> None:
-    """Bob is in debt; alice has no limit, of which the broker makes 1e20 tokens."""
+    """Bob is in debt; alice has no limit, of which the broker makes 1e20 tokens, before the limits are read as well."""
     bob = find(combined_throttled, MUTATION, "bob")
-    assert bob.tokens == -0.9839999999999989
-    assert bob.entity.burst_tokens == 22.0
+    assert (bob.tokens, bob.entity.burst_tokens) == (-0.9839999999999989, 22.0)
     assert bob.burst_used == pytest.approx(1.0447, abs=1e-4)
     alice = find(combined_throttled, MUTATION, "alice")
     assert (alice.tokens, alice.entity.limit, alice.burst_used) == (None, None, None)
+    unread = joined(["combined/throttled.jolokia2.json"], None)
+    assert [find(unread, MUTATION, user).tokens for user in ("bob", "alice")] == [-0.9839999999999989, None]
 
 
 def test_the_node_itself(combined_throttled: Snapshot) -> None:
@@ -101,80 +92,56 @@ def test_the_node_itself(combined_throttled: Snapshot) -> None:
     assert sum(node.stale_entities.values()) == 0
 
 
-def test_idle_after_load_averages_linger(combined_idle: Snapshot) -> None:
-    """No one is muted and no one sends, but averages of the last minute stay as they are."""
+def test_idle_after_load_averages_linger(combined_idle: Snapshot, combined_without_quotas: Snapshot) -> None:
+    """Nothing is muted or sent, but averages of the last minute stay; a node without rules has delay queues alone."""
     app1 = find(combined_idle, PRODUCE, "alice", "app1")
     assert (app1.usage, app1.throttle_time_seconds) == (0.0, 7.769)
     assert set(combined_idle.nodes[0].delay_queue_size.values()) == {0.0}
-
-
-def test_without_quotas_there_are_no_entities(combined_without_quotas: Snapshot) -> None:
-    """A node without rules has delay queues and nothing else."""
     assert combined_without_quotas.entities == ()
     assert len(combined_without_quotas.nodes[0].delay_queue_size) == 4
 
 
-def test_mutations_are_the_active_controllers(split_throttled: Snapshot) -> None:
-    """A broker has mutation beans of its own, from topics that clients made by asking for them."""
+def test_a_refused_mutation_shows_on_controller_and_broker(split_throttled: Snapshot) -> None:
+    """
+    A broker has mutation beans of its own, from auto-created topics; the active controller's count.
+
+    The request is refused once, forwarded: each of the two nodes counts its response. The controller mutes no client:
+    bob's wait is on the broker, in group Request.
+    """
     brokers = {usage.entity.broker for usage in split_throttled.entities if usage.entity.quota_type is MUTATION}
     assert brokers == {"100"}
-    broker, controller = split_throttled.nodes
-    assert broker.stale_entities[MUTATION] == 2
-    assert controller.stale_entities[MUTATION] == 0
-    assert (broker.active_controller, controller.active_controller) == (None, True)
-
-
-def test_error_89_is_counted_on_broker_and_controller(split_throttled: Snapshot) -> None:
-    """One refused request, forwarded: each of the two nodes counts its response."""
-    assert [node.throttling_errors for node in split_throttled.nodes] == [
-        {"CreateTopics": 1.0},
-        {"CreateTopics": 1.0},
+    found = [
+        (each.active_controller, each.stale_entities[MUTATION], each.throttling_errors)
+        for each in split_throttled.nodes
     ]
-
-
-def test_the_mutation_throttle_shows_on_the_broker(split_throttled: Snapshot) -> None:
-    """The controller mutes no client: bob's wait is on the broker, in group Request."""
+    assert found == [(None, 2, {"CreateTopics": 1.0}), (True, 0, {"CreateTopics": 1.0})]
     throttled = {
         (usage.entity.broker, usage.entity.client_id, usage.cause)
         for usage in split_throttled.entities
         if usage.entity.quota_type is REQUEST and usage.throttle_time_seconds
     }
-    assert throttled == {
-        ("1", "bob-admin", ThrottleCause.CONTROLLER_MUTATION),
-        ("1", "bulk", ThrottleCause.OWN),
-    }
+    assert throttled == {("1", "bob-admin", ThrottleCause.CONTROLLER_MUTATION), ("1", "bulk", ThrottleCause.OWN)}
 
 
 def test_after_the_removal_of_all_rules_every_bean_is_stale(split_removed: Snapshot) -> None:
     """The beans stay for an hour, and say nothing any more."""
     assert split_removed.entities == ()
-    assert split_removed.nodes[0].stale_entities == {
-        PRODUCE: 16,
-        FETCH: 2,
-        REQUEST: 20,
-        MUTATION: 2,
-    }
+    assert split_removed.nodes[0].stale_entities == {PRODUCE: 16, FETCH: 2, REQUEST: 20, MUTATION: 2}
 
 
 def test_without_request_quotas_a_forwarded_throttle_still_shows(split_forwarded: Snapshot) -> None:
     """Nothing is recorded in group Request then, except the throttles of mutation quotas."""
     bob = find(split_forwarded, REQUEST, "", "bob-admin")
-    assert bob.throttle_time_seconds == 3.893
-    assert bob.entity.limit is None
-    assert bob.cause is ThrottleCause.CONTROLLER_MUTATION
+    found = bob.throttle_time_seconds, bob.entity.limit, bob.cause
+    assert found == (3.893, None, ThrottleCause.CONTROLLER_MUTATION)
 
 
 def test_a_limit_removed_within_the_minute_is_still_the_cause() -> None:
     """Bulk was seen at its limit, which then went; its average lingers and is still its own."""
-    join = Join()
-    nodes = ("1", "100")
+    join, nodes = Join(), ("1", "100")
     joined([f"split/throttled.{node}.jolokia2.json" for node in nodes], limits(SPLIT_RULES, nodes), join)
-    after = joined(
-        [f"split/forwarded.{node}.jolokia2.json" for node in nodes],
-        limits({MUTATION: SPLIT_RULES[MUTATION]}, nodes),
-        join,
-        TAKEN_AT + 20,
-    )
+    names = [f"split/forwarded.{node}.jolokia2.json" for node in nodes]
+    after = joined(names, limits({MUTATION: SPLIT_RULES[MUTATION]}, nodes), join, TAKEN_AT + 20)
     assert find(after, REQUEST, "", "bulk").cause is ThrottleCause.OWN
 
 
@@ -183,27 +150,16 @@ def test_before_the_limits_are_read_usage_is_shown_without_them() -> None:
     names = [f"split/removed.{node}.jolokia2.json" for node in ("1", "100")]
     snapshot = joined(names, None)
     assert len(snapshot.entities) == 16 + 2 + 20 + 4 + 2
-    assert all(usage.entity.resolution is None for usage in snapshot.entities)
-    assert all(usage.utilization is None for usage in snapshot.entities)
-    assert all(usage.tokens is None for usage in snapshot.entities)
+    assert {(usage.entity.resolution, usage.utilization, usage.tokens) for usage in snapshot.entities} == {(None,) * 3}
     assert [node.stale_entities for node in snapshot.nodes] == [{MUTATION: 2}, {}]
-
-
-def test_tokens_before_the_limits_are_read() -> None:
-    """A number that only a limit can give is shown; a bucket without one is not."""
-    snapshot = joined(["combined/throttled.jolokia2.json"], None)
-    assert find(snapshot, MUTATION, "bob").tokens == -0.9839999999999989
-    assert find(snapshot, MUTATION, "alice").tokens is None
 
 
 @pytest.mark.parametrize("agent", ["jolokia1.json", "jmx_exporter.txt"])
 def test_other_agents_give_the_same_entities(combined_throttled: Snapshot, agent: str) -> None:
     """The same limits, rules and causes, whatever the dialect."""
     other = joined([f"combined/throttled.{agent}"], limits(COMBINED_RULES))
-    by_entity = {usage.entity: usage for usage in other.entities}
-    assert by_entity.keys() == {usage.entity for usage in combined_throttled.entities}
-    for usage in combined_throttled.entities:
-        assert by_entity[usage.entity].cause == usage.cause
+    causes, theirs = ({usage.entity: usage.cause for usage in each.entities} for each in (combined_throttled, other))
+    assert theirs == causes
 
 
 @pytest.mark.parametrize("quota_type", QuotaType)
@@ -224,12 +180,7 @@ def test_a_throttle_time_that_an_agent_leaves_out_is_unknown(quota_type: QuotaTy
     for family in ("kafka_quota_throttle_time_seconds{", "kafka_quota_throttle_cause"):
         rows = [row for row in lines(before, family) if named not in row]
         assert lines(shown, family) == rows
-    entities = [entity_document(usage) for usage in shown.measured]
-    seconds = {
-        label: [each.throttle_time_seconds for each in entities if each.quota_type == label]
-        for label in (kind.label for kind in QuotaType)
-    }
-    assert set(seconds.pop(quota_type.label)) == {None}
-    seconds.pop(MUTATION.label, None)  # which this node never measured
-    assert None not in [each for some in seconds.values() for each in some]
-    assert sum(map(len, seconds.values())) > 0
+    unknown = {entity_document(usage).quota_type for usage in shown.measured if usage.throttle_time_seconds is None}
+    assert unknown == {quota_type.label, MUTATION.label}  # of which this node never measured any
+    documents = [entity_document(usage) for usage in shown.measured]
+    assert all((each.throttle_time_seconds is None) == (each.quota_type in unknown) for each in documents)

@@ -1,12 +1,19 @@
 """Beans that the rules do not explain: left over, or in use after all; and which node's mutation beans count."""
 
+import ast
+import re
+from collections.abc import Mapping
 from math import nan
 
 import pytest
 from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only, stale
+from tests.exporter.recorded import CAPTURES, read
 
 from quotascope.exporter.join.staleness import active_controllers
-from quotascope.exporter.snapshot import Snapshot
+from quotascope.exporter.mapping import BeanTable
+from quotascope.exporter.snapshot import LimitsHealth
+from quotascope.exporter.sources.jolokia import columns_of
+from quotascope.exporter.sources.source import LayoutTracker
 from quotascope.metrics import DEFAULT, QuotaEntity, QuotaType
 
 PRODUCE, REQUEST = QuotaType.PRODUCE, QuotaType.REQUEST
@@ -14,11 +21,6 @@ MUTATION = QuotaType.CONTROLLER_MUTATION
 ALICE = {PRODUCE: {QuotaEntity("alice"): 100.0}}
 PAIRS = {PRODUCE: {QuotaEntity(DEFAULT, DEFAULT): 100.0}}
 MUTATIONS = {MUTATION: {QuotaEntity("bob"): 2.0}}
-
-
-def shown(snapshot: Snapshot) -> list[str]:
-    """The users that are shown."""
-    return [usage.entity.user for usage in snapshot.entities]
 
 
 CLIENTS = {PRODUCE: {QuotaEntity(None, DEFAULT): 1.0}}
@@ -40,6 +42,7 @@ def used(usage: float | None, kind: QuotaType = PRODUCE, *, throttle_ms: float =
         [(ALICE, used(10.0), 15, False), (ALICE, used(20.0), 15, True), (ALICE, {}, 15, False), (ALICE, used(0.0), 15, True), (ALICE, used(0.0), 31, False)],
         # a starved consumer has no rate, but its throttle grows
         [(ALICE, used(0.0), 15, False), (ALICE, used(0.0, throttle_ms=5.0), 15, True)],
+        [(ALICE, used(0.0), 15, False), (ALICE, used(0.5), 15, True)],
         # Kafka divides by S - 1 to S windows: without traffic a rate can still rise by that much
         [(ALICE, used(100.0), 15, False), (ALICE, used(109.0), 15, False)],
         [(ALICE, used(100.0, MUTATION), 15, False), (ALICE, used(199.0, MUTATION), 15, False)],
@@ -98,3 +101,54 @@ def test_a_node_knows_best_itself(
 ) -> None:
     """Then whether another one leads, then what the Admin API said."""
     assert active_controllers(reported, leader) == expected
+
+
+Beans = Mapping[str, Mapping[str, float | None]]
+DEFAULT_CLIENT = {QuotaEntity(None, DEFAULT): 1e6}
+WITH_USERS = {**DEFAULT_CLIENT, QuotaEntity(DEFAULT): 1e6}
+WITH_PAIR = {**WITH_USERS, QuotaEntity("u1", "c:1"): 1e6}
+MOMENTS: list[tuple[Mapping[QuotaEntity, float], set[tuple[str, str]]]] = [
+    ({}, set()),
+    ({}, set()),
+    (DEFAULT_CLIENT, set()),
+    (DEFAULT_CLIENT, {("", "c:1")}),
+    (WITH_USERS, {("svc:team a", ""), ("u1", "")}),
+    (WITH_PAIR, {("svc:team a", ""), ("u1", "c:1"), ("u1", "")}),
+    ({}, set()),
+    ({}, set()),
+]
+"""Eight moments of a real broker (see `captures/README.md`): produce rules, user and client-id of entities in use."""
+
+
+def recorded() -> list[Beans]:
+    """The beans of each moment."""
+    text = (CAPTURES / "presence.txt").read_text("utf-8")
+    return [
+        {
+            name: ast.literal_eval(attributes.replace("null", "None"))
+            for name, attributes in re.findall(r"^    (.+) (\{.*\})$", part, re.MULTILINE)
+        }
+        for part in re.split(r"^\d .*$", text, flags=re.MULTILINE)[1:]
+    ]
+
+
+def test_only_beans_in_use_are_shown() -> None:
+    """
+    What the rules explain is shown, the rest is counted, by an exporter that was just started and by one that runs.
+
+    Beans that decay under new rules disappear at once, and never come back.
+    """
+    running, columns = World(), LayoutTracker(columns_of)
+    for number, (beans, (rules, shown)) in enumerate(zip(recorded(), MOMENTS, strict=True)):
+        keys = [(name, tuple(attributes)) for name, attributes in beans.items()]
+        numbers = [nan if each is None else each for attributes in beans.values() for each in attributes.values()]
+        layout, values = columns.place(keys, numbers)
+        table = BeanTable(node_id="1", layout=layout, values=values)
+        for world in (World(), running):
+            snapshot = world.join.snapshot(
+                [read(table)], limits({PRODUCE: rules} if rules else {}), LimitsHealth(), 30.0 * number
+            )
+            found = {(each.entity.user, each.entity.client_id) for each in snapshot.entities}
+            assert (number, found) == (number, shown)
+            entities = sum("byte-rate" in attributes for attributes in beans.values())
+            assert snapshot.nodes[0].stale_entities[PRODUCE] == entities - len(shown)

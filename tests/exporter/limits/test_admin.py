@@ -26,6 +26,7 @@ from quotascope.clients.quota_admin import (
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.exporter.config import Config, KafkaConfig
 from quotascope.exporter.errors import ConfigError, LimitsDenied, LimitsError
+from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.limits.admin import AdminLimits, connection_limits_of, connection_of, rules_of
 from quotascope.metrics import DEFAULT, NEWEST_RELEASE, KafkaRelease, QuotaEntity, QuotaType
 
@@ -132,26 +133,15 @@ def source(admin: ScriptedAdmin) -> AdminLimits:
     return AdminLimits(admin, clock=lambda: NOW)
 
 
-async def test_everything_is_read(source: AdminLimits) -> None:
-    """Quotas, settings of each broker, and who leads."""
+async def test_everything_is_read(source: AdminLimits, admin: ScriptedAdmin) -> None:
+    """Quotas, settings of each broker, and who leads; a broker that left says nothing about the cluster any more."""
     limits = await source.read()
     assert dict(limits.rules[QuotaType.PRODUCE]) == {QuotaEntity("alice"): 1.0}
-    assert set(limits.nodes) == {"1", "2"}
-    assert limits.nodes["1"].request_capacity_threads == 11.0
-    assert limits.nodes["1"].controller_quota_samples == 5
-    assert limits.nodes["1"].controller_quota_window_seconds == 2.0
-    assert limits.active_controller == "100"
-    assert limits.missing == {}
-    assert limits.read_at == NOW
-    without = limits.nodes["1"]
-    assert without.connection_limit is None
-    assert without.replication_limits == without.remote_storage_limits == {}
-    assert without.listener_connection_limits == {}
-
-
-async def test_a_broker_that_left_is_forgotten(source: AdminLimits, admin: ScriptedAdmin) -> None:
-    """Its settings, such as a callback of its own, say nothing about the cluster any more."""
-    await source.read()
+    settings = NodeSettings(
+        request_capacity_threads=11.0, controller_quota_samples=5, controller_quota_window_seconds=2.0
+    )
+    assert limits.nodes == {"1": settings, "2": settings}
+    assert (limits.active_controller, limits.missing, limits.read_at) == ("100", {}, NOW)
     admin.brokers = [2]
     assert set((await source.read()).nodes) == {"2"}
 
@@ -168,8 +158,7 @@ async def test_limits_beside_the_client_quotas_are_read(source: AdminLimits, adm
     settings = (await source.read()).nodes["2"]
     assert settings.replication_limits == {"leader": 3.0, "alter_log_dirs": 0.0}
     assert settings.remote_storage_limits == {"fetch": 5.0}
-    assert settings.connection_limit == 77.0
-    assert settings.listener_connection_limits == {"sasl": 50.0}
+    assert (settings.connection_limit, settings.listener_connection_limits) == (77.0, {"sasl": 50.0})
 
 
 def test_entities_of_all_eight_shapes() -> None:
@@ -199,31 +188,19 @@ def test_entities_of_all_eight_shapes() -> None:
 
 
 def test_each_key_goes_to_its_quota_type() -> None:
-    """Four kinds of client quota; what a newer Kafka may add is left out."""
-    rules = rules_of(
-        [
-            quota(1, "consumer_byte_rate", user="u"),
-            quota(2, "request_percentage", user="u"),
-            quota(3, "controller_mutation_rate", user="u"),
-            quota(4, "new_in_kafka_5", user="u"),
-            quota(5, "producer_byte_rate", group="g"),
-            quota(6, "connection_creation_rate", ip="10.0.0.1"),
-        ]
-    )
-    found = {kind: list(bounds.values()) for kind, bounds in rules.items()}
-    assert found == {
-        QuotaType.PRODUCE: [],
-        QuotaType.FETCH: [1],
-        QuotaType.REQUEST: [2],
-        QuotaType.CONTROLLER_MUTATION: [3],
-    }
-
-
-def test_connection_limits_by_address() -> None:
-    """The default address reads ``<default>``."""
-    key = "connection_creation_rate"
-    quotas = [quota(1, key, ip="10.0.0.1"), quota(2, key, ip=None), quota(3, user="u")]
-    assert connection_limits_of(quotas) == {"10.0.0.1": 1, "<default>": 2}
+    """Four kinds of client quota, and limits of connections by address; what a newer Kafka may add is left out."""
+    quotas = [
+        quota(1, "consumer_byte_rate", user="u"),
+        quota(2, "request_percentage", user="u"),
+        quota(3, "controller_mutation_rate", user="u"),
+        quota(4, "new_in_kafka_5", user="u"),
+        quota(5, "producer_byte_rate", group="g"),
+        quota(6, "connection_creation_rate", ip="10.0.0.1"),
+        quota(7, "connection_creation_rate", ip=None),
+    ]
+    found = {kind: list(bounds.values()) for kind, bounds in rules_of(quotas).items()}
+    assert found == dict(zip(QuotaType, ([], [1], [2], [3]), strict=True))
+    assert connection_limits_of(quotas) == {"10.0.0.1": 6, "<default>": 7}
 
 
 @pytest.mark.parametrize(
@@ -250,12 +227,10 @@ async def test_without_quotas_there_are_no_limits(
 async def test_limits_are_read_without_a_leader(source: AdminLimits, admin: ScriptedAdmin, *, denied: bool) -> None:
     """A missing permission costs the leader only; a cluster with ZooKeeper has none that could be read."""
     admin.leader = None
-    if denied:
-        admin.errors["leader"] = DENIED
+    admin.errors = {"leader": DENIED} if denied else {}
     limits = await source.read()
     assert limits.active_controller is None
-    missing = {"the active controller": str(DENIED)} if denied else {}
-    assert limits.missing == missing
+    assert limits.missing == ({"the active controller": str(DENIED)} if denied else {})
 
 
 async def test_broker_that_is_down_keeps_its_last_settings(source: AdminLimits, admin: ScriptedAdmin) -> None:
@@ -299,19 +274,16 @@ def kafka(**keys: Any) -> KafkaConfig:
 def test_settings_are_passed_on(tmp_path: Path) -> None:
     """A mounted secret without the line end that editors add, and shown nowhere."""
     plain = connection_of(kafka(timeout_seconds=3))
-    assert plain.bootstrap_servers == ("a:9092", "b:9092")
-    assert plain.protocol is SecurityProtocol.PLAINTEXT
-    assert (plain.sasl, plain.timeout_seconds) == (None, 3)
+    assert (plain.bootstrap_servers, plain.timeout_seconds) == (("a:9092", "b:9092"), 3)
+    assert (plain.protocol, plain.sasl) == (SecurityProtocol.PLAINTEXT, None)
     file = tmp_path / "pw"
     file.write_text("s3cret \n")
     sasl = {"mechanism": "SCRAM-SHA-256", "username": "me", "password_file": file}
     login = connection_of(kafka(security_protocol="SASL_PLAINTEXT", sasl=sasl))
     assert login.sasl is not None
-    assert login.sasl.mechanism is SaslMechanism.SCRAM_SHA_256
-    assert login.sasl.password.reveal() == "s3cret "
+    assert (login.sasl.mechanism, login.sasl.password.reveal()) == (SaslMechanism.SCRAM_SHA_256, "s3cret ")
     assert "s3cret" not in repr(login)
-    tls = connection_of(kafka(security_protocol="SSL", tls={"verify": False}))
-    assert not tls.tls.verify
+    assert not connection_of(kafka(security_protocol="SSL", tls={"verify": False})).tls.verify
 
 
 @pytest.mark.parametrize(
@@ -333,30 +305,24 @@ def test_a_login_without_a_password(sasl: dict[str, Any], credential: str) -> No
     assert "s3cret" not in credential + repr(login)
 
 
-def test_files_that_cannot_be_used_are_reported(tmp_path: Path) -> None:
-    """A wrong CA file, a key password without need of it, an unreadable secret: each is a message."""
-    broken = tmp_path / "ca.pem"
-    broken.write_text("no certificate")
-    with pytest.raises(ConfigError, match=r"kafka: .*ca\.pem"):
-        connection_of(kafka(security_protocol="SSL", tls={"ca_file": broken}))
-    binary = tmp_path / "binary"
-    binary.write_bytes(b"hunter2\xff")
-    sasl = {"username": "me", "password_file": binary}
-    with pytest.raises(ConfigError, match=r"kafka: .*binary is not UTF-8 text"):
-        connection_of(kafka(security_protocol="SASL_PLAINTEXT", sasl=sasl))
-    gone = tmp_path / "pw"
-    gone.touch()
-    sasl = {"username": "me", "password_file": gone}
-    config = kafka(security_protocol="SASL_PLAINTEXT", sasl=sasl)
-    gone.unlink()
-    with pytest.raises(ConfigError, match=r"kafka: .*pw cannot be read: No such file"):
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"tls": {"ca_file": "broken"}}, r"kafka: .*broken"),
+        # an encrypted key is opened with its password; here there is no certificate at all
+        ({"tls": {"cert_file": "empty", "key_password": "pw"}}, r"client certificate .*empty"),
+        ({"sasl": {"username": "me", "password_file": "broken"}}, r"kafka: .*broken is not UTF-8 text"),
+        ({"sasl": {"username": "me", "password_file": "gone"}}, r"kafka: .*gone cannot be read: No such file"),
+    ],
+)
+def test_files_that_cannot_be_used_are_reported(section: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """A wrong CA file, a missing certificate, an unreadable secret: each is a message."""
+    files = {name: tmp_path / name for name in ("broken", "empty", "gone")}
+    for name, file in files.items():
+        file.write_bytes(b"hunter2\xff" if name == "broken" else b"")
+    ((part, keys),) = section.items()
+    protocol = "SSL" if part == "tls" else "SASL_PLAINTEXT"
+    config = kafka(security_protocol=protocol, **{part: {key: files.get(text, text) for key, text in keys.items()}})
+    files["gone"].unlink()
+    with pytest.raises(ConfigError, match=message):
         connection_of(config)
-
-
-def test_password_of_a_key_is_passed_on(tmp_path: Path) -> None:
-    """An encrypted key is opened with it; here there is no certificate at all, which is reported."""
-    cert = tmp_path / "cert.pem"
-    cert.touch()
-    tls = {"cert_file": cert, "key_password": "pw"}
-    with pytest.raises(ConfigError, match=r"client certificate .*cert\.pem"):
-        connection_of(kafka(security_protocol="SSL", tls=tls))

@@ -1,13 +1,15 @@
 """The rules file for jmx_exporter."""
 
 import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import permutations
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.rules.agent import rules_of, sample
 from tests.strategies import texts
 
 from quotascope.exporter.mapping import ATTRIBUTES, Attribute, Bean, BeanColumn
@@ -24,13 +26,42 @@ from quotascope.exporter.rules import (
     name_of,
 )
 from quotascope.exporter.sources.dialects import QUOTASCOPE_RULES
-from quotascope.metrics import catalog, parse_object_name, sanitize
+from quotascope.metrics import catalog, parse_object_name, quote_tag_value, sanitize
 from quotascope.metrics.catalog import FamilyType
 
+Sample = tuple[str, dict[str, str], float]
 TEXT = jmx_exporter_rules()
 FILE = yaml.safe_load(TEXT)
 CLIENT = [attribute for attribute in ATTRIBUTES if attribute.brokers_have_it and "user" in attribute.free]
 filled = texts.filter(bool)
+
+
+@lru_cache(maxsize=2)
+def rules_of(text: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
+    """The rules of a file, each with its pattern as the agent extends it."""
+    return [(re.compile(f"^.*(?:{rule['pattern']}).*$"), rule) for rule in yaml.safe_load(text)["rules"]]
+
+
+def sample(
+    text: str, domain: str, properties: Sequence[tuple[str, str]], attribute: str, value: float = 1.0
+) -> Sample | None:
+    """
+    What a jmx_exporter makes of an attribute: name, labels and number by the first rule that matches.
+
+    Properties come in the order of the MBean's name, unquoted. `sources/test_real_own_rules.py` has a real agent.
+    """
+    inner = ", ".join(f"{key}={quote_tag_value(reported)}" for key, reported in properties)
+    for pattern, rule in rules_of(text):
+        found = pattern.match(f"{domain}<{inner}><>{attribute}: {value}")
+        if found:
+            labels = {name: _replaced(found, label) for name, label in rule.get("labels", {}).items()}
+            shown = {name: label for name, label in labels.items() if label}
+            return rule["name"], shown, value * rule.get("valueFactor", 1.0)
+    return None
+
+
+def _replaced(found: re.Match[str], text: str) -> str:
+    return re.sub(r"\$(\d+)", lambda group: found[int(group[1])] or "", text)
 
 
 def factor_of(column: BeanColumn) -> float:
@@ -83,54 +114,27 @@ def test_a_rule_is_harmless(rule: dict[str, object]) -> None:
     assert not set(re.sub(r"[*+]\+", "", bare)) & {"*", "+"}  # possessive, all of them
 
 
-@pytest.mark.parametrize(
-    ("attribute", "number", "expected"),
-    [
-        ("throttle-time", 1_500.0, 1.5),
-        ("request-time", 250.0, 2.5),
-        ("quota-utilization", 50.0, 0.5),
-        ("queue-size", 3.0, 3.0),
-    ],
-)
-def test_units_are_ours(attribute: str, number: float, expected: float) -> None:
-    """Milliseconds become seconds, percent become threads or a ratio."""
-    properties = [("type", "Request")]
-    if attribute != "queue-size":
-        properties.append(("user", "u"))
-    reported = sample(TEXT, "kafka.server", properties, attribute, number)
-    assert reported is not None
-    assert reported[2] == pytest.approx(expected)
-    assert reported[1].get("quota_type", "request") == "request"
-
-
 def test_what_is_of_no_use_is_left_out() -> None:
     """Other attributes, other errors, other beans."""
     requests = [("type", "RequestMetrics"), ("name", "ThrottleTimeMs"), ("request", "Fetch")]
-    assert sample(TEXT, "kafka.network", requests, "99thPercentile") is None
     errors = [("type", "RequestMetrics"), ("name", "ErrorsPerSec"), ("request", "Fetch"), ("error", "NONE")]
+    assert sample(TEXT, "kafka.network", requests, "99thPercentile") is None
     assert sample(TEXT, "kafka.network", errors, "Count") is None
     assert sample(TEXT, "kafka.server", [("type", "ReplicaManager")], "Value") is None
 
 
-@pytest.mark.parametrize(
-    ("client_id", "label"),
-    [
-        ("plain", "plain"),
-        ("a/b:c=d,e", "a/b:c=d,e"),
-        ("a, client-id=b", "a, client-id=b"),
-        ("x><>byte-rate: 1", "x><>byte-rate: 1"),
-        ("ümlaut\r\u2028", "ümlaut\r\u2028"),
-        ("*", r'"\*"'),
-        ('"quoted"', r'"\"quoted\""'),
-        ("line\nend", r'"line\nend"'),
-    ],
-)
-def test_quotes_go_where_nothing_is_lost(client_id: str, label: str) -> None:
+def test_quotes_go_where_nothing_is_lost() -> None:
     """What Java quotes for the sake of a comma comes plain; what has a backslash keeps its quotes."""
-    properties = [("type", "Produce"), ("client-id", client_id)]
-    reported = sample(TEXT, "kafka.server", properties, "byte-rate")
-    assert reported is not None
-    assert reported[1] == {"client_id": label}
+    labels = {
+        **{name: name for name in ("plain", "a/b:c=d,e", "a, client-id=b", "x><>byte-rate: 1", "ümlaut\r\u2028")},
+        "*": r'"\*"',
+        '"quoted"': r'"\"quoted\""',
+        "line\nend": r'"line\nend"',
+    }
+    for client_id, label in labels.items():
+        reported = sample(TEXT, "kafka.server", [("type", "Produce"), ("client-id", client_id)], "byte-rate")
+        assert reported is not None
+        assert reported[1] == {"client_id": label}
 
 
 @given(data=st.data())
@@ -177,19 +181,17 @@ def test_what_a_node_says_of_itself_comes_back(attribute: Attribute) -> None:
         assert reported[2] * factor_of(column) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("name", "labels"),
-    [
+def test_what_the_rules_never_write_is_left_out() -> None:
+    """Other families of ours, labels of another kind, broken quotes and tags."""
+    never: list[tuple[str, dict[str, str]]] = [
         ("utilization_ratio", {"user": "u"}),
         ("throttle_time_seconds", {"user": "u"}),
         ("produce_bytes_per_second", {"client_id": '"broken'}),
         ("callback_produce_bytes_per_second", {"tags": "no tags"}),
         ("callback_produce_bytes_per_second", {}),
-    ],
-)
-def test_what_the_rules_never_write_is_left_out(name: str, labels: dict[str, str]) -> None:
-    """Other families of ours, labels of another kind, broken quotes and tags."""
-    assert QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) is None
+    ]
+    found = [QUOTASCOPE_RULES.column_of(f"kafka_quota_{name}", labels) for name, labels in never]
+    assert found == [None] * len(never)
 
 
 def test_only_what_is_named_has_a_name() -> None:

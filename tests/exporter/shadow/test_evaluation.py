@@ -80,21 +80,11 @@ def snapshot_of(kind: QuotaType, rules: RuleTable, rows: Mapping[tuple[str, str]
                 resolution=rules.limit(user, client) or NO_RULE,
             ),
         )
-        usages.append(
-            EntityUsage(
-                entity=entity,
-                usage=None if row.usage is None else row.usage / unit,
-                throttle_time_seconds=row.throttle,
-            )
-        )
-    return Snapshot(
-        taken_at=TAKEN_AT,
-        shown=Columns.of(usages),
-        nodes=(NodeUsage(broker="1"),),
-        limits=Limits(
-            rules={kind: rules}, nodes={"1": NodeSettings(quota_samples=5, quota_window_seconds=2.0)}, read_at=TAKEN_AT
-        )
-    )  # fmt: skip
+        used = None if row.usage is None else row.usage / unit
+        usages.append(EntityUsage(entity=entity, usage=used, throttle_time_seconds=row.throttle))
+    nodes = {"1": NodeSettings(quota_samples=5, quota_window_seconds=2.0)}
+    limits = Limits(rules={kind: rules}, nodes=nodes, read_at=TAKEN_AT)
+    return Snapshot(taken_at=TAKEN_AT, shown=Columns.of(usages), nodes=(NodeUsage(broker="1"),), limits=limits)
 
 
 def candidate_of(kind: QuotaType, rules: RuleTable) -> Candidate:
@@ -221,11 +211,10 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
         usage(PRODUCE, "bob", "a", usage=50.0),
     )
     (shadow,) = Shadows([candidate_of(PRODUCE, ALICE)]).of(snapshot, set())
-    of_alice = {"quota_type": PRODUCE, "user": "alice", "client_id": ""}
-    for each, broker, rate, seconds in zip(shadow.entities, "12", (7.0, 1.0), (4.4, 0.0), strict=True):
-        assert {name: getattr(each.entity, name) for name in of_alice} == of_alice
-        assert (each.entity.broker, each.usage) == (broker, rate)
-        assert each.throttle_time_seconds == seconds
+    entities = [(each.entity.quota_type, each.entity.user, each.entity.client_id) for each in shadow.entities]
+    assert entities == [(PRODUCE, "alice", "")] * 2
+    numbers = [(each.entity.broker, each.usage, each.throttle_time_seconds) for each in shadow.entities]
+    assert numbers == [("1", 7.0, 4.4), ("2", 1.0, 0.0)]
     assert shadow.throttled == {(PRODUCE, "1"): 1, (PRODUCE, "2"): 0}
     assert shadow.unevaluated == {}
     (few,) = Shadows([candidate_of(PRODUCE, ALICE)], most=1).of(snapshot, set())
@@ -235,20 +224,29 @@ def test_a_shadow_adds_up_on_each_broker_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "shadow", "late", "expected"),
+    ("snapshot", "late", "expected"),
     [
-        pytest.param(world(limits=None), ALICE, (), {"1": UnevaluatedReason.LIMITS_UNKNOWN, "2": UnevaluatedReason.LIMITS_UNKNOWN}, id="no limits"),
-        pytest.param(world(callbacks=Callbacks(labels=("zone",))), ALICE, (), {"1": UnevaluatedReason.LIMITS_UNKNOWN, "2": UnevaluatedReason.LIMITS_UNKNOWN}, id="callback"),
-        pytest.param(world(rules={FETCH: PAIRS}), ALICE, (), {"1": UnevaluatedReason.UNMEASURED, "2": UnevaluatedReason.UNMEASURED}, id="nothing measured"),
-        pytest.param(world(usage(PRODUCE, "alice", "a", usage=4.0)), ALICE, ("1",), {"1": UnevaluatedReason.STALE}, id="old numbers"),
-        pytest.param(world(), ALICE, (), {}, id="no client"),
-    ]
-)  # fmt: skip
+        pytest.param(world(limits=None), (), dict.fromkeys("12", UnevaluatedReason.LIMITS_UNKNOWN), id="no limits"),
+        pytest.param(
+            world(callbacks=Callbacks(labels=("zone",))),
+            (),
+            dict.fromkeys("12", UnevaluatedReason.LIMITS_UNKNOWN),
+            id="callback",
+        ),
+        pytest.param(
+            world(rules={FETCH: PAIRS}), (), dict.fromkeys("12", UnevaluatedReason.UNMEASURED), id="nothing measured"
+        ),
+        pytest.param(
+            world(usage(PRODUCE, "alice", "a", usage=4.0)), ("1",), {"1": UnevaluatedReason.STALE}, id="old numbers"
+        ),
+        pytest.param(world(), (), {}, id="no client"),
+    ],
+)
 def test_what_is_unknown_has_a_reason(
-    snapshot: Snapshot, shadow: RuleTable, late: tuple[str, ...], expected: dict[str, UnevaluatedReason]
-) -> None:  # fmt: skip
+    snapshot: Snapshot, late: tuple[str, ...], expected: dict[str, UnevaluatedReason]
+) -> None:
     """By broker; where nothing is known there is no count of those throttled, which would be zero."""
-    (found,) = Shadows([candidate_of(PRODUCE, shadow)]).of(snapshot, set(late))
+    (found,) = Shadows([candidate_of(PRODUCE, ALICE)]).of(snapshot, set(late))
     assert found.unevaluated == {(PRODUCE, *each): 1 for each in expected.items()}
     quiet = {(PRODUCE, broker): 0 for broker in ("1", "2") if broker not in expected}
     assert found.throttled == quiet

@@ -1,0 +1,195 @@
+"""Numbers in base units, sums of histograms, utilization as brokers report it, and sources that fail."""
+
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.exposition.oracle import lines
+from tests.exporter.join.world import Numbers, Rules, World, entity, limits, only
+from tests.exporter.recorded import read
+
+from quotascope.exporter.join.usage import HistogramSums
+from quotascope.exporter.mapping import Bean, BeanColumn
+from quotascope.exporter.snapshot import Entity, EntityUsage, LimitsHealth, SourceHealth, SourceRead
+from quotascope.metrics import QuotaEntity, QuotaType
+
+PRODUCE, _, REQUEST, MUTATION = QuotaType
+RULES: Rules = {kind: {QuotaEntity("a"): 50.0} for kind in QuotaType}
+
+
+@pytest.mark.parametrize("tokens", [4e18, 1.0145709240540253e20, inf, nan])
+def test_a_bucket_that_just_lost_its_limit_has_no_tokens(tokens: float) -> None:
+    """Recorded: within a second of the removal bob's 22 tokens were 1.1e19, and no limit of ours was wrong yet."""
+    found = only(World(limits(RULES)).collect_one(entity(MUTATION, "a", tokens=tokens)))
+    assert (found.tokens, found.burst_used) == (None, None)
+
+
+@pytest.mark.parametrize("limit", [None, 0.0])
+def test_no_ratio_without_something_to_divide_by(limit: float | None) -> None:
+    """Unlimited is not zero percent, and a limit of nothing is none of Kafka's."""
+    entity_ = Entity(broker="1", quota_type=MUTATION, user="a", client_id="", limit=limit, burst_tokens=limit)
+    usage = EntityUsage(entity=entity_, usage=1.0, tokens=1.0)
+    assert (usage.utilization, usage.burst_used) == (None, None)
+
+
+def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
+    """Under KRaft the controller never records one for mutations, although clients wait: nothing is shown."""
+    world = World()
+    seen = [
+        world.collect_one(entity(kind, "bob", usage=1.0, throttle_ms=throttle_ms))
+        for kind in (PRODUCE, MUTATION)
+        for throttle_ms in (nan, 0.0)
+    ]
+    rows = [lines(each, "kafka_quota_throttle_time_seconds{") for each in seen]
+    assert [only(each).throttle_time_seconds for each in seen] == [0.0, 0.0, None, 0.0]
+    assert list(map(len, rows)) == [1, 1, 0, 1]
+
+
+def test_unknown_settings_say_nothing_of_a_callback() -> None:
+    """Whether a class decides is known by a node's settings or the tags of its beans, and else not."""
+    tagged = {BeanColumn(Bean.of("kafka.server", {"type": "Produce", "tenant": "t"}), "byte-rate"): 1.0}
+    plain = entity(PRODUCE, "bob", usage=1.0)
+    for configured, beans, expected in (
+        (None, plain, []),
+        (limits({}, nodes=("2",)), plain, []),
+        (limits({}), plain, ["0.0"]),
+        (None, tagged, ["1.0"]),
+    ):
+        rows = lines(World(configured).collect_one(beans), "quotascope_callback_detected{")
+        assert [row.split()[-1] for row in rows] == expected
+
+
+def test_changes_of_limits_that_are_not_read_are_not_zero() -> None:
+    """Without the Admin API nothing is known of them."""
+    shown = World().collect_one()
+    assert len(lines(shown, "quotascope_limit_changes_total{")) == 5
+    alone = replace(shown, limits_health=LimitsHealth(configured=False))
+    assert lines(alone, "quotascope_limit_changes_total{") == []
+
+
+@given(st.lists(st.integers(0, 30_000), min_size=1, max_size=50))
+def test_the_sum_of_a_histogram_is_exact(throttles: list[int]) -> None:
+    """The division for the mean and the multiplication lose nothing, and each request is counted alone."""
+    sums = HistogramSums()
+    for count in range(1, len(throttles) + 1):
+        mean = sum(throttles[:count]) / count
+        assert sums.sum_ms("Produce", mean, count) == sum(throttles[:count])
+    assert sums.sum_ms("Fetch", 1.0, 5) == 5
+
+
+def test_the_sum_of_a_histogram_does_not_go_back_until_a_restart() -> None:
+    """A request between the readings of mean and count makes it too high; a restart shows in start time or count."""
+    sums = HistogramSums()
+    readings = [
+        (1.0, 100.0, 11, 1_100),
+        (1.0, 1_000 / 11, 11, 1_100),
+        (1.0, 100.0, 12, 1_200),
+        (1.0, 1.0, 3, 3),
+        (1.0, 100.0, 10, 1_000),
+        (2.0, 1.0, 20, 20),
+    ]
+    for started_at, mean, count, total in readings:
+        sums.began(started_at)
+        assert (count, sums.sum_ms("Fetch", mean, count)) == (count, total)
+
+
+def test_names_that_never_end_are_forgotten() -> None:
+    """An agent may make names up; those that came first go first."""
+    sums = HistogramSums()
+    for number in range(2_000):
+        sums.sum_ms(str(number), 1.0, 10.0)
+    assert len(sums._sums) == 1_000
+    assert sums.sum_ms("1999", 1.0, 10.0) == 10
+    assert len(sums._sums) == 1_000
+
+
+ALICE = {REQUEST: {QuotaEntity("alice"): 200.0, QuotaEntity("bob"): 0.0}}
+"""No released broker reports utilization: the numbers follow the text of KIP-1373."""
+
+
+def reported(percent: float, usage: float = 100.0, user: str = "alice") -> Numbers:
+    """The bean of a client that uses ``usage`` of 200 percent, with what the broker makes of it."""
+    bean = Bean.of("kafka.server", {"type": "Request", "user": user})
+    return entity(REQUEST, user, usage=usage) | {BeanColumn(bean, "quota-utilization"): percent}
+
+
+def test_reported_utilization_is_shown_beside_ours() -> None:
+    """Percent become a ratio, and ours stays what it is."""
+    snapshot = World(limits(ALICE)).collect_one(reported(50.5))
+    assert (only(snapshot).utilization, only(snapshot).reported_utilization) == (0.5, 0.505)
+    assert lines(snapshot, "kafka_quota_reported") == [
+        'kafka_quota_reported_utilization_ratio{broker="1",client_id="",quota_type="request",user="alice"} 0.505'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("beans", "disagreements"),
+    [
+        (reported(50.0), 0),
+        (reported(51.9), 0),
+        (reported(52.1), 1),
+        (reported(47.9), 1),
+        (reported(0.0, usage=0.0), 0),
+        (reported(1_015.0, usage=2_000.0), 0),
+        (reported(1_025.0, usage=2_000.0), 1),
+        (reported(nan), 1),
+        (reported(50.0, usage=nan), 0),
+        # no limit of ours to compare with: NaN agrees, a number does not
+        (reported(nan, 1.0, "bob"), 0),
+        (reported(10.0, 1.0, "bob"), 1),
+    ],
+)
+def test_two_points_or_two_percent_apart_is_too_far(beans: Numbers, disagreements: int) -> None:
+    """A broker that enforces another limit, or none, is reported; a rate that moved between two readings is not."""
+    snapshot = World(limits(ALICE)).collect_one(beans)
+    assert snapshot.nodes[0].utilization_disagreements == disagreements
+    shown = f'quotascope_utilization_disagreements{{broker="1"}} {disagreements}.0'
+    assert lines(snapshot, "quotascope_utilization") == [shown]
+
+
+@pytest.mark.parametrize(
+    ("rules", "beans", "ratio"),
+    [
+        (ALICE, entity(REQUEST, "alice", usage=100.0), None),
+        (None, reported(50.0), 0.5),
+        (None, reported(nan), None),
+    ],
+)
+def test_nothing_is_compared_without_the_attribute_or_the_limits(
+    rules: Rules | None, beans: Numbers, ratio: float | None
+) -> None:
+    """Today's brokers; and limits that are unknown, where there is only the broker's own account, unless it is NaN."""
+    snapshot = World(None if rules is None else limits(rules)).collect_one(beans)
+    assert snapshot.nodes[0].utilization_disagreements is None
+    assert only(snapshot).reported_utilization == ratio
+    assert lines(snapshot, "quotascope_utilization") == []
+    assert len(lines(snapshot, "kafka_quota_reported")) == (ratio is not None)
+
+
+def test_a_failed_source_leaves_the_others() -> None:
+    """One node down at three in the morning: the rest is shown, and what is wrong."""
+    world = World(limits({PRODUCE: {QuotaEntity("a"): 10.0}}))
+    down = SourceHealth(name="b", dialect="jolokia", up=False, duration_seconds=5.0, error="no answer")
+    reads = [SourceRead(health=down, table=None), read(world.table("1", entity(PRODUCE, "a", usage=1.0)))]
+    snapshot = world.join.snapshot(reads, world.limits, LimitsHealth(), 1.0)
+    assert [health.up for health in snapshot.sources] == [False, True]
+    assert len(snapshot.entities) == len(snapshot.nodes) == 1
+    assert snapshot.taken_at == 1.0
+    assert snapshot.limits is world.limits
+
+
+def test_nodes_that_are_gone_are_forgotten() -> None:
+    """Nodes that get a new id with each start do not add up: what is large goes in minutes, totals in an hour."""
+    world = World()
+    beans = entity(PRODUCE, "alice", usage=1.0)
+    for number in range(50):
+        world.collect({str(number): [beans], "stays": [beans]}, after=600.0)
+    kept = world.join
+    world.collect({"stays": [beans]}, after=60.0)  # one that is missed for a minute is not gone
+    for large in (kept._placing._nodes, kept._staleness.read_under):
+        assert set(large) == {"stays", "49"}
+    assert kept._placing._layout.entities.size == 2
+    for totals in (kept._with_totals._entries, kept._nodes.sums):
+        assert set(totals) == {"stays", *map(str, range(44, 50))}
