@@ -129,9 +129,10 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
 def crowd(count: int, *, span_ms: int, wait_ms: float, users: int) -> list[dict[str, Any]]:
     """Requests with waits and holdings of all lengths."""
     random = np.random.default_rng(7)
-    at, whose = random.integers(0, span_ms, count), random.integers(0, users, count)
-    queued, held = (random.exponential(mean, count).round(3) for mean in (wait_ms, 0.7 * wait_ms))
-    return [row(*each, f"u{user}") for *each, user in zip(at, queued, held, whose, strict=True)]
+    times, whose = random.integers(0, span_ms, count), random.integers(0, users, count)
+    waits, holdings = (random.exponential(mean, count).round(3) for mean in (wait_ms, 0.7 * wait_ms))
+    columns = zip(times, waits, holdings, whose, strict=True)
+    return [row(at, queued, held, f"u{user}") for at, queued, held, user in columns]
 
 
 def every_slot(found: Blame) -> list[tuple[int, ...]]:

@@ -79,7 +79,8 @@ def _row(request: Request, now_ms: int) -> dict[str, Any]:
 
 def candidate(quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **more: Any) -> Candidate:
     """A candidate with these quotas."""
-    given: dict[Entity, Mapping[str, float]] = {**quotas}
+    given: dict[Entity, Mapping[str, float]] = {}
+    given.update(quotas.items())
     return Candidate(name=name, quotas=QuotaSet(given), **more)
 
 
