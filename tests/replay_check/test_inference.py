@@ -9,7 +9,7 @@ from tools.replay_check.log import Request
 from tools.replay_check.moments import Moments, Move, explained, moved
 from tools.replay_check.replay import Comparison
 from tools.replay_check.rules import RulesInForce
-from tools.replay_check.unlogged import PlausibleTime, UnloggedTime, shown, shown_at_most
+from tools.replay_check.unlogged import PlausibleTime, Shown, UnloggedTime, shown, shown_at_most
 
 from quotascope.metrics import MetricConfig, Principal, Quota, QuotaType
 
@@ -50,29 +50,26 @@ def _moments() -> Moments:
     return moments
 
 
-def test_the_requests_beside_the_oldest_windows_beginning_are_tried() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "move", "found"),
+    [
+        ({4, 5}, EARLIER, {"s": 3}),
+        ({4, 5}, LATER, {"s": 2}),
+        # nothing came before the first window
+        ({1, 2}, EARLIER, {"s": 1}),
+        ({1, 2}, LATER, {}),
+        # a single answer could be right by chance
+        ({4}, EARLIER, {}),
+        # that a ms is wrong explains a few answers; of many, the limit is wrong
+        ({4, 5, 6}, EARLIER, {"s": 3}),
+        ({4, 5, 6, 7}, EARLIER, {}),
+    ],
+)
+def test_the_requests_beside_the_oldest_windows_beginning_are_tried(
+    wrong: set[int], move: Move, found: dict[str, int]
+) -> None:
     """The one that began the window may belong to the one before, and the last one before may have begun it."""
-    moments = _moments()
-    assert moved({4, 5}, moments, EARLIER) == {"s": 3}
-    assert moved({4, 5}, moments, LATER) == {"s": 2}
-
-
-def test_nothing_came_before_the_first_window() -> None:
-    """Then there is nothing to move."""
-    moments = _moments()
-    assert moved({1, 2}, moments, EARLIER) == {"s": 1}
-    assert moved({1, 2}, moments, LATER) == {}
-
-
-def test_a_single_answer_moves_nothing() -> None:
-    """It could be right by chance."""
-    assert moved({4}, _moments(), EARLIER) == {}
-
-
-def test_where_much_is_wrong_nothing_is_moved() -> None:
-    """That a ms is wrong explains a few answers; of many, the limit is wrong."""
-    assert moved({4, 5, 6}, _moments(), EARLIER) == {"s": 3}
-    assert moved({4, 5, 6, 7}, _moments(), EARLIER) == {}
+    assert moved(wrong, _moments(), move) == found
 
 
 def test_two_answers_have_to_be_put_right() -> None:
@@ -112,27 +109,34 @@ def test_no_quota_has_anything_against_a_request_at_first() -> None:
 CONFIG = MetricConfig(11, 1000, quota=Quota(2.0))
 
 
-def test_a_throttle_shows_what_the_sensor_held() -> None:
-    """At 2 % over 10 s, 500 ms more mean that 21 percent-seconds had been used, to the rounding of one ms."""
-    seen = shown(500, 1000, 10_000, 2.0)
-    assert seen.exact
-    assert seen.least == pytest.approx(20.999)
-    assert seen.most == pytest.approx(21.001)
+SHOWN = shown(500, 1000, 10_000, 2.0)
+"""At 2 % over 10 s, 500 ms more mean that 21 percent-seconds had been used."""
 
 
-def test_a_throttle_of_a_whole_window_shows_only_the_least() -> None:
-    """What a request quota asks for is cut off at one window."""
-    seen = shown(1000, 1000, 10_000, 2.0)
-    assert not seen.exact
-    assert seen.missing(21.0) == pytest.approx(0.999)
-    assert seen.missing(40.0) == 0
+@pytest.mark.parametrize(
+    ("seen", "held", "missing"),
+    [
+        (SHOWN, 20.0, 0.999),
+        (SHOWN, 22.0, -0.999),
+        # what a request quota asks for is cut off at one window: such a throttle shows only the least
+        (shown(1000, 1000, 10_000, 2.0), 21.0, 0.999),
+        (shown(1000, 1000, 10_000, 2.0), 40.0, 0),
+        # a client that was not throttled was within the limit
+        (shown(0, 1000, 10_000, 2.0), 25.0, -5.0),
+        # another quota's throttle says that this one asked for no more
+        (shown_at_most(500, 1000, 10_000, 2.0), 22.0, -0.999),
+        (shown_at_most(5000, 1000, 10_000, 2.0), 99.0, 0),
+    ],
+)
+def test_a_throttle_shows_what_the_sensor_held(seen: Shown, held: float, missing: float) -> None:
+    """To the rounding of one ms."""
+    assert seen.missing(held) == pytest.approx(missing)
 
 
-def test_no_throttle_shows_the_most() -> None:
-    """Anyone who was not throttled was within the limit; another quota's throttle says that this one asked for no more."""
-    assert shown(0, 1000, 10_000, 2.0).missing(25.0) == pytest.approx(-5.0)
-    assert shown_at_most(500, 1000, 10_000, 2.0).missing(22.0) == pytest.approx(-0.999)
-    assert shown_at_most(5000, 1000, 10_000, 2.0).missing(99.0) == 0
+def test_what_is_exact() -> None:
+    """A throttle below a whole window shows what the sensor held, to the rounding of one ms; that of one does not."""
+    assert (SHOWN.exact, shown(1000, 1000, 10_000, 2.0).exact) == (True, False)
+    assert (SHOWN.least, SHOWN.most) == (pytest.approx(20.999), pytest.approx(21.001))
 
 
 def _busy(time: UnloggedTime, count: int) -> None:
@@ -147,16 +151,14 @@ def test_a_sensor_is_put_right_by_what_an_answer_shows() -> None:
     """A sensor that holds 20 and should hold 21 gets the one that the log left out."""
     time = UnloggedTime()
     _busy(time, 200)
-    seen = shown(500, 1000, 10_000, 2.0)
-    assert time.answered("s", request(201), CONFIG, 20.0, seen) == pytest.approx(0.999)
+    assert time.answered("s", request(201), CONFIG, 20.0, SHOWN) == pytest.approx(0.999)
 
 
 def test_no_more_is_inferred_than_is_plausible() -> None:
     """Rules that are not those in force cannot be explained away by unlogged time."""
     time = UnloggedTime()
     _busy(time, 20)
-    seen = shown(500, 1000, 10_000, 2.0)
-    put_right = time.answered("s", request(21), CONFIG, 3.0, seen)
+    put_right = time.answered("s", request(21), CONFIG, 3.0, SHOWN)
     most = 20 * (1 + 2 * 0.5) * 0.1 + 100 * 0.1  # and one connection was opened
     assert 3.0 + put_right == pytest.approx(most)
 
@@ -185,11 +187,11 @@ def test_the_share_of_the_send_time_is_learned() -> None:
     """A network thread that is charged for more than the send time is so for what follows."""
     time = UnloggedTime()
     _busy(time, 200)
-    time.answered("s", request(201), CONFIG, 21.0, shown(500, 1000, 10_000, 2.0))
+    time.answered("s", request(201), CONFIG, 21.0, SHOWN)
     for line in range(202, 212):
         each = request(line)
         time.completed("s", each, CONFIG)
-        time.answered("s", each, CONFIG, 20.97, shown(500, 1000, 10_000, 2.0))
+        time.answered("s", each, CONFIG, 20.97, SHOWN)
     assert 1.1 < time.sensor("s").share < 2
     assert time.average_share() == time.sensor("s").share
 
