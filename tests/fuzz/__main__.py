@@ -11,27 +11,21 @@ import sys
 import time
 from pathlib import Path
 
-from .named import NAMES, target
 from .running import ROOT, Outcome, Run
+from .target import NAMES, target
 
 
 def main() -> int:
     """1 when something was found, else 0."""
-    options = _options()
-    return max(_fuzzed(name, options) for name in options.targets or NAMES)
-
-
-def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make fuzz ARGS=…", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--seed", type=int, default=0, help="repeats the same run")
     parser.add_argument("--kept", type=Path, default=ROOT / ".fuzz", help="where inputs are kept that reached new code")
     options = parser.parse_args()
-    unknown = set(options.targets) - set(NAMES)
-    if unknown:
+    if unknown := set(options.targets) - set(NAMES):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(NAMES)}")
-    return options
+    return max(_fuzzed(name, options) for name in options.targets or NAMES)
 
 
 def _fuzzed(name: str, options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 
 import atheris
 
-from .named import target
+from .target import target
 
 _READERS: Final = [
     "quotascope.exporter.api",

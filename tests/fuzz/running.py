@@ -71,8 +71,13 @@ class Run:
         return outcome
 
     def _command(self) -> list[str]:
-        seeds, words = self._seeds(), self._words()
-        self.findings.mkdir(parents=True, exist_ok=True)
+        grown, seeds, words = (self.kept / name for name in ("grown", "seeds", "words"))
+        for folder in (grown, seeds, self.findings):
+            folder.mkdir(parents=True, exist_ok=True)
+        for number, seed in enumerate(self.target.seeds()):
+            (seeds / f"{number:04}").write_bytes(seed)
+        lines = ("".join(f"\\x{byte:02x}" for byte in word) for word in self.target.words)
+        words.write_text("".join(f'"{line}"\n' for line in lines))
         options = {
             "max_total_time": self.seconds,
             "runs": self.executions,
@@ -86,25 +91,7 @@ class Run:
         }
         given = [f"-{name}={value}" for name, value in options.items()]
         program = [sys.executable, "-m", self.program, self.target.name]
-        return [*_AS_A_GRANDCHILD, *program, *given, str(self._grown()), str(seeds)]
-
-    def _grown(self) -> Path:
-        grown = self.kept / "grown"
-        grown.mkdir(parents=True, exist_ok=True)
-        return grown
-
-    def _seeds(self) -> Path:
-        seeds = self.kept / "seeds"
-        seeds.mkdir(parents=True, exist_ok=True)
-        for number, seed in enumerate(self.target.seeds()):
-            (seeds / f"{number:04}").write_bytes(seed)
-        return seeds
-
-    def _words(self) -> Path:
-        file = self.kept / "words"
-        lines = ("".join(f"\\x{byte:02x}" for byte in word) for word in self.target.words)
-        file.write_text("".join(f'"{line}"\n' for line in lines))
-        return file
+        return [*_AS_A_GRANDCHILD, *program, *given, str(grown), str(seeds)]
 
 
 def _runs(process: subprocess.Popen[str]) -> bool:

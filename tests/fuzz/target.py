@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -43,3 +44,14 @@ def reported(message: str) -> None:
     lines = message.split("\n")
     assert all(map(str.isprintable, lines)), f"not printable: {message!r}"
     assert max(map(len, lines)) < 2_000, "a message without end"
+
+
+NAMES: Final = tuple(sorted(path.stem for path in Path(__file__).parent.glob("targets/*.py")))
+"""Each file in `targets` is one target."""
+
+
+def target(name: str) -> Target:
+    """The target of this name; nothing is imported that another one reads with."""
+    found = import_module(f"tests.fuzz.targets.{name}").TARGET
+    assert isinstance(found, Target)
+    return found

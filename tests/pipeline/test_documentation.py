@@ -1,4 +1,4 @@
-"""The pages about the pipeline name only commands and programs that there are."""
+"""The pages about the pipeline say what the code does, and name only commands and programs that there are."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 import typer
+from tests.pipeline.log_lines import CAPTURE, captured
 from tests.pipeline.recommend.rows import make_folder, produced
 
 from quotascope.cli.main import app
+from quotascope.pipeline.releases import LAYOUTS
+from quotascope.pipeline.request_log.schema import QUARANTINE, REQUESTS, Reason
 
 ROOT = Path(__file__).parents[2]
+REQUEST_LOG = (ROOT / "docs" / "request-log.md").read_text(encoding="utf-8")
 PAGES = ("pipeline.md", "request-log.md", "history.md", "whatif.md", "recommend.md", "scale.md")
 SCRIPT = '"$(quotascope spark submit-script)" '
 
@@ -62,3 +66,35 @@ def test_tables_in_other_libraries(
     monkeypatch.chdir(tmp_path)
     exec(code, {})  # noqa: S102 - of ours
     assert re.findall(r"[│┆]\s*(\w+)\s*[│┆]\s*(\d+)\s*[│┆]", capsys.readouterr().out) == [("bob", "8"), ("alice", "4")]
+
+
+def test_columns() -> None:
+    """Each column has its line, in the order of the table."""
+    lines = [f"- `{column.name}`: {(column.metadata or {})[b'description'].decode()}" for column in REQUESTS]
+    assert "\n".join(lines) in REQUEST_LOG
+
+
+def test_reasons_and_layouts() -> None:
+    """Each reason for quarantine and each layout is explained."""
+    for reason in Reason:
+        assert f"\n- `{reason}`: " in REQUEST_LOG
+    for layout in LAYOUTS:
+        assert f"`{layout.name}`" in REQUEST_LOG
+
+
+def test_sizes() -> None:
+    """The bytes of a line are those of the log in the tests."""
+    count = len(captured())
+    plain = sum(len(text) + 1 for text in captured()) / count
+    packed = CAPTURE.stat().st_size / count
+    assert f"a line takes {plain:,.0f} bytes, and {packed:.0f} when" in REQUEST_LOG
+
+
+def test_columns_are_described() -> None:
+    """Each column of both tables says what it means; times and durations say their unit."""
+    for column in (*REQUESTS, *QUARANTINE):
+        description = (column.metadata or {})[b"description"]
+        assert description.startswith(b"ms" if column.name.endswith(("_ms", "timestamp", "completed")) else b""), (
+            column.name
+        )
+        assert description, column.name

@@ -16,17 +16,11 @@ ALICE = LimitGroup(QuotaType.PRODUCE, "alice", None)
 
 
 def test_peak_is_the_mean_over_eleven_seconds() -> None:
-    """A burst of one second is spread, as a broker spreads it; what is older than its windows is gone."""
+    """A burst of one second is spread, as a broker spreads it; what is older than its windows is gone. Thread time is in percent of a thread."""
     starts = np.array([0, 5_000, 20_000])
     amounts = np.array([11_000, 11_000, 1_100])
     assert peaks(QuotaType.PRODUCE, starts, amounts).tolist() == [1_000, 2_000, 100]
-
-
-def test_thread_time_is_in_percent() -> None:
-    """A second of thread time in each second is 100 % of one thread."""
-    starts = np.arange(11) * 1_000
-    amounts = np.full(11, 1_000_000)
-    assert peaks(QuotaType.REQUEST, starts, amounts)[-1] == 100.0
+    assert peaks(QuotaType.REQUEST, np.arange(11) * 1_000, np.full(11, 1_000_000))[-1] == 100.0
 
 
 def test_long_histories_are_drawn_in_pieces() -> None:
@@ -41,7 +35,7 @@ def test_long_histories_are_drawn_in_pieces() -> None:
 
 
 def test_clients_of_a_group_are_added_up_broker_by_broker() -> None:
-    """The broker with the highest peak is drawn; seconds may come in several rows."""
+    """The broker with the highest peak is drawn; seconds may come in several rows; of a group without usage nothing is."""
     rows = [
         *seconds([(0, 110), (0, 110)], client_id="app1"),
         *seconds([(0, 110)], client_id="app2"),
@@ -49,14 +43,8 @@ def test_clients_of_a_group_are_added_up_broker_by_broker() -> None:
         *seconds([(0, 9_999)], user="bob"),
         *seconds([(0, 9_999)], quota_type="fetch"),
     ]
-    found = usages(rows, [ALICE])[ALICE]
-    assert found.broker == "1"
-    assert list(found.usage.peak) == [30.0]
-
-
-def test_group_without_usage_is_missing() -> None:
-    """Nothing is drawn of it."""
-    assert usages(seconds([(0, 1)], user="bob"), [ALICE]) == {}
+    found = usages(rows, [ALICE, LimitGroup(QuotaType.PRODUCE, "carol", None)])
+    assert [(group, each.broker, [*each.usage.peak]) for group, each in found.items()] == [(ALICE, "1", [30.0])]
 
 
 def test_hours_that_were_not_seen_are_distinguished_from_idle_ones() -> None:
@@ -76,8 +64,7 @@ def test_pieces_stand_at_their_times() -> None:
     drawn = curve_of(QuotaType.PRODUCE, starts, amounts, span)
     assert (drawn.begin_ms, drawn.end_ms, drawn.piece_ms) == (MONDAY, MONDAY + 10_000, 1_000)
     assert [*drawn.times_ms] == [MONDAY, MONDAY + 3_000, MONDAY + 4_000]
-    assert [*drawn.peak] == [100.0, 300.0, 300.0]
-    assert [*drawn.mean] == []
+    assert ([*drawn.peak], [*drawn.mean]) == ([100.0, 300.0, 300.0], [])
 
 
 HOUR = 3_600_000
@@ -102,11 +89,7 @@ def test_seen_hours() -> None:
     assert not seen_hours(times[:0], UTC).any()
 
 
-def test_times_out_of_all_calendars() -> None:
-    """A clock that was never set is taken for 1970, one in a far future for the end of time."""
+def test_hours_have_names() -> None:
+    """As people write them; a clock that was never set is taken for 1970, one in a far future for the end of time."""
     assert hours_of_week(np.array([-5, 10**17]), UTC).tolist()[0] == 72  # a Thursday
-
-
-def test_names() -> None:
-    """As people write them."""
     assert [hour_name(hour) for hour in (0, 25, 167)] == ["Mon 00h", "Tue 01h", "Sun 23h"]

@@ -30,16 +30,12 @@ class Topics:
 
 
 def test_missing_topic_is_made() -> None:
-    """As was asked for, within the time that was given."""
+    """As was asked for, within the time that was given; nothing is made up where nothing is given."""
     topics = Topics(None, made=THERE)
     shape = shape_of(3, 1, 48)
     assert ensure(topics, "log", shape, 60_000) == Ensured(topic=THERE, created=True)
     assert topics.asked == [("log", shape, 60_000)]
     assert shape.configs == {"retention.ms": "172800000"}
-
-
-def test_cluster_decides_what_is_not_given() -> None:
-    """Nothing is made up: no number of partitions, no retention."""
     assert TopicShape() == NOTHING_SAID
 
 
@@ -66,16 +62,11 @@ def test_other_numbers_are_reported(shape: TopicShape, differences: str) -> None
 
 
 def test_another_program_was_quicker() -> None:
-    """What it made is looked at like any other."""
+    """What it made is looked at like any other; where the brokers do not know yet, nothing is said of its numbers."""
     with pytest.raises(OtherTopic):
         ensure(Topics(None, THERE), "log", shape_of(12, None, None), 1)
-
-
-def test_another_program_was_so_quick_that_the_brokers_do_not_know_yet() -> None:
-    """The topic is there; of its numbers nothing is said."""
-    ensured = ensure(Topics(None, None), "log", shape_of(12, None, None), 1)
-    assert not ensured.created
-    assert ensured.topic == TopicFound(partitions=None, replication_factor=None)
+    unknown = TopicFound(partitions=None, replication_factor=None)
+    assert ensure(Topics(None, None), "log", shape_of(12, None, None), 1) == Ensured(topic=unknown, created=False)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "a\n", "a/b", "ä", "a" * 250])

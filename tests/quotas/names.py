@@ -10,21 +10,7 @@ names = st.one_of(
     st.sampled_from([name[:200] for name in HOSTILE if name]),
     st.text(min_size=1, max_size=20),
     st.text(alphabet='ab"\\*?\n\r,=:%+ ~._-\t#{}[]&!|>@`', min_size=1, max_size=12),
-    st.sampled_from(
-        (
-            "123",
-            "yes",
-            "null",
-            "~",
-            "1e6",
-            "0x1",
-            "- a",
-            "#",
-            "CN=a,O=b",
-            "\x1b[2J",
-            "\0",
-        )
-    ),
+    st.sampled_from(("123", "yes", "null", "~", "1e6", "0x1", "- a", "#", "CN=a,O=b", "\x1b[2J", "\0")),
 )
 """What a user or client can be called: anything but nothing."""
 

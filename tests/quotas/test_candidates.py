@@ -60,8 +60,8 @@ def test_candidates_start_from_the_quotas_of_the_file(tmp_path: Path) -> None:
     assert half.quotas == {ALICE: {"producer_byte_rate": 50_000.0, "consumer_byte_rate": 5.0}}
     policies = now.mutation_policy, half.mutation_policy
     assert policies == (MutationPolicy.TOKEN_BUCKET, MutationPolicy.BURST_SPREADING)
-    assert now.windows == WindowConfig(samples=21, window_seconds=2)
-    assert now.controller_windows == WindowConfig(samples=5)
+    windows = WindowConfig(samples=21, window_seconds=2), WindowConfig(samples=5)
+    assert (now.windows, now.controller_windows) == windows
     assert now.tables()[QuotaType.PRODUCE].bound_of("alice", "") == 100_000.0
 
 
@@ -91,10 +91,8 @@ def test_grids(tmp_path: Path) -> None:
         "controller_mutation_rate=2",
         "controller_mutation_rate=3",
     ]
-    assert found["alice producer_byte_rate=10000"][ALICE] == {
-        "producer_byte_rate": 10_000.0,
-        "consumer_byte_rate": 5.0,
-    }
+    alice = {"producer_byte_rate": 10_000.0, "consumer_byte_rate": 5.0}
+    assert found["alice producer_byte_rate=10000"][ALICE] == alice
     app = QuotaEntity("alice", "app")
     assert found["request_percentage=0.5"][app] == {"request_percentage": 0.5}
     assert found["request_percentage=0.5"][EVERYBODY] == {"request_percentage": 2.0}
@@ -179,14 +177,10 @@ def test_too_many(tmp_path: Path) -> None:
     assert found == ("line 1: more than 10000 candidates",)
 
 
-def test_windows_of_a_command_line() -> None:
-    """As in `quota.window.num` and `quota.window.size.seconds`."""
-    assert windows_of_text("21x2") == WindowConfig(samples=21, window_seconds=2)
-
-
 @pytest.mark.parametrize("text", ["", "11", "11x", "x1", "-1x1", "1.5x1", "٣x1", "1x1x1", "9" * 400 + "x1"])
-def test_text_that_is_no_windows(text: str) -> None:
-    """The message shows a right one, and no more of a wrong one than fits."""
+def test_windows_of_a_command_line(text: str) -> None:
+    """As in `quota.window.num` and `quota.window.size.seconds`; the message shows a right one, and no more of a wrong one than fits."""
+    assert windows_of_text("21x2") == WindowConfig(samples=21, window_seconds=2)
     with pytest.raises(BadWindows, match="such as 11x1") as caught:
         windows_of_text(text)
     assert len(str(caught.value)) < 140

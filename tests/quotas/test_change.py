@@ -62,10 +62,14 @@ def test_changes_are_reported_in_words_and_for_programs() -> None:
     }
 
 
-def test_some_quotas_of_one_entity_are_set_and_removed() -> None:
-    """Its others stay."""
-    new = altered(NOW, ALICE, {PRODUCE: None, "consumer_byte_rate": 5.0})
-    assert new == QuotaSet({ALICE: {PERCENT: 2.0, "consumer_byte_rate": 5.0}})
+def test_quotas_of_one_entity_are_set_and_removed() -> None:
+    """Its others stay; the last one takes the entity with it. Merging sets, key by key, and removes nothing."""
+    consumed = {"consumer_byte_rate": 5.0}
+    assert altered(NOW, ALICE, {PRODUCE: None, **consumed}) == QuotaSet({ALICE: {PERCENT: 2.0, **consumed}})
+    assert without(NOW, ALICE, [PRODUCE]) == QuotaSet({ALICE: {PERCENT: 2.0}})
+    assert without(NOW, ALICE, None) == QuotaSet()
+    both = merged(NOW, QuotaSet({ALICE: {PRODUCE: 9.0}, BOB: {PRODUCE: 4.0}}))
+    assert both == QuotaSet({ALICE: {PRODUCE: 9.0, PERCENT: 2.0}, BOB: {PRODUCE: 4.0}})
 
 
 def test_what_a_controller_refuses_is_refused_before() -> None:
@@ -77,12 +81,6 @@ def test_what_a_controller_refuses_is_refused_before() -> None:
         altered(NOW, ALICE, {PERCENT: float("nan")})
 
 
-def test_quotas_are_removed_by_key_or_all() -> None:
-    """The last one takes the entity with it."""
-    assert without(NOW, ALICE, [PRODUCE]) == QuotaSet({ALICE: {PERCENT: 2.0}})
-    assert without(NOW, ALICE, None) == QuotaSet()
-
-
 def test_what_is_not_there_cannot_be_removed() -> None:
     """Most likely another entity was meant, such as the pair instead of the user."""
     with pytest.raises(InvalidQuotas, match="has no 'consumer_byte_rate' to remove"):
@@ -91,29 +89,17 @@ def test_what_is_not_there_cannot_be_removed() -> None:
         without(NOW, BOB, None)
 
 
-def test_merging_sets_and_removes_nothing() -> None:
-    """Key by key."""
-    both = merged(NOW, QuotaSet({ALICE: {PRODUCE: 9.0}, BOB: {PRODUCE: 4.0}}))
-    assert both == QuotaSet({ALICE: {PRODUCE: 9.0, PERCENT: 2.0}, BOB: {PRODUCE: 4.0}})
-
-
-ALICE = QuotaEntity("alice")
-CHANGES = difference(
-    QuotaSet({ALICE: {"request_percentage": 9.0}}),
-    QuotaSet({ALICE: {"producer_byte_rate": 5.0, "consumer_byte_rate": 6.0}}),
-)
+CHANGES = difference(QuotaSet({ALICE: {PERCENT: 9.0}}), QuotaSet({ALICE: {PRODUCE: 5.0, "consumer_byte_rate": 6.0}}))
 
 
 class SlowAdmin(ScriptedAdmin):
-    """Shows what it was asked to store only after some reads."""
+    """Shows what it was asked to store, or those of some keys, only after some reads."""
 
-    def __init__(self, reads: int, stored: Sequence[str] = ()) -> None:
+    def __init__(self, reads: int, *stored: str, refusal: Exception | None = None) -> None:
         super().__init__()
-        self.reads_left = reads
+        self.reads_left, self.stored, self.refusal = reads, stored, refusal
         self.requests: list[Sequence[QuotaChange]] = []
-        self.stored = set(stored)
-        self.quotas = (quota("request_percentage", 9.0),)
-        self.refusal: Exception | None = None
+        self.quotas = (ConfiguredQuota(entity=to_admin(ALICE), key=PERCENT, value=9.0),)
 
     def describe_quotas(self) -> tuple[ConfiguredQuota, ...]:
         """What is in force."""
@@ -121,7 +107,7 @@ class SlowAdmin(ScriptedAdmin):
         if self.reads_left > 0 or not self.requests:
             return self.quotas
         return tuple(
-            quota(change.key, change.value)
+            ConfiguredQuota(entity=change.entity, key=change.key, value=change.value)
             for change in self.requests[0]
             if change.value is not None and (not self.stored or change.key in self.stored)
         )
@@ -133,11 +119,6 @@ class SlowAdmin(ScriptedAdmin):
             raise self.refusal
 
 
-def quota(key: str, value: float) -> ConfiguredQuota:
-    """One of alice."""
-    return ConfiguredQuota(entity=to_admin(ALICE), key=key, value=value)
-
-
 def apply(admin: SlowAdmin) -> list[float]:
     """Apply the changes; the pauses that were made, which are all that takes time."""
     pauses: list[float] = []
@@ -147,7 +128,7 @@ def apply(admin: SlowAdmin) -> list[float]:
 
 def test_changes_go_in_one_request_and_are_read_back() -> None:
     """As often as the broker that is asked needs to learn of them."""
-    admin = SlowAdmin(reads=3)
+    admin = SlowAdmin(3)
     assert len(apply(admin)) == 2
     (request,) = admin.requests
     assert [(change.key, change.value) for change in request] == [
@@ -160,7 +141,7 @@ def test_changes_go_in_one_request_and_are_read_back() -> None:
 def test_what_never_comes_into_force_is_reported() -> None:
     """After ten seconds, with what did."""
     with pytest.raises(NotApplied) as caught:
-        apply(SlowAdmin(reads=0, stored=["producer_byte_rate"]))
+        apply(SlowAdmin(0, PRODUCE))
     assert caught.value.done == 2
     assert caught.value.missing == ("user alice: consumer_byte_rate none -> 6",)
     assert str(caught.value).startswith("the cluster shows something else; in force: 2,")
@@ -168,8 +149,7 @@ def test_what_never_comes_into_force_is_reported() -> None:
 
 def test_a_refusal_is_reported_with_what_came_into_force() -> None:
     """A controller stores each entity by itself."""
-    admin = SlowAdmin(reads=0, stored=["consumer_byte_rate"])
-    admin.refusal = AdminRequestFailed("AlterClientQuotas", 42, "no")
+    admin = SlowAdmin(0, "consumer_byte_rate", refusal=AdminRequestFailed("AlterClientQuotas", 42, "no"))
     with pytest.raises(NotApplied, match=r"AlterClientQuotas failed \(error 42\): no") as caught:
         apply(admin)
     assert caught.value.done == 2
@@ -177,7 +157,6 @@ def test_a_refusal_is_reported_with_what_came_into_force() -> None:
 
 def test_a_missing_permission_is_an_error_of_its_own() -> None:
     """It names the ACL."""
-    admin = SlowAdmin(reads=0)
-    admin.refusal = PermissionMissing(request="AlterClientQuotas", operation="AlterConfigs", username="me")
+    missing = PermissionMissing(request="AlterClientQuotas", operation="AlterConfigs", username="me")
     with pytest.raises(PermissionMissing, match="--operation AlterConfigs"):
-        apply(admin)
+        apply(SlowAdmin(0, refusal=missing))

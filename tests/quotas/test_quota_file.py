@@ -1,7 +1,9 @@
-"""Quotas in files."""
+"""YAML that people or programs wrote, and quotas in it."""
 
 from __future__ import annotations
 
+import io
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,176 @@ from hypothesis import given
 from tests.quotas.names import names, quota_sets
 
 from quotascope.metrics import DEFAULT, QuotaEntity
-from quotascope.quotas import InvalidQuotas, IpEntity, QuotaSet, load, quotas_in, quotas_yaml, read_quotas, rules_of
+from quotascope.quotas import (
+    STDIN,
+    InvalidQuotas,
+    IpEntity,
+    Located,
+    QuotaSet,
+    StrictLoader,
+    load,
+    load_file,
+    quotas_in,
+    quotas_yaml,
+    read_quotas,
+    refusing,
+    rules_of,
+    text_of,
+)
 from quotascope.quotas.quota_file import quoted
+
+
+class _Refused(Exception):
+    """What a room makes of a problem."""
+
+
+def _refused(path: Path) -> str:
+    with pytest.raises(_Refused) as caught, refusing(_Refused):
+        yaml.safe_load(text_of(path))
+    assert caught.value.__suppress_context__
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"a: \xff", "is not UTF-8 text (byte 3)"),
+        (b"a: 1\nb: [", "line 2: not valid YAML: "),
+        (b"a: \x00", "is not valid YAML: unacceptable character"),
+    ],
+)
+def test_problem_is_reported_in_the_room_s_own_error(tmp_path: Path, data: bytes, problem: str) -> None:
+    """Whatever a file holds that is no YAML, the message says what and where; of one that is not there it is the system's."""
+    path = tmp_path / "file.yaml"
+    assert _refused(path) == "cannot be read: No such file or directory"
+    path.write_bytes(data)
+    assert problem in _refused(path)
+
+
+def test_what_is_no_problem_of_the_file_passes() -> None:
+    """A room's own error within the block is not one of the file."""
+    with pytest.raises(KeyError), refusing(_Refused):
+        raise KeyError
+
+
+def loaded(text: str) -> object:
+    """What a document says."""
+    return yaml.load(text, StrictLoader)  # noqa: S506 - a SafeLoader
+
+
+def test_what_is_usual_is_read() -> None:
+    """Anchors, merges and every kind of scalar."""
+    text = "a: &a {x: 1, y: 0x1f}\nb: {<<: *a, x: 2.5}\nc: [*a, 2026-01-01, ~, 'é']\n"
+    document = loaded(text)
+    assert document == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("!!timestamp x", "!!int ''", "!!int x", "!!float ''", "!!bool x", "!!binary ü", "2026-13-45"),
+        *("a: [1, {b: !!int -}]", "0x" + "f" * 5_000, ":".join(["59"] * 5_000), "9" * 400, "9" * 5_000),
+        *("&a [*a]", "&a {b: *a}", "&a {<<: *a}"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_with_its_line(text: str) -> None:
+    """Where PyYAML raises whatever Python makes of it, or writes a number for minutes."""
+    with pytest.raises(yaml.MarkedYAMLError) as caught:
+        loaded(text)
+    assert caught.value.problem_mark is not None
+    assert caught.value.problem_mark.line == 0
+    assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("first", "line"),
+    [
+        ("a0: &a0 [x, x]", "a{n}: &a{n} [{aliases}]"),
+        ("a0: &a0 {k0: 1}", "a{n}: &a{n} {{<<: [{aliases}], k{n}: 1}}"),
+        ("a0: &a0 {k0: 1}", "a{n}: &a{n} {{k: [{aliases}]}}"),
+    ],
+)
+def test_aliases_stand_for_no_more_than_so_much(first: str, line: str) -> None:
+    """In lists and in merges a kilobyte could stand for more than any memory holds; so is the memory bounded that it takes to find out."""
+    text = "\n".join([first, *(line.format(n=n, aliases=", ".join([f"*a{n - 1}"] * 9)) for n in range(1, 30))])
+    tracemalloc.start()
+    try:
+        with pytest.raises(yaml.MarkedYAMLError, match="repeats too much"):
+            loaded(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_many_rules_may_share_one_text() -> None:
+    """A file with thousands of rules that merge the same settings is usual."""
+    rules = "\n".join(f"- {{<<: *a, user: u{n}}}" for n in range(3_000))
+    assert loaded(f"- &a {{x: 1, y: 2}}\n{rules}") is not None
+
+
+def read(text: str) -> Located:
+    """A document called `x`."""
+    return load(text, "x")
+
+
+def test_values_know_their_lines() -> None:
+    """Mappings, lists and scalars; nothing, or nothing but comments, is an empty mapping."""
+    assert read("").mapping == read("# no\n").mapping == {}
+    document = read("a:\n  - 1\n  - b: 'two'\n")
+    assert document.mapping is not None
+    items = document.mapping["a"].items
+    assert items is not None
+    assert (items[0].line, items[0].value) == (2, 1)
+    assert items[1].mapping is not None
+    first, second = items[0], items[1].mapping["b"]
+    assert (second.line, second.value, second.quoted) == (3, "two", True)
+    assert (first.text, first.quoted, first.mapping, first.items) == ("1", False, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: [", "line 1: not valid YAML"),
+        ("a: 1\na: 2\n", "line 2: the key 'a' is there twice"),
+        (f"{'x' * 70}: 1\n" * 2, f"line 2: the key '{'x' * 60}' is there twice"),
+        ("a: \x00", "is not valid YAML"),
+        ("a: 2026-13-45", "line 1: not valid YAML: this is no timestamp"),
+        ("a: &x [*x]", "this alias repeats too much, or what it is in"),
+        ("[" * 30 + "]" * 30, "more than 20 levels"),
+        ("a: !!python/object:os.system x", "not valid YAML"),
+    ],
+)
+def test_what_is_wrong_is_reported(text: str, reason: str) -> None:
+    """With the line, where it has one; nothing is executed."""
+    with pytest.raises(InvalidQuotas, match=r"^x: ") as caught:
+        read(text)
+    assert reason in str(caught.value)
+
+
+def test_what_aliases_repeat_is_read_once() -> None:
+    """Rules that share settings may share the text."""
+    mapping = read("a: &a [x, x]\nb: [*a, *a]\n").mapping
+    assert mapping is not None
+    items = mapping["b"].items
+    assert items is not None
+    assert items[0] is items[1] is mapping["a"]
+
+
+def test_a_file_or_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte order mark is no part of it; a missing file, and one that is no text, are named."""
+    path = tmp_path / "q.yaml"
+    path.write_bytes(b"\xef\xbb\xbfa: 1\n")
+    assert load_file(path).mapping is not None
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a: [")))
+    with pytest.raises(InvalidQuotas, match="standard input: line 1"):
+        load_file(STDIN)
+    with pytest.raises(InvalidQuotas, match=r"none\.yaml: .*No such file"):
+        load_file(tmp_path / "none.yaml")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidQuotas, match="is not UTF-8"):
+        load_file(path)
+
 
 ALL_SHAPES = """
 quotas:
@@ -46,10 +216,7 @@ def test_every_shape_of_entity_is_understood(tmp_path: Path) -> None:
     percent = "request_percentage"
     assert read_quotas(path) == QuotaSet(
         {
-            QuotaEntity("alice", "app1"): {
-                "producer_byte_rate": 1_000.0,
-                "consumer_byte_rate": 2_000.0,
-            },
+            QuotaEntity("alice", "app1"): {"producer_byte_rate": 1_000.0, "consumer_byte_rate": 2_000.0},
             QuotaEntity("alice", DEFAULT): {percent: 50.5},
             QuotaEntity("alice"): {"controller_mutation_rate": 3.0},
             QuotaEntity(DEFAULT, "app1"): {percent: 1.0},
@@ -97,19 +264,10 @@ NOT_PLAIN = "'producer_byte_rate' must be a plain number"
         ("{user: a, producer_byte_rate: 0100}", NOT_PLAIN),
         ("{user: a, producer_byte_rate: .nan}", NOT_PLAIN),
         ("{user: a, producer_byte_rate: [1]}", NOT_PLAIN),
-        (
-            "{user: a, producer_byte_rate: 0}",
-            "producer_byte_rate must be greater than 0",
-        ),
-        (
-            "{user: a, producer_byte_rate: 1.5}",
-            "producer_byte_rate must be a whole number",
-        ),
+        ("{user: a, producer_byte_rate: 0}", "producer_byte_rate must be greater than 0"),
+        ("{user: a, producer_byte_rate: 1.5}", "producer_byte_rate must be a whole number"),
         ("{user: a, producer_byte_rate: 1e30}", "too large for LONG"),
-        (
-            "{user: a, producer_byterate: 1}",
-            "'producer_byterate' is none of this entity's keys: producer_byte_rate",
-        ),
+        ("{user: a, producer_byterate: 1}", "'producer_byterate' is none of this entity's keys: producer_byte_rate"),
         ("{usr: alice}", "unknown key 'usr'; did you mean 'user'?"),
         ("{color: red}", "unknown key 'color'; known: user, client-id, ip and quota"),
         ("{user: a, connection_creation_rate: 1}", "none of this entity's keys"),
@@ -160,13 +318,11 @@ def test_a_quoted_name_is_one_printable_line_and_the_same_for_every_reader(name:
 
 
 def test_a_file_reads_as_people_would_write_it() -> None:
-    """Sorted, names in quotes, defaults not, whole numbers without a fraction."""
+    """Sorted, names in quotes, defaults not, whole numbers without a fraction; where there are no quotas the file says it."""
+    assert quotas_yaml(QuotaSet()) == "quotas: []\n"
     quotas = QuotaSet(
         {
-            QuotaEntity("alice", DEFAULT): {
-                "request_percentage": 50.5,
-                "producer_byte_rate": 1048576.0,
-            },
+            QuotaEntity("alice", DEFAULT): {"request_percentage": 50.5, "producer_byte_rate": 1048576.0},
             QuotaEntity("<default>"): {"consumer_byte_rate": 1.0},
         }
     )
@@ -179,8 +335,3 @@ def test_a_file_reads_as_people_would_write_it() -> None:
         "    producer_byte_rate: 1048576\n"
         "    request_percentage: 50.5\n"
     )
-
-
-def test_no_quotas_are_written_as_such() -> None:
-    """The file says it, it is not empty."""
-    assert quotas_yaml(QuotaSet()) == "quotas: []\n"

@@ -1,12 +1,13 @@
-"""What a request log is taken apart into before it is replayed."""
+"""What a request log is taken apart into before it is replayed, and lines that hold what a replay cannot use."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pipeline.log_lines import line
-from tools.replay_check import log_of, read_log, read_rules, rules_of_text
+from tests.pipeline.log_lines import captured, line
+from tools.replay_check import check, log_of, read_log, read_rules, rules_of_text
 from tools.replay_check.broker import charges_of
 from tools.replay_check.fetches import Appended, Available, FetchSizes, Sessions, Wanted, decided
 from tools.replay_check.log import EmptyLog, RequestLog
@@ -20,64 +21,29 @@ from .conftest import log_path
 
 FAR = 1e18
 ALICE = (QuotaType.PRODUCE, QuotaEntity("alice"))
+HUNDRED = "quotas: [{user: alice, producer_byte_rate: 100}]"
 
 
 def _produce(offset: int, size: int, **changed: Any) -> bytes:
+    asked = {"name": "t", "partitionData": [{"index": 0, "recordsSizeInBytes": size}]}
+    answered = {"name": "t", "partitionResponses": [{"index": 0, "errorCode": 0, "baseOffset": offset}]}
     return line(
         header={"requestApiKey": 0, "requestApiVersion": 10},
-        request={
-            "transactionalId": None,
-            "acks": 1,
-            "topicData": [
-                {
-                    "name": "t",
-                    "partitionData": [{"index": 0, "recordsSizeInBytes": size}],
-                }
-            ],
-        },
-        response={
-            "responses": [
-                {
-                    "name": "t",
-                    "partitionResponses": [{"index": 0, "errorCode": 0, "baseOffset": offset}],
-                }
-            ],
-            "throttleTimeMs": 0,
-        },
+        request={"transactionalId": None, "acks": 1, "topicData": [asked]},
+        response={"responses": [answered], "throttleTimeMs": 0},
         **changed,
     )
 
 
-def _fetch(offset: int, throttle_ms: int, size: int | None = None, **changed: Any) -> bytes:
-    partition = {"partitionIndex": 0, "recordsSizeInBytes": size}
-    answered = [{"topic": "t", "partitions": [partition]}]
+def _fetch(offset: int, throttle_ms: int, size: int | None = None, *, request: Any = None, **changed: Any) -> bytes:
+    wanted = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 10_000}
+    asked = {"maxBytes": 10_000, "minBytes": 1, "isolationLevel": 0, "sessionId": 0, "sessionEpoch": -1}
+    answered = {"topic": "t", "partitions": [{"partitionIndex": 0, "recordsSizeInBytes": size}]}
+    answer = {"throttleTimeMs": throttle_ms, "errorCode": 0, "sessionId": 0}
     return line(
         header={"requestApiKey": 1, "requestApiVersion": 11},
-        request={
-            "maxBytes": 10_000,
-            "minBytes": 1,
-            "isolationLevel": 0,
-            "sessionId": 0,
-            "sessionEpoch": -1,
-            "topics": [
-                {
-                    "topic": "t",
-                    "partitions": [
-                        {
-                            "partition": 0,
-                            "fetchOffset": offset,
-                            "partitionMaxBytes": 10_000,
-                        }
-                    ],
-                }
-            ],
-        },
-        response={
-            "throttleTimeMs": throttle_ms,
-            "errorCode": 0,
-            "sessionId": 0,
-            "responses": [] if size is None else answered,
-        },
+        request=asked | {"topics": [{"topic": "t", "partitions": [wanted]}]} if request is None else request,
+        response=answer | {"responses": [] if size is None else [answered]},
         **changed,
     )
 
@@ -114,13 +80,7 @@ def test_a_fetch_of_unknown_records_weighs_what_the_next_answer_does() -> None:
 
 def test_a_fetch_whose_request_was_not_logged_is_left_alone() -> None:
     """The log was switched on in the middle of it."""
-    whole = json.loads(_fetch(0, 0, 400).split(b"request:", 1)[1].rpartition(b" (")[0])
-    log = log_of([line(**{**_kept(whole), "request": ""})], "log")
-    assert _sizes(log).size(1, FAR) is None
-
-
-def _kept(entry: dict[str, Any]) -> dict[str, Any]:
-    return {"header": entry["requestHeader"], "response": entry["response"]}
+    assert _sizes(log_of([_fetch(0, 0, 400, request="")], "log")).size(1, FAR) is None
 
 
 def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
@@ -132,15 +92,11 @@ def test_answered_fetches_of_a_real_log_could_have_been_rebuilt() -> None:
     for request in requests:
         if request.api_key == 1 and not request.throttle_ms:
             message = log.messages[request.line]
-            read = [
-                partition.records_size_in_bytes
-                for topic in message.response.responses
-                for partition in topic.partitions
-            ]
-            wanted = sessions.wanted(message)
-            there = [appended.available(each, request.decided_ms) for each in wanted]
+            partitions = (each for topic in message.response.responses for each in topic.partitions)
+            read = sum(each.records_size_in_bytes for each in partitions)
+            there = [appended.available(each, request.decided_ms) for each in sessions.wanted(message)]
             total += 1
-            same += sum(each.total for each in there if each) == sum(read)
+            same += sum(each.total for each in there if each) == read
     assert total > 700
     assert same / total > 0.5
 
@@ -152,18 +108,16 @@ def test_a_session_remembers_what_a_fetch_does_not_name() -> None:
         partitions = [{"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 9}]
         full = [*partitions, {"partition": 1, "fetchOffset": 7, "partitionMaxBytes": 9}]
         named = full if epoch == 0 else partitions * (offset is not None)
-        text = line(
-            header={"requestApiKey": 1, "requestApiVersion": 11},
-            request={
-                "minBytes": 1,
-                "sessionId": 0 if epoch == 0 else 44,
-                "sessionEpoch": epoch,
-                "topics": [{"topic": "t", "partitions": named}],
-                "forgottenTopicsData": [] if forgotten is None else [{"topic": "t", "partitions": [forgotten]}],
-            },
-            response={"sessionId": 44, "throttleTimeMs": 0, "responses": []},
-        )
-        return log_of([text], "log").messages[1]
+        request = {
+            "minBytes": 1,
+            "sessionId": 0 if epoch == 0 else 44,
+            "sessionEpoch": epoch,
+            "topics": [{"topic": "t", "partitions": named}],
+            "forgottenTopicsData": [] if forgotten is None else [{"topic": "t", "partitions": [forgotten]}],
+        }
+        header = {"requestApiKey": 1, "requestApiVersion": 11}
+        response = {"sessionId": 44, "throttleTimeMs": 0, "responses": []}
+        return log_of([line(header=header, request=request, response=response)], "log").messages[1]
 
     sessions = Sessions()
     other = Wanted("t", 1, 7, 9)
@@ -190,76 +144,43 @@ def test_a_request_that_waited_for_no_one_was_decided_before() -> None:
     assert found == Available(700, 700)
 
 
-def _altered(value: float | None, time: str) -> bytes:
-    operation = {
-        "key": "producer_byte_rate",
-        "value": value or 0.0,
-        "remove": value is None,
-    }
-    entity = [{"entityType": "user", "entityName": "alice"}]
+def _altered(value: float | None, second: int) -> bytes:
+    operation = {"key": "producer_byte_rate", "value": value or 0.0, "remove": value is None}
+    entry = {"entity": [{"entityType": "user", "entityName": "alice"}], "ops": [operation]}
     return line(
         header={"requestApiKey": 49, "requestApiVersion": 1},
-        request={
-            "entries": [{"entity": entity, "ops": [operation]}],
-            "validateOnly": False,
-        },
+        request={"entries": [entry], "validateOnly": False},
         response={"throttleTimeMs": 0, "entries": [{"errorCode": 0}]},
-        time=time,
+        time=f"2026-11-21 09:00:0{second},000",
     )
 
 
-def test_the_log_says_since_when_a_rule_is_in_force() -> None:
-    """The file says which; a quota that the log shows being set to the file's value was not there before."""
-    log = log_of(
-        [
-            _altered(100.0, "2026-11-21 09:00:00,000"),
-            _altered(None, "2026-11-21 09:00:09,000"),
-        ],
-        "log",
-    )
-    rules = rules_of_text("quotas: [{user: alice, producer_byte_rate: 100}]")
-    start, changes = timed(rules, changes_in(log))
-    assert start == {}
-    assert [(change.key, change.value) for change in changes] == [
-        (ALICE, 100.0),
-        (ALICE, None),
-    ]
-
-
-def test_the_file_says_which_rules_were_in_force() -> None:
-    """A log that sets another value does not change the file's, and nothing is added to it."""
-    log = log_of([_altered(300.0, "2026-11-21 09:00:00,000")], "log")
-    rules = rules_of_text("quotas: [{user: alice, producer_byte_rate: 100}]")
-    assert timed(rules, changes_in(log)) == ({ALICE: 100.0}, [])
-    assert timed(rules_of_text("quotas: []"), changes_in(log)) == ({}, [])
-
-
-def test_a_removal_is_no_rule_of_the_file() -> None:
-    """A quota that the log sets and removes, and that the file does not have, was never in force."""
-    log = log_of(
-        [
-            _altered(100.0, "2026-11-21 09:00:00,000"),
-            _altered(None, "2026-11-21 09:00:09,000"),
-        ],
-        "log",
-    )
-    assert timed(rules_of_text("quotas: []"), changes_in(log)) == ({}, [])
+@pytest.mark.parametrize(
+    ("logged", "text", "start", "changes"),
+    [
+        # a quota that the log shows being set to the file's value was not there before
+        ([100.0, None], HUNDRED, {}, [100.0, None]),
+        # a log that sets another value does not change the file's, and nothing is added to it
+        ([300.0], HUNDRED, {ALICE: 100.0}, []),
+        ([300.0], "quotas: []", {}, []),
+        # a quota that the log sets and removes, and that the file does not have, was never in force
+        ([100.0, None], "quotas: []", {}, []),
+    ],
+)
+def test_the_file_says_which_rules_were_in_force(
+    logged: list[float | None], text: str, start: dict[Any, float], changes: list[float | None]
+) -> None:
+    """And the log since when."""
+    log = log_of([_altered(value, second) for second, value in enumerate(logged)], "log")
+    found, changed = timed(rules_of_text(text), changes_in(log))
+    assert (found, [(each.key, each.value) for each in changed]) == (start, [(ALICE, value) for value in changes])
 
 
 def test_mutations_are_charged_topic_by_topic() -> None:
     """Deleted topics count the partitions that they had; a request with two lines is charged on the controller's."""
     log = read_log(log_path("kafka-4.3.1"))
     charges = charges_of(log.requests)
-    assert sorted(charges.values()) == [
-        (1,),
-        (3,),
-        (10,),
-        (10,),
-        (10,),
-        (10,),
-        (10, 10, 25, 10),
-        (15,),
-    ]
+    assert sorted(charges.values()) == [(1,), (3,), *[(10,)] * 4, (10, 10, 25, 10), (15,)]
 
 
 def test_rules_are_a_file_of_quotas(tmp_path: Path) -> None:
@@ -286,3 +207,78 @@ def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"hello\n")
     with pytest.raises(EmptyLog, match="no line is a request"):
         read_log(path)
+
+
+RULES = rules_of_text("quotas: [{user: alice, producer_byte_rate: 9, consumer_byte_rate: 9}]")
+SANE = line()
+
+Case = tuple[int, tuple[Any, ...], Any]
+"""API key, where to change such a request, and to what."""
+
+
+def _captured(api_key: int) -> Any:
+    """The JSON of a real request that has both its parts."""
+    mark = f'"requestApiKey":{api_key},'.encode()
+    found = (json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in captured() if mark in text)
+    return next(each for each in found if each["request"] and each["response"])
+
+
+def _line(entry: Any) -> bytes:
+    text = json.dumps(entry, separators=(",", ":"))
+    return f"[2026-11-21 09:02:00,655] DEBUG Completed request:{text} (kafka.request.logger)".encode()
+
+
+def _set(entry: Any, path: Sequence[Any], value: Any) -> None:
+    *parents, last = path
+    for name in parents:
+        entry = entry[name]
+    entry[last] = value
+
+
+TOPIC = ("request", "topics", 0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (0, ("request", "topicData", 0, "partitionData", 0, "index"), []),
+        (0, ("request", "topicData", 0, "partitionData"), [{}]),
+        (0, ("request", "topicData", 0, "name"), ""),
+        (0, ("response", "responses"), 5),
+        (0, ("response",), "refused"),
+        (1, (*TOPIC, "partitions", 0, "fetchOffset"), None),
+        (1, (*TOPIC, "partitions"), [{"partition": 0}]),
+        (1, ("request", "minBytes"), "1"),
+        (1, ("request", "sessionId"), {}),
+        (1, ("request", "forgottenTopicsData"), None),
+        (3, ("response", "topics"), None),
+        (3, ("response",), "none"),
+        (49, ("request",), {"entries": []}),
+        (49, ("request", "entries", 0, "entity"), None),
+        (49, ("request", "entries", 0, "ops", 0, "value"), "NaN"),
+        (49, ("response", "entries"), [5]),
+    ],
+    ids=repr,
+)
+def test_a_line_of_another_shape_is_left_out(case: Case) -> None:
+    """It is counted as unreadable, with its row, and the rest is replayed."""
+    api_key, path, value = case
+    entry = _captured(api_key)
+    whole = log_of([_line(entry), SANE], "log")
+    assert (len(whole.requests), whole.unreadable) == (2, 0)
+    _set(entry, path, value)
+    log = log_of([_line(entry), SANE], "log")
+    assert check(log, RULES).unreadable == 1
+    assert [request.line for request in log.requests] == [2]
+    assert not log.messages
+
+
+def test_a_fetch_of_an_old_version_has_no_session_and_no_limit() -> None:
+    """Before version 3 it names no `maxBytes`, before version 7 no session."""
+    entry = _captured(1)
+    for name in ("maxBytes", "sessionId", "sessionEpoch", "forgottenTopicsData"):
+        del entry["request"][name]
+    entry["response"] |= {"throttleTimeMs": 20, "responses": []}
+    log = log_of([_line(entry), SANE], "log")
+    assert log.unreadable == 0
+    assert check(log, RULES).comparisons

@@ -1,13 +1,20 @@
 """Tables of requests that wait for each other, made on disk as `ingest` does."""
 
+from collections.abc import Mapping
+from heapq import heapify, heapreplace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from tests.pipeline.table.rows import append
 
+from quotascope.pipeline.blame.queueing import waits_of
+from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.ingest.options import REQUESTS_LAYOUT
 from quotascope.pipeline.request_log.schema import REQUESTS
+from quotascope.pipeline.table import Table
 
 BEGIN_MS = 1_795_392_000_000
 """2026-11-23 00:00:00 UTC"""
@@ -58,3 +65,81 @@ def saturated(user: str = "dana", others: int = 10, seconds: int = 60) -> list[d
         else:
             rows.append(row(at, 0.1, 2, f"app-{tenth % others}", api_key=1))
     return rows
+
+
+AGGRESSOR, VICTIM = "aggressor", "victim"
+
+
+def logged(seconds: int, dispatch_us: int = 60) -> pa.Table:
+    """A broker of one handler thread: a victim with 50 requests/s of 1 ms, an aggressor with 30 of 20 ms, which hold 60 % of the thread."""
+    source = np.random.default_rng(3)
+    at = np.sort(source.integers(0, seconds * 1_000_000, seconds * 80))
+    aggressive = source.random(len(at)) < 30 / 80
+    holds = np.where(aggressive, 20_000, 1_000)
+    waits = waits_of(at, holds, 1)
+    done_ms = BEGIN_MS + (at + waits + holds) // 1_000
+    return pa.table(
+        {
+            "timestamp": done_ms,
+            "completed": done_ms,
+            "user": np.where(aggressive, AGGRESSOR, VICTIM),
+            "connection": np.char.add(np.where(aggressive, "a", "v"), (np.arange(len(at)) % 16).astype(str)),
+            "queue_time_ms": (waits + dispatch_us) / 1_000,
+            "thread_time_ms": holds / 1_000,
+            "position": np.arange(len(at)),
+        }
+    )
+
+
+def full_load(requests: int) -> pa.Table:
+    """
+    A broker of one handler thread, and eight connections that send again 200 us after each answer.
+
+    A request holds the thread for 500 us by the log, and for up to 200 us more that the log does not have; for up to 600 us in the second half,
+    as beside a busy neighbor.
+    """
+    source = np.random.default_rng(5)
+    due = [(100 * number, number) for number in range(8)]
+    heapify(due)
+    free, rows = 0, []
+    for more in source.integers(0, np.repeat([200, 600], requests // 2)).tolist():
+        at, connection = due[0]
+        begin = max(at, free)
+        end = begin + 500
+        free = end + more
+        heapreplace(due, (end + 200, connection))
+        done_ms = BEGIN_MS + end // 1_000
+        rows.append((done_ms, done_ms, VICTIM, str(connection), (begin - at) / 1_000, 0.5))
+    names = ("timestamp", "completed", "user", "connection", "queue_time_ms", "thread_time_ms")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    return pa.table({**columns, "position": np.arange(requests)})
+
+
+CONSTANT: Mapping[str, Any] = {
+    "broker": "1",
+    "listener": "PLAIN",
+    "client_id": "",
+    "api_key": 3,
+    "api_version": 4,
+    "network_time_ms": 0.0,
+    "remote_time_ms": 0.0,
+    "response_queue_time_ms": 0.0,
+    "throttle_ms": 0,
+    "forwarded": False,
+    "follower": False,
+    "file": "a.log",
+}
+
+
+def written(folder: Path, rows: pa.Table, **constant: Any) -> str:
+    """A folder with these rows of requests."""
+    columns = {name: pa.array([value] * len(rows)) for name, value in {**CONSTANT, **constant}.items()}
+    columns |= {name: rows[name] for name in rows.column_names}
+    full = [
+        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(len(rows), field.type)
+        for field in REQUESTS
+    ]
+    table = Table.create(f"{folder}/requests", REQUESTS, REQUESTS_LAYOUT)
+    append(table, "all", pa.table(full, schema=REQUESTS))
+    History.create(str(folder)).update(table)
+    return str(folder)

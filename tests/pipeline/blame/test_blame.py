@@ -126,6 +126,15 @@ def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
     assert "2 handler threads (the most that the log shows busy" in pools_of(found)[0][1]
 
 
+def crowd(count: int, *, span_ms: int, wait_ms: float, users: int) -> list[dict[str, Any]]:
+    """Requests with waits and holdings of all lengths."""
+    random = np.random.default_rng(7)
+    times, whose = random.integers(0, span_ms, count), random.integers(0, users, count)
+    waits, holdings = (random.exponential(mean, count).round(3) for mean in (wait_ms, 0.7 * wait_ms))
+    columns = zip(times, waits, holdings, whose, strict=True)
+    return [row(at, queued, held, f"u{user}") for at, queued, held, user in columns]
+
+
 def every_slot(found: Blame) -> list[tuple[int, ...]]:
     """The episodes, by looking at each pool, client and slot: pool, client, first and last slot, victims, and waits in ns."""
     made: list[tuple[int, ...]] = []
@@ -151,18 +160,8 @@ def every_slot(found: Blame) -> list[tuple[int, ...]]:
 
 def test_episodes_of_every_pool_client_and_slot(tmp_path: Path) -> None:
     """Each time in which a client causes a quarter of the others' waits, over pauses of two slots, with all that it causes meanwhile."""
-    random = np.random.default_rng(5)
-    rows = [
-        row(at, queued, held, f"u{user}", broker=str(user % 2))
-        for at, queued, held, user in zip(
-            random.integers(0, 90_000, 150),
-            random.exponential(400, 150).round(3),
-            random.exponential(300, 150).round(3),
-            random.integers(0, 8, 150),
-            strict=True,
-        )
-    ]
-    found = blame(stored(tmp_path, rows), threads=1)
+    rows = crowd(150, span_ms=90_000, wait_ms=400, users=8)
+    found = blame(stored(tmp_path, [{**each, "broker": str(int(each["user"][1:]) % 2)} for each in rows]), threads=1)
     slot_us, first, end = found.plan.slot_us, found.plan.begin_us, found.plan.end_us
     expected = every_slot(found)
     most = max(each[-1] for each in expected)
@@ -196,18 +195,7 @@ def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """Requests with waits and holdings of all lengths."""
-    random = np.random.default_rng(7)
-    rows = [
-        row(at, queued, held, f"u{user}")
-        for at, queued, held, user in zip(
-            random.integers(0, 60_000, 900),
-            random.exponential(300, 900).round(3),
-            random.exponential(200, 900).round(3),
-            random.integers(0, 30, 900),
-            strict=True,
-        )
-    ]
-    folder = stored(tmp_path_factory.mktemp("waiting"), rows)
+    folder = stored(tmp_path_factory.mktemp("waiting"), crowd(900, span_ms=60_000, wait_ms=300, users=30))
     return Table.open(f"{folder}/requests", schema=REQUESTS)
 
 
@@ -244,17 +232,13 @@ def test_sums_of_equal_keys(rows: list[tuple[int, int, int]], far: int) -> None:
     ]
 
 
-def test_requests_that_were_not_kept(tmp_path: Path) -> None:
-    """A history without its table of requests is not called none: what is missing is named."""
-    History.create(str(tmp_path))
-    with pytest.raises(NoTable, match="/requests: there is no table"):
-        blame(str(tmp_path))
-
-
 def test_nothing_to_divide(tmp_path: Path) -> None:
-    """A folder without a table, one without a request, and one of a release that kept no queue times, are said to be so."""
+    """A folder without a table, without a request, without its table of requests, and of a release that kept no queue times, are said to be so."""
     with pytest.raises(NoHistory):
         blame(str(tmp_path))
+    History.create(str(tmp_path / "history"))
+    with pytest.raises(NoTable, match="/requests: there is no table"):
+        blame(str(tmp_path / "history"))
     with pytest.raises(EmptyHistory, match="the history is empty: ingest request logs first"):
         blame(stored(tmp_path / "empty", []))
     with pytest.raises(NoQueueTimes, match="has a queue time"):

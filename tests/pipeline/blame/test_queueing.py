@@ -1,15 +1,30 @@
-"""The queue of handler threads against a simulation, event by event, and what it says about logs."""
+"""The queue of handler threads against a simulation, event by event, what it says about logs, and what candidates save others."""
 
 import heapq
 from collections import deque
+from datetime import date
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.pipeline.blame.logs import AGGRESSOR, BEGIN_MS, CONSTANT, full_load, logged, written
 from tests.pipeline.replay.ways import WAYS, kernels
+from tests.pipeline.table.rows import append
 
+from quotascope.metrics import QuotaEntity
+from quotascope.pipeline.blame.benefit import Benefit, benefit_of
 from quotascope.pipeline.blame.queueing import logged_queue, scale_of, waits_of
+from quotascope.pipeline.replay import Mode
+from quotascope.pipeline.request_log.schema import REQUESTS
+from quotascope.pipeline.runs.blame import blame
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.table.table import run_here
+from quotascope.quotas import Entity, QuotaSet
+from quotascope.quotas.candidates import Candidate
 
 requests = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 120)), min_size=1, max_size=40)
 
@@ -57,7 +72,7 @@ def test_waits_are_those_of_threads_that_take_turns(
     assert fewer[order].tolist() == without
 
 
-def logged(threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def busy(threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A busy log: arrivals, holding times, and queue times with 60 us to wake a thread."""
     source = np.random.default_rng(7)
     arrivals = np.cumsum(source.exponential(1_000, 5_000)).astype(np.int64)
@@ -68,7 +83,7 @@ def logged(threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_queue_explains_the_waits(threads: int) -> None:
     """All but the time to wake a thread, which the log shows."""
-    arrivals, holds, waits = logged(threads)
+    arrivals, holds, waits = busy(threads)
     found = logged_queue(arrivals, holds, waits, threads)
     assert set(found.quiet.tolist()) == {60}
     assert found.waits().tolist() == waits.tolist()
@@ -92,7 +107,7 @@ def test_what_threads_do_between_requests_is_measured_from_the_log(threads: int)
 
 def test_what_no_queue_explains_stays() -> None:
     """Without the requests of another client there remain the waits for the own ones, and the time to wake a thread."""
-    arrivals, holds, waits = logged(1)
+    arrivals, holds, waits = busy(1)
     others = np.arange(len(arrivals)) % 2 == 0
     found = logged_queue(arrivals, holds, waits, 1).waits(np.zeros_like(arrivals), others)
     alone = waits_of(arrivals[others], holds[others], 1) + 60
@@ -152,3 +167,85 @@ def test_waits_below_the_clock_of_the_log_are_not_scaled() -> None:
     """Nor those of no request."""
     assert scale_of(np.array([60.0]), np.array([0.0]), np.array([120])) == 1.0
     assert scale_of(np.array([]), np.array([]), np.array([], np.int64)) == 1.0
+
+
+def candidates(*limits: float) -> list[Candidate]:
+    """Without a quota, and with these request quotas of the aggressor."""
+    quotas: list[dict[Entity, dict[str, float]]] = [{}]
+    quotas += [{QuotaEntity(AGGRESSOR): {"request_percentage": each}} for each in limits]
+    return [Candidate(name=str(n), quotas=QuotaSet(each)) for n, each in enumerate(quotas)]
+
+
+def found(folder: str, mode: Mode = Mode.OPEN_LOOP, threads: int | None = None) -> Benefit:
+    """What no quota and three ones save."""
+    return benefit_of(folder, candidates(100, 20, 1), mode, run_here, threads=threads)
+
+
+def test_a_lower_limit_of_one_client_saves_the_others_more(tmp_path: Path) -> None:
+    """Without a throttle nothing is saved."""
+    folder = written(tmp_path, logged(60))
+    opened, closed = (found(folder, mode) for mode in Mode)
+    (queue,) = opened.brokers
+    assert (queue.threads, queue.refusal) == (1, None)
+    assert blame(folder).plan.threads == [1]
+    none, loose, strict, least = opened.saved.values()
+    assert none == loose == 0
+    assert strict is not None
+    assert least is not None
+    assert 0.5 < strict < least < 1
+    later = closed.saved["2"]
+    assert later is not None
+    assert 0.2 < later < 1
+    assert opened.notes == (
+        "Error of the simulated queue times against the log: broker 1 (1 handler thread) +0 %.",
+        "The number of handler threads is the most that the log shows busy in a second; --io-threads sets num.io.threads.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("constant", "threads", "why"),
+    [
+        ({"queue_time_ms": None}, None, "The wait is unknown: the log has no queue times; ingest it with this release."),
+        ({"api_key": 63}, None, "The wait is unknown: there is no request of a broker;"),
+        ({}, 9, "Left out of the wait: a queue with 9 handler threads does not explain the queue times of broker 1: its error is -"),
+    ]
+)  # fmt: skip
+def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
+    tmp_path: Path, constant: dict[str, Any], threads: int | None, why: str
+) -> None:
+    """The answer is unknown, and says why; never zero."""
+    rows = logged(20)
+    kept = rows.drop_columns([name for name in constant if name in rows.column_names])
+    answer = found(written(tmp_path, kept, **constant), threads=threads)
+    assert set(answer.saved.values()) == {None}
+    assert answer.notes[0].startswith(why)
+
+
+def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path) -> None:
+    """With arrivals as logged, what the log lacks would add up from request to request; a client sends its next one later instead."""
+    (queue,) = found(written(tmp_path, full_load(20_000))).brokers
+    assert queue.logged_us / queue.requests == pytest.approx(4_500, rel=0.1)
+    assert abs(queue.error) < 0.1
+    assert queue.refusal is None
+
+
+def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:
+    """It has no queue of clients to be explained; with no other node, no quota was tried in vain."""
+    folder = written(tmp_path, logged(20))
+    controller = {**CONSTANT, "broker": "9", "listener": "CONTROLLER", "api_key": 63, "user": ""}
+    times = {"timestamp": BEGIN_MS + 1000, "completed": BEGIN_MS + 1000, "queue_time_ms": 0.1, "thread_time_ms": 1.0}
+    row = pa.Table.from_pylist([controller | times], REQUESTS)
+    append(Table.open(f"{folder}/requests", schema=REQUESTS), "controller", row)
+    answer = found(folder)
+    assert [each.broker for each in answer.brokers] == ["1"]
+    assert "broker 9" not in " ".join(answer.notes)
+
+
+def test_a_history_without_requests_says_nothing_about_waits(tmp_path: Path) -> None:
+    """The tables of an earlier release may lack them, and days may have lost them alone."""
+    assert found(str(tmp_path)).brokers == ()
+    folder = written(tmp_path, logged(5))
+    Table.open(f"{folder}/requests", schema=REQUESTS).drop_before(date(2030, 1, 1))
+    assert found(folder).notes == (
+        "The wait is unknown: there is no request of a broker; ingest brokers' logs with this release.",
+    )

@@ -1,9 +1,10 @@
-"""The division of waits, against one that looks at every pair of requests, and in pieces."""
+"""The requests of a log as intervals of waiting and of holding a handler thread, and the division of the waits."""
 
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from math import floor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,112 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotascope.pipeline.blame.intervals import Group, Intervals, Place
+from quotascope.metrics.protocol import ApiKey
+from quotascope.pipeline.blame.intervals import COLUMNS, Group, Intervals, Place, intervals, together
 from quotascope.pipeline.blame.waits import MARGIN_US, NOT_LOGGED, divided
+from quotascope.pipeline.request_log.schema import REQUESTS
 
 from ..replay.ways import WAYS, kernels
+
+SCHEMA = pa.schema([REQUESTS.field(name) for name in COLUMNS])
+ROW = {
+    "completed": 1_000,
+    "broker": "1",
+    "listener": "PLAINTEXT",
+    "user": "alice",
+    "client_id": "app",
+    "api_key": ApiKey.FETCH.value,
+    "thread_time_ms": 1.5,
+    "network_time_ms": 0.1,
+    "queue_time_ms": 2.25,
+    "remote_time_ms": 500.0,
+    "response_queue_time_ms": 0.2,
+    "traffic": [],
+}
+
+
+def made(*changes: dict[str, Any]) -> Intervals:
+    """The intervals of rows that differ from `ROW` by so much."""
+    return intervals(pa.Table.from_pylist([ROW | each for each in changes], SCHEMA))
+
+
+def test_a_thread_is_held_before_purgatory_and_after_the_queue() -> None:
+    """The line's time, less what was after each of the two."""
+    found = made({})
+    assert found.released.tolist() == [1_000_000 - 100 - 200 - 500_000]
+    assert found.dequeued.tolist() == [499_700 - 1_500]
+    assert found.enqueued.tolist() == [498_200 - 2_250]
+
+
+@pytest.mark.parametrize("name", ["queue_time_ms", "remote_time_ms", "response_queue_time_ms"])
+@pytest.mark.parametrize("value", [None, -1.0, float("nan"), float("inf"), 1e9])
+def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object) -> None:
+    """Of each broker."""
+    found = made({}, {name: value}, {name: value, "broker": "2"})
+    assert (len(found), found.unknown.tolist()) == (1, [1, 1])
+
+
+def test_rows_of_an_older_table_are_unknown() -> None:
+    """Their columns are missing."""
+    rows = pa.Table.from_pylist([ROW], SCHEMA).drop_columns(["queue_time_ms", "remote_time_ms", "traffic"])
+    assert (len(intervals(rows)), intervals(rows).unknown.tolist()) == (0, [1])
+
+
+@pytest.mark.parametrize(
+    ("traffic", "topic"),
+    [
+        (None, None),
+        ([], None),
+        ([("a", "A", 5), ("b", "B", 7), ("c", "C", 7)], "b"),
+        ([("a", "A", None), ("b", "B", 1)], "b"),
+        ([(None, "QUJD", 5), ("b", "B", 1)], "id:QUJD"),
+    ],
+)
+def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str | None) -> None:
+    """The first of several with as many; its id where it has no name."""
+    entries = traffic and [dict(zip(("topic", "id", "bytes"), each, strict=True)) for each in traffic]
+    found = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
+    assert found.names[found.groups[1]] == Group("alice", "app", 1, topic)
+
+
+def test_controllers_have_handler_threads_of_their_own() -> None:
+    """A listener is a controller's in all parts if it is in one."""
+    found = together(
+        [
+            made({}, {"listener": "TLS"}, {"listener": "CONTROLLER"}),
+            made({"listener": "CONTROLLER", "api_key": ApiKey.BROKER_HEARTBEAT.value}),
+            made({"broker": "2", "user": "bob\n<b>"}),
+        ]
+    )
+    assert found.pools[0] == ["1", "1 controller", "2"]
+    assert [len(found.of_pool(name)) for name in found.pools[0]] == [2, 2, 1]
+    assert len(found.of_pool("3")) == 0
+
+
+@pytest.mark.parametrize("key", [ApiKey.ENVELOPE, ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.ALTER_PARTITION])
+def test_the_controller_of_zookeeper_is_a_broker(key: ApiKey) -> None:
+    """It has one pool for the requests of brokers and of clients."""
+    assert made({}, {"api_key": key.value}).pools[0] == ["1"]
+
+
+def test_an_id_is_named_by_any_part() -> None:
+    """As a Metadata response in another file does; and an id without a name stays one."""
+    traffic = [{"traffic": [{"topic": None, "id": each, "bytes": 1}]} for each in "AB"]
+    known = made({"topic_ids": [{"topic": "orders", "id": "A"}, {"topic": None, "id": "B"}]})
+    found = together([made(*traffic), known])
+    assert [name.topic for name in found.names] == [None, "id:B", "orders"]
+
+
+def test_parts_together_are_the_whole() -> None:
+    """However rows are cut."""
+    rows = [{"completed": 1_000 + number * 7 % 5, "user": f"u{number % 3}"} for number in range(10)]
+    whole, halves = made(*rows), together([made(*rows[:4]), made(*rows[4:]), made()])
+    for column in ("enqueued", "dequeued", "released"):
+        assert getattr(whole, column).tolist() == getattr(halves, column).tolist()
+    assert sorted(whole.names[group] for group in whole.groups) == sorted(
+        halves.names[group] for group in halves.groups
+    )
+
 
 Request = tuple[int, int, int, int]
 """When it was enqueued, its wait and its holding, us; its group."""
@@ -22,7 +125,7 @@ Sums = Counter[tuple[int, int, int]]
 """ns by slot, victim and culprit."""
 SLOT_US = 5_000
 END_US = 1_000_000
-REQUESTS = st.lists(
+SOME = st.lists(
     st.tuples(
         st.integers(1_000, 30_000),
         st.sampled_from([0, 1, 40, 700, 3_000, 12_345]),
@@ -33,7 +136,7 @@ REQUESTS = st.lists(
 )
 
 
-def made(requests: list[Request]) -> Intervals:
+def intervals_of(requests: list[Request]) -> Intervals:
     """As `intervals` makes them."""
     ordered = sorted(requests, key=lambda each: each[0] + each[1])
     enqueued, waits, holdings, groups = np.asarray(ordered, np.int64).reshape(-1, 4).T
@@ -88,20 +191,20 @@ def every_pair(requests: list[Request], threads: int) -> Sums:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@given(requests=REQUESTS, threads=st.integers(1, 3))
+@given(requests=SOME, threads=st.integers(1, 3))
 def test_each_pair_of_requests_gives_the_same(way: str, requests: list[Request], threads: int) -> None:
     """And the parts of all waits are the waits."""
     with kernels(way):
-        found = sums(*divided(made(requests), threads, 0, END_US, SLOT_US))
+        found = sums(*divided(intervals_of(requests), threads, 0, END_US, SLOT_US))
     assert found == every_pair(requests, threads)
     assert found.total() == 1_000 * sum(wait for _, wait, _, _ in requests)
 
 
-@given(requests=REQUESTS, cuts=st.lists(st.integers(0, 12), max_size=5), extra=st.sampled_from([0, 7_000, END_US]))
+@given(requests=SOME, cuts=st.lists(st.integers(0, 12), max_size=5), extra=st.sampled_from([0, 7_000, END_US]))
 @settings(max_examples=50)
 def test_cut_between_any_slots(requests: list[Request], cuts: list[int], extra: int) -> None:
     """A wait across a cut is divided once, by whatever more requests than needed the piece has."""
-    whole = made(requests)
+    whole = intervals_of(requests)
     bounds = [0, *(SLOT_US * cut for cut in sorted(cuts)), END_US]
     with kernels("compiled"):
         pieces = [
@@ -118,7 +221,7 @@ def test_cut_between_any_slots(requests: list[Request], cuts: list[int], extra: 
 def test_many_groups_and_a_long_queue(way: str) -> None:
     """More parts than there is room for at once."""
     requests = [(1_000 + 10 * n, 5_000 * n, 5_000, n % 4) for n in range(300)]
-    waiting = made(requests)
+    waiting = intervals_of(requests)
     names = [Group(f"u{number}", "", 0, None) for number in range(300)]
     many = replace(waiting, names=names, groups=np.arange(300, dtype=np.int32))
     with kernels(way):
@@ -129,5 +232,5 @@ def test_many_groups_and_a_long_queue(way: str) -> None:
 
 def test_a_lone_holder_is_blamed_for_all_but_the_margins() -> None:
     """One thread; a request of 100 ms, and one that waits for its end: of 101 ms, margins included, 99.5 ms are the first's and 0.5 its own."""
-    found = sums(*divided(made([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, END_US))
+    found = sums(*divided(intervals_of([(0, 0, 100_000, 1), (0, 100_000, 9_000, 2)]), 1, 0, END_US, END_US))
     assert found[0, 2, 1] == floor(1e8 * (100_000 / 100_500))

@@ -24,25 +24,14 @@ Figures = tuple[int, int, int, int, int]
 
 def throttled(after_ms: int, throttle_ms: int = 0, **change: Any) -> dict[str, Any]:
     """A request, by default a Produce, that was decided so long after the start."""
-    return {
-        "timestamp": START_MS + after_ms,
-        "throttle_ms": throttle_ms,
-        "api_key": 0,
-        "produce_bytes": 1,
-        **change,
-    }
+    usual = {"api_key": 0, "produce_bytes": 1}
+    return {"timestamp": START_MS + after_ms, "throttle_ms": throttle_ms, **usual, **change}
 
 
 def figures(episodes: pa.Table) -> list[Figures]:
     """Begin and end after the start, requests, total and longest throttle time of each."""
     return [
-        (
-            row["began"] - START_MS,
-            row["ended"] - START_MS,
-            row["throttled"],
-            row["throttle_ms"],
-            row["longest_ms"],
-        )
+        (row["began"] - START_MS, row["ended"] - START_MS, row["throttled"], row["throttle_ms"], row["longest_ms"])
         for row in episodes.to_pylist()
     ]
 
@@ -106,10 +95,10 @@ def plain(throttles: Sequence[tuple[int, int]]) -> list[Figures]:
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 120), st.integers(0, 3)), max_size=30))
 def test_fragments_in_any_parts_make_the_same_episodes(given: list[tuple[int, int, int]]) -> None:
     """As they are, merged by part, and merged twice."""
-    parts = [
-        fragments_of(history_of(requests(*(throttled(1_000 * at, 1_000 * length) for at, length, part in given if part == number))))
-        for number in range(4)
-    ]  # fmt: skip
+    parts = []
+    for number in range(4):
+        mine = (throttled(1_000 * at, 1_000 * length) for at, length, part in given if part == number)
+        parts.append(fragments_of(history_of(requests(*mine))))
     expected = plain([(1_000 * at, 1_000 * length) for at, length, _ in given])
     assert figures(merged(pa.concat_tables(parts))) == expected
     halves = [merged(pa.concat_tables(parts[2:])), merged(pa.concat_tables(parts[:2]))]
@@ -137,12 +126,8 @@ def test_a_history_counts_each_throttle_once(tmp_path: Path, monkeypatch: pytest
     table.compact()
     assert episodes_in(table, "alice", "app").equals(found)
     assert len(episodes_in(table)) == 2
-    for begin, end, count in (
-        (50_201, 1 << 41, 0),
-        (50_200, 1 << 41, 1),
-        (-midnight, -50_001, 0),
-        (-midnight, -50_000, 1),
-    ):
+    after, before = 1 << 41, -midnight
+    for begin, end, count in ((50_201, after, 0), (50_200, after, 1), (before, -50_001, 0), (before, -50_000, 1)):
         times = [START_MS + midnight + each for each in (begin, end)]
         assert len(episodes_in(table, "alice", None, *times)) == count
 

@@ -30,29 +30,21 @@ def source(tmp_path: Path) -> Table:
 
 
 def _some(count: int, shift_ms: int = 0) -> pa.Table:
-    return requests(
-        *(
-            {
-                "api_key": each % 2,
-                "produce_bytes": None if each % 2 else each,
-                "fetch_bytes": each if each % 2 else None,
-                "user": f"user {each % 5}",
-                "timestamp": START_MS + shift_ms + each * 700,
-                "completed": START_MS + shift_ms + each * 700 + 3,
-            }
-            for each in range(count)
-        )
-    )
+    made = []
+    for each in range(count):
+        at = START_MS + shift_ms + each * 700
+        charged = {"fetch_bytes" if each % 2 else "produce_bytes": each}
+        made.append({"api_key": each % 2, "user": f"user {each % 5}", "timestamp": at, "completed": at + 3, **charged})
+    return requests(*made)
 
 
 def test_a_history_has_sixteen_buckets_by_default(tmp_path: Path) -> None:
     """As the requests that it is made of, so that it needs no shuffle; with other layouts older tables could not be opened."""
     history = History.create(str(tmp_path / "history"))
     requests = IngestTables.create(str(tmp_path / "log")).requests
-    assert requests.layout == TableLayout(bucket_of="user", buckets=16, day_of="timestamp")
-    assert (history.detail.layout.buckets, history.detail.layout.day_of) == (16, "timestamp")
-    layout = history.seconds.layout
-    assert (layout.buckets, layout.day_of) == (16, "start")
+    layouts = [(each.layout.buckets, each.layout.day_of) for each in (requests, history.detail, history.seconds)]
+    assert layouts == [(16, "timestamp"), (16, "timestamp"), (16, "start")]
+    assert requests.layout.bucket_of == "user"
 
 
 def _sums(table: pa.Table) -> list[dict[str, Any]]:
@@ -93,8 +85,7 @@ def test_a_history_can_be_opened_again(tmp_path: Path) -> None:
     made = History.create(str(tmp_path / "history"), buckets=3)
     opened = History.open(str(tmp_path / "history"))
     assert opened.detail.layout.buckets == 3
-    assert opened.detail.storage == made.detail.storage
-    assert opened.seconds.storage == made.seconds.storage
+    assert (opened.detail.storage, opened.seconds.storage) == (made.detail.storage, made.seconds.storage)
     for name in ("nothing", "x" * 5_000):
         with pytest.raises(NoHistory, match=f"{name}: there is no such folder; `quotascope ingest"):
             History.open(str(tmp_path / name))
@@ -118,14 +109,7 @@ def folder(tmp_path: Path) -> str:
 def test_what_a_folder_holds_is_known_from_its_logs(folder: str) -> None:
     """Rows, files, days and what a compaction would leave, of each table that is there."""
     states = {name: state_of(name, table) for name, table in tables_of(folder).items()}
-    assert list(states) == [
-        "requests",
-        "quarantine",
-        "history",
-        "seconds",
-        "topics",
-        "episodes",
-    ]
+    assert list(states) == ["requests", "quarantine", "history", "seconds", "topics", "episodes"]
     history = states["history"]
     assert (history.rows, history.files, history.files_after_compaction) == (6, 3, 2)
     assert (history.first_day, history.last_day) == (FIRST, FIRST + dt.timedelta(days=1))

@@ -4,9 +4,10 @@ import datetime as dt
 import gzip
 import io
 import os
-import subprocess
+import pickle
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -18,10 +19,10 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, reported, tables
-from tests.pipeline.log_lines import CAPTURE, line, mutation, topic
+from tests.pipeline.log_lines import CAPTURE, line, mutation, topic, values
 from tests.strategies import examples
 
-from quotascope.pipeline.errors import BadSnapshot, UnreadableLog
+from quotascope.pipeline.errors import BadOption, BadSnapshot, UnreadableLog
 from quotascope.pipeline.history import History, store
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, committing, ingest, local
 from quotascope.pipeline.ingest.files import LINK_OUT, as_private_as, log_files
@@ -33,18 +34,13 @@ from quotascope.pipeline.table import TableLayout
 from quotascope.pipeline.table.layout import by_partition
 
 
-def test_real_log(tmp_path: Path) -> None:
-    """A real log is read as a whole; the second lines of forwarded requests are counted and left out."""
+def test_a_real_log_is_read_once(tmp_path: Path) -> None:
+    """All of it, but for the second lines of forwarded requests; again, as a copy, a part or compressed otherwise, it adds nothing."""
     report = read(tmp_path, str(CAPTURE))
     assert (report.read, report.kept, report.forwarded) == (5_403, 5_395, 8)
     requests, quarantine = tables(tmp_path)
     assert (len(requests), len(quarantine)) == (5_395, 0)
     assert set(requests["file"].to_pylist()) == {str(CAPTURE)}
-
-
-def test_again(tmp_path: Path) -> None:
-    """The same input again adds nothing: the same file, a copy, a part, another compression."""
-    read(tmp_path, str(CAPTURE))
     part = log(tmp_path, *LINES[100:200])
     packed = tmp_path / "b.log.zst"
     packed.write_bytes(zstandard.compress(b"\n".join(LINES)))
@@ -54,43 +50,26 @@ def test_again(tmp_path: Path) -> None:
     assert len(tables(tmp_path)[0]) == 5_395
 
 
-def test_grown_file(tmp_path: Path) -> None:
-    """Of a file that has grown only the new lines are added; half a line at its old end becomes a whole one."""
-    path = log(tmp_path, *PLAIN[:50])
-    Path(path).write_bytes(Path(path).read_bytes() + PLAIN[50][:300])
-    first = read(tmp_path, path)
-    assert (first.kept, first.reasons) == (50, Counter({"truncated": 1}))
-    log(tmp_path, *PLAIN[:60])
-    second = read(tmp_path, path)
-    assert (second.kept, second.duplicates, second.quarantined) == (10, 50, 0)
-
-
-def test_rotated_file(tmp_path: Path) -> None:
-    """A file that was renamed holds the same requests, and the same lines that cannot be read."""
-    path = log(tmp_path, *PLAIN[:50], b"junk")
-    read(tmp_path, path)
-    Path(path).rename(tmp_path / "a.log.1")
-    report = read(tmp_path, str(tmp_path / "a.log.1"), log(tmp_path, *PLAIN[50:60]))
-    assert (report.kept, report.duplicates) == (10, 50)
-    assert (report.quarantined, report.quarantined_before) == (0, 1)
-
-
-def test_duplicates_within_a_run(tmp_path: Path) -> None:
-    """Lines that are there twice count once; those that only look alike stay."""
-    other = line(header={"correlationId": 8})
-    path = log(tmp_path, line(), line(), other, line(sendTimeMs=2), b"junk", b"junk")
-    report = read(tmp_path, path)
-    assert (report.kept, report.duplicates) == (3, 1)
-    assert (report.quarantined, report.quarantined_before) == (1, 1)
+def test_a_file_that_grows_and_is_renamed(tmp_path: Path) -> None:
+    """Only new lines are added; half a line at its old end becomes a whole one, and a line that cannot be read is still the same."""
+    path = Path(log(tmp_path, *PLAIN[:49], PLAIN[0], b"junk", PLAIN[50]))
+    path.write_bytes(path.read_bytes()[:-300])
+    first = read(tmp_path, str(path))
+    assert (first.kept, first.duplicates, first.reasons) == (49, 1, Counter({"truncated": 1, "not a request": 1}))
+    log(tmp_path, *PLAIN[:49], b"junk", *PLAIN[49:60])
+    path.rename(tmp_path / "a.log.1")
+    second = read(tmp_path, str(tmp_path / "a.log.1"), log(tmp_path, *PLAIN[60:70]))
+    assert (second.kept, second.duplicates) == (21, 49)
+    assert (second.quarantined, second.quarantined_before) == (0, 1)
 
 
 @pytest.mark.slow
 def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks make the same tables as large ones; twins and duplicates are found across them."""
-    monkeypatch.setattr(local, "CHUNK", 300)
+    monkeypatch.setattr(local, "CHUNK", 100)
     monkeypatch.setattr(local, "COMPRESSED_BLOCK", 2_000)
-    monkeypatch.setattr(committing, "REMEMBERED", 500)
-    twice = [text for number, text in enumerate(LINES[:2_000]) for _ in range(1 + (number % 7 == 0))]
+    monkeypatch.setattr(committing, "REMEMBERED", 150)
+    twice = [text for number, text in enumerate(LINES[:600]) for _ in range(1 + (number % 7 == 0))]
     twice += LINES[:350]
     path = log(tmp_path, *twice, b"junk")
     packed = tmp_path / "p.gz"
@@ -99,7 +78,7 @@ def test_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     ingest([path], str(tmp_path / "whole"))
     expected = IngestTables.create(str(tmp_path / "whole")).requests.read()
-    assert (report.kept, report.forwarded) == (1_992, 8 + 7)
+    assert (report.kept, report.forwarded) == (593, 7 + 7)
     assert reported(tables(tmp_path)[0]) == reported(expected)
 
 
@@ -118,17 +97,15 @@ def test_empty_input(tmp_path: Path) -> None:
 def test_truncated_compression(tmp_path: Path, compress: Any) -> None:
     """Of a file that breaks off what could be read counts, and the report says which file and why; the whole file adds the rest."""
     path = tmp_path / "a.log.gz"
-    whole = compress(b"\n".join(LINES) + b"\n")
+    whole = compress(b"\n".join(PLAIN[:1_000]) + b"\n")
     path.write_bytes(whole[: len(whole) * 2 // 3])
-    other = log(tmp_path, line())
-    report = read(tmp_path, str(path), other)
+    report = read(tmp_path, str(path), log(tmp_path, line()))
     assert list(report.broken) == [str(path)]
     assert "damaged or ends too early" in report.broken[str(path)]
-    assert 1 < report.kept < len(LINES)
+    assert 1 < report.kept < 1_000
     path.write_bytes(whole)
-    again = read(tmp_path, str(path))
-    assert again.broken == {}
-    assert len(tables(tmp_path)[0]) == 5_395 + 1
+    assert read(tmp_path, str(path)).broken == {}
+    assert len(tables(tmp_path)[0]) == 1_000 + 1
 
 
 def test_missing_file(tmp_path: Path) -> None:
@@ -139,30 +116,30 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    """A folder's files are read, of those below it, too; hidden ones and those of other names are not."""
-    for number, name in enumerate(["x/1.log", "x/2.txt", "y.log", ".z.log", "_t/3.log"]):
+    """
+    A folder's files are read, of those below it, too; hidden ones and those of other names are not.
+
+    A pattern finds the broker in the path; files that it does not fit have the address.
+    """
+    for number, name in enumerate(["broker-17/1.log", "x/2.txt", "y.log", ".z.log", "_t/3.log"]):
         log(tmp_path / "logs", line(header={"correlationId": number}), name=name)
-    report = read(tmp_path, str(tmp_path / "logs"), options=IngestOptions(names="*.log"))
-    assert report.kept == 2
+    options = IngestOptions(names="*.log", broker_pattern="/broker-([0-9]+)/")
+    assert read(tmp_path, str(tmp_path / "logs"), options=options).kept == 2
+    assert set(values(tables(tmp_path)[0], "broker")) == {"17", "10.0.0.1"}
     with pytest.raises(UnreadableLog, match=r"no file in this folder is called \*.gz"):
         read(tmp_path, str(tmp_path / "logs"), options=IngestOptions(names="*.gz"))
 
 
-def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standard input is read, compressed or not."""
+def test_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input is read, compressed or not; and a pipe that has a path, as of a shell's process substitution, to its end, and not again."""
     for content in (b"\n".join(PLAIN[:10]), gzip.compress(b"\n".join(PLAIN[:20]))):
         raw = io.BufferedReader(io.BytesIO(content))
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
         read(tmp_path, "-")
-    assert set(tables(tmp_path)[0]["file"].to_pylist()) == {"-"}
-    assert len(tables(tmp_path)[0]) == 20
-
-
-def test_named_pipe(tmp_path: Path) -> None:
-    """A pipe that has a path, such as one of a shell's process substitution, is read to its end, and not again."""
+    assert values(tables(tmp_path)[0], "file") == ["-"] * 20
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    Thread(target=path.write_bytes, args=(b"\n".join(PLAIN[:10]),)).start()
+    Thread(target=path.write_bytes, args=(b"\n".join(PLAIN[20:30]),)).start()
     report = read(tmp_path, str(path))
     assert (report.kept, report.broken) == (10, {})
     assert local.seen_in([str(path)]) == ""
@@ -194,33 +171,52 @@ def test_dropped_days_stay_away(tmp_path: Path) -> None:
     assert (more.kept, more.duplicates) == (2, 6)
 
 
-def test_brokers_from_paths(tmp_path: Path) -> None:
-    """A pattern finds the broker in the path; files that it does not fit have the address."""
-    one = log(tmp_path / "broker-17", line())
-    other = log(tmp_path / "x", line(header={"correlationId": 8}))
-    read(tmp_path, one, other, options=IngestOptions(broker_pattern="/broker-([0-9]+)/"))
-    assert set(tables(tmp_path)[0]["broker"].to_pylist()) == {"17", "10.0.0.1"}
-
-
 def test_snapshot_and_earlier_runs(tmp_path: Path) -> None:
     """Partitions come from a snapshot, and from creates that an earlier run has read."""
     create = mutation("create", [topic("made", 7)], time="2026-11-21 08:00:00,000")
     read(tmp_path, log(tmp_path, create))
-    deletes = [
-        mutation("delete", [{"name": name}], number=number) for number, name in enumerate(["made", "old", "unknown"])
-    ]
+    deletes = [mutation("delete", [{"name": name}], number=n) for n, name in enumerate(["made", "é\n", "unknown"])]
     snapshot = tmp_path / "topics.json"
-    snapshot.write_text('{"old": 5}')
+    snapshot.write_text('{"é\\n": 5}')
     read(tmp_path, log(tmp_path, *deletes), options=IngestOptions(snapshot=str(snapshot)))
-    rows = tables(tmp_path)[0].to_pylist()
-    reported = {
-        row["correlation_id"]: (row["mutations_charged"], row["mutations_known"])
-        for row in rows
-        if row["api_key"] == 20
-    }
+    deleted = [row for row in tables(tmp_path)[0].to_pylist() if row["api_key"] == 20]
+    reported = {row["correlation_id"]: (row["mutations_charged"], row["mutations_known"]) for row in deleted}
     assert reported == {0: (7, True), 1: (5, True), 2: (None, False)}
-    with pytest.raises(BadSnapshot):
-        read(tmp_path, options=IngestOptions(snapshot=str(tmp_path / "a.log")))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": "3"}', '{"a": 1.5}', "a: 3", None])
+def test_not_a_snapshot(tmp_path: Path, text: str | None) -> None:
+    """Anything but an object of topics and numbers is refused with the file's name and an example, and so is a file that is not there."""
+    path = tmp_path / "topics.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadSnapshot, match=r'topics.json.*"orders": 12'):
+        read(tmp_path, options=IngestOptions(snapshot=str(path)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"zone": "Mars/Base"}, "not a zone; use a name such as Europe/Berlin"),
+        ({"zone": "../etc/passwd"}, "not a zone"),
+        ({"broker_pattern": "("}, "the broker pattern"),
+        ({"broker_pattern": "broker"}, "needs one group"),
+        ({"broker": "1", "broker_pattern": "(1)"}, "not both"),
+    ],
+)
+def test_options_without_sense(options: dict[str, Any], message: str) -> None:
+    """A wrong option is reported at once, before anything is read."""
+    with pytest.raises(BadOption, match=message):
+        IngestOptions(**options)
+
+
+def test_options_are_sent_to_workers() -> None:
+    """They work the same in another process."""
+    options = pickle.loads(pickle.dumps(IngestOptions(broker_pattern="b-([0-9])", zone="Asia/Tokyo")))  # noqa: S301 - ours
+    source = options.source("x/b-3/log")
+    assert (source.broker, str(source.zone)) == ("3", "Asia/Tokyo")
+    assert options.source("x").broker is None
+    assert options.topics() == {}
 
 
 def test_hostile_names_make_no_paths(tmp_path: Path) -> None:
@@ -348,29 +344,6 @@ def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(history.detail.read()) == 200
 
 
-MEASURED = """
-import resource, sys
-import pyarrow as pa
-from quotascope.pipeline.ingest import ingest, local
-local.CHUNK_BYTES = int(sys.argv[3])
-print(ingest([sys.argv[1]], sys.argv[2]).kept, pa.default_memory_pool().max_memory() >> 20)
-"""
-
-
-@pytest.mark.slow
-def test_memory_follows_the_chunk_and_not_the_log(tmp_path: Path) -> None:
-    """Of a log of 80 MB of names, chunks of 2 MB take a fraction of the memory that one chunk takes."""
-    path = log(tmp_path, *(line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(2_500)))
-    peaks = []
-    for chunk in (2 << 20, 1 << 30):
-        command = [sys.executable, "-c", MEASURED, path, str(tmp_path / str(chunk)), str(chunk)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        kept, peak = map(int, done.stdout.split())
-        assert kept == 2_500
-        peaks.append(peak)
-    assert peaks[0] < 80 < peaks[1] / 2
-
-
 def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     """Neither those to files nor those to folders, unless that is wanted; a link within the folder, or one that is named itself, is."""
     logs, secret = tmp_path / "logs", tmp_path / "secret"
@@ -397,15 +370,19 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     assert named == [str(logs / "link.txt"), str(logs / "folder" / "c.txt")]
 
 
+@pytest.fixture
+def _umask() -> Iterator[None]:
+    """The usual one, which is as before at the end of each test."""
+    before = os.umask(0o022)
+    yield
+    assert os.umask(before) == 0o022
+
+
 @pytest.mark.parametrize(
     ("modes", "others", "group"),
-    [
-        ((0o644,), True, True),
-        ((0o644, 0o640), False, True),
-        ((0o600,), False, False),
-        ((0o644, 0o604), True, True),
-    ],
+    [((0o644,), True, True), ((0o644, 0o640), False, True), ((0o600,), False, False), ((0o644, 0o604), True, True)],
 )
+@pytest.mark.usefixtures("_umask")
 def test_tables_are_as_private_as_the_logs(
     tmp_path: Path, modes: tuple[int, ...], *, others: bool, group: bool
 ) -> None:
@@ -414,42 +391,30 @@ def test_tables_are_as_private_as_the_logs(
     for path, mode in zip(paths, modes, strict=True):
         Path(path).chmod(mode)
     into = str(tmp_path / "usage")
-    before = os.umask(0o022)
-    try:
-        ingest_logs(paths, into, IngestOptions())
-        assert os.umask(0o022) == 0o022
-        ingest_logs([log(tmp_path, line(header={"correlationId": 1}), name="more.log")], into, IngestOptions())
-        for table in store.tables_of(into).values():
-            table.compact()
-    finally:
-        os.umask(before)
+    ingest_logs(paths, into, IngestOptions())
+    assert os.umask(0o022) == 0o022
+    ingest_logs([log(tmp_path, line(header={"correlationId": 1}), name="more.log")], into, IngestOptions())
+    for table in store.tables_of(into).values():
+        table.compact()
     found = store.tables_of(into)["history"]
-    assert len(found.files()) == 1
-    places = [
-        Path(found.storage.uri, found.files()[0].path),
-        Path(into),
-        Path(into, "history", "_delta_log", f"{0:020d}.json"),
-    ]
-    for place in places:
-        mode = place.stat().st_mode
+    (file,) = found.files()
+    for place in (file.path, "..", f"_delta_log/{0:020d}.json"):
+        mode = Path(found.storage.uri, place).stat().st_mode
         assert (bool(mode & 0o007), bool(mode & 0o070)) == (others, group), place
 
 
+@pytest.mark.usefixtures("_umask")
 def test_what_a_killed_run_left_stays_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its requests reach the history by a later run, whose own logs all users may read."""
     private = log(tmp_path, line(), name="private.log")
     public = log(tmp_path, line(principal="User:bob"), name="public.log")
     Path(private).chmod(0o600)
     into = str(tmp_path / "usage")
-    before = os.umask(0o022)
-    try:
-        with monkeypatch.context() as killed:
-            killed.setattr(History, "update", _interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                ingest_logs([private], into, IngestOptions())
-        ingest_logs([public], into, IngestOptions())
-    finally:
-        os.umask(before)
+    with monkeypatch.context() as killed:
+        killed.setattr(History, "update", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ingest_logs([private], into, IngestOptions())
+    ingest_logs([public], into, IngestOptions())
     for name, table in store.tables_of(into).items():
         for file in table.files() if name != "quarantine" else ():
             users = table.read(["user"], files=[file])["user"].to_pylist()
@@ -457,25 +422,18 @@ def test_what_a_killed_run_left_stays_private(tmp_path: Path, monkeypatch: pytes
             assert "alice" not in users or mode == 0o600, (name, users)
 
 
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
+@pytest.mark.usefixtures("_umask")
 def test_a_log_that_is_rotated_away_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is in the report, the others are read, and the umask is as before."""
     gone, there = str(tmp_path / "gone.log"), log(tmp_path, line())
     listed: Any = ([gone, there], {})
     monkeypatch.setattr(runs, "log_files", lambda *_, **__: listed)
     monkeypatch.setattr(local, "log_files", lambda *_, **__: listed)
-    before = os.umask(0o022)
-    try:
-        report = ingest_logs([str(tmp_path)], str(tmp_path / "usage"), IngestOptions())
-        assert os.umask(0o022) == 0o022
-    finally:
-        os.umask(before)
+    report = ingest_logs([str(tmp_path)], str(tmp_path / "usage"), IngestOptions())
     assert (report.kept, list(report.broken)) == (1, [gone])
 
 
+@pytest.mark.usefixtures("_umask")
 def test_two_threads_do_not_undo_each_others_privacy(tmp_path: Path) -> None:
     """One that is done with public logs does not open what another one is making of private ones."""
     public, private = (log(tmp_path, line(), name=name) for name in ("a.log", "b.log"))
@@ -494,33 +452,27 @@ def test_two_threads_do_not_undo_each_others_privacy(tmp_path: Path) -> None:
             pass
         done.set()
 
-    before = os.umask(0o022)
-    try:
-        hiding, showing = Thread(target=hide), Thread(target=show)
-        with as_private_as([public]):
-            hiding.start()
-            assert not inside.wait(0.2)
-        assert inside.wait(30)
-        showing.start()
-        assert not done.wait(0.2)
-        done.set()
-        hiding.join()
-        showing.join()
-        assert os.umask(0o022) == 0o022
-    finally:
-        os.umask(before)
+    hiding, showing = Thread(target=hide), Thread(target=show)
+    with as_private_as([public]):
+        hiding.start()
+        assert not inside.wait(0.2)
+    assert inside.wait(30)
+    showing.start()
+    assert not done.wait(0.2)
+    done.set()
+    hiding.join()
+    showing.join()
     assert inner == [0o077]
 
 
+@pytest.mark.usefixtures("_umask")
 def test_groups_of_others_are_no_group_of_mine(tmp_path: Path) -> None:
     """What one group may read is not for another one, whose files the new ones would be."""
     path = Path(log(tmp_path, line()))
     path.chmod(0o640)
     if os.geteuid() == 0:
         os.chown(path, -1, 12_345)
-    before = os.umask(0o022)
     with as_private_as([str(path)]):
         inner = os.umask(0o077)
-    os.umask(before)
     own_group = path.stat().st_gid == os.getegid()
     assert inner == (0o027 if own_group else 0o077)

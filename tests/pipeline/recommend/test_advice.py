@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import replace
 from datetime import UTC
+from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +15,7 @@ from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.report.results import HOSTILE, result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaEntity, QuotaType
-from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, hits, recommendations, target
+from quotascope.pipeline.recommend.advice import NOW, RECOMMENDED, Advice, hits, recommendations, target
 from quotascope.pipeline.recommend.coverage import DAY_MS, Coverage, Logged, RequestTally, ShortLog, coverage_of, tally
 from quotascope.pipeline.recommend.need import Need
 from quotascope.pipeline.recommend.policy import BadPolicy, Policy, RuleShape
@@ -24,11 +25,16 @@ from quotascope.quotas import QuotaSet, kafka_configs
 
 ALICE, BOB = QuotaEntity("alice"), QuotaEntity("bob")
 CONFIGURED = QuotaSet(
-    {
-        ALICE: {"producer_byte_rate": 20_000.0, "request_percentage": 50.0},
-        BOB: {"producer_byte_rate": 119_000.0},
-    }
+    {ALICE: {"producer_byte_rate": 20_000.0, "request_percentage": 50.0}, BOB: {"producer_byte_rate": 119_000.0}}
 )
+
+
+def documents(made: Advice) -> tuple[str, Any, list[dict[str, str]]]:
+    """The text of the page, the JSON, and the rows of the CSV."""
+    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
+    rows = csv.DictReader(io.StringIO(recommend_csv(made), newline=""))
+    text = Reader(recommend_page(made, {}, [])).text
+    return text, json.loads(recommend_json(made, commands)), list(rows)
 
 
 def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:
@@ -73,15 +79,11 @@ def test_numbers_out_of_range(wrong: dict[str, object]) -> None:
 
 
 def test_only_what_differs_is_a_change() -> None:
-    """A limit that is set already is none, and what nothing is recommended for stays."""
+    """A limit that is set already is none, and what nothing is recommended for stays; without the configured quotas each limit is a change."""
     made = advice([recommendation("alice"), recommendation("bob")], CONFIGURED)
     (change,) = made.changes
     assert (change.entity, change.old, change.new) == (ALICE, 20_000.0, 119_000.0)
     assert made.target[ALICE] == {"producer_byte_rate": 119_000.0, "request_percentage": 50.0}
-
-
-def test_everything_is_new_where_no_one_asked() -> None:
-    """Without the configured quotas each limit is a change."""
     made = advice([recommendation("alice"), recommendation("bob")])
     assert [change.old for change in made.changes] == [None, None]
     assert made.now_of(made.recommended[0]) is None
@@ -96,36 +98,23 @@ def test_hits_are_those_of_the_recommended_limits() -> None:
         throttled(500, candidate=NOW, user="bob"),
         throttled(10_000, candidate=RECOMMENDED, user="carol"),
     ]
-    found = hits(table(*rows))
-    assert [(each.user, each.muted_ms, each.muted_now_ms) for each in found] == [
-        ("carol", 10_000, 0),
-        ("alice", 9_000, 70_000),
-    ]
+    found = [(each.user, each.muted_ms, each.muted_now_ms) for each in hits(table(*rows))]
+    assert found == [("carol", 10_000, 0), ("alice", 9_000, 70_000)]
 
 
 def test_what_is_unknown_is_not_zero() -> None:
     """Without the configured quotas nothing is said of them; with them, an entity without one has no rule, and one that is not throttled 0 s."""
-    limits = [recommendation("alice"), recommendation("carol")]
-    (struck,) = hits(table(throttled(9_000, candidate=RECOMMENDED)), now_known=False)
-    (spared,) = hits(table(throttled(9_000, candidate=RECOMMENDED)))
-    shown = {}
-    for name, made in {
-        "asked": advice(limits, CONFIGURED, [spared]),
-        "not asked": advice(limits, None, [struck]),
-    }.items():
-        text = Reader(recommend_page(made, {}, [])).text
-        read = json.loads(recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b")))
-        states = [(each["now"], each["now_state"]) for each in read["recommended"]]
-        rows = csv.DictReader(io.StringIO(recommend_csv(made)))
-        assert [row["now_state"] for row in rows] == [state for _, state in states]
-        olds = [(each["old"], each["old_state"]) for each in read["changes"]]
-        shown[name] = (states, olds, read["hits"][0]["muted_now_ms"])
-        assert ("unknown" in text) == (name == "not asked")
-        assert ("no rule" in text) == (name == "asked")
-    assert shown == {
-        "asked": ([(20_000.0, "set"), (None, "no rule")], [(20_000.0, "set"), (None, "no rule")], 0),
-        "not asked": ([(None, "unknown")] * 2, [(None, "unknown")] * 2, None),
-    }  # fmt: skip
+    limits, struck = [recommendation("alice"), recommendation("carol")], table(throttled(9_000, candidate=RECOMMENDED))
+    for now, state, muted_ms, said in (
+        (CONFIGURED, [(20_000.0, "set"), (None, "no rule")], 0, (False, True)),
+        (None, [(None, "unknown")] * 2, None, (True, False)),
+    ):
+        text, read, rows = documents(advice(limits, now, hits(struck, now_known=now is not None)))
+        assert [(each["now"], each["now_state"]) for each in read["recommended"]] == state
+        assert [(each["old"], each["old_state"]) for each in read["changes"]] == state
+        assert [row["now_state"] for row in rows] == [each for _, each in state]
+        assert read["hits"][0]["muted_now_ms"] == muted_ms
+        assert ("unknown" in text, "no rule" in text) == said
 
 
 HELD = Coverage(
@@ -141,10 +130,8 @@ HELD = Coverage(
 def test_coverage_is_stated_wherever_limits_are() -> None:
     """Period, hours of the week, and what was throttled while the log was written; a limit of a throttled entity is marked, another one is not."""
     made = advice([recommendation("alice"), recommendation("bob")], coverage=HELD)
-    commands = kafka_configs(made.changes, bootstrap_servers="b")
-    page = Reader(recommend_page(made, {}, [])).text
-    script = script_of(commands, caveats(made))
-    for text in (page, script):
+    page, read, rows = documents(made)
+    for text in (page, script_of(kafka_configs(made.changes, bootstrap_servers="b"), caveats(made))):
         assert "The log covers 1 min 54 s (2026-11-23 00:00:00 UTC to 2026-11-23 00:01:54 UTC)" in text
         assert "requests in 1 of the 168 hours of a week" in text
         assert "250 of 1,000 requests (25 %) were throttled while it was written" in text
@@ -152,7 +139,6 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
         assert "1 of 2 limits (marked *)" in text
     assert page.count("119 kB/s *") == 1
     assert "has only what clients sent while they were throttled" in page
-    read = json.loads(recommend_json(made, commands))
     assert read["coverage"] == {
         "period_ms": 114_000,
         "hours_of_week_seen": 1,
@@ -165,29 +151,26 @@ def test_coverage_is_stated_wherever_limits_are() -> None:
         "throttled_share": 0.25,
         "limits_with_demand_held_back": 1,
     }
-    marks = [
-        (each["logged_requests"], each["logged_throttled"], each["demand_held_back"]) for each in read["recommended"]
-    ]
-    assert marks == [(400, 250, True), (600, 0, False)]
-    rows = csv.DictReader(io.StringIO(recommend_csv(made)))
+    marks = ("logged_requests", "logged_throttled", "demand_held_back")
+    marked = [tuple(each[name] for name in marks) for each in read["recommended"]]
+    assert marked == [(400, 250, True), (600, 0, False)]
     assert [row["demand_held_back"] for row in rows] == ["True", "False"]
 
 
 def test_nothing_is_marked_where_nothing_was_throttled() -> None:
-    """A week of log without a throttle needs no warning."""
+    """A week of log without a throttle needs no warning; where nothing is recommended, nothing explains a replay."""
     made = advice([recommendation("alice")])
+    page = documents(made)[0]
     assert len(caveats(made)) == 1
     assert verdict(made) == "No client would be throttled in the replay."
-    assert "kB/s *" not in Reader(recommend_page(made, {}, [])).text
+    assert "kB/s *" not in page
+    note = "The throttled clients are those of a replay"
+    assert note in page
+    assert note not in documents(advice([]))[0]
 
 
 @pytest.mark.parametrize(
-    ("period_ms", "hours", "short"),
-    [
-        (DAY_MS, 24, False),
-        (DAY_MS - 1, 24, True),
-        (2 * DAY_MS, 23, True),
-    ],
+    ("period_ms", "hours", "short"), [(DAY_MS, 24, False), (DAY_MS - 1, 24, True), (2 * DAY_MS, 23, True)]
 )
 def test_less_than_a_day(period_ms: int, hours: int, *, short: bool) -> None:
     """By the clock, or because there are requests in fewer than 24 hours; the error says what to do."""
@@ -241,20 +224,11 @@ def test_unknown_throttles_are_not_counted_as_none() -> None:
     assert found.entities[QuotaEntity("carol")].share == 1.0
     held = replace(HELD, logged=found.all, entities=found.entities)
     made = advice([recommendation("alice"), recommendation("bob")], coverage=held)
-    text = Reader(recommend_page(made, {}, [])).text
+    text, read, _ = documents(made)
     assert "2 of 3 requests (67 %) were throttled while it was written; for 9 more it is unknown" in caveats(made)[0]
     assert "unknown" in text.split("bob", 1)[1].split("Commands")[0]
-    read = json.loads(recommend_json(made, kafka_configs(made.changes, bootstrap_servers="b")))
     assert read["coverage"]["requests_without_throttle_time"] == 9
     assert [each["logged_unknown"] for each in read["recommended"]] == [8, 1]
-
-
-def test_names_in_csv_are_no_formulas() -> None:
-    """A name that begins as one has an apostrophe before it, and is the same without; numbers stay numbers."""
-    made = advice([recommendation("=1+1"), recommendation("'x"), recommendation("a=b")])
-    rows = list(csv.DictReader(io.StringIO(recommend_csv(made))))
-    assert [row["user"] for row in rows] == ["'=1+1", "''x", "a=b"]
-    assert [float(row["limit"]) for row in rows] == [119_000.0] * 3
 
 
 def test_manifest_holds_all_quotas_of_whose_change() -> None:
@@ -287,24 +261,16 @@ def test_script_reports_what_it_leaves_out() -> None:
 
 
 def test_csv_and_json_hold_all() -> None:
-    """For programs: names as they are, and the configured value beside the new one."""
-    made = advice([recommendation(HOSTILE), recommendation("alice")], CONFIGURED, [hit()])
-    rows = list(csv.DictReader(io.StringIO(recommend_csv(made), newline="")))
-    assert [row["user"].removeprefix("'") for row in rows] == [HOSTILE, "alice"]
-    assert (rows[1]["now"], rows[1]["limit"]) == ("20000.0", "119000.0")
-    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
-    read = json.loads(recommend_json(made, commands))
+    """For programs: names as they are, but for an apostrophe before what begins as a formula, and the configured value beside the new one."""
+    names = [HOSTILE, "alice", "=1+1", "'x", "a=b"]
+    _, read, rows = documents(advice(list(map(recommendation, names)), CONFIGURED, [hit()]))
+    assert [row["user"] for row in rows] == [HOSTILE, "alice", "'=1+1", "''x", "a=b"]
+    assert [float(row["limit"]) for row in rows] == [119_000.0] * 5
+    assert rows[1]["now"] == "20000.0"
     assert read["recommended"][0]["user"] == HOSTILE
     assert read["hits"][0]["kind"] == "produce"
-    assert len(read["commands"]) == 2
+    assert len(read["commands"]) == 5
     assert read["policy"]["share"] == 0.01
-
-
-def test_no_note_on_throttled_clients_without_limits() -> None:
-    """Where nothing is recommended, nothing is replayed under limits: the note would explain figures that are not there."""
-    note = "The throttled clients are those of a replay"
-    assert note in Reader(recommend_page(advice([recommendation("alice")]), {}, [])).text
-    assert note not in Reader(recommend_page(advice([]), {}, [])).text
 
 
 def test_page_reports_all() -> None:

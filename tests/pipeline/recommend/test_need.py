@@ -31,10 +31,7 @@ def share_by_the_engine(sent: Sequence[tuple[int, int]], limit: float) -> float:
     throttles = [
         manager.maybe_record_and_get_throttle_time(Principal("alice"), "app1", size, MONDAY + at) for at, size in sent
     ]
-    times = np.array([at for at, _ in sent], np.int64)
-    alone = np.zeros(len(sent), np.int64)
-    seasons = Seasons(times_ms=times, seasons=alone, count=1, window_ms=1_000)
-    return float(seasons.shares(np.array(throttles, np.int64))[0])
+    return float(seasons(*(at for at, _ in sent)).shares(np.array(throttles, np.int64))[0])
 
 
 @given(
@@ -50,12 +47,6 @@ def test_limit_is_the_lowest_by_the_engine_itself(sent: list[tuple[int, int]], s
     assert share_by_the_engine(sent, found.steps) <= share
     if found.steps > 1:
         assert share_by_the_engine(sent, found.steps - 1) > share
-
-
-def test_share_of_nothing_needs_the_highest_rate() -> None:
-    """An entity that may never be throttled needs what was measured at the worst moment."""
-    rows = history([produced(0, 50_000), produced(500, 50_000)])
-    assert needed(rows, share=0.0)[QuotaType.PRODUCE].steps == 9_524  # 100 kB in 10.5 s
 
 
 def test_each_broker_counts_by_itself() -> None:
@@ -79,19 +70,14 @@ def test_each_broker_counts_by_itself() -> None:
 )  # fmt: skip
 def test_shape_names_the_entities(shape: RuleShape, expected: dict[QuotaEntity, int]) -> None:
     """All clients of a user, a client-id of all users, or each pair; rows may come in any order."""
-    rows = history(
-        [
-            produced(0, 40_000, user="bob"),
-            produced(0, 20_000, client_id="app2"),
-            produced(0, 10_000),
-        ]
-    )
+    rows = history([produced(0, 40_000, user="bob"), produced(0, 20_000, client_id="app2"), produced(0, 10_000)])
     chosen = Policy(share=0, shape=shape)
     assert {need.entity: need.steps for need in needs(rows, chosen, ClusterWindows())} == expected
 
 
-def test_clients_without_an_id_have_no_rule_of_their_own() -> None:
-    """Kafka stores no quota for an empty client-id."""
+def test_what_needs_nothing() -> None:
+    """No request; and Kafka stores no quota for an empty client-id."""
+    assert list(needs(history([]), Policy(), ClusterWindows())) == []
     rows = history([produced(0, 10_000, client_id="")])
     assert list(needs(rows, Policy(shape=RuleShape.PAIR), ClusterWindows())) == []
 
@@ -148,11 +134,6 @@ def test_kinds_that_are_not_wanted_are_left_out() -> None:
     assert len(needed(rows)) == 3
 
 
-def test_empty_history_needs_nothing() -> None:
-    """No request, no need."""
-    assert list(needs(history([]), Policy(), ClusterWindows())) == []
-
-
 def test_debt_is_rounded_up() -> None:
     """The search must not take a throttle for none: a debt of 1/3 s is 334 ms, of none 0."""
     times, permissive = np.array([0, 0], np.int64), np.array([False, False])
@@ -184,37 +165,34 @@ def test_rounding_goes_up_and_not_far(steps: int) -> None:
     assert len(str(rounded).rstrip("0")) <= 3
 
 
-def test_steps_and_limits_are_two_sides() -> None:
+@pytest.mark.parametrize("kind", QuotaType)
+def test_steps_and_limits_are_two_sides(kind: QuotaType) -> None:
     """A limit of so many steps has so many steps."""
-    for kind in QuotaType:
-        for steps in (1, 29, 105, 123_457):
-            assert steps_of(kind, limit_of(kind, steps)) == steps
+    many = [1, 29, 105, 123_457]
+    assert [steps_of(kind, limit_of(kind, steps)) for steps in many] == many
 
 
 def seasons(*times: int, numbered: list[int] | None = None) -> Seasons:
     """Requests at such times, of one season unless given."""
     numbers = np.array(numbered or [0] * len(times))
-    return Seasons(
-        times_ms=np.array(times), seasons=numbers, count=int(numbers.max()) + 1, window_ms=1_000
-    )  # fmt: skip
+    return Seasons(times_ms=np.array(times), seasons=numbers, count=int(numbers.max()) + 1, window_ms=1_000)
 
 
-def test_throttles_that_overlap_count_once() -> None:
-    """Two throttles of two seconds that begin one second apart are three seconds of four."""
-    found = seasons(0, 1_000, 3_000).shares(np.array([2_000, 2_000, 0]))
-    assert found.tolist() == [0.75]
-
-
-def test_throttle_ends_with_the_activity() -> None:
-    """What lasts longer than one window after the last request has no effect that is known."""
-    assert seasons(0).shares(np.array([60_000])).tolist() == [1.0]
-    assert seasons(0, 10_000).shares(np.array([0, 60_000])).tolist() == [0.5]
-
-
-def test_seasons_are_apart() -> None:
-    """Time belongs to the season of the request that it begins with."""
-    found = seasons(0, 5_000, numbered=[0, 1]).shares(np.array([500, 0]))
-    assert found.tolist() == [0.5, 0.0]
+@pytest.mark.parametrize(
+    ("times", "numbered", "throttles", "shares"),
+    [
+        # two throttles of two seconds that begin one second apart are three seconds of four
+        ([0, 1_000, 3_000], [0, 0, 0], [2_000, 2_000, 0], [0.75]),
+        # what lasts longer than one window after the last request has no effect that is known
+        ([0], [0], [60_000], [1.0]),
+        ([0, 10_000], [0, 0], [0, 60_000], [0.5]),
+        # time belongs to the season of the request that it begins with
+        ([0, 5_000], [0, 1], [500, 0], [0.5, 0.0]),
+    ],
+)
+def test_shares_of_seasons(times: list[int], numbered: list[int], throttles: list[int], shares: list[float]) -> None:
+    """For how much of each season's time its requests are throttled."""
+    assert seasons(*times, numbered=numbered).shares(np.array(throttles)).tolist() == shares
 
 
 @given(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.pipeline.blame.queues import AGGRESSOR, logged, written
+from tests.pipeline.blame.logs import AGGRESSOR, logged, written
 from typer.testing import CliRunner
 
 from quotascope.cli.main import app

@@ -17,12 +17,7 @@ from quotascope.quotas.candidates import Candidate
 PRODUCE, FETCH, METADATA, CREATE_TOPICS = 0, 1, 3, 19
 SIZES = ("produce_bytes", "fetch_bytes", "mutations")
 KEY = ("candidate", "broker", "user", "client_id", "quota_type")
-KEYS = (
-    "producer_byte_rate",
-    "consumer_byte_rate",
-    "request_percentage",
-    "controller_mutation_rate",
-)
+KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ def history(requests: Sequence[Request]) -> pa.Table:
 
 def _row(request: Request, now_ms: int) -> dict[str, Any]:
     mutates = request.api_key == CREATE_TOPICS
-    network = request.network_us
+    fetches = request.api_key == FETCH and not request.withheld
     return {
         "user": request.user,
         "client_id": request.client_id,
@@ -71,19 +66,15 @@ def _row(request: Request, now_ms: int) -> dict[str, Any]:
         "api_key": request.api_key,
         "api_version": request.api_version,
         "produce_bytes": request.cost if request.api_key == PRODUCE else None,
-        "fetch_bytes": request.cost if _is_answered_fetch(request) else None,
+        "fetch_bytes": request.cost if fetches else None,
         "thread_time_ms": None if request.request_us is None else request.request_us / 1e3,
-        "network_time_ms": None if network is None else network / 1e3,
+        "network_time_ms": None if request.network_us is None else request.network_us / 1e3,
         "mutations": request.cost if mutates else None,
         "mutations_charged": (request.granted if request.withheld else request.cost) if mutates else None,
         "mutation_timestamp": now_ms - request.wait_ms if mutates else None,
         "refused": mutates and request.withheld,
         "throttle_ms": request.throttle_ms,
     }
-
-
-def _is_answered_fetch(request: Request) -> bool:
-    return request.api_key == FETCH and not request.withheld
 
 
 def candidate(quotas: Mapping[QuotaEntity, Mapping[str, float]], name: str = "tried", **more: Any) -> Candidate:
@@ -143,15 +134,6 @@ def crowd(users: int, rows: int) -> pa.Table:
     return history(made).sort_by([("user", "ascending"), ("timestamp", "ascending")])
 
 
-CROWD = [
-    candidate(
-        {
-            QuotaEntity(DEFAULT): {
-                "producer_byte_rate": 20_000.0,
-                "request_percentage": 0.3,
-            }
-        }
-    )
-]
+CROWD = [candidate({QuotaEntity(DEFAULT): {"producer_byte_rate": 20_000.0, "request_percentage": 0.3}})]
 SHARED = candidate({QuotaEntity(None, DEFAULT): {"producer_byte_rate": 50_000.0}}, name="shared")
 """Limits that the users of a client id share."""

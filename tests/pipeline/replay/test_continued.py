@@ -9,7 +9,16 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.pipeline.replay.histories import CREATE_TOPICS, PRODUCE, Request, candidate, history, quota_sets, requests
+from tests.pipeline.replay.histories import (
+    CREATE_TOPICS,
+    KEYS,
+    PRODUCE,
+    Request,
+    candidate,
+    history,
+    quota_sets,
+    requests,
+)
 
 from quotascope.metrics import DEFAULT, QuotaEntity, WindowConfig
 from quotascope.pipeline.replay import RESULTS, ReplaySettings, replay
@@ -18,18 +27,8 @@ from quotascope.pipeline.replay.plan import CandidateRules
 from quotascope.quotas.candidates import Candidate, MutationPolicy
 
 KEY = ["candidate", "broker", "user", "client_id", "quota_type"]
-SUMS = [
-    "requests",
-    "amount",
-    "throttled_requests",
-    "throttled_ms",
-    "muted_ms",
-    "active_ms",
-    "delayed_requests",
-    "delayed_bytes",
-    "rejected_requests",
-    "rejected_mutations",
-]
+SUMS = ["requests", "amount", "throttled_requests", "throttled_ms", "muted_ms", "active_ms"]
+SUMS += ["delayed_requests", "delayed_bytes", "rejected_requests", "rejected_mutations"]
 SETTINGS = ReplaySettings(per_broker=True)
 HOUR_MS = 3_600_000
 
@@ -75,14 +74,7 @@ tried = st.builds(
 )  # fmt: skip
 
 
-ALL_TYPES = {
-    QuotaEntity(DEFAULT, None): {
-        "producer_byte_rate": 9_000.0,
-        "consumer_byte_rate": 9_000.0,
-        "request_percentage": 60.0,
-        "controller_mutation_rate": 2_000.0,
-    }
-}
+ALL_TYPES = {QuotaEntity(DEFAULT, None): dict(zip(KEYS, (9_000.0, 9_000.0, 60.0, 2_000.0), strict=True))}
 DAY_MS = 86_400_000
 EVERY = [candidate(ALL_TYPES, mutation_policy=policy) for policy in MutationPolicy]
 
@@ -132,18 +124,14 @@ def test_a_silent_broker_waits_no_longer() -> None:
     """While others go on, its last requests are decided; and another broker that is far behind keeps its own time."""
     limits = candidate({QuotaEntity(DEFAULT, None): {"producer_byte_rate": 1.0}})
     rules, carried = CandidateRules([limits]), Carried()
-    made = [
-        Request(api_key=PRODUCE, cost=100, broker=broker, after_ms=after)
-        for broker, after in (("1", 0), ("2", 60_000), ("1", 0))
-    ]
-    first, second, third = (history(made).slice(place, 1) for place in range(3))
-    steps = [
-        (pa.concat_tables([first, second]), 0, 0),
-        (second.slice(0, 0), 9_000, 0),
-        (third, 11_000, 1),
-        (third.slice(0, 0), 30_000, 2),
-    ]
-    for rows, now_ms, decided in steps:
+    first = Request(api_key=PRODUCE, cost=100)
+    made = history([first, replace(first, broker="2", after_ms=60_000), first])
+    for rows, now_ms, decided in (
+        (made.slice(0, 2), 0, 0),
+        (made.slice(0, 0), 9_000, 0),
+        (made.slice(2), 11_000, 1),
+        (made.slice(0, 0), 30_000, 2),
+    ):
         part = proceed(carried, rows, rules, SETTINGS, now_ms=now_ms, hold_ms=10_000)
         assert (part.decided, part.late) == (decided, 0)
 

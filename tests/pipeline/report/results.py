@@ -23,18 +23,8 @@ _ZERO = dict.fromkeys(RESULTS.names, 0)
 
 def result(**values: Any) -> dict[str, Any]:
     """One row of results; a client that is not throttled unless values say so."""
-    usual = {
-        "candidate": "now",
-        "broker": None,
-        "user": "alice",
-        "client_id": "app1",
-        "quota_type": "produce",
-        "limit": 1_000.0,
-        "level": "user_client",
-        "requests": 10,
-        "amount": 100.0,
-        "throttled_share": 0.0,
-    }
+    names = {"candidate": "now", "broker": None, "user": "alice", "client_id": "app1", "quota_type": "produce"}
+    usual = {**names, "limit": 1_000.0, "level": "user_client", "requests": 10, "amount": 100.0, "throttled_share": 0.0}
     return {**_ZERO, **usual, **values}
 
 

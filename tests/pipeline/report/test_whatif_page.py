@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,11 @@ from tests.pipeline.report.reader import HARMLESS, PLAIN, Reader
 from tests.pipeline.report.results import HOSTILE, hostile_replay, replayed, result, seconds, table, throttled, usages
 
 from quotascope.metrics import QuotaType
-from quotascope.pipeline.rates import LimitGroup
+from quotascope.pages.charts import Curve, LimitLine
+from quotascope.pipeline.rates import GroupUsage, LimitGroup, rate
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.report.documents import whatif_csv, whatif_json
-from quotascope.pipeline.report.whatif import group_of, headline, whatif_page
+from quotascope.pipeline.report.whatif import _legend, group_of, headline, whatif_page
 
 ALICE = LimitGroup(QuotaType.PRODUCE, "alice", "app1")
 
@@ -37,20 +39,17 @@ def test_candidates_are_added_up_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "expected"),
+    ("levels", "user", "client_id"),
     [
-        ("user", LimitGroup(QuotaType.PRODUCE, "alice", None)),
-        ("default_user", LimitGroup(QuotaType.PRODUCE, "alice", None)),
-        ("client", LimitGroup(QuotaType.PRODUCE, None, "app1")),
-        ("default_client", LimitGroup(QuotaType.PRODUCE, None, "app1")),
-        ("user_client", LimitGroup(QuotaType.PRODUCE, "alice", "app1")),
-        ("user_default_client", LimitGroup(QuotaType.PRODUCE, "alice", "app1")),
-        ("default_user_client", LimitGroup(QuotaType.PRODUCE, "alice", "app1")),
+        (["user", "default_user"], "alice", None),
+        (["client", "default_client"], None, "app1"),
+        (["user_client", "user_default_client", "default_user_client"], "alice", "app1"),
     ],
 )
-def test_level_says_who_shares_a_limit(level: str, expected: LimitGroup) -> None:
+def test_level_says_who_shares_a_limit(levels: list[str], user: str | None, client_id: str | None) -> None:
     """Clients of a user share its rule, users of a client-id share that one's."""
-    assert group_of(result(level=level)) == expected
+    shared = LimitGroup(QuotaType.PRODUCE, user, client_id)
+    assert [group_of(result(level=level)) for level in levels] == [shared] * len(levels)
 
 
 def test_groups_that_wait_longest_come_first() -> None:
@@ -137,20 +136,7 @@ def test_figures_of_a_client() -> None:
         recovery_ms=125_000,
     )
     page = Reader(whatif_page(replayed(row), {})).text
-    figures = [
-        "tight",
-        "2 kB/s",
-        "1 alice / app1",
-        "1,234",
-        "56",
-        "1 min 30 s",
-        "10 %",
-        "1.50 s",
-        "2.5 MB",
-        "1,000",
-        "2 min 5 s",
-    ]
-    assert "|".join(figures) in page
+    assert "tight|2 kB/s|1 alice / app1|1,234|56|1 min 30 s|10 %|1.50 s|2.5 MB|1,000|2 min 5 s" in page
 
 
 def test_page_holds_nothing_that_runs() -> None:
@@ -242,10 +228,7 @@ def test_differences_to_the_first_candidate() -> None:
     assert (compared.worse, compared.better) == (1, 2)
     (alice, clients), (bob, _) = compared.users
     assert (alice.name, alice.gained_ms, alice.quota) == ("user alice", -3_000, "")
-    assert [(each.name, each.gained_ms) for each in clients] == [
-        ("alice / a", -8_000),
-        ("alice / b", 5_000),
-    ]
+    assert [(each.name, each.gained_ms) for each in clients] == [("alice / a", -8_000), ("alice / b", 5_000)]
     assert (bob.gained_ms, compared.candidate.requests) == (-2_000, 40)
     text = Reader(whatif_page(summary, {})).text
     assert "|alice / b|produce|5 s|+5 s|30 %|+30 points|0|0|7 B/s|3 user alice|" in text
@@ -260,3 +243,21 @@ def test_differences_to_the_first_candidate() -> None:
         "clients_worse": 1,
         "clients_better": 2,
     }
+
+
+def test_legend_draws_limits_as_the_chart_does() -> None:
+    """In the color of the candidate, dashed from the ninth on; equal limits share a line."""
+    curve = Curve(begin_ms=0, end_ms=1_000, piece_ms=1_000, times_ms=[0], mean=[1.0], peak=[1.0])
+    drawn = GroupUsage(broker="1", usage=curve, by_hour=[])
+    values = {0: 1_000.0, 7: 2_000.0, 8: 3_000.0, 9: 3_000.0}
+    limits = [LimitLine(name=f"c{n}", value=value, color=n) for n, value in values.items()]
+    legend = _legend(drawn, limits, lambda value: rate(QuotaType.PRODUCE, value))
+    keys = [each for each in legend if isinstance(each, Element)]
+    marks = [path for each in keys for path in each.iter("path") if "limit" in path.attrib["class"]]
+    assert [(mark.attrib["class"], mark.get("stroke-dasharray")) for mark in marks] == [
+        ("limit s0", ""),
+        ("limit s7", ""),
+        ("limit s1", "6 4"),
+    ]
+    names = ["".join(each.itertext()).strip() for each in keys]
+    assert names == ["used, mean", "peak", "1 kB/s: c0", "2 kB/s: c7", "3 kB/s: c8, c9"]

@@ -13,6 +13,8 @@ from quotascope.pipeline.request_log.mutations import MutationLedger, OneSide, R
 from quotascope.pipeline.request_log.parsing import LogSource, parse_lines
 
 SOURCE = LogSource(file="a.log")
+AT_MS = 1_795_251_601_000
+"""2026-11-21 09:00:01 UTC"""
 REFUSED = 89
 EXISTS = 36
 TIMED_OUT = 7
@@ -27,15 +29,11 @@ def requests(*lines: bytes) -> pa.Table:
 
 def reported(table: pa.Table) -> list[Any]:
     """Asked for (whatever it is called), charged, and whether that is known; of requests that name topics."""
-    rows = table.filter(pc.is_valid(table["topics"])).to_pylist()
+    kinds = ("partitions_created", "partitions_added", "partitions_deleted")
     return [
-        (
-            row["partitions_created"] or row["partitions_added"] or row["partitions_deleted"],
-            row["mutations_charged"],
-            row["mutations_known"],
-        )
-        for row in rows
-    ]  # fmt: skip
+        (next((row[kind] for kind in kinds if row[kind]), None), row["mutations_charged"], row["mutations_known"])
+        for row in table.filter(pc.is_valid(table["topics"])).to_pylist()
+    ]
 
 
 def resolved(*lines: bytes, snapshot: dict[str, int] | None = None) -> list[Any]:
@@ -132,11 +130,7 @@ def test_any_order(lines: list[bytes]) -> None:
 
 def test_refused_and_failed() -> None:
     """What the quota refused was asked for and not charged; what failed before the quota is neither."""
-    answers = [
-        {"name": "a", "errorCode": 0},
-        {"name": "b", "errorCode": REFUSED},
-        {"name": "c", "errorCode": EXISTS},
-    ]
+    answers = [{"name": name, "errorCode": code} for name, code in (("a", 0), ("b", REFUSED), ("c", EXISTS))]
     topics = [topic("a", 3), topic("b", 4), topic("c", 5)]
     table = MutationLedger().resolve(requests(mutation("create", topics, answers=answers))).requests
     assert reported(table) == [(7, 3, True)]
@@ -156,43 +150,41 @@ def test_no_answer() -> None:
     assert resolved(*lines) == [(None, None, False)] * 4
 
 
-def test_order_of_batches_does_not_matter() -> None:
-    """A late line about an earlier create is learned; what was already resolved stays as it is."""
-    ledger = MutationLedger()
-    delete = requests(deleted(3, "t"))
-    assert reported(ledger.resolve(delete).requests) == [(None, None, False)]
-    create = requests(made("t", 3, 1))
-    assert reported(ledger.resolve(create).requests) == [(3, 3, True)]
-    enlarge = requests(enlarged("t", 4, 2))
-    assert reported(ledger.resolve(enlarge).requests) == [(1, 1, True)]
-
-
-def twins(**changed: Any) -> tuple[bytes, bytes]:
+def twins() -> tuple[bytes, bytes]:
     """The client's line of a forwarded request, and the controller's."""
-    topics = [topic("t", 3)]
-    client = mutation("create", topics, time="2026-11-21 09:00:01,005", **changed)
-    controller = mutation(
-        "create",
-        topics,
-        time="2026-11-21 09:00:01,000",
-        isForwarded=True,
-        listener="CONTROLLER",
-        connection="10.0.0.1:9093-10.0.0.1:1-0-0",
-        **changed,
-    )
-    return client, controller
+    client = mutation("create", [topic("t", 3)], time="2026-11-21 09:00:01,005")
+    place: dict[str, Any] = {"listener": "CONTROLLER", "connection": "10.0.0.1:9093-10.0.0.1:1-0-0"}
+    return client, mutation("create", [topic("t", 3)], time=at(1), isForwarded=True, **place)
 
 
-def test_twins_at_once() -> None:
-    """Of the two lines the client's stays, with the controller's time of the charge, in whatever order they come."""
-    client, controller = twins()
-    for lines in ((client, controller), (controller, client)):
-        found = MutationLedger().resolve(requests(*lines))
-        assert (found.forwarded, len(found.requests)) == (1, 1)
-        (row,) = found.requests.to_pylist()
-        charged = requests(controller)["mutation_timestamp"].to_pylist()[0]
-        assert (row["listener"], row["mutations_charged"]) == ("CLIENTS", 3)
-        assert row["mutation_timestamp"] == charged
+CLIENT, CONTROLLER = twins()
+CHANGE = {"requestApiKey": 44, "requestApiVersion": 1}
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        # the client's line stays, with the controller's time of the charge, in whatever order they come
+        ([CLIENT, CONTROLLER], [("CLIENTS", 3, AT_MS - 12)]),
+        ([CONTROLLER, CLIENT], [("CLIENTS", 3, AT_MS - 12)]),
+        # a client that counts from one again an hour later sends another request, not a twin
+        (
+            [CLIENT, CONTROLLER.replace(b"09:00:01,000", b"10:00:01,000")],
+            [("CLIENTS", 3, AT_MS - 7), ("CONTROLLER", 3, AT_MS + 3_599_988)],
+        ),
+        # of a forwarded change of configuration the client's line has all
+        ([line(time=at(1), header=CHANGE), line(header=CHANGE, isForwarded=True)], [("CLIENTS", None, None)]),
+        ([line()], [("CLIENTS", None, None)]),
+        ([], []),
+    ],
+    ids=["client first", "controller first", "an hour later", "no mutation", "not forwarded", "nothing"],
+)
+def test_twins_at_once(lines: list[bytes], left: list[Any]) -> None:
+    """Of the two lines of a forwarded request one is left out."""
+    found = MutationLedger().resolve(requests(*lines))
+    rows = found.requests.to_pylist()
+    assert [(row["listener"], row["mutations_charged"], row["mutation_timestamp"]) for row in rows] == left
+    assert found.forwarded == len(lines) - len(left)
 
 
 def test_a_second_line_comes_again() -> None:
@@ -223,47 +215,19 @@ def test_a_batch_that_is_tried_again() -> None:
             assert reported(ledger.resolve(requests(*batch)).requests) == expected
 
 
-def test_same_number_another_time() -> None:
-    """A client that counts from one again an hour later sends another request, not a twin."""
-    client, _ = twins()
-    _, controller = twins()
-    later = controller.replace(b"09:00:01,000", b"10:00:01,000")
-    found = MutationLedger().resolve(requests(client, later))
-    assert (found.forwarded, len(found.requests)) == (0, 2)
-
-
-def test_other_forwarded_requests() -> None:
-    """Of a forwarded change of configuration the client's line has all: the controller's is left out."""
-    header = {"requestApiKey": 44, "requestApiVersion": 1}
-    lines = [line(header=header), line(header=header, isForwarded=True)]
-    found = MutationLedger().resolve(requests(*lines))
-    assert (found.forwarded, found.requests["line"].to_pylist()) == (1, [1])
-
-
-def test_nothing() -> None:
-    """Without lines, and without one that names topics, nothing changes."""
-    assert len(MutationLedger().resolve(requests()).requests) == 0
-    plain = requests(line())
-    assert MutationLedger().resolve(plain).requests == plain
-
-
 def test_a_side_holds_only_so_many_lines() -> None:
     """The line that came first goes, and is taken for unknown; what is let go of makes room."""
+    names = {"api_key": 19, "client_id": "c", "user": "u", "topics": [], "completed": 0}
+    rows: list[Row] = [{**names, "correlation_id": number, "identity": b"%d" % number} for number in range(3)]
     side = OneSide(most=2)
-    rows = [_row(number) for number in range(3)]
+
+    def paired() -> list[bool]:
+        return [side.pair({**row, "identity": b"twin " + row["identity"]}) is not None for row in rows]
+
     for row in (*rows, rows[2]):
         side.add(row)
-    assert [side.pair(_twin(row)) is not None for row in rows] == [False, True, True]
+    assert paired() == [False, True, True]
     side.drop(rows[1]["identity"])
     side.drop(rows[1]["identity"])
     side.add(rows[0])
-    assert [side.pair(_twin(row)) is not None for row in rows] == [True, False, True]
-
-
-def _row(number: int) -> Row:
-    names = {"api_key": 19, "client_id": "c", "user": "u", "topics": []}
-    return {**names, "correlation_id": number, "completed": 0, "identity": b"%d" % number}
-
-
-def _twin(row: Row) -> Row:
-    return {**row, "identity": b"twin " + row["identity"]}
+    assert paired() == [True, False, True]

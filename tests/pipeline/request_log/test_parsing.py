@@ -1,21 +1,25 @@
-"""Lines of a request log become requests, or go to quarantine with a reason."""
+"""Lines of a request log become requests, or go to quarantine with a reason and harm no other."""
 
 import gzip
 import json
-from collections import Counter
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
-from tests.pipeline.request_log.lines import AT, SOURCE, parsed, reason, request
 
-from quotascope.pipeline.request_log.parsing import LogSource, parse
+from quotascope.pipeline.request_log import parsing
+from quotascope.pipeline.request_log.parsing import KEPT_TEXT, LONGEST, LogSource, Parsed, parse, parse_lines
 from quotascope.pipeline.request_log.schema import QUARANTINE, REQUESTS
 
 Json: TypeAlias = Any
+SOURCE = LogSource(file="/logs/a.log")
+AT = 1_795_251_720_655
+"""2026-11-21 09:02:00,655 in UTC."""
 HOSTILE = [
     'a","principal":"User:root',
     "new\nline\r\t",
@@ -29,33 +33,29 @@ HOSTILE = [
 ]
 
 
-def test_real_log() -> None:
-    """Every line of a real broker's log is a request, and the columns have what the lines say."""
-    found = parsed(*captured())
-    assert found.requests.schema == REQUESTS
-    assert found.quarantine.schema == QUARANTINE
-    assert (len(found.requests), len(found.quarantine)) == (len(captured()), 0)
-    keys = Counter(found.requests["api_key"].to_pylist())
-    assert (keys[0], keys[1], keys[19]) == (4424, 822, 11)
-    assert pc.sum(found.requests["forwarded"]).as_py() == 8
-    assert pc.unique(found.requests["layout"]).to_pylist() == ["4.x"]
-    sizes = values(found.requests, "produce_bytes")
-    assert sum(size is not None for size in sizes) == 4424
-    assert pc.count_distinct(found.requests["identity"]).as_py() == len(captured())
+def parsed(*lines: bytes, source: LogSource = SOURCE) -> Parsed:
+    """What becomes of lines from the first of a file on."""
+    return parse_lines(lines, range(1, len(lines) + 1), source)
 
 
-@pytest.mark.parametrize(("log", "count", "refused"), [("kafka-4.3.1-second", 2_104, 1), ("kafka-4.4.0", 2_243, 0)])
-def test_other_real_logs(log: str, count: int, refused: int) -> None:
-    """Logs of two releases have one layout; what the mutation quota refused is recognized by their errors."""
-    content = (CAPTURE.parent / f"{log}-request.log.gz").read_bytes()
-    found = parsed(*gzip.decompress(content).splitlines())
-    assert (len(found.requests), len(found.quarantine)) == (count, 0)
-    assert set(values(found.requests, "layout")) == {"4.x"}
-    clients = found.requests.filter(pc.invert(found.requests["forwarded"]))
-    assert sum(values(clients, "refused")) == refused
+def request(text: bytes, source: LogSource = SOURCE) -> dict[str, Any]:
+    """The only request."""
+    found = parsed(text, source=source)
+    assert found.quarantine.to_pylist() == []
+    (row,) = found.requests.to_pylist()
+    return dict(row)
 
 
-TIMES = {
+def reason(text: bytes) -> tuple[str, str]:
+    """Why a line is in quarantine, in short and in full."""
+    found = parsed(text)
+    assert len(found.requests) == 0
+    (row,) = found.quarantine.to_pylist()
+    return row["reason"], row["detail"]
+
+
+FIELDS = {
+    "forwarded": "isForwarded",
     "queue_time_ms": "requestQueueTimeMs",
     "thread_time_ms": "localTimeMs",
     "remote_time_ms": "remoteTimeMs",
@@ -70,67 +70,98 @@ def _traffic_of(entry: Json) -> Json:
     if key not in (0, 1) or (key == 1 and entry["response"]["throttleTimeMs"]):
         return None
     topics = entry["request"]["topicData"] if key == 0 else entry["response"]["responses"]
+    partitions = "partitionData" if key == 0 else "partitions"
     return [
         {
             "topic": each.get("name", each.get("topic")),
             "id": each.get("topicId"),
-            "bytes": sum(part["recordsSizeInBytes"] for part in each.get("partitionData", each.get("partitions"))),
+            "bytes": sum(part["recordsSizeInBytes"] for part in each[partitions]),
         }
         for each in topics
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
-    ("log", "ids_known"), [("kafka-4.3.1", [1, 1]), ("kafka-4.3.1-second", [0, 0]), ("kafka-4.4.0", [1, 1])]
+    ("log", "count", "refused", "ids_known"),
+    [("kafka-4.3.1", 5_403, 0, [1, 1]), ("kafka-4.3.1-second", 2_104, 1, [0, 0]), ("kafka-4.4.0", 2_243, 0, [1, 1])],
 )
-def test_times_and_traffic_of_real_logs(log: str, ids_known: list[int]) -> None:
-    """Of every line all times, the bytes by topic, and the ids that name them; every Fetch of the second log was throttled."""
+def test_real_logs(log: str, count: int, refused: int, ids_known: list[int]) -> None:
+    """
+    Every line is a request of one layout, with all times, the bytes by topic, and the ids that name them.
+
+    Every Fetch of the second log was throttled; what the mutation quota refused is recognized by its error.
+    """
     lines = gzip.decompress((CAPTURE.parent / f"{log}-request.log.gz").read_bytes()).splitlines()
     entries = [json.loads(text[text.index(b"{") : text.rindex(b"}") + 1]) for text in lines]
-    found = parsed(*lines).requests
-    for column, field in TIMES.items():
+    whole = parsed(*lines)
+    found = whole.requests
+    assert (found.schema, whole.quarantine.schema) == (REQUESTS, QUARANTINE)
+    assert (len(found), len(whole.quarantine)) == (count, 0)
+    assert pc.count_distinct(found["identity"]).as_py() == count
+    assert set(values(found, "layout")) == {"4.x"}
+    assert sum(values(found.filter(pc.invert(found["forwarded"])), "refused")) == refused
+    keys = values(found, "api_key")
+    assert keys == [entry["requestHeader"]["requestApiKey"] for entry in entries]
+    assert [size is not None for size in values(found, "produce_bytes")] == [key == 0 for key in keys]
+    for column, field in FIELDS.items():
         assert values(found, column) == [entry[field] for entry in entries]
-    assert values(found, "traffic") == [_traffic_of(entry) for entry in entries]
-    ids = {pair["id"]: pair["topic"] for pairs in values(found, "topic_ids") for pair in pairs or ()}
-    fetched = {
-        each["id"]
-        for row in found.select(["api_key", "traffic"]).to_pylist()
-        if row["api_key"] == 1
-        for each in row["traffic"] or ()
-    }
-    assert [len(fetched), len(fetched & {*ids})] == ids_known
+    traffic = values(found, "traffic")
+    assert traffic == [_traffic_of(entry) for entry in entries]
+    ids = {pair["id"] for pairs in values(found, "topic_ids") for pair in pairs or ()}
+    fetched = {each["id"] for key, moved in zip(keys, traffic, strict=True) if key == 1 for each in moved or ()}
+    assert [len(fetched), len(fetched & ids)] == ids_known
 
 
 ID = "Wk9NhLhFQ7usRy9J_K8TUA"
 GIVEN = {"recordsSizeInBytes": 7}
 SHARED: Json = GIVEN | {"errorMessage": None, "acknowledgeErrorMessage": None, "acquiredRecords": []}
-
-
 NAME = 'a"},{"name":"x\n<b>Ünï 😀'
 EMPTY = {"topics": [{"topic": NAME}]}
+THROTTLED = {"responses": [], "throttleTimeMs": 40}
+
+
+def moved(*, name: str | None = None, topic_id: str | None = None, size: int = 7) -> Json:
+    """Traffic of one topic."""
+    return {"topic": name, "id": topic_id, "bytes": size}
+
+
+def produce(*topics: Json, acks: int = -1) -> Json:
+    """A request."""
+    return {"transactionalId": None, "topicData": topics, "acks": acks}
+
+
+def fetched(*topics: Json) -> Json:
+    """A response."""
+    return {"responses": topics, "throttleTimeMs": 0}
 
 
 @pytest.mark.parametrize(
-    ("key", "version", "asked", "response", "traffic"),
+    ("key", "version", "asked", "response", "expected"),
     [
-        pytest.param(0, 9, {"transactionalId": None, "topicData": [{"name": NAME, "partitionData": [GIVEN, GIVEN]}, {"name": "t", "partitionData": []}]}, {}, [(NAME, None, 14), ("t", None, 0)], id="produce"),
-        pytest.param(0, 13, {"transactionalId": None, "topicData": [{"topicId": ID, "partitionData": [GIVEN]}]}, {}, [(None, ID, 7)], id="produce by id"),
-        pytest.param(1, 12, {}, {"responses": [{"topic": NAME, "partitions": [GIVEN, {"recordsSizeInBytes": None}]}]}, [(NAME, None, 7)], id="fetch"),
-        pytest.param(1, 13, {}, {"responses": [{"topicId": ID, "partitions": [GIVEN]}]}, [(None, ID, 7)], id="fetch by id"),
-        pytest.param(1, 12, {"replicaId": 2}, {"responses": [{"topic": "t", "partitions": [GIVEN]}]}, [("t", None, 7)], id="follower"),
-        pytest.param(1, 12, EMPTY, {"responses": []}, [], id="nothing to fetch"),
-        pytest.param(1, 12, EMPTY, {"responses": [], "throttleTimeMs": 40}, None, id="throttled"),
-        pytest.param(1, 12, "", "", None, id="not logged"),
-        pytest.param(78, 1, {}, {"responses": [{"topicId": ID, "partitions": [SHARED]}]}, [(None, ID, 7)], id="share fetch"),
-        pytest.param(12, 4, {}, {}, None, id="another API"),
+        (0, 9, produce({"name": NAME, "partitionData": [GIVEN, GIVEN]}, {"name": "t", "partitionData": []}), {}, {"traffic": [moved(name=NAME, size=14), moved(name="t", size=0)]}),
+        (0, 13, produce({"topicId": ID, "partitionData": [GIVEN]}), {}, {"traffic": [moved(topic_id=ID)]}),
+        (1, 12, {}, fetched({"topic": NAME, "partitions": [GIVEN, {"recordsSizeInBytes": None}]}), {"traffic": [moved(name=NAME)], "follower": False}),
+        (1, 13, {}, fetched({"topicId": ID, "partitions": [GIVEN]}), {"traffic": [moved(topic_id=ID)]}),
+        # another broker's fetch is marked, in the old place of its id and the new one
+        (1, 12, {"replicaId": 2}, fetched({"topic": "t", "partitions": [GIVEN]}), {"traffic": [moved(name="t")], "follower": True}),
+        (1, 16, {"replicaState": {"replicaId": 2}}, fetched(), {"follower": True}),
+        (1, 16, {"replicaId": -1}, fetched(), {"follower": False}),
+        (1, 12, EMPTY, fetched(), {"traffic": []}),
+        # a throttled Fetch was answered empty: what it would have weighed is unknown, and not zero
+        (1, 12, EMPTY, THROTTLED, {"traffic": None, "fetch_bytes": None, "throttle_ms": 40}),
+        (78, 1, {}, THROTTLED, {"traffic": None, "fetch_bytes": None, "throttle_ms": 40}),
+        (78, 1, {}, fetched({"topicId": ID, "partitions": [SHARED]}), {"traffic": [moved(topic_id=ID)], "fetch_bytes": 65}),
+        (12, 4, {}, {}, {"traffic": None}),
+        # without an answer (acks=0), or when the log was switched on in the middle, what cannot be known is null
+        *((key, 12, "", "", {"traffic": None, "throttle_ms": None, "produce_bytes": None, "fetch_bytes": None, "mutations_known": key != 19, "follower": False}) for key in (0, 1, 12, 19, 78)),
+        # only with acks=-1 does a broker wait for others before it decides
+        *((0, 9, produce(acks=acks), {}, {"timestamp": AT - waited}) for acks, waited in ((-1, 2), (0, 12), (1, 12))),
     ]
 )  # fmt: skip
-def test_traffic(key: int, version: int, asked: Json, response: Json, traffic: Json) -> None:
-    """Records' bytes by name or id; followers have them, too; a throttled Fetch's are unknown."""
-    header = {"requestApiKey": key, "requestApiVersion": version}
-    row = request(line(header=header, request=asked, response=response))
-    found = row["traffic"]
-    assert traffic == (found and [tuple(each.values()) for each in found])
+def test_what_a_request_moves(key: int, version: int, asked: Json, response: Json, expected: dict[str, Any]) -> None:
+    """Records' bytes by name or id, what followers fetch, and when a broker decided; what the line does not say is null."""
+    row = request(line(header={"requestApiKey": key, "requestApiVersion": version}, request=asked, response=response))
+    assert {name: row[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -145,20 +176,19 @@ def test_ids_of_topics(name: str, key: int) -> None:
     assert request(line(header={"requestApiKey": key}, response=response))["topic_ids"] is None
 
 
-def test_ids_of_created_topics() -> None:
-    """CreateTopics and DeleteTopics answer with ids, too."""
-    for api in ("create", "delete"):
-        row = request(mutation(api, [topic("t", 3)], answers=[{"name": "t", "topicId": ID, "errorCode": 0}]))
-        assert row["topic_ids"] == [{"topic": "t", "id": ID}]
+@pytest.mark.parametrize("api", ["create", "delete"])
+def test_ids_of_mutated_topics(api: str) -> None:
+    """CreateTopics and DeleteTopics answer with ids, too; their decision comes before the response's time, their charge before the wait."""
+    row = request(mutation(api, [topic("t", 3)], answers=[{"name": "t", "topicId": ID, "errorCode": 0}]))
+    assert row["topic_ids"] == [{"topic": "t", "id": ID}]
+    assert [row[name] - AT for name in ("completed", "timestamp", "mutation_timestamp")] == [0, -2, -12]
 
 
 def test_a_line_without_queue_time() -> None:
     """It is unknown then; one that no broker writes is refused."""
     assert request(line(leave_out=["requestQueueTimeMs"]))["queue_time_ms"] is None
-    assert reason(line(requestQueueTimeMs=-1.0)) == (
-        "unknown shape",
-        "Expected `float` >= 0.0 - at `$.requestQueueTimeMs`",
-    )
+    why = "Expected `float` >= 0.0 - at `$.requestQueueTimeMs`"
+    assert reason(line(requestQueueTimeMs=-1.0)) == ("unknown shape", why)
 
 
 def test_columns_of_a_real_line() -> None:
@@ -204,23 +234,6 @@ def test_columns_of_a_real_line() -> None:
     }
 
 
-def test_decision_and_mutation_times() -> None:
-    """The decision comes before the response's time in queue and on the wire, the controller's charge before the wait for it."""
-    row = request(mutation("create", [topic("t", 3)]))
-    assert row["completed"] == AT
-    assert row["timestamp"] == AT - 2
-    assert row["mutation_timestamp"] == AT - 12
-
-
-@pytest.mark.parametrize(("acks", "waited"), [(-1, True), (0, False), (1, False)])
-def test_decision_on_produce(acks: int, waited: bool) -> None:  # noqa: FBT001 - of the table above
-    """Only with acks=-1 does a broker wait for others before it decides."""
-    header = {"requestApiKey": 0, "requestApiVersion": 9}
-    asked = {"acks": acks, "topicData": [], "transactionalId": None}
-    row = request(line(header=header, request=asked))
-    assert row["timestamp"] == (AT - 2 if waited else AT - 12)
-
-
 def test_arrow_in_arrow_out() -> None:
     """Strings and bytes of Arrow are read alike; null is an empty line, and unknown numbers stay unknown."""
     texts = [line(), None, b"\xff\xfe"]
@@ -232,112 +245,62 @@ def test_arrow_in_arrow_out() -> None:
     assert again.requests["identity"] == found.requests["identity"]
 
 
-def test_broker_given_or_from_the_connection() -> None:
-    """A broker has the name that is given, else the host of its address, IPv6 too: quotas are per broker, not per listener."""
-    assert request(line())["broker"] == "10.0.0.1"
-    assert request(line(), source=LogSource(file="f", broker="7"))["broker"] == "7"
-    over_ipv6 = line(connection="0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:40000-0-0")
-    assert request(over_ipv6)["broker"] == "0:0:0:0:0:0:0:1"
-
-
 @pytest.mark.parametrize(
-    ("principal", "user"), [("User:bob", "bob"), ("User:a:b", "a:b"), ("Group:x", "x"), ("bare", "bare")]
-)
-def test_user(principal: str, user: str) -> None:
-    """Quotas match the principal's name without its type."""
-    assert request(line(principal=principal))["user"] == user
-
-
-@pytest.mark.parametrize("name", ["", *HOSTILE])
-def test_hostile_names(name: str) -> None:
-    """Untrusted names come through unchanged and change nothing else."""
-    text = line(header={"clientId": name}, principal=f"User:{name}", listener=name)
-    row = request(text)
-    assert (row["client_id"], row["user"], row["listener"]) == (name, name, name)
-    assert (row["api_key"], row["connection"]) == (12, "10.0.0.1:9092-10.0.0.9:40000-3-1")
-
-
-def test_client_without_an_id() -> None:
-    """No client id is null, not empty."""
-    assert request(line(header={"clientId": None}))["client_id"] is None
-
-
-def test_follower() -> None:
-    """Another broker's fetch is marked, in the old place of its id and the new one."""
-    fetch = {"requestApiKey": 1, "requestApiVersion": 16}
-    response = {"throttleTimeMs": 0, "responses": []}
-    for asked, follower in (
-        ({"replicaId": 2}, True),
-        ({"replicaState": {"replicaId": 2}}, True),
-        ({"replicaId": -1}, False),
-        ({"topics": []}, False),
-        ("", False),
-    ):
-        row = request(line(header=fetch, request=asked, response=response))
-        assert row["follower"] is follower
-
-
-@pytest.mark.parametrize(("key", "version"), [(1, 16), (78, 1)])
-def test_throttled_fetch_has_no_size(key: int, version: int) -> None:
-    """A throttled Fetch was answered empty: what it would have weighed is unknown, and not zero."""
-    fetch = {"requestApiKey": key, "requestApiVersion": version}
-    response = {"throttleTimeMs": 40, "responses": []}
-    row = request(line(header=fetch, response=response, throttleTimeMs=40))
-    assert (row["fetch_bytes"], row["throttle_ms"]) == (None, 40)
-
-
-@pytest.mark.parametrize("key", [0, 1, 12, 19, 78])
-def test_no_answer_and_no_request(key: int) -> None:
-    """Without an answer (acks=0), or when the log was switched on in the middle, what cannot be known is null."""
-    row = request(line(header={"requestApiKey": key}, request="", response=""))
-    assert row["throttle_ms"] is None
-    assert (row["produce_bytes"], row["fetch_bytes"]) == (None, None)
-    assert row["mutations_known"] is (key != 19)
-
-
-def test_share_fetch_is_charged_like_a_fetch() -> None:
-    """A share group's fetch has the size that the consumer quota is charged."""
-    row = request(
-        line(
-            header={"requestApiKey": 78, "requestApiVersion": 1},
-            response={"throttleTimeMs": 0, "errorCode": 0, "responses": [], "nodeEndpoints": []}
-        )
-    )  # fmt: skip
-    assert row["fetch_bytes"] > 4
-
-
-@pytest.mark.parametrize(
-    ("pattern", "time", "at"),
+    ("changed", "given", "broker"),
     [
-        ("[{time}] DEBUG Completed request:{json} (kafka.request.logger)", "2026-11-21 09:02:00,655", AT),
-        ("{time} DEBUG [data-plane-1] logger:42 - Completed request: {json}", "2026-11-21 09:02:00", AT - 655),
-        ("{time} Completed request:{json}\r", "2026-11-21T09:02:00.655123+0100", AT - 3_600_000),
-        ("{time} Completed request:{json}", "2026-11-21T09:02:00.6Z", AT - 55),
-        ("[{time}] TRACE Completed request:{json} (x)", "2026-11-21 09:02:00,655", AT),
-    ]
-)  # fmt: skip
-def test_patterns(pattern: str, time: str, at: int) -> None:
-    """Other patterns of log4j are read, too, as long as they report the time; an offset in it wins over the zone."""
-    assert request(line(time=time, pattern=pattern))["completed"] == at
+        ({}, None, "10.0.0.1"),
+        ({}, "7", "7"),
+        ({"connection": "0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:40000-0-0"}, None, "0:0:0:0:0:0:0:1"),
+    ],
+)
+def test_broker_given_or_from_the_connection(changed: dict[str, Any], given: str | None, broker: str) -> None:
+    """A broker has the name that is given, else the host of its address, IPv6 too: quotas are per broker, not per listener."""
+    assert request(line(**changed), LogSource(file="f", broker=given))["broker"] == broker
 
 
-def test_zone() -> None:
-    """Times without an offset are of the zone that is given, summer time included."""
-    berlin = LogSource(file="f", zone=ZoneInfo("Europe/Berlin"))
-    assert request(line(), source=berlin)["completed"] == AT - 3_600_000
-    summer = line(time="2026-07-21 09:02:00,655")
-    utc = request(summer)["completed"]
-    assert request(summer, source=berlin)["completed"] == utc - 7_200_000
+@pytest.mark.parametrize(
+    ("principal", "user"),
+    [("User:bob", "bob"), ("User:a:b", "a:b"), ("Group:x", "x"), ("bare", "bare")]
+    + [(f"User:{name}", name) for name in ("", *HOSTILE)],
+)
+def test_untrusted_names(principal: str, user: str) -> None:
+    """They come through unchanged and change nothing else; quotas match the principal's name without its type, and no client id is null."""
+    row = request(line(header={"clientId": user or None}, principal=principal, listener=user))
+    assert (row["client_id"], row["user"], row["listener"]) == (user or None, user, user)
+    assert (row["api_key"], row["connection"]) == (12, "10.0.0.1:9092-10.0.0.9:40000-3-1")
+    assert request(line(header={"clientId": ""}))["client_id"] == ""
+
+
+BERLIN = "Europe/Berlin"
+BRACKETS = "[{time}] DEBUG Completed request:{json} (kafka.request.logger)"
+SUMMER = AT - 123 * 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "time", "zone", "at"),
+    [
+        (BRACKETS, "2026-11-21 09:02:00,655", "UTC", AT),
+        (BRACKETS, "2026-11-21 09:02:00,655", BERLIN, AT - 3_600_000),
+        (BRACKETS, "2026-07-21 09:02:00,655", "UTC", SUMMER),
+        (BRACKETS, "2026-07-21 09:02:00,655", BERLIN, SUMMER - 7_200_000),
+        ("{time} DEBUG [data-plane-1] logger:42 - Completed request: {json}", "2026-11-21 09:02:00", "UTC", AT - 655),
+        ("{time} Completed request:{json}\r", "2026-11-21T09:02:00.655123+0100", "UTC", AT - 3_600_000),
+        ("{time} Completed request:{json}", "2026-11-21T09:02:00.6Z", BERLIN, AT - 55),
+        ("[{time}] TRACE Completed request:{json} (x)", "2026-11-21 09:02:00,655", "UTC", AT),
+    ],
+)
+def test_times(pattern: str, time: str, zone: str, at: int) -> None:
+    """Other patterns of log4j are read as long as they report the time; an offset in it wins over the zone, which has summer time."""
+    source = LogSource(file="f", zone=ZoneInfo(zone))
+    assert request(line(time=time, pattern=pattern), source)["completed"] == at
 
 
 def test_clock_steps() -> None:
     """When the clock goes back, lines keep their times and their order; nothing is dropped or moved."""
-    times = ["09:02:01,000", "09:02:02,000", "09:01:59,500", "2000-01-01 00:00:00,000"]
-    full = [time if "-" in time else f"2026-11-21 {time}" for time in times]
-    found = parsed(*(line(time=time) for time in full))
-    completed = found.requests["completed"].to_pylist()
-    assert completed == [AT + 345, AT + 1_345, AT - 1_155, 946_684_800_000]
-    assert found.requests["line"].to_pylist() == [1, 2, 3, 4]
+    times = ["2026-11-21 09:02:01,000", "2026-11-21 09:02:02,000", "2026-11-21 09:01:59,500", "2000-01-01 00:00:00,000"]
+    found = parsed(*(line(time=time) for time in times)).requests
+    assert values(found, "completed") == [AT + 345, AT + 1_345, AT - 1_155, 946_684_800_000]
+    assert values(found, "line") == [1, 2, 3, 4]
 
 
 def test_mixed_versions() -> None:
@@ -376,10 +339,104 @@ def test_nothing() -> None:
     assert (found.quarantine.schema, len(found.quarantine)) == (QUARANTINE, 0)
 
 
-def test_columns_are_described() -> None:
-    """Each column of both tables says what it means; times and durations say their unit."""
-    for column in (*REQUESTS, *QUARANTINE):
-        description = (column.metadata or {})[b"description"]
-        assert description, column.name
-        if column.name.endswith(("_ms", "timestamp", "completed")):
-            assert description.startswith(b"ms"), column.name
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "empty"),
+        (b" \t\r", "empty"),
+        (b"\xff\xfe\x00binary\x00", "not a request"),
+        (b"[2026-11-21 09:02:00,655] INFO Completed load of snapshot (x)", "not a request"),
+        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:RequestHeader(apiKey=PRODUCE, apiVersion=8)", "layout before 2.8"),
+        (b"Completed request:{}", "no time"),
+        (b"[2026-13-41 09:02:00,655] DEBUG Completed request:{}", "no time"),
+        (b"[2026-11-21 09:02:00,6x5] DEBUG Completed request:{}", "unknown shape"),
+        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:", "truncated"),
+        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:what", "not JSON"),
+        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:{nonsense}", "not JSON"),
+        (b"[2026-11-21 09:02:00,655] DEBUG Completed request:[1]", "not JSON"),
+        (line()[:300], "truncated"),
+        (line()[:60], "truncated"),
+        (line()[:400] + line(), "truncated"),
+        (line(leave_out=["sendTimeMs"]), "unknown shape"),
+        (line(sendTimeMs="1.5"), "unknown shape"),
+        (line(requestHeader=None), "unknown shape"),
+        (line(connection=5), "unknown shape"),
+        (line(throttleTimeMs=1 << 40), "unknown shape"),
+        (line(header={"requestApiKey": 40_000}), "unknown shape"),
+        (line(responseQueueTimeMs=5e17), "unknown shape"),
+        (line(sendTimeMs=86_400_001), "unknown shape"),
+        (line(localTimeMs=-1), "unknown shape"),
+        (line(remoteTimeMs=1e15), "unknown shape"),
+        (line(time="1999-12-31 23:59:59,999"), "unknown shape"),
+        (line(time="2200-01-01 00:00:00,000"), "unknown shape"),
+        (line(header={"requestApiKey": 0, "requestApiVersion": 99}, request={"topicData": []}), "unknown version"),
+        (line(header={"requestApiKey": 0, "requestApiVersion": 9}, request={"topics": []}), "unknown shape"),
+        (line(header={"requestApiKey": 0, "requestApiVersion": 9}, request={"topicData": [{"partitionData": [{"recordsSizeInBytes": -1}]}]}), "unknown shape"),
+        (line(header={"requestApiKey": 19, "requestApiVersion": 7}, request={"no": "topics"}), "unknown shape"),
+        (line(header={"requestApiKey": 19, "requestApiVersion": 7}, request={"topics": [{"name": "t", "numPartitions": "3", "assignments": []}]}), "unknown shape"),
+        (line(request="[" * 5_000).replace(b'"' + b"[" * 5_000 + b'"', b"[" * 5_000 + b"]" * 5_000), "not JSON"),
+    ]
+)  # fmt: skip
+def test_quarantine(text: bytes, why: str) -> None:
+    """What is no request goes to quarantine, with a reason of a few words and one sentence more."""
+    short, detail = reason(text)
+    assert short == why
+    assert detail
+
+
+def test_longest_durations() -> None:
+    """A request may be worked on for a day, and wait for others as long as the protocol's longest timeout."""
+    longest = (1 << 31) - 1
+    row = request(line(localTimeMs=86_400_000, remoteTimeMs=longest))
+    assert row["thread_time_ms"] == 86_400_000
+    assert row["completed"] == AT
+
+
+def test_gigantic_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a line that is too long the beginning and the length are kept; one that fits is read."""
+    text = line(principal="User:" + "x" * 10_000)
+    monkeypatch.setattr(parsing, "LONGEST", len(text))
+    found = parsed(text, text + b" ")
+    assert len(found.requests) == 1
+    (row,) = found.quarantine.to_pylist()
+    assert row["reason"] == "too long"
+    assert (row["text"], row["length"]) == (text[:KEPT_TEXT], len(text) + 1)
+    assert LONGEST == 16 << 20
+
+
+def test_a_bad_line_harms_no_other() -> None:
+    """Among good lines, those with values that no column can hold are found one by one."""
+    good = [line(header={"correlationId": number}) for number in range(50)]
+    bad = [line(throttleTimeMs=1 << 40), line(header={"correlationId": 1 << 31})]
+    found = parsed(*good[:20], bad[0], *good[20:], bad[1])
+    assert found.requests["correlation_id"].to_pylist() == list(range(50))
+    assert found.requests["line"].to_pylist() == [*range(1, 21), *range(22, 52)]
+    assert found.quarantine["line"].to_pylist() == [21, 52]
+
+
+def test_identity_of_quarantined_lines() -> None:
+    """The same text is the same line, wherever it stands: a file that was renamed brings nothing new."""
+    here = [*values(parsed(b"x", b"y").quarantine, "identity"), *values(parsed(b"x").quarantine, "identity")]
+    there = parsed(b"x", source=LogSource(file="b")).quarantine["identity"].to_pylist()
+    assert here[0] == here[2]
+    assert there == here[:1]
+    assert len(set(here)) == 2
+
+
+@given(st.lists(st.binary(max_size=200) | st.sampled_from(captured()[:40]), max_size=20))
+def test_each_line_once(lines: list[bytes]) -> None:
+    """Whatever is read, each line is in one of the two tables, or the same text is in the quarantine already."""
+    found = parsed(*lines)
+    numbers = values(found.requests, "line") + values(found.quarantine, "line")
+    left = [number for number in range(1, len(lines) + 1) if number not in numbers]
+    first = {lines.index(text) + 1 for text in (lines[number - 1] for number in left)}
+    assert len(left) == found.again
+    assert len(numbers) == len(set(numbers)) == len(lines) - len(left)
+    assert first <= set(values(found.quarantine, "line"))
+
+
+@given(st.sampled_from(captured()[:200]), st.integers(0, 3_000), st.binary(max_size=4))
+def test_damaged_lines(text: bytes, at: int, damage: bytes) -> None:
+    """A line that was overwritten anywhere is read or quarantined, and never stops the rest."""
+    found = parsed(text[:at] + damage + text[at + len(damage) :], line())
+    assert len(found.requests) + len(found.quarantine) == 2

@@ -21,7 +21,15 @@ TOPICS = st.lists(st.tuples(NAMES, SIZES), max_size=3)
 TOPIC_ID = uuid.UUID("6f6c0f5c-3b0b-4a4e-9a61-0d4c7a1f5b11")
 BASE64_ID = base64.urlsafe_b64encode(TOPIC_ID.bytes).decode().rstrip("=")
 
-Sizes = list[int | None]
+Topics = list[tuple[str, list[int | None]]]
+Topic = FetchResponse.FetchableTopicResponse
+Partition = Topic.PartitionData
+EXTRAS: Any = {
+    "divergingEpoch": ("diverging_epoch", Partition.EpochEndOffset, {"epoch": 3, "end_offset": 9}),
+    "currentLeader": ("current_leader", Partition.LeaderIdAndEpoch, {"leader_id": 1, "leader_epoch": 5}),
+    "snapshotId": ("snapshot_id", Partition.SnapshotId, {"end_offset": 4, "epoch": 2}),
+}
+"""Tagged fields of a partition, as kafka-python takes them."""
 
 
 def produce_bytes(version: int, client_id: str | None, request: Any) -> int:
@@ -39,70 +47,50 @@ def share_fetch_bytes(version: int, response: Any) -> int | None:
     return sizes.share_fetch_bytes(version, msgspec.convert(response, messages.ShareFetchResponse))[0]
 
 
-def _logged(size: int | None) -> dict[str, Any]:
-    """Records as the log shows them."""
-    return {"records": None} if size is None else {"recordsSizeInBytes": size}
+def logged(topics: Topics, name: str, partitions: str, **fields: Any) -> list[dict[str, Any]]:
+    """Topics as the log shows them, with fields in each partition."""
+    return [
+        {
+            name: topic,
+            "topicId": BASE64_ID,
+            partitions: [
+                {**fields, **({"records": None} if size is None else {"recordsSizeInBytes": size})} for size in held
+            ],
+        }
+        for topic, held in topics
+    ]
 
 
-def _records(size: int | None) -> bytes | None:
+def records(size: int | None) -> bytes | None:
+    """So many bytes."""
     return None if size is None else bytes(size)
-
-
-def _produced(version: int, name: str, sizes: Sizes) -> Any:
-    topic = ProduceRequest.TopicProduceData
-    return topic(
-        version=version,
-        name=name,
-        topic_id=TOPIC_ID,
-        partition_data=[
-            topic.PartitionProduceData(version=version, index=index, records=_records(size))
-            for index, size in enumerate(sizes)
-        ],
-    )
 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.integers(3, 13), st.none() | NAMES, st.none() | NAMES, TOPICS)
 def test_a_produce_request_weighs_what_another_client_writes(
-    version: int, client_id: str | None, transactional_id: str | None, topics: list[tuple[str, Sizes]]
+    version: int, client_id: str | None, transactional_id: str | None, topics: Topics
 ) -> None:
     """Header and body of every version have as many bytes as kafka-python writes, without the length of the frame."""
-    logged = {
-        "transactionalId": transactional_id,
-        "topicData": [
-            {
-                "name": name,
-                "topicId": BASE64_ID,
-                "partitionData": [{"index": index, **_logged(size)} for index, size in enumerate(sizes)],
-            }
-            for name, sizes in topics
-        ],
-    }
+    kind = ProduceRequest.TopicProduceData
+    written = [
+        kind(
+            version=version,
+            name=name,
+            topic_id=TOPIC_ID,
+            partition_data=[
+                kind.PartitionProduceData(version=version, index=index, records=records(size))
+                for index, size in enumerate(held)
+            ],
+        )
+        for name, held in topics
+    ]
     request = ProduceRequest(
-        version=version,
-        transactional_id=transactional_id,
-        acks=-1,
-        timeout_ms=30_000,
-        topic_data=[_produced(version, name, sizes) for name, sizes in topics],
+        version=version, transactional_id=transactional_id, acks=-1, timeout_ms=30_000, topic_data=written
     )
     request.with_header(correlation_id=7, client_id=client_id)  # type: ignore[arg-type]
-    assert produce_bytes(version, client_id, logged) == len(request.encode(header=True))
-
-
-def _tagged(version: int, extras: frozenset[str]) -> dict[str, Any]:
-    """Tagged fields of a partition, as kafka-python takes them."""
-    kinds = FetchResponse.FetchableTopicResponse.PartitionData
-    numbers = {
-        "divergingEpoch": (kinds.EpochEndOffset, {"epoch": 3, "end_offset": 9}),
-        "currentLeader": (kinds.LeaderIdAndEpoch, {"leader_id": 1, "leader_epoch": 5}),
-        "snapshotId": (kinds.SnapshotId, {"end_offset": 4, "epoch": 2}),
-    }
-    names = {
-        "divergingEpoch": "diverging_epoch",
-        "currentLeader": "current_leader",
-        "snapshotId": "snapshot_id",
-    }
-    return {names[extra]: numbers[extra][0](version=version, **numbers[extra][1]) for extra in extras}
+    asked = {"transactionalId": transactional_id, "topicData": logged(topics, "name", "partitionData", index=0)}
+    assert produce_bytes(version, client_id, asked) == len(request.encode(header=True))
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -110,68 +98,46 @@ def _tagged(version: int, extras: frozenset[str]) -> dict[str, Any]:
     version=st.integers(4, 18),
     topics=TOPICS,
     aborted=st.none() | st.integers(0, 200),
-    extras=st.frozensets(st.sampled_from(["divergingEpoch", "currentLeader", "snapshotId"])),
+    extras=st.frozensets(st.sampled_from([*EXTRAS])),
 )
 def test_a_fetch_response_weighs_what_another_client_writes(
-    version: int, topics: list[tuple[str, Sizes]], aborted: int | None, extras: frozenset[str]
+    version: int, topics: Topics, aborted: int | None, extras: frozenset[str]
 ) -> None:
     """The body of every version has as many bytes as kafka-python writes, and four are added as Kafka does."""
-    reported = extras if version >= 12 else frozenset()
-    topic_type = FetchResponse.FetchableTopicResponse
-    partition_type = topic_type.PartitionData
-    transactions = [{"producerId": 1, "firstOffset": 2}] * (aborted or 0)
-    logged = {
-        "throttleTimeMs": 0,
-        "responses": [
-            {
-                "topic": name,
-                "topicId": BASE64_ID,
-                "partitions": [
-                    {
-                        "partitionIndex": 0,
-                        "abortedTransactions": None if aborted is None else transactions,
-                        **_logged(size),
-                        **{key: {} for key in reported},
-                    }
-                    for size in sizes
-                ],
-            }
-            for name, sizes in topics
-        ],
+    tagged = [EXTRAS[each] for each in extras] if version >= 12 else []
+    fields: Any = {name: kind(version=version, **values) for name, kind, values in tagged}
+    transaction = Partition.AbortedTransaction(version=version, producer_id=1, first_offset=2)
+    written = [
+        Topic(
+            version=version,
+            topic=name,
+            topic_id=TOPIC_ID,
+            partitions=[
+                Partition(
+                    version=version,
+                    partition_index=0,
+                    error_code=0,
+                    high_watermark=1,
+                    last_stable_offset=1,
+                    log_start_offset=0,
+                    aborted_transactions=None if aborted is None else [transaction] * aborted,
+                    preferred_read_replica=-1,
+                    records=records(size),
+                    **fields,
+                )
+                for size in held
+            ],
+        )
+        for name, held in topics
+    ]
+    response = FetchResponse(version=version, throttle_time_ms=0, error_code=0, session_id=5, responses=written)
+    answered: Any = {
+        "partitionIndex": 0,
+        "abortedTransactions": None if aborted is None else [{"producerId": 1, "firstOffset": 2}] * aborted,
+        **({each: {} for each in extras} if version >= 12 else {}),
     }
-    response = FetchResponse(
-        version=version,
-        throttle_time_ms=0,
-        error_code=0,
-        session_id=5,
-        responses=[
-            topic_type(
-                version=version,
-                topic=name,
-                topic_id=TOPIC_ID,
-                partitions=[
-                    partition_type(
-                        version=version,
-                        partition_index=0,
-                        error_code=0,
-                        high_watermark=1,
-                        last_stable_offset=1,
-                        log_start_offset=0,
-                        aborted_transactions=None
-                        if aborted is None
-                        else [partition_type.AbortedTransaction(version=version, producer_id=1, first_offset=2)]
-                        * aborted,
-                        preferred_read_replica=-1,
-                        records=_records(size),
-                        **_tagged(version, reported),
-                    )
-                    for size in sizes
-                ],
-            )
-            for name, sizes in topics
-        ],
-    )
-    assert fetch_bytes(version, logged) == 4 + len(response.encode())
+    whole = {"throttleTimeMs": 0, "responses": logged(topics, "topic", "partitions", **answered)}
+    assert fetch_bytes(version, whole) == 4 + len(response.encode())
 
 
 def test_a_share_fetch_response_weighs_its_fields() -> None:
@@ -191,14 +157,10 @@ def test_a_share_fetch_response_weighs_its_fields() -> None:
 
 def test_old_versions_lack_what_came_later() -> None:
     """From documentation: Produce before 3 has no transactional id, Fetch 0 no throttle time."""
-    topic = {
-        "name": "t",
-        "partitionData": [{"index": 0, "recordsSizeInBytes": 10}],
-        "topic": "t",
-        "partitions": [{"partitionIndex": 0, "recordsSizeInBytes": 10}],
-    }
-    assert produce_bytes(0, "c", {"topicData": [topic]}) == 11 + 6 + 4 + 3 + 4 + 8 + 10
-    assert fetch_bytes(0, {"responses": [topic]}) == 4 + 4 + 3 + 4 + 14 + 4 + 10
+    asked = logged([("t", [10])], "name", "partitionData", index=0)
+    answered = logged([("t", [10])], "topic", "partitions", partitionIndex=0)
+    assert produce_bytes(0, "c", {"topicData": asked}) == 11 + 6 + 4 + 3 + 4 + 8 + 10
+    assert fetch_bytes(0, {"responses": answered}) == 4 + 4 + 3 + 4 + 14 + 4 + 10
 
 
 def test_what_cannot_be_weighed_is_refused() -> None:

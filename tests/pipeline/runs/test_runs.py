@@ -147,10 +147,8 @@ def test_a_short_log_is_refused(tmp_path: Path) -> None:
         advise(folder, Policy())
     found = advise(folder, Policy(short_log=True))
     assert found.coverage.logged == Logged(5, 2)
-    assert [(each.entity, found.logged(each)) for each in found.recommended] == [
-        (ALICE, Logged(3, 2)),
-        (QuotaEntity("bob"), Logged(2, 0)),
-    ]
+    logged = {each.entity: found.logged(each) for each in found.recommended}
+    assert logged == {ALICE: Logged(3, 2), QuotaEntity("bob"): Logged(2, 0)}
     assert found.held_back == 1
     long = [produced(at * HOUR, 1_000) for at in range(25)]
     assert not advise(make_folder(tmp_path / "long", long), Policy()).coverage.short

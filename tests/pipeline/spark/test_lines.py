@@ -69,21 +69,16 @@ def test_numbers_of_lines() -> None:
         (b"3", "s3a://x/a%20b.log", 0, None),
         (b"4", "s3a://x/a%20b.log", 128, None),
     )
-    found = table(first, more).sort_by("length")
-    reported = dict(
-        zip(
-            found["text"].to_pylist(),
-            zip(found["file"].to_pylist(), found["line"].to_pylist(), strict=True),
-            strict=True,
-        )
-    )
-    assert reported[b"1"] == ("/x/a b.log", 2)
-    assert reported[b"2"] == ("/x/a b.log", 3)
-    assert reported[b"3"] == ("s3a://x/a%20b.log", 1)
-    assert reported[b"4"] == ("s3a://x/a%20b.log", None)
-    middle = [
-        (line(header={"correlationId": n}), "a", start, None) for start, n in ((0, 1), (0, 2), (600, 3), (600, 4))
+    found = table(first, more)
+    places = [(row["text"], row["file"], row["line"]) for row in found.to_pylist() if row["text"]]
+    assert sorted(places) == [
+        (b"1", "/x/a b.log", 2),
+        (b"2", "/x/a b.log", 3),
+        (b"3", "s3a://x/a%20b.log", 1),
+        (b"4", "s3a://x/a%20b.log", None),
     ]
+    starts = ((0, 1), (0, 2), (600, 3), (600, 4))
+    middle = [(line(header={"correlationId": n}), "a", start, None) for start, n in starts]
     found = table(batch(*middle[:3]), batch(middle[3]))
     assert found["line"].to_pylist() == [1, 2, None, None]
     assert found["position"].to_pylist() == [1, 2, 601, 602]
@@ -135,18 +130,24 @@ def test_parts_make_the_tables_of_one_process(tmp_path: Path) -> None:
     assert (again.kept, again.quarantined, again.read) == (0, 0, len(lines))
 
 
-def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
-    monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE", 50)
-    tables = IngestTables.create(str(tmp_path))
-    held: list[int] = []
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
+    """What a worker holds at once, a piece after the other."""
+    pieces: list[pa.Table] = []
     fresh = Seen.fresh
 
     def noted(seen: Seen, rows_of: pa.Table, *more: Any) -> pa.Table:
-        held.append(len(rows_of))
+        pieces.append(rows_of)
         return fresh(seen, rows_of, *more)
 
     monkeypatch.setattr(Seen, "fresh", noted)
+    return pieces
+
+
+def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: list[pa.Table]) -> None:
+    """What it holds at once is a piece, or one part; lines are new once, wherever batches end."""
+    monkeypatch.setattr("quotascope.pipeline.spark.ingest.PIECE", 50)
+    tables = IngestTables.create(str(tmp_path))
     users = [
         line(principal=f"User:{user}", time=f"2026-11-21 08:00:00,{ms:03}") for user in range(60) for ms in range(10)
     ]
@@ -154,15 +155,10 @@ def test_a_worker_writes_part_after_part(tmp_path: Path, monkeypatch: pytest.Mon
     given = batch(*((text, "a", None, 1) for text in lines))
     largest: Any = pc.max(table(given)["part"].value_counts().field("counts")).as_py()
     done = staged(tables, pa.concat_tables(shuffled(given)).combine_chunks().to_batches(max_chunksize=7))
-    assert max(held) <= 50 + largest < len(lines) / 2
-    assert (done.report.read, done.report.duplicates, len(done.unresolved)) == (
-        1203,
-        600,
-        1,
-    )
-    assert sum(file.rows for file in done.requests) == 600
-    assert sum(file.rows for file in done.quarantine) == 1
-    assert done.report.quarantined_before == 1
+    assert max(map(len, held)) <= 50 + largest < len(lines) / 2
+    report = done.report
+    assert (report.read, report.duplicates, report.quarantined_before, len(done.unresolved)) == (1203, 600, 1, 1)
+    assert [sum(file.rows for file in files) for files in (done.requests, done.quarantine)] == [600, 1]
 
 
 def test_texts_that_come_again_are_one_row() -> None:
@@ -173,7 +169,9 @@ def test_texts_that_come_again_are_one_row() -> None:
     assert len(found) + pc.sum(found["again"]).as_py() == len(lines)
 
 
-def test_lines_are_read_and_parts_are_cut_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_read_and_parts_are_cut_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: list[pa.Table]
+) -> None:
     """A part that is larger than a piece is written in several, in its order; what comes again in a later piece, or is no request, counts once."""
     plain = [line(header={"correlationId": n, "clientId": "x" * 2_000}) for n in range(40)]
     topics = mutation("create", [topic("t", 4)], number=999)
@@ -183,18 +181,11 @@ def test_lines_are_read_and_parts_are_cut_by_bytes(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("quotascope.pipeline.spark.ingest.READ_BYTES", 5_000)
     given = batch(*((text, "a", 0, None) for text in lines))
     assert max(len(each) for made in rows(given) for each in unpacked([made])) < 5
-    held: list[int] = []
-    fresh = Seen.fresh
-
-    def noted(seen: Seen, rows_of: pa.Table, *more: Any) -> pa.Table:
-        held.append(rows_of.nbytes)
-        return fresh(seen, rows_of, *more)
-
-    monkeypatch.setattr(Seen, "fresh", noted)
+    held.clear()
     spread = added(tmp_path / "cut", *lines)
     assert spread == whole
     assert (spread.kept, spread.duplicates, spread.quarantined, spread.quarantined_before) == (41, 18, 2, 2)
-    assert max(held) < 20_000
+    assert max(each.nbytes for each in held) < 20_000
     found = IngestTables.create(str(tmp_path / "cut" / "spread")).requests
     order: list[Any] = found.read()["correlation_id"].to_pylist()
     assert len(found.files()) > 5

@@ -1,11 +1,11 @@
 """Rows for the tests of tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from quotascope.pipeline.table import Table, TableLayout
+from quotascope.pipeline.table import Run, Table, TableLayout
 
 _COLUMNS: list[Any] = [
     pa.field("user", pa.string(), nullable=False),
@@ -26,17 +26,9 @@ def rows(*values: tuple[str, str | None, int, int]) -> pa.Table:
 
 def batch(number: int, count: int = 1_000) -> pa.Table:
     """Rows of many users on two days; no two batches have an amount in common."""
-    return rows(
-        *(
-            (
-                f"user-{each % 7}",
-                f"client-{each % 3}",
-                3 * DAY_MS + each * 160_000 + number,
-                number * count + each,
-            )
-            for each in range(count)
-        )
-    )
+    day = 3 * DAY_MS + number
+    users = range(count)
+    return rows(*((f"user-{n % 7}", f"client-{n % 3}", day + n * 160_000, number * count + n) for n in users))
 
 
 def append(table: Table, batch_id: str, rows: pa.Table | Iterable[pa.RecordBatch]) -> int:
@@ -48,3 +40,18 @@ def amounts(table: pa.Table) -> list[int]:
     """All amounts, sorted: which rows are there."""
     found: list[Any] = table.column("amount").to_pylist()
     return sorted(found)
+
+
+def watched(
+    items_seen: list[Any], before: Callable[[], object] = lambda: None, after: Callable[[], object] = lambda: None
+) -> Run:
+    """Does the work here, and something else before it, or after it and before anything of it is committed; notes what there is to do."""
+
+    def run(work: Callable[[Any], Any], items: Sequence[Any], progress: object = None) -> Iterable[Any]:
+        assert progress is None
+        items_seen.extend(items)
+        before()
+        yield from map(work, items)
+        after()
+
+    return run

@@ -1,0 +1,234 @@
+"""What each request charges to which quota, and sums by second and by topic, to the last digit."""
+
+from collections import Counter, defaultdict
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.pipeline.history.requests import START_MS, requests
+from tests.strategies import HOSTILE
+
+from quotascope.pipeline.history import HISTORY, ROLLUP, history_of, rollup
+from quotascope.pipeline.history.schema import TOPICS
+from quotascope.pipeline.history.topics import topics_of
+
+THREADS = {"thread_time_ms": 0.5, "network_time_ms": 0.25}
+UNCHARGED = dict.fromkeys((*THREADS, "produce_bytes", "fetch_bytes", "mutations", "mutations_charged"))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"api_key": 0, "produce_bytes": 812}, THREADS | {"produce_bytes": 812}),
+        ({"api_key": 1, "fetch_bytes": 4_000}, THREADS | {"fetch_bytes": 4_000}),
+        # a throttled Fetch's size is unknown, and its wait is kept
+        ({"api_key": 1, "throttle_ms": 250}, THREADS | {"throttle_ms": 250}),
+        # thread time of requests that brokers exempt is not charged, that of a Heartbeat is
+        ({"api_key": 56}, {}),
+        ({"api_key": 12}, THREADS),
+        # whatever a request does to partitions, what was refused is distinguished from what was charged
+        *(
+            (
+                {"api_key": 19, kind: 30, "mutations_charged": 12, "mutation_timestamp": START_MS - 1, "refused": True},
+                THREADS
+                | {"mutations": 30, "mutations_charged": 12, "mutation_timestamp": START_MS - 1, "refused": True},
+            )
+            for kind in ("partitions_created", "partitions_added", "partitions_deleted")
+        ),
+        # a DeleteTopics of topics whose partitions are unknown charges an unknown number, not none
+        ({"api_key": 20, "mutations_known": False}, THREADS),
+        # a controller's line of a forwarded request counts where only it reports the mutations
+        (
+            {"api_key": 19, "forwarded": True, "partitions_created": 3, "mutations_charged": 3},
+            THREADS | {"mutations": 3, "mutations_charged": 3},
+        ),
+        # a request without client id counts for the empty one, and an answer without a throttle field did not throttle
+        (
+            {"client_id": None, "throttle_ms": None, "refused": None},
+            THREADS | {"client_id": "", "throttle_ms": -1, "refused": False},
+        ),
+    ],
+)
+def test_what_a_request_charges(change: dict[str, Any], expected: dict[str, Any]) -> None:
+    """At the broker's decision, and nothing else."""
+    (row,) = history_of(requests(change)).to_pylist()
+    whole = {"timestamp": START_MS, "completed": START_MS + 5, "user": "alice", "client_id": "app", "broker": "1"}
+    whole |= UNCHARGED | expected
+    assert {name: row[name] for name in whole} == whole
+
+
+@pytest.mark.parametrize("change", [{"api_key": 1, "follower": True}, {"api_key": 19, "forwarded": True}])
+def test_what_is_left_out(change: dict[str, Any]) -> None:
+    """A follower's Fetch, as brokers charge nothing to each other, and the second line of a forwarded request."""
+    assert history_of(requests(change)).num_rows == 0
+
+
+def test_connections_stay_apart() -> None:
+    """Requests of one connection have one number, in any process; those of another have another."""
+    ids = history_of(requests({}, {"connection": "other"}, {}))["connection"].to_pylist()
+    assert ids[0] == ids[2] == -7_458_243_201_660_642_495
+    assert ids[0] != ids[1]
+
+
+def test_hostile_names_stay_as_they_are() -> None:
+    """Names come through as they were sent."""
+    made = history_of(requests(*({"user": name, "client_id": name} for name in HOSTILE)))
+    assert made["user"].to_pylist() == made["client_id"].to_pylist() == list(HOSTILE)
+
+
+def test_no_requests_make_no_history() -> None:
+    """Without requests there are no rows, of the same columns, each of which says what it means, as those of the sums do."""
+    made = history_of(requests({}).slice(0, 0))
+    assert (made.schema, made.num_rows) == (HISTORY, 0)
+    assert rollup(history_of(requests({}))).schema == ROLLUP
+    for schema in (HISTORY, ROLLUP, TOPICS):
+        assert all((column.metadata or {}).get(b"description") for column in schema)
+
+
+ms = st.integers(0, 200_000).map(lambda us: us / 1000)  # brokers log whole microseconds
+changes = st.lists(
+    st.fixed_dictionaries(
+        {
+            "timestamp": st.integers(START_MS, START_MS + 4_000_000),
+            "completed": st.integers(START_MS, START_MS + 4_000_000),
+            "user": st.sampled_from(["a", "b", ""]),
+            "client_id": st.sampled_from([None, "x"]),
+            "broker": st.sampled_from(["1", "2"]),
+            "thread_time_ms": ms,
+            "network_time_ms": ms,
+            "produce_bytes": st.none() | st.integers(0, 2**40),
+            "fetch_bytes": st.none() | st.integers(0, 2**40),
+            "mutations_charged": st.none() | st.integers(0, 2**20),
+            "mutation_timestamp": st.none() | st.integers(START_MS, START_MS + 9_000),
+            "throttle_ms": st.sampled_from([None, 0, 1, 7, -5]),  # Kafka sent a negative one when it did not fit
+            "refused": st.booleans(),
+        }
+    ),
+    max_size=25,
+)
+
+Sums = dict[tuple[Any, ...], list[int]]
+
+
+def _slowly(rows: list[dict[str, Any]]) -> Sums:
+    """The same sums in the plainest way, thread time in decimal digits."""
+    sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
+
+    def add(row: dict[str, Any], kind: str, at: int, amount: int | None, counts: int) -> None:
+        if amount is not None and (counts or amount):
+            key = (row["user"], row["client_id"] or "", row["broker"], kind, at // 1_000 * 1_000)
+            wait = max(0, row["throttle_ms"] or 0) * counts
+            throttled = counts * (wait > 0 or row["refused"])
+            for place, value in enumerate((counts, amount, throttled, wait)):
+                sums[key][place] += value
+
+    for row in rows:
+        add(row, "produce", row["timestamp"], row["produce_bytes"], 1)
+        add(row, "fetch", row["timestamp"], row["fetch_bytes"], 1)
+        add(row, "request", row["timestamp"], int(Decimal(str(row["thread_time_ms"])) * 1000), 1)
+        add(row, "request", row["completed"], int(Decimal(str(row["network_time_ms"])) * 1000), 0)
+        mutated = row["mutation_timestamp"]
+        add(row, "controller_mutation", row["timestamp"] if mutated is None else mutated, row["mutations_charged"], 1)
+    return sums
+
+
+def _as_sums(*tables: pa.Table) -> Sums:
+    """Sums by key; those of several tables add up."""
+    sums: Sums = defaultdict(lambda: [0, 0, 0, 0])
+    for row in pa.concat_tables(tables).to_pylist():
+        key, values = tuple(row.values())[:5], list(row.values())[5:]
+        sums[key] = [have + more for have, more in zip(sums[key], values, strict=True)]
+    return sums
+
+
+@given(changes, st.integers(0, 25))
+def test_sums_are_exact_wherever_rows_are_cut(rows: list[dict[str, Any]], cut: int) -> None:
+    """Added up in one piece or in two, sums are those of exact arithmetic; in one piece each key has one row."""
+    history = history_of(requests(*rows)) if rows else history_of(requests({})).slice(0, 0)
+    expected = _slowly(rows)
+    whole = rollup(history)
+    assert (len(whole), _as_sums(whole)) == (len(expected), expected)
+    halves = rollup(history.slice(0, cut)), rollup(history.slice(cut))
+    assert _as_sums(*halves) == expected
+
+
+Row: TypeAlias = dict[str, Any]
+NAMES = st.sampled_from(["orders", "<b>", 'a\n"b', "Ünï 😀"])
+SIZES = st.integers(0, 2**40)
+
+
+@st.composite
+def moved(draw: st.DrawFn) -> Row:
+    """A request that moves records, or not; its charge is its records and some more."""
+    key = draw(st.sampled_from([0, 1, 78, 3]))
+    by_name = st.builds(lambda name, size: {"topic": name, "id": None, "bytes": size}, NAMES, SIZES)
+    by_id = st.builds(lambda name, size: {"topic": None, "id": name, "bytes": size}, NAMES, SIZES)
+    traffic = draw(st.none() | st.lists(by_name | by_id, max_size=3)) if key != 3 else None
+    size = None if key == 3 else draw(SIZES | st.none() if traffic is None else SIZES)
+    if size is not None:
+        size += sum(each["bytes"] for each in traffic or ())
+    return {
+        "api_key": key,
+        "produce_bytes": size if key == 0 else None,
+        "fetch_bytes": None if key == 0 else size,
+        "traffic": traffic,
+        "timestamp": draw(st.integers(START_MS, START_MS + 200_000)),
+        "user": draw(st.sampled_from(["a", "b", None])),
+        "client_id": draw(st.sampled_from([None, "x"])),
+        "broker": draw(st.sampled_from(["1", "2"])),
+        "follower": draw(st.booleans()),
+        "forwarded": draw(st.booleans()),
+    }
+
+
+def sums(rows: pa.Table, *by: str) -> Counter[tuple[Any, ...]]:
+    """Bytes by what is given; unknown ones count nothing."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row in rows.to_pylist():
+        found[tuple(row[name] for name in by)] += row.get("bytes", row.get("amount")) or 0
+    return +found
+
+
+@given(st.lists(moved(), max_size=20), st.integers(0, 20))
+def test_topics_add_up_to_what_was_charged(rows: list[Row], cut: int) -> None:
+    """By client, broker, quota type and minute, to the byte; by topic as logged; in whatever parts the requests come."""
+    table = requests(*rows)
+    found = topics_of(table)
+    assert found.schema == TOPICS
+    seconds = rollup(history_of(table)).filter(pc.field("quota_type").isin(["produce", "fetch"]))
+    start = seconds.schema.get_field_index("start")
+    minutes = pa.array(seconds["start"].to_numpy() // 60_000 * 60_000)
+    seconds = seconds.set_column(start, "start", minutes)
+    key = ("user", "client_id", "broker", "quota_type", "start")
+    assert sums(found, *key) == sums(seconds, *key)
+    seen = [row for row in rows if row["api_key"] != 3 and not row["follower"] and not row["forwarded"]]
+    held: Counter[tuple[Any, ...]] = Counter()
+    for row in seen:
+        for each in row["traffic"] or ():
+            held[row["user"] or "", each["topic"], each["id"]] += each["bytes"]
+    records = found.filter(pc.field("kind") == "records")
+    assert sums(records, "user", "topic", "topic_id") == +held
+    charged = [row["produce_bytes"] if row["api_key"] == 0 else row["fetch_bytes"] for row in seen]
+    unsized = found.filter(pc.field("kind") == "unknown size")
+    assert (pc.sum(unsized["requests"]).as_py() or 0) == charged.count(None)
+    assert unsized["bytes"].null_count == len(unsized)
+    parts = pa.concat_tables([topics_of(table[:cut]), topics_of(table[cut:])])
+    every = (*key, "kind", "topic", "topic_id")
+    assert sums(parts, *every) == sums(found, *every)
+
+
+def test_names_of_ids() -> None:
+    """Once a day, of no client; a row of requests has no name that it did not log."""
+    pair = {"topic_ids": [{"topic": "orders", "id": "i1"}, {"topic": "<b>", "id": "i2"}]}
+    later = pair | {"timestamp": START_MS + 86_400_000}
+    found = topics_of(requests(pair, pair | {"user": "bob"}, later))
+    rows = {
+        (row["topic_id"], row["topic"], row["start"] % 86_400_000, row["user"], row["requests"], row["bytes"])
+        for row in found.to_pylist()
+    }
+    assert rows == {("i1", "orders", 0, "", 0, None), ("i2", "<b>", 0, "", 0, None)}
+    assert len(found) == 4
