@@ -78,16 +78,10 @@ def _config(ports: list[int], lines: Path, tls: Mapping[str, str] | None) -> dic
     http, grpc, prometheus = (f"127.0.0.1:{port}" for port in ports)
     more = {} if tls is None else {"tls": dict(tls)}
     protocols = {"http": {"endpoint": http, **more}, "grpc": {"endpoint": grpc, **more}}
-    exporters = {
-        "lines": {"path": str(lines)},
-        "prometheus": {"endpoint": prometheus, "without_scope_info": True},
-    }
+    exporters = {"lines": {"path": str(lines)}, "prometheus": {"endpoint": prometheus, "without_scope_info": True}}
     pipeline = {"receivers": ["otlp"], "exporters": list(exporters)}
     return {
         "receivers": {"otlp": {"protocols": protocols}},
         "exporters": exporters,
-        "service": {
-            "telemetry": {"metrics": {"level": "none"}},
-            "pipelines": {"metrics": pipeline},
-        },
+        "service": {"telemetry": {"metrics": {"level": "none"}}, "pipelines": {"metrics": pipeline}},
     }

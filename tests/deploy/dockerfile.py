@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.deploy.commands import DEPLOY, ROOT
@@ -15,37 +13,17 @@ IGNORE = ROOT / ".dockerignore"
 INSTALLED = "/opt/quotascope"
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One of them, with the lines that it goes on in."""
-
-    keyword: str
-    arguments: str
-
-
-def instructions(stage: int) -> list[Instruction]:
-    """Those of a stage, the first of which is 0; its FROM comes first."""
-    stages: list[list[Instruction]] = []
-    for each in _parsed(PATH.read_text()):
-        if each.keyword == "FROM":
+def given(keyword: str, stage: int = -1) -> list[str]:
+    """The arguments of these instructions of a stage, by default the last one; the first is 0, and FROM belongs to it."""
+    lines = (line for line in PATH.read_text().splitlines() if not line.startswith("#"))
+    stages: list[list[str]] = []
+    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
+        if line.startswith("FROM "):
             stages.append([])
         if stages:
-            stages[-1].append(each)
-    return stages[stage]
-
-
-def _parsed(text: str) -> Iterator[Instruction]:
-    lines = (line for line in text.splitlines() if not line.startswith("#"))
-    whole = "\n".join(lines).replace("\\\n", " ")
-    for line in whole.splitlines():
-        if line.strip():
-            keyword, _, arguments = line.partition(" ")
-            yield Instruction(keyword, arguments.strip())
-
-
-def given(keyword: str, stage: int = -1) -> list[str]:
-    """The arguments of these instructions of a stage, the last one unless given otherwise."""
-    return [each.arguments for each in instructions(stage) if each.keyword == keyword]
+            stages[-1].append(line)
+    found = (line.partition(" ") for line in stages[stage])
+    return [arguments.strip() for each, _, arguments in found if each == keyword]
 
 
 def words(keyword: str) -> list[str]:

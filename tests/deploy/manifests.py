@@ -4,7 +4,6 @@ import json
 import subprocess
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -40,10 +39,9 @@ def container() -> Manifest:
 
 def definition(name: str) -> Manifest:
     """The schema of one of the Prometheus operator's resources, which refuses keys that it does not know."""
-    text = (tools() / f"{name}.yaml").read_text()
-    (version,) = yaml.safe_load(text)["spec"]["versions"]
-    schema = _strict(version["schema"]["openAPIV3Schema"])
-    return _for_python(schema)
+    (version,) = yaml.safe_load((tools() / f"{name}.yaml").read_text())["spec"]["versions"]
+    text = json.dumps(_strict(version["schema"]["openAPIV3Schema"]))
+    return dict(json.loads(text.replace('"^(?i)', '"(?i)^')))  # Go's regular expressions as Python writes them
 
 
 def _strict(schema: Manifest) -> Manifest:
@@ -53,12 +51,6 @@ def _strict(schema: Manifest) -> Manifest:
     if closed.get("type") == "object" and properties:
         closed.setdefault("additionalProperties", False)
     return closed
-
-
-def _for_python(schema: Manifest) -> Manifest:
-    """The same with Go's regular expressions as Python writes them."""
-    text = json.dumps(schema).replace('"^(?i)', '"(?i)^')
-    return dict(json.loads(text))
 
 
 def texts(value: object) -> Iterator[tuple[str, str]]:
@@ -72,11 +64,3 @@ def texts(value: object) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for inner in value:
             yield from texts({"": inner} if isinstance(inner, str) else inner)
-
-
-def config_file(folder: Path) -> Path:
-    """The configuration of the ConfigMap, with secrets in a folder of ours."""
-    (text,) = only("ConfigMap")["data"].values()
-    path = folder / "quotascope.yaml"
-    path.write_text(text.replace("/etc/quotascope/secrets", str(folder)))
-    return path

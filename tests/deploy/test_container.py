@@ -23,43 +23,31 @@ HADOLINT = Path(sys.executable).with_name("hadolint")
 PLACE = "import quotascope.exporter as it; print(it.__file__, end='')"
 
 
-def linted(path: Path) -> subprocess.CompletedProcess[str]:
-    """What hadolint says."""
-    return subprocess.run([HADOLINT, path], capture_output=True, text=True, check=False)
-
-
-def test_linter_finds_nothing() -> None:
-    """hadolint, with all of its rules, has nothing to say."""
-    done = linted(PATH)
-    assert (done.returncode, done.stdout) == (0, "")
-
-
-def test_linter_would_find_something(tmp_path: Path) -> None:
-    """The check above can fail."""
+def test_linter_finds_nothing(tmp_path: Path) -> None:
+    """hadolint, with all of its rules, has nothing to say, as it has of a worse file."""
     worse = tmp_path / "Dockerfile"
     worse.write_text("FROM python\nUSER root\nCMD quotascope serve\n")
-    assert "DL3006" in linted(worse).stdout
+    done, found = (
+        subprocess.run([HADOLINT, path], capture_output=True, text=True, check=False) for path in (PATH, worse)
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "DL3006" in found.stdout
 
 
-def test_base_is_pinned() -> None:
-    """Both stages are of one image, whose version is complete."""
+def test_container_is_pinned_and_restricted() -> None:
+    """
+    Both stages are of one image, whose version is complete, and every program is started by itself.
+
+    The user is a number that is not root's; the command of the container exists, and the port is the exporter's.
+    """
     (image,) = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", PATH.read_text(), re.MULTILINE)
     assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+", image)
-    assert given("FROM", 0) == ["${PYTHON_IMAGE} AS build"]
-    assert given("FROM", 1) == ["${PYTHON_IMAGE}"]
-
-
-def test_container_runs_unprivileged_and_without_a_shell() -> None:
-    """The user is a number that is not root's, and every program is started by itself."""
+    assert [given("FROM", stage) for stage in (0, 1)] == [["${PYTHON_IMAGE} AS build"], ["${PYTHON_IMAGE}"]]
     (user,) = given("USER")
     assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
     assert given("RUN") == []
     assert words("ENTRYPOINT") == ["quotascope"]
     assert words("HEALTHCHECK")[0] == "python"
-
-
-def test_command_and_port_are_ours() -> None:
-    """The command of the container exists, and the port is the exporter's."""
     assert options_of_serve(words("CMD"))["config"]
     assert given("EXPOSE") == [str(Config().server.port)]
 
@@ -68,13 +56,7 @@ def test_builder_gets_what_a_wheel_is_made_of(tmp_path: Path) -> None:
     """All packages and nothing else: no tests, no git, nothing that was built."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     folders = set(project["tool"]["setuptools"]["package-dir"].values())
-    files = {
-        "LICENSE",
-        "README.md",
-        "deploy/requirements.txt",
-        "pyproject.toml",
-        "setup.py",
-    }
+    files = {"LICENSE", "README.md", "deploy/requirements.txt", "pyproject.toml", "setup.py"}
     lines = IGNORE.read_text().splitlines()
     assert {line[1:] for line in lines if line.startswith("!")} == folders | files
     copy_context(tmp_path)

@@ -1,5 +1,7 @@
 """The agents of the soak answer as real ones did."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import isnan
 
@@ -77,17 +79,10 @@ def test_unknown_number_is_null() -> None:
     assert 0 < sum(map(isnan, values)) < len(values)
 
 
-def test_weather_is_the_same_for_everybody() -> None:
-    """Two processes that ask for the same moment get the same answer, in any order."""
-    one, other = Weather("node-1"), Weather("node-1")
-    late = one.at(3_000)
-    assert [one.at(at) for at in range(0, 3_000, 7)] == [other.at(at) for at in range(0, 3_000, 7)]
-    assert other.at(3_000) == late
-
-
 def test_every_trouble_comes() -> None:
     """Within an hour and eight nodes each mood has its turn, good ones between any two."""
-    spells = [Weather(f"node-{number}").at(at) for number in range(8) for at in range(0, 3_600, 5)]
+    weathers = [Weather(f"node-{number}") for number in range(8)]
+    spells = [weather.at(at) for weather in weathers for at in range(0, 3_600, 5)]
     assert {spell.mood for spell in spells} == set(Mood)
     assert spells[0].mood is Mood.GOOD
 
@@ -99,3 +94,28 @@ def test_refusal_is_a_restart() -> None:
     after = next(later for sooner, later in pairwise(spells) if sooner.mood is Mood.REFUSED and later.mood is Mood.GOOD)
     assert after.life == 1
     assert after.born == after.begin
+
+
+SECONDS_OF_A_RUN = range(0, 40_000, 40)
+
+
+def spells(weather: Weather) -> list[Spell]:
+    """Of eleven hours."""
+    return [weather.at(second) for second in SECONDS_OF_A_RUN]
+
+
+def test_threads_see_the_weather_of_the_server() -> None:
+    """Two scrapers look at their pages at the same time, in any order, and no spell is drawn for each of them."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns as often as they can
+    try:
+        for number in range(5):
+            name = f"node-{number}"
+            late, shared = Weather(name), Weather(name)
+            last = late.at(39_960)
+            with ThreadPoolExecutor(4) as threads:
+                seen = list(threads.map(spells, [shared] * 4))
+            assert seen == [spells(late)] * 4
+            assert last == seen[0][-1]
+    finally:
+        sys.setswitchinterval(interval)

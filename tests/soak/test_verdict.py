@@ -1,6 +1,8 @@
 """The verdict finds what a run is for."""
 
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from benchmarks.soak.records import Record, Scrape, Usage, Visit
@@ -26,72 +28,48 @@ def usages(leak_mib_per_hour: float = 0.0, fds_per_hour: float = 0.0, errors: in
     ]
 
 
-def scrapes() -> list[Record]:
-    """Scrapes that went well."""
-    return [Scrape(at=at, scraper="first", seconds=0.1, size=1, samples=1) for at in range(0, SECONDS, 10)]
+SCRAPES = [Scrape(at=at, scraper="first", seconds=0.1, size=1, samples=1) for at in range(0, SECONDS, 10)]
+"""They went well."""
 
 
 def test_quiet_run_went_well() -> None:
     """Memory that wavers after it has grown in the beginning is flat."""
-    verdict = judge([*usages(), *scrapes()])
-    assert verdict.failures == ()
-    assert verdict.scrapes == 360
+    verdict = judge([*usages(), *SCRAPES])
+    assert (verdict.failures, verdict.scrapes, verdict.lost) == ((), 360, 0)
     assert verdict.cores == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("leak", [12.0, 100.0])
-def test_leak_is_found(leak: float) -> None:
-    """A tenth of the memory more in an hour fails, however it wavers meanwhile."""
-    (failure,) = judge([*usages(leak_mib_per_hour=leak), *scrapes()]).failures
-    assert failure.startswith("memory grew by")
+@pytest.mark.parametrize(
+    ("usage", "more", "failure"),
+    [
+        pytest.param({"leak_mib_per_hour": 12.0}, [], "memory grew by .*", id="a tenth of the memory more in an hour"),
+        pytest.param({"leak_mib_per_hour": 100.0}, [], "memory grew by .*", id="more of it"),
+        pytest.param({"fds_per_hour": 12}, [], "descriptors went from .*", id="descriptors that are not closed"),
+        pytest.param({"errors": 2}, [], "2 lines in the log were not expected", id="a line that nothing explains"),
+        pytest.param({}, [Scrape(at=1, scraper="first", seconds=10, lost="TimeoutError")], "1 scrapes were lost, first TimeoutError", id="a scrape without an answer"),
+        pytest.param({}, [Scrape(at=1, scraper="first", seconds=1, faults=("broker 1: no",))], "1 scrapes showed something wrong, first broker 1: no", id="a wrong page"),
+        pytest.param({}, [Visit(at=1, path="/", seconds=1, problem="HTTP 500")], "1 other requests failed, first /: HTTP 500", id="a page for people that did not come"),
+    ]
+)  # fmt: skip
+def test_trouble_is_found(usage: dict[str, Any], more: list[Record], failure: str) -> None:
+    """One of each is enough, however the memory wavers meanwhile."""
+    verdict = judge([*usages(**usage), *SCRAPES, *more])
+    (found,) = verdict.failures
+    assert re.fullmatch(failure, found)
+    assert verdict.lost == ("lost" in failure)
 
 
 def test_one_large_reading_is_no_leak() -> None:
     """A moment of much memory moves neither the slope nor the medians."""
-    readings = usages()
-    last = readings[-1]
+    *readings, last = usages()
     assert isinstance(last, Usage)
-    assert judge([*readings[:-1], replace(last, rss_mib=900.0), *scrapes()]).failures == ()
-
-
-def test_open_descriptors_are_found() -> None:
-    """Descriptors that are opened and not closed fail, long before there are none left."""
-    (failure,) = judge([*usages(fds_per_hour=12), *scrapes()]).failures
-    assert failure.startswith("descriptors went from")
-
-
-def test_lost_scrape_is_found() -> None:
-    """One scrape that no one answered is enough."""
-    lost = Scrape(at=1, scraper="first", seconds=10, lost="TimeoutError")
-    verdict = judge([*usages(), *scrapes(), lost])
-    assert verdict.lost == 1
-    assert verdict.failures == ("1 scrapes were lost, first TimeoutError",)
-
-
-def test_wrong_scrape_is_found() -> None:
-    """So is one that reports something wrong."""
-    wrong = Scrape(at=1, scraper="first", seconds=1, faults=("broker 1: no",))
-    (failure,) = judge([*usages(), *scrapes(), wrong]).failures
-    assert failure == "1 scrapes showed something wrong, first broker 1: no"
-
-
-def test_failed_page_is_found() -> None:
-    """So is a page for people that did not come."""
-    visit = Visit(at=1, path="/", seconds=1, problem="HTTP 500")
-    (failure,) = judge([*usages(), *scrapes(), visit]).failures
-    assert failure == "1 other requests failed, first /: HTTP 500"
-
-
-def test_unexpected_line_is_found() -> None:
-    """So is a line in the log that nothing explains."""
-    (failure,) = judge([*usages(errors=2), *scrapes()]).failures
-    assert failure == "2 lines in the log were not expected"
+    assert judge([*readings, replace(last, rss_mib=900.0), *SCRAPES]).failures == ()
 
 
 def test_run_without_readings_is_not_judged() -> None:
     """No verdict comes out of nothing."""
     with pytest.raises(ValueError, match="too short"):
-        judge(scrapes())
+        judge(SCRAPES)
 
 
 def test_slope_is_the_median_of_slopes() -> None:

@@ -1,10 +1,10 @@
 """What drivers of the tests do with a listener, in processes of their own."""
 
 import threading
-import time
 from typing import Any
 
 from pyspark.sql import SparkSession
+from tests.integration.eventually import eventually
 
 from quotascope.spark_listener import Listener, attach
 
@@ -32,15 +32,16 @@ def busy(spark: SparkSession) -> dict[str, Any]:
 def stopped_and_started(spark: SparkSession) -> list[dict[str, Any]]:
     """Three applications in one driver, one after the other: two whose listener is closed after them, one that is left alone."""
     reported = [_stopped(spark, "first", interval_seconds=3_600)]
-    reported.append(_stopped(_another(), "second"))
-    session = _another()
+    reported.append(_stopped(SparkSession.builder.getOrCreate(), "second"))
+    session = SparkSession.builder.getOrCreate()
     listener = attach(session, app="third", http_enabled=False, interval_seconds=0.05)
     tasks(session, 10)
     session.stop()
-    deadline = time.monotonic() + 60
-    while not listener.ended:
-        assert time.monotonic() < deadline, "the listener has not seen the end"
-        time.sleep(0.05)
+
+    def ended() -> None:
+        assert listener.ended, "the listener has not seen the end"
+
+    eventually(ended, 60)
     return [*reported, _reported(listener)]
 
 
@@ -50,10 +51,6 @@ def _stopped(session: SparkSession, app: str, **options: Any) -> dict[str, Any]:
     session.stop()
     listener.close()
     return _reported(listener)
-
-
-def _another() -> SparkSession:
-    return SparkSession.builder.getOrCreate()
 
 
 def _reported(listener: Listener) -> dict[str, Any]:

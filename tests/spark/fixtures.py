@@ -33,11 +33,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 
 @pytest.fixture(scope="session")
 def local_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkProcess"]:
-    """A driver in another process, whose executor is in a third: `local_cluster.call(job, …)`; kill the executor, not the driver."""
-    from tests.spark.java_udf import jars  # noqa: PLC0415 - bring Spark in
+    """
+    A driver in another process, whose executor is in a third, with the plugin: `local_cluster.call(job, …)`.
+
+    Kill the executor, not the driver.
+    """
+    from tests.spark.java_udf import jars  # noqa: PLC0415
     from tests.spark.process import spark_process  # noqa: PLC0415
 
+    from quotascope.spark_listener.jvm import PLUGIN, write_jar  # noqa: PLC0415 - as the others, brings Spark in
+
     folder = tmp_path_factory.mktemp("cluster")
-    conf = {"spark.jars": jars(folder)}
+    write_jar(folder / "plugin.jar")
+    conf = {
+        "spark.jars": f"{jars(folder)},{folder / 'plugin.jar'}",
+        "spark.plugins": PLUGIN,
+        "spark.quotascope.jvm.intervalSeconds": "0.5",
+    }
     with spark_process(folder, master=sessions.CLUSTER, conf=conf) as process:
         yield process

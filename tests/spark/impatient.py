@@ -66,11 +66,7 @@ def _confluent(server: Server, account: ThrottleAccount, topic: str) -> None:
 def _kafka_python(server: Server, account: ThrottleAccount, topic: str) -> None:
     from kafka import KafkaProducer  # noqa: PLC0415 - a task's
 
-    patience = {
-        "linger_ms": 0,
-        "request_timeout_ms": PATIENCE_MS,
-        "delivery_timeout_ms": PATIENCE_MS,
-    }
+    patience = {"linger_ms": 0, "request_timeout_ms": PATIENCE_MS, "delivery_timeout_ms": PATIENCE_MS}
     config = kafka_python_config(server.pure_python(), account, side="write")
     with closing(KafkaProducer(**config, **patience)) as producer:
         producer.partitions_for(topic)

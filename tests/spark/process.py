@@ -125,11 +125,3 @@ def _finish(process: SparkProcess) -> None:
     if process.popen.poll() is None and process.popen.stdin is not None:
         process.popen.stdin.close()
         process.popen.wait(60)
-
-
-def run_with(
-    version: str, job: Job[Arguments, Answer], folder: Path, *arguments: Arguments.args, **keywords: Arguments.kwargs
-) -> Answer:
-    """What one job answers under one version, on local[2]."""
-    with spark_process(folder, version=version) as process:
-        return process.call(job, *arguments, **keywords)

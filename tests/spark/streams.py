@@ -1,6 +1,5 @@
 """A streaming query that meets a quota, and starts again."""
 
-import time
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -8,6 +7,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.streaming.query import StreamingQuery
+from tests.integration.eventually import eventually, some
 from tests.spark.failures import _confluent_quota
 
 NAME = "clicks"
@@ -53,9 +53,6 @@ def _through_python(rows: DataFrame, refusing: str) -> DataFrame:
 
 
 def _progress(query: StreamingQuery, batches: int, *, stop: bool = True) -> None:
-    deadline = time.monotonic() + 120
-    while len(query.recentProgress) < batches:
-        assert time.monotonic() < deadline, "the query makes no progress"
-        time.sleep(0.1)
+    eventually(lambda: some(query.recentProgress[batches - 1 :]), 120)
     if stop:
         query.stop()

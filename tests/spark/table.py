@@ -77,10 +77,7 @@ CLUSTER_ROWS = (
     ),
 )
 
-THROTTLED_CASES: tuple[ThrottledCase, ...] = (
-    impatient.confluent_throttled,
-    impatient.kafka_python_throttled,
-)
+THROTTLED_CASES: tuple[ThrottledCase, ...] = (impatient.confluent_throttled, impatient.kafka_python_throttled)
 """Each fails one attempt as `kafka_timeout_throttled`."""
 
 

@@ -39,10 +39,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     folder = tmp_path_factory.mktemp("connect")
     write_jar(folder / "plugin.jar")
     conf = {"spark.jars": str(folder / "plugin.jar"), "spark.plugins": PLUGIN}
-    with (
-        connect_server(folder / "server", conf) as server,
-        _left(server, folder) as left,
-    ):
+    with connect_server(folder / "server", conf) as server, _left(server, folder) as left:
         client = folder / "client"
         with spark_process(client, version=NEWEST, master=server.url, path=[installed()]) as driver:
             found = driver.call(watching.facts, server.url, str(client))
@@ -50,7 +47,13 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
             files = _history(folder / "usage")
             found["replayed"] = driver.call(replaying.facts, files)
         try:
-            return {**found, "bereft": _bereft(server, left)}
+            assert left.stdin is not None
+            assert left.stdout is not None
+            before = left.stdout.readline()
+            server.kill()
+            left.stdin.write("killed\n")
+            left.stdin.flush()
+            return {**found, "bereft": [before, left.stdout.readline()]}
         finally:
             left.kill()  # PySpark's own threads look for the server for ten minutes
 
@@ -85,46 +88,31 @@ def _metrics(server: ConnectServer) -> dict[str, int]:
     return eventually(arrived, 60)
 
 
-def _bereft(server: ConnectServer, client: "subprocess.Popen[str]") -> list[str]:
-    """What a client says before and after its server is killed."""
-    assert client.stdin is not None
-    assert client.stdout is not None
-    before = client.stdout.readline()
-    server.kill()
-    client.stdin.write("killed\n")
-    client.stdin.flush()
-    return [before, client.stdout.readline()]
-
-
 def test_source_is_reported(facts: Facts) -> None:
     """Without a way to the JVM it is the streaming listener and the event log, by the listener and on its page."""
     assert facts["source"] == "streaming+event_log"
-    assert {line.split("source=")[1] for line in facts["shown"]} == {
-        '"event_log"} 1.0',
-        '"streaming"} 1.0',
-    }
+    shown = {line.split("source=")[1] for line in facts["shown"]}
+    assert shown == {'"event_log"} 1.0', '"streaming"} 1.0'}
 
 
-def test_queries_are_counted(facts: Facts) -> None:
-    """Each once, though the event log covers them, too, and only to the session whose queries they are."""
-    first, second = facts["books"]
-    assert first["queries"] == [["clicks", 1, False]]
-    assert second["queries"] == []
+def test_books_of_both_sessions(facts: Facts) -> None:
+    """
+    Queries count once, though the event log covers them, too, and only for the session whose they are.
 
-
-def test_failures_are_counted(facts: Facts) -> None:
-    """By the event log, which is that of the whole server."""
-    for books in facts["books"]:
-        assert books["failures"] == {"other": NOTED + FAILED}
-        assert books["retries"] == {"other": NOTED + FAILED - 1}
-        assert (books["lost"], books["problems"]) == (0, [])
-
-
-def test_notes_are_carried(facts: Facts) -> None:
-    """What the failed attempt got is known; without accumulators, what the others got is not."""
+    Failures are of the event log, which is that of the whole server. What the failed attempt got is known by its note;
+    without accumulators, what the others got is not. A listener that never had its turn knows all when it is closed.
+    """
     assert facts["truth"] == [watching.THROTTLE_MS] * 3
-    noted = ["", "alice", "etl", "write", watching.THROTTLE_MS, 1]
-    assert [books["throttles"] for books in facts["books"]] == [[noted]] * 2
+    known = {
+        "failures": {"other": NOTED + FAILED},
+        "retries": {"other": NOTED + FAILED - 1},
+        "throttles": [["", "alice", "etl", "write", watching.THROTTLE_MS, 1]],
+        "lost": 0,
+        "problems": [],
+    }
+    assert facts["books"] == [{"queries": [["clicks", 1, False]], **known}, {"queries": [], **known}]
+    assert facts["before"]["failures"] == {}
+    assert (facts["ended"], facts["problems"]) == ([True, True], [])
 
 
 def test_metrics_of_spark_show_all_sessions(facts: Facts) -> None:
@@ -151,14 +139,6 @@ def test_sessions_are_distinguished(facts: Facts) -> None:
     assert facts["left"] == names  # the accounts; the entries are gone
 
 
-def test_last_events_are_fetched(facts: Facts) -> None:
-    """A listener that never had its turn knows all when it is closed, and nothing went wrong."""
-    assert facts["before"]["failures"] == {}
-    assert facts["books"][1]["failures"] == facts["books"][0]["failures"]
-    assert facts["ended"] == [True, True]
-    assert facts["problems"] == []
-
-
 def test_client_outlives_its_server(facts: Facts) -> None:
     """When the server is killed nothing is raised, and closing the listener keeps no one waiting."""
     assert facts["bereft"] == ["streaming+event_log\n", "True none ['streaming']\n"]
@@ -173,13 +153,13 @@ def test_frames_are_replayed(facts: Facts, name: str, tried: list[Candidate]) ->
     assert sorted_rows(found) == sorted_rows(here)
 
 
-def test_operations_have_a_tag(facts: Facts) -> None:
-    """Connect has nothing else that its pages show; the client knows no tasks, so that none are reported."""
-    assert facts["replayed"]["tags"] == [["quotascope: one and another"], []]
-    assert facts["replayed"]["reports"] == []
-
-
 def test_frames_that_are_no_history(facts: Facts) -> None:
-    """What is missing is said before anything runs, and what a worker finds is in the error of Spark."""
-    assert facts["replayed"]["missing"].startswith("the frame lacks the columns user;")
-    assert "the history's column user is null in " in facts["replayed"]["null"]
+    """
+    What is missing is said before anything runs, and what a worker finds is in the error of Spark.
+
+    Operations have a tag: Connect's pages show nothing else. The client knows no tasks, so that none are reported.
+    """
+    replayed = facts["replayed"]
+    assert replayed["missing"].startswith("the frame lacks the columns user;")
+    assert "the history's column user is null in " in replayed["null"]
+    assert (replayed["tags"], replayed["reports"]) == ([["quotascope: one and another"], []], [])

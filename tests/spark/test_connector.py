@@ -135,11 +135,7 @@ def test_stream_that_writes(
     """The reporter counts all that the broker reported to the producer, under its user and the client id that its quota is for."""
     options = limited(kafka, quotas, "svc:team a") | COUNTED
     options["kafka.client.id"] = "etl"
-    source = {
-        "kafka.bootstrap.servers": kafka.admin,
-        "subscribe": full_topic,
-        "startingOffsets": "earliest",
-    }
+    source = {"kafka.bootstrap.servers": kafka.admin, "subscribe": full_topic, "startingOffsets": "earliest"}
     topic = traffic.topic()
     broker = BrokerAccount(kafka, "write")
     driver.call(jobs.stream_write, options, topic, source, str(tmp_path))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.integration.eventually import eventually
+from tests.integration.eventually import eventually, some
 from tests.spark.process import SparkProcess, spark_process
 
 from quotascope.spark_listener import Listener, attach
@@ -21,8 +21,7 @@ EVENTS = 20
 
 def jvm(spark: SparkSession) -> int:
     """The process of the driver's JVM."""
-    runtime = spark._jvm.java.lang.ProcessHandle.current()  # type: ignore[union-attr]
-    return int(runtime.pid())
+    return int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
 
 
 def busy(spark: SparkSession, started: str) -> None:
@@ -47,16 +46,12 @@ def _touch(listener: Listener, before: int, started: str) -> None:
 def kill(driver: SparkProcess, started: Path, pid: int) -> str:
     """Kill the driver's Python in the middle of its job, and give what was written after that until the JVM was gone."""
     driver.send([f"{busy.__module__}:busy", [str(started)], {}])
-    eventually(lambda: _must(started.exists()), seconds=120)
+    eventually(lambda: some([started] * started.exists()), seconds=120)
     before = len(driver.output())
     os.kill(driver.pid, signal.SIGKILL)
     driver.popen.wait(60)
-    eventually(lambda: _must(not _runs(pid)), seconds=120)
+    eventually(lambda: some([pid] * (not _runs(pid))), seconds=120)
     return driver.output()[before:]
-
-
-def _must(true: bool) -> None:  # noqa: FBT001 - for `eventually`
-    assert true
 
 
 def _runs(pid: int) -> bool:

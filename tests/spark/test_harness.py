@@ -1,15 +1,14 @@
 """The Sparks of the tests are what they say."""
 
-from pathlib import Path
 from unittest.mock import MagicMock
 
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.process import JobFailed, SparkProcess, run_with
+from tests.spark.process import JobFailed, SparkProcess
 from tests.spark.sessions import CLUSTER, LOCAL
 from tests.spark.settling import settle
-from tests.spark.versions import CONNECTOR, RUNNING
+from tests.spark.versions import RUNNING
 
 pytestmark = pytest.mark.real
 
@@ -17,16 +16,6 @@ pytestmark = pytest.mark.real
 def facts(spark: SparkSession) -> list[str | None]:
     """What a session is."""
     return [spark.version, pyspark.__version__, spark.sparkContext.master]
-
-
-def count(spark: SparkSession, partitions: int) -> int:
-    """A job with workers that import this module."""
-    rows = spark.sparkContext.parallelize(range(100), partitions)
-    return rows.map(_same).count()
-
-
-def _same(row: int) -> int:
-    return row
 
 
 def mistake(_: SparkSession) -> None:
@@ -37,7 +26,11 @@ def mistake(_: SparkSession) -> None:
 def test_shared_session_runs_python(spark: SparkSession) -> None:
     """The shared session is of the version under test, and its workers import the tests."""
     assert facts(spark) == [RUNNING, RUNNING, LOCAL]
-    assert count(spark, 3) == 100
+    assert spark.sparkContext.parallelize(range(100), 3).map(_same).count() == 100
+
+
+def _same(row: int) -> int:
+    return row
 
 
 def test_waiting_for_tasks_that_go_on_fails() -> None:
@@ -54,19 +47,8 @@ def test_waiting_for_tasks_that_go_on_fails() -> None:
     settle(spark, seconds=0)
 
 
-def test_executor_of_the_cluster_runs_python(local_cluster: SparkProcess) -> None:
-    """The executor is another process, which imports the tests as well."""
-    assert local_cluster.call(facts)[2] == CLUSTER
-    assert local_cluster.call(count, partitions=3) == 100
-
-
-def test_other_version_runs_beside_it(tmp_path: Path) -> None:
-    """The version that the connector's tests use is the one that it says."""
-    assert run_with(CONNECTOR, facts, tmp_path)[:2] == [CONNECTOR, CONNECTOR]
-
-
 def test_job_that_fails_reports_why(local_cluster: SparkProcess) -> None:
     """An error of a job comes back with its traceback, and the driver lives on."""
     with pytest.raises(JobFailed, match="no such thing"):
         local_cluster.call(mistake)
-    assert local_cluster.call(facts)[0] == RUNNING
+    assert local_cluster.call(facts) == [RUNNING, RUNNING, CLUSTER]

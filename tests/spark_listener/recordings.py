@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,12 @@ def python_failure(*lines: str) -> Event:
 def java_failure(trace: str) -> Event:
     """The reason of a task of which an exception of the JVM was the end."""
     outermost, _, said = trace.partition("\n")[0].partition(": ")
-    return {
-        "Reason": "ExceptionFailure",
-        "Class Name": outermost,
-        "Description": said,
-        "Full Stack Trace": trace,
-    }
+    texts = {"Class Name": outermost, "Description": said, "Full Stack Trace": trace}
+    return {"Reason": "ExceptionFailure", **texts}
 
 
-def attempt(  # noqa: PLR0913 - the numbers of an attempt
+def _task(  # noqa: PLR0913 - the numbers of an attempt
+    kind: str,
     *,
     stage: int = 0,
     stage_attempt: int = 0,
@@ -57,102 +55,96 @@ def attempt(  # noqa: PLR0913 - the numbers of an attempt
     number: int = 0,
     task: int = 0,
     speculative: bool = False,
-    ended: int = 0,
+    began: float = 1,
+    over: float = 0,
 ) -> Event:
-    """The numbers of an attempt, as both of its events have them."""
+    """An event of an attempt; times are seconds since 1970."""
     info = {
         "Task ID": task,
         "Index": partition,
         "Attempt": number,
         "Partition ID": partition,
-        "Launch Time": 1_000,
+        "Launch Time": int(began * 1_000),
         "Executor ID": "1",
         "Speculative": speculative,
-        "Finish Time": ended,
+        "Finish Time": int(over * 1_000),
     }
-    return {"Stage ID": stage, "Stage Attempt ID": stage_attempt, "Task Info": info}
-
-
-def started(**numbers: Any) -> Event:
-    """A SparkListenerTaskStart."""
-    return {"Event": "SparkListenerTaskStart", **attempt(**numbers)}
-
-
-def ended(reason: Event | str = "Success", **numbers: Any) -> Event:
-    """A SparkListenerTaskEnd."""
-    reported = {"Reason": reason} if isinstance(reason, str) else reason
-    event = attempt(**{"ended": 3_000, **numbers})
-    info = event.pop("Task Info")
     return {
-        "Event": "SparkListenerTaskEnd",
-        **event,
-        "Task Type": "ResultTask",
-        "Task End Reason": reported,
+        "Event": f"SparkListenerTask{kind}",
+        "Stage ID": stage,
+        "Stage Attempt ID": stage_attempt,
         "Task Info": info,
     }
 
 
-def stage_submitted(stage: int, number: int = 0, query: str = "") -> Event:
-    """A SparkListenerStageSubmitted."""
-    info = {
-        "Stage ID": stage,
-        "Stage Attempt ID": number,
-        "Stage Name": f"stage {stage}",
-        "Number of Tasks": 2,
-        "Submission Time": 500,
-    }
+def started(**numbers: Any) -> Event:
+    """A SparkListenerTaskStart."""
+    return _task("Start", **numbers)
+
+
+def ended(reason: Event | str = "Success", **numbers: Any) -> Event:
+    """A SparkListenerTaskEnd, at second 3; its keys are in Spark's order, which event logs are searched by."""
+    event = _task("End", **{"over": 3, **numbers})
+    info = event.pop("Task Info")
+    reported = {"Reason": reason} if isinstance(reason, str) else reason
+    return {**event, "Task Type": "ResultTask", "Task End Reason": reported, "Task Info": info}
+
+
+def _stage(stage: int, number: int, more: Event) -> Event:
+    info = {"Stage ID": stage, "Stage Attempt ID": number, "Stage Name": f"stage {stage}", "Number of Tasks": 2}
+    return {**info, "Submission Time": 500, **more}
+
+
+def stage_submitted(stage: int, number: int = 0, query: str = "", info: Event | None = None) -> Event:
+    """A SparkListenerStageSubmitted, with these values in its stage."""
     properties = {"sql.streaming.queryId": query} if query else {}
     return {
         "Event": "SparkListenerStageSubmitted",
-        "Stage Info": info,
+        "Stage Info": _stage(stage, number, info or {}),
         "Properties": properties,
     }
 
 
-def stage_completed(stage: int, number: int = 0, failed: str = "") -> Event:
-    """A SparkListenerStageCompleted."""
-    info = {
-        "Stage ID": stage,
-        "Stage Attempt ID": number,
-        "Stage Name": f"stage {stage}",
-        "Number of Tasks": 2,
-        "Submission Time": 500,
-        "Completion Time": 4_000,
-    }
+def stage_completed(stage: int, number: int = 0, failed: str = "", info: Event | None = None) -> Event:
+    """A SparkListenerStageCompleted, with these values in its stage."""
     reason = {"Failure Reason": failed} if failed else {}
-    return {"Event": "SparkListenerStageCompleted", "Stage Info": {**info, **reason}}
+    over = {"Completion Time": 4_000, **reason, **(info or {})}
+    return {"Event": "SparkListenerStageCompleted", "Stage Info": _stage(stage, number, over)}
 
 
-def query_started(query: str = "id-1", run: str = "run-1", name: str = "") -> Event:
-    """A QueryStartedEvent at second 100."""
-    return {
-        "Event": f"{STREAMING}QueryStartedEvent",
-        "id": query,
-        "runId": run,
-        "name": name or None,
-        "timestamp": "1970-01-01T00:01:40.000Z",
-    }
+def _moment(seconds: float) -> str:
+    """As streaming events have it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def query_progressed(*sources: Event, query: str = "id-1", run: str = "run-1", name: str = "") -> Event:
-    """A QueryProgressEvent of a batch from second 110 to 112.5."""
+def query_started(query: str = "id-1", run: str = "run-1", name: str = "", began: float = 100) -> Event:
+    """A QueryStartedEvent."""
+    run_of = {"id": query, "runId": run, "name": name or None, "timestamp": _moment(began)}
+    return {"Event": f"{STREAMING}QueryStartedEvent", **run_of}
+
+
+def query_progressed(
+    *sources: Event, query: str = "id-1", run: str = "run-1", name: str = "", began: float = 110, **more: object
+) -> Event:
+    """A QueryProgressEvent of a batch of 2.5 s."""
     progress = {
         "id": query,
         "runId": run,
         "name": name or None,
-        "timestamp": "1970-01-01T00:01:50.000Z",
+        "timestamp": _moment(began),
         "batchId": 7,
         "durationMs": {"triggerExecution": 2_500, "addBatch": 2_000},
         "sources": list(sources),
+        **more,
     }
     return {"Event": f"{STREAMING}QueryProgressEvent", "progress": progress}
 
 
+def query_idle(at: float) -> Event:
+    """A QueryIdleEvent."""
+    return {"Event": f"{STREAMING}QueryIdleEvent", "id": "id-1", "runId": "run-1", "timestamp": _moment(at)}
+
+
 def query_terminated(query: str = "id-1", run: str = "run-1") -> Event:
     """A QueryTerminatedEvent."""
-    return {
-        "Event": f"{STREAMING}QueryTerminatedEvent",
-        "id": query,
-        "runId": run,
-        "exception": None,
-    }
+    return {"Event": f"{STREAMING}QueryTerminatedEvent", "id": query, "runId": run, "exception": None}

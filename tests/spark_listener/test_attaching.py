@@ -1,9 +1,11 @@
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from quotascope.spark_listener import attach, enable
 from quotascope.spark_listener.driver import Driver
+from quotascope.spark_listener.errors import brief
 
 
 class _Conf:
@@ -43,43 +45,37 @@ class _Connect:
 
 @pytest.mark.parametrize("spark", [None, "spark", object(), SimpleNamespace(sparkContext=object())])
 def test_what_is_no_session_is_a_problem_and_no_error(spark: object) -> None:
-    """A listener comes back all the same: it watches nothing and can be closed."""
+    """A listener comes back all the same: it watches nothing and can be closed; enabling does nothing."""
     listener = attach(spark)
     assert listener.source == "none"
     assert [each.part for each in listener.problems] == ["attach"]
     listener.close()
-
-
-def test_enabling_what_is_no_session_does_nothing() -> None:
-    """The hook does not end a job either."""
     assert enable(object()) is None
 
 
-def test_session_of_connect_is_known_by_its_id() -> None:
-    """It has no SparkContext; what it says of its application is in its configuration."""
-    driver = Driver(_Connect("one", app_id="app-1", app_name="orders"))
-    assert (driver.context, driver.app_id, driver.app_name) == (None, "app-1", "orders")
-    assert driver.key == "one"
-    assert driver.session.session_id == "one"
-
-
-def test_application_without_a_name_is_called_by_its_id() -> None:
-    """The label is never empty without need."""
-    assert Driver(_Connect("one", app_id="app-1")).app_name == "app-1"
-
-
-def test_sessions_of_one_server_are_distinguished() -> None:
-    """They share the id of its application, and each has files and a page of its own."""
-    first, second = (Driver(_Connect(each, app_id="app-1")) for each in ("a", "b"))
-    assert (first.app_id, second.app_id) == ("app-1", "app-1")
-    assert (first.watched_id, second.watched_id) == ("app-1-a", "app-1-b")
-    assert Driver(_Connect("a")).watched_id == "a"
+@pytest.mark.parametrize(
+    ("session_id", "properties", "app_id", "app_name", "watched_id"),
+    [
+        ("a", {"app_id": "app-1", "app_name": "orders"}, "app-1", "orders", "app-1-a"),
+        ("b", {"app_id": "app-1"}, "app-1", "app-1", "app-1-b"),
+        ("c", {}, "", "", "c"),
+    ],
+)
+def test_session_of_connect_is_known_by_its_id(
+    session_id: str, properties: dict[str, Any], app_id: str, app_name: str, watched_id: str
+) -> None:
+    """It has no SparkContext; sessions of one server share the id of its application, its name where it has no other."""
+    session = _Connect(session_id, **properties)
+    driver = Driver(session)
+    found = (driver.context, driver.app_id, driver.app_name, driver.watched_id, driver.key)
+    assert found == (None, app_id, app_name, watched_id, session_id)
+    assert driver.session is session
 
 
 @pytest.mark.parametrize("conf", [_Conf, _NewerConf])
 def test_only_what_is_needed_is_kept(conf: type[_Conf]) -> None:
-    """Properties may hold secrets."""
-    session = _Connect("one", conf, quotascope_app="orders", ssl_keyPassword="secret")
+    """Properties may hold secrets, and the address of a server of Connect is not this driver's."""
+    session = _Connect("one", conf, quotascope_app="orders", ssl_keyPassword="secret", driver_host="server-1")
     assert Driver(session).properties == {"spark.quotascope.app": "orders"}
 
 
@@ -111,13 +107,11 @@ def test_trigger_of_a_query(trigger: str, seconds: float | None) -> None:
 
 def test_properties_are_read_once() -> None:
     """In a single request where PySpark has one."""
-    session = _Connect("one", _NewerConf, app_id="app-1", app_name="orders")
-    driver = Driver(session)
-    _ = driver.properties, driver.app_id, driver.app_name, driver.watched_id
-    assert session.conf.asked == ["all"]
-    older = _Connect("one", app_id="app-1", app_name="orders")
-    driver = Driver(older)
-    _ = driver.properties, driver.app_id, driver.app_name, driver.watched_id
+    newer, older = (_Connect("one", conf, app_id="app-1", app_name="orders") for conf in (_NewerConf, _Conf))
+    for session in (newer, older):
+        driver = Driver(session)
+        _ = driver.properties, driver.app_id, driver.app_name, driver.watched_id
+    assert newer.conf.asked == ["all"]
     assert len(older.conf.asked) == len(set(older.conf.asked))
 
 
@@ -146,6 +140,22 @@ def test_session_that_is_watched_is_asked_nothing_more() -> None:
     again.end()
 
 
-def test_address_of_a_server_of_connect_is_not_ours() -> None:
-    """A page cannot be opened there."""
-    assert Driver(_Connect("one", driver_host="server-1")).properties == {}
+class _FromJava(Exception):
+    def __init__(self, java: object) -> None:
+        super().__init__("An error occurred while calling o1.x.\n\tat a.b.c")
+        self.java_exception = java
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (_FromJava(SimpleNamespace(toString=lambda: "java.lang.NoSuchMethodException: x\n  y")), "java.lang.NoSuchMethodException: x y"),
+        pytest.param(_FromJava(object()), "AttributeError", id="a JVM that cannot be asked"),
+        (ValueError("a\nb\t c"), "a b c"),
+        (ValueError(), "ValueError"),
+        (ValueError("x" * 10_000), "x" * 299 + "…"),
+    ]
+)  # fmt: skip
+def test_errors_are_reported_in_one_line(error: Exception, text: str) -> None:
+    """Of bounded length, without Java's stack; an error without a text is reported by its kind."""
+    assert brief(error) == text

@@ -49,14 +49,9 @@ def test_driver_needs_what_its_distribution_installs(tmp_path: Path) -> None:
     )
 
 
-def test_driver_needs_three_libraries() -> None:
-    """A job's environment gets no web server, no command line and nothing that these depend on."""
+def test_what_the_distribution_declares() -> None:
+    """No web server, no command line, and no minor version of OpenTelemetry: a driver shares the job's environment."""
     assert closure(SMALL["dependencies"]) == {"librt", "orjson", "prometheus-client"}
-
-
-def test_otlp_of_a_driver_fits_the_versions_of_a_job() -> None:
-    """A driver shares its environment with the job, so no minor version is pinned, as it is for the exporter."""
-    extra = SMALL["optional-dependencies"]["spark-otlp"]
-    ours = [each for each in extra if each.startswith("opentelemetry")]
-    assert ours
-    assert all(each.endswith(">=1.35,<2") for each in ours)
+    otlp = [each for each in SMALL["optional-dependencies"]["spark-otlp"] if each.startswith("opentelemetry")]
+    assert otlp
+    assert all(each.endswith(">=1.35,<2") for each in otlp)

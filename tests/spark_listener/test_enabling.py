@@ -2,8 +2,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SCRIPT = """\
 import quotascope.spark_listener.enabling as enabling
 import quotascope.spark_listener.hook
@@ -24,7 +22,7 @@ SparkContext._ensure_initialized = classmethod(lambda *_, **__: None)
 made = Made()
 print(seen, SparkContext.__init__.__name__, SparkSession.Builder.getOrCreate.__name__)
 """
-RUNNER = "import sys; print(sys.argv[1:], __name__, sys.path[0] == {folder!r})"
+RUNNER = "import sys; print(sys.argv[1:], __name__, sys.path[0] == {folder!r}); raise SystemExit(3)"
 
 
 def _run(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -38,19 +36,11 @@ def test_hook_sees_every_context_once() -> None:
 
 
 def test_runner_gives_a_script_what_python_would(tmp_path: Path) -> None:
-    """Its arguments, its name, and its own folder to import from."""
+    """Its arguments, its name, and its own folder to import from; it ends with the script's exit code."""
     script = tmp_path / "job.py"
     script.write_text(RUNNER.format(folder=str(tmp_path)))
     ran = _run("-m", "quotascope.spark_listener.run", str(script), "--flag", "a b")
-    assert ran.stdout.strip() == "['--flag', 'a b'] __main__ True", ran.stderr
-
-
-@pytest.mark.parametrize("code", [0, 3])
-def test_runner_ends_as_the_script_does(tmp_path: Path, code: int) -> None:
-    """With its exit code."""
-    script = tmp_path / "job.py"
-    script.write_text(f"raise SystemExit({code})")
-    assert _run("-m", "quotascope.spark_listener.run", str(script)).returncode == code
+    assert (ran.returncode, ran.stdout.strip()) == (3, "['--flag', 'a b'] __main__ True"), ran.stderr
 
 
 def test_runner_without_a_script_says_how_it_is_used() -> None:

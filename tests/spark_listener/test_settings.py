@@ -7,21 +7,9 @@ from quotascope.spark_listener import settings
 from quotascope.spark_listener.settings import KEYS, PREFIX, ListenerSettings, documentation, resolve
 
 
-def _resolved(**properties: str) -> ListenerSettings:
-    """With these properties, dots written as two underscores; an assertion that nothing is wrong with them."""
-    texts = {PREFIX + key.replace("__", "."): text for key, text in properties.items()}
-    found, problems = resolve(texts, {})
-    assert problems == ()
-    return found
-
-
 def test_arguments_come_before_properties() -> None:
     """And properties before defaults; None is not given, and properties of others are left alone."""
-    properties = {
-        f"{PREFIX}queueCapacity": "500",
-        f"{PREFIX}intervalSeconds": "2",
-        "spark.ssl.keyPassword": "secret",
-    }
+    properties = {f"{PREFIX}queueCapacity": "500", f"{PREFIX}intervalSeconds": "2", "spark.ssl.keyPassword": "secret"}
     options = {"queue_capacity": 700, "app": None, "http_enabled": False}
     found = resolve(properties, options)
     expected = ListenerSettings(queue_capacity=700, interval_seconds=2.0, http_enabled=False)
@@ -29,17 +17,13 @@ def test_arguments_come_before_properties() -> None:
 
 
 def test_keys_are_arguments_in_the_style_of_spark() -> None:
-    """`http_bind_address` is `http.bindAddress`."""
+    """`http_bind_address` is `http.bindAddress`; the documentation has each, in the order of the code."""
     names = [key.removeprefix(PREFIX) for key in KEYS]
     assert names[:5] == ["enabled", "source", "app", "intervalSeconds", "queueCapacity"]
     fields = [*ListenerSettings.__dataclass_fields__]
     for name, field in zip(names, fields, strict=True):
         plain = "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
         assert plain.replace(".", "_") == field
-
-
-def test_documentation_has_every_setting() -> None:
-    """With its default and meaning, in the order of the code."""
     page = Path(__file__).parents[2] / "docs" / "spark.md"
     lines = page.read_text(encoding="utf-8").splitlines()
     assert [each for each in lines if each.startswith(f"- `{PREFIX}")] == documentation()
@@ -95,12 +79,6 @@ def test_values_are_checked(parse: settings.Parse, value: str, result: str | flo
         assert parse(value) == result
 
 
-def test_headers() -> None:
-    """Names in small letters, values as in URLs."""
-    found = _resolved(otlp__secretHeaders="Authorization=Bearer%20x%3D, X-Key = 1")
-    assert found.otlp_secret_headers == {"authorization": "Bearer x=", "x-key": "1"}
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -128,7 +106,12 @@ def test_nothing_is_pushed_to_another_place(name: str, text: str) -> None:
 
 
 def test_a_secret_is_in_no_representation() -> None:
-    """Neither headers nor a key in the URL."""
-    found = _resolved(otlp__endpoint="http://collector:4318/x?key=geheim", otlp__secretHeaders="key=geheim")
-    assert found.otlp_endpoint == "http://collector:4318/x?key=geheim"
+    """Neither headers, of which names are in small letters and values as in URLs, nor a key in the URL."""
+    endpoint = "http://collector:4318/x?key=geheim"
+    headers = "Authorization=Bearer%20geheim%3D, X-Key = 1"
+    given = {f"{PREFIX}otlp.endpoint": endpoint, f"{PREFIX}otlp.secretHeaders": headers}
+    found, problems = resolve(given, {})
+    assert problems == ()
+    assert found.otlp_endpoint == endpoint
+    assert found.otlp_secret_headers == {"authorization": "Bearer geheim=", "x-key": "1"}
     assert "geheim" not in repr(found)

@@ -1,8 +1,7 @@
 """What clients of Spark Connect do with listeners, in processes of their own."""
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pyarrow import RecordBatch
 from pyspark.sql import SparkSession
 from tests.integration import web
+from tests.integration.eventually import eventually, some
 from tests.spark.reporting import Reported, first_attempt
 
 from quotascope.spark_listener import Listener, attach
@@ -29,14 +29,18 @@ def facts(spark: SparkSession, url: str, folder: str) -> dict[str, Any]:
     reported = Reported(Path(folder, "reported"), "etl")
     reported.folder.mkdir()
     _throttled(spark, reported)
-    _until(lambda: bool(first.collect().throttles))
+    eventually(lambda: some(first.collect().throttles), 60)
     other = SparkSession.builder.remote(url).create()
     second = _attached(other, folder, 3_600)
     found["attached"] = [attach(spark) is first, attach(other) is second]
     found["pages"] = first.url != second.url
     found["entries"] = sorted(each.name for each in Path(folder, "entries").iterdir())
     _refused(other)
-    _until(lambda: sum(first.collect().failures.values()) == 1 + ATTEMPTS)
+
+    def failed() -> None:
+        assert sum(first.collect().failures.values()) == 1 + ATTEMPTS
+
+    eventually(failed, 60)
     found["before"] = _books(second)
     for listener in (first, first, second, second):
         listener.close()
@@ -84,19 +88,21 @@ def _books(listener: Listener) -> dict[str, Any]:
 def _query(spark: SparkSession, listener: Listener, folder: str) -> None:
     """One batch of a query; the next one with its checkpoint is a restart."""
     restarts = [each.restarts for each in listener.collect().queries]
-    query = (
-        spark.readStream.format("rate")
-        .option("numPartitions", 1)
-        .load()
-        .writeStream.format("noop")
-        .queryName("clicks")
-        .option("checkpointLocation", f"{folder}/checkpoint")
-        .start()
-    )
-    _until(lambda: any(each.phases for each in listener.collect().queries))
-    _until(lambda: [each.restarts for each in listener.collect().queries] != restarts)
+    rows = spark.readStream.format("rate").option("numPartitions", 1).load()
+    sink = rows.writeStream.format("noop").queryName("clicks").option("checkpointLocation", f"{folder}/checkpoint")
+    query = sink.start()
+
+    def begun() -> None:
+        queries = listener.collect().queries
+        assert any(each.phases for each in queries)
+        assert [each.restarts for each in queries] != restarts
+
+    def ended() -> None:
+        assert not any(each.active for each in listener.collect().queries)
+
+    eventually(begun, 60)
     query.stop()
-    _until(lambda: not any(each.active for each in listener.collect().queries))
+    eventually(ended, 60)
 
 
 def _throttled(spark: SparkSession, reported: Reported) -> None:
@@ -116,13 +122,6 @@ def _refused(spark: SparkSession) -> None:
     """A task of the JVM that fails in each of its attempts."""
     with suppress(Exception):
         spark.sql("select assert_true(id < 0, 'refused') from range(0, 1, 1, 1)").collect()
-
-
-def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def main(url: str) -> None:

@@ -33,10 +33,7 @@ def batch_write(spark: SparkSession, kafka: Options, topic: str, rows: int) -> s
 
 def gives_up(spark: SparkSession, kafka: Options, topic: str, rows: int) -> dict[str, Any]:
     """The same with little patience; the second attempt has nothing to write. Returns the listener's counts."""
-    patience = {
-        "kafka.request.timeout.ms": str(PATIENCE_MS),
-        "kafka.delivery.timeout.ms": str(PATIENCE_MS),
-    }
+    patience = {"kafka.request.timeout.ms": str(PATIENCE_MS), "kafka.delivery.timeout.ms": str(PATIENCE_MS)}
 
     def at_first(values: Iterable[str]) -> Iterable[str]:
         task = TaskContext.get()
@@ -61,28 +58,18 @@ def batch_read(spark: SparkSession, kafka: Options, topic: str, rows: int) -> st
 def stream_read(spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str) -> str:
     """All that the topic holds; returns the id of the query."""
     sums: list[int] = []
-    source = spark.readStream.format("kafka").options(**kafka)
-    rows_of = source.option("subscribe", topic).option("startingOffsets", "earliest")
-    query = _finished(
-        rows_of.load()
-        .writeStream.foreachBatch(lambda batch, _: sums.append(_bytes(batch)))
-        .option("checkpointLocation", checkpoint)
-    )
+    source = spark.readStream.format("kafka").options(**kafka).option("subscribe", topic)
+    sink = source.option("startingOffsets", "earliest").load().writeStream
+    query = _finished(sink.foreachBatch(lambda batch, _: sums.append(_bytes(batch))), checkpoint)
     assert sum(sums) == rows * 1_000
-    return str(query.id)
+    return query
 
 
 def stream_in_parts(spark: SparkSession, kafka: Options, topic: str, rows: int, checkpoint: str) -> list[str]:
     """All that the topic holds, so many rows in a micro-batch; returns the JSON of what each reported."""
-    source = spark.readStream.format("kafka").options(**kafka)
-    parts = source.option("startingOffsets", "earliest").option("subscribe", topic)
-    query = (
-        parts.option("maxOffsetsPerTrigger", rows)
-        .load()
-        .writeStream.format("noop")
-        .option("checkpointLocation", checkpoint)
-        .start()
-    )
+    source = spark.readStream.format("kafka").options(**kafka).option("subscribe", topic)
+    parts = source.options(startingOffsets="earliest", maxOffsetsPerTrigger=rows).load()
+    query = parts.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
     query.processAllAvailable()
     query.stop()
     return [json.dumps(json.loads(each.json)) for each in query.recentProgress]
@@ -91,13 +78,7 @@ def stream_in_parts(spark: SparkSession, kafka: Options, topic: str, rows: int, 
 def stream_write(spark: SparkSession, kafka: Options, topic: str, source: Options, checkpoint: str) -> str:
     """From a topic that no one limits to one that is limited; returns the id of the query."""
     rows = spark.readStream.format("kafka").options(**source).load().select("value")
-    query = _finished(
-        rows.writeStream.format("kafka")
-        .options(**kafka)
-        .option("topic", topic)
-        .option("checkpointLocation", checkpoint)
-    )
-    return str(query.id)
+    return _finished(rows.writeStream.format("kafka").options(**kafka).option("topic", topic), checkpoint)
 
 
 def real_time(
@@ -132,18 +113,11 @@ def real_time(
         (state,) = (each for each in listener.snapshot().queries if each.active)
         return {"running": running, "trigger": state.trigger_seconds}
 
-    source = spark.readStream.format("kafka").options(**kafka)
+    source = spark.readStream.format("kafka").options(**kafka).option("subscribe", topic)
+    sink = source.option("startingOffsets", "earliest").load().writeStream.foreach(each).outputMode("update")
+    trigger: dict[str, Any] = {"realTime": batch}  # PySpark's types lack it
     with attach(spark, http_enabled=False) as listener:
-        query = (
-            source.option("subscribe", topic)
-            .option("startingOffsets", "earliest")
-            .load()
-            .writeStream.foreach(each)
-            .outputMode("update")
-            .option("checkpointLocation", f"{folder}/checkpoint")
-            .trigger(realTime=batch)  # type: ignore[call-overload] # PySpark's types lack it
-            .start()
-        )
+        query = sink.option("checkpointLocation", f"{folder}/checkpoint").trigger(**trigger).start()
         try:
             found = eventually(at_work, 60)
         finally:
@@ -158,10 +132,10 @@ def reported(spark: SparkSession) -> list[Any]:
     return plugin.totals()
 
 
-def _finished(writer: Any) -> StreamingQuery:
-    query: StreamingQuery = writer.trigger(availableNow=True).start()
+def _finished(writer: Any, checkpoint: str) -> str:
+    query: StreamingQuery = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
     query.awaitTermination()
-    return query
+    return str(query.id)
 
 
 def _bytes(rows: DataFrame) -> int:

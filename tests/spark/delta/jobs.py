@@ -76,10 +76,10 @@ def tasks(spark: SparkSession) -> int:
 
 
 def made(spark: SparkSession) -> list[Any]:
-    """What the driver and a worker run, and whether the session is taken again."""
+    """The version of Spark, what the driver and a worker run, and whether the session is taken again."""
 
     def run(_: Iterable[int]) -> Iterable[str]:
         yield sys.executable
 
     workers = spark.sparkContext.parallelize([0], 1).mapPartitions(run).collect()
-    return [sys.executable, *workers, session() is spark]
+    return [spark.version, sys.executable, *workers, session() is spark]

@@ -21,6 +21,7 @@ from tests.pipeline.table.rows import append
 from tests.spark import sessions
 from tests.spark.connector.provision import jars
 from tests.spark.delta import jobs
+from tests.spark.pipeline import test_history
 from tests.spark.process import SparkProcess, spark_process
 from tests.spark.versions import CONNECTOR, ROOT
 
@@ -106,15 +107,23 @@ def _sorted(rows: list[Any]) -> list[Any]:
 
 
 def test_the_session_of_the_commands(driver: SparkProcess, usage: str) -> None:
-    """Workers run the driver's Python though nothing says so, and a small table's log and folders take few tasks."""
-    ours, worker, taken = driver.call(jobs.made)
-    assert worker == ours
-    assert taken
+    """
+    It is of the version that was asked for, and workers run the driver's Python though nothing says so.
+
+    A small table's log and folders take few tasks.
+    """
+    version, ours, worker, taken = driver.call(jobs.made)
+    assert (version, worker, taken) == (CONNECTOR, ours, True)
     assert SMALL_TABLES.items() <= SHOWN.items()
     table, before = f"{usage}/history", driver.call(jobs.tasks)
     assert driver.call(jobs.count, table) == len(FIRST)
     driver.call(jobs.sql, table, "VACUUM $TABLE RETAIN 0 HOURS")
     assert driver.call(jobs.tasks) - before < 100
+
+
+def test_history_is_kept(driver: SparkProcess, tmp_path: Path) -> None:
+    """As by the newest Spark."""
+    test_history.is_kept(tmp_path, driver.call(test_history.job, str(tmp_path)))
 
 
 def test_the_page(driver: SparkProcess, usage: str) -> None:

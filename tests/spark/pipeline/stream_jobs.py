@@ -45,11 +45,7 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
     wait = _Wait(Path(folder), wait_before, reports)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Table, "advance", wait.advance(Table.advance))
-        source = {
-            "kafka.bootstrap.servers": servers,
-            "subscribe": topic,
-            "maxOffsetsPerTrigger": str(AT_A_TIME),
-        }
+        source = {"kafka.bootstrap.servers": servers, "subscribe": topic, "maxOffsetsPerTrigger": str(AT_A_TIME)}
         into, rules = f"{folder}/tables", read_candidates(f"{folder}/candidates.yaml")
         shadow = ShadowStream(into, History.create(into, 16), rules)
         workers = run_of(Engine.SPARK)
@@ -60,20 +56,16 @@ def run(_: SparkSession, servers: str, topic: str, folder: str, wait_before: str
 
 def command(_: SparkSession, servers: str, topic: str, folder: str) -> list[str]:
     """Read what the topic holds by the command, which takes this driver's session, and return what it prints."""
-    options = [
-        "--topic",
-        f"kafka://{servers}/{topic}",
-        "--candidates",
-        f"{folder}/candidates.yaml",
-        "--into",
-        f"{folder}/tables",
-        "--checkpoint",
-        f"{folder}/checkpoint",
-        "--once",
-    ]
-    options += ["--option", f"maxOffsetsPerTrigger={AT_A_TIME}"]
+    options = {
+        "topic": f"kafka://{servers}/{topic}",
+        "candidates": f"{folder}/candidates.yaml",
+        "into": f"{folder}/tables",
+        "checkpoint": f"{folder}/checkpoint",
+        "option": f"maxOffsetsPerTrigger={AT_A_TIME}",
+    }
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
     with redirect_stdout(io.StringIO()) as printed:
-        app(["shadow", "stream", *options], standalone_mode=False)
+        app(["shadow", "stream", *words, "--once"], standalone_mode=False)
     return printed.getvalue().splitlines()
 
 

@@ -7,8 +7,6 @@ import pyarrow as pa
 import pytest
 from tests.pipeline.history.requests import ORDER, START_MS, requests
 from tests.pipeline.table.rows import append
-from tests.spark.process import run_with
-from tests.spark.versions import CONNECTOR
 
 from quotascope.pipeline.history import ROLLUP, History
 from quotascope.pipeline.request_log.schema import REQUESTS
@@ -22,73 +20,69 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 
-BUCKETS = 2
-
-
 def _source(folder: Path) -> Table:
-    layout = TableLayout(bucket_of="user", buckets=BUCKETS, day_of="timestamp")
+    layout = TableLayout(bucket_of="user", buckets=2, day_of="timestamp")
     return Table.create(str(folder / "requests"), REQUESTS, layout)
-
-
-def _rows(number: int) -> pa.Table:
-    rows: list[dict[str, Any]] = [
-        {
-            "user": f"user {each % 11}",
-            "api_key": 0,
-            "produce_bytes": each,
-            "traffic": [{"topic": f"t{each % 3}", "id": None, "bytes": each}],
-            "timestamp": START_MS + each * 777 - number * 5_000,
-            "completed": START_MS + each * 777 + 3,
-        }
-        for each in range(500)
-    ]
-    return requests(*rows)
 
 
 def job(spark: "SparkSession", folder: str) -> list[int]:
     """Take over a batch, then late rows, with a compaction, then nothing; return what each step did."""
     source, run = _source(Path(folder)), SparkRun(spark)
-    history = History.create(f"{folder}/spark", BUCKETS)
-    append(source, "0", _rows(0))
-    first = history.update(source, run)
-    append(source, "1", _rows(1))
-    second = history.update(source, run)
+    history = History.create(f"{folder}/spark", 2)
+    done = []
+    for number in range(2):
+        rows: list[dict[str, Any]] = [
+            {
+                "user": f"user {each % 11}",
+                "api_key": 0,
+                "produce_bytes": each,
+                "traffic": [{"topic": f"t{each % 3}", "id": None, "bytes": each}],
+                "timestamp": START_MS + each * 777 - number * 5_000,
+                "completed": START_MS + each * 777 + 3,
+            }
+            for each in range(500)
+        ]
+        append(source, f"{number}", requests(*rows))
+        done.append(history.update(source, run))
     replaced = sum(each.compact(run=run) for each in (history.detail, history.seconds))
-    return [first, second, replaced, history.update(source, run)]
+    return [*done, replaced, history.update(source, run)]
 
 
-def _is_kept(folder: Path, done: list[int]) -> None:
+def is_kept(folder: Path, done: list[int]) -> None:
+    """Detail and sums are equal to the last digit, and every request is taken over once."""
     first, second, replaced, third = done
     assert (first, second, third) == (500, 500, 0)
     assert replaced > 0
-    here = History.create(str(folder / "here"), buckets=BUCKETS)
+    here = History.create(str(folder / "here"), buckets=2)
     here.update(_source(folder))
     kept = History.open(str(folder / "spark"))
     assert _sums(kept.seconds) == _sums(here.seconds)
+    key = ["user", "kind", "topic", "start"]
     topics = [
-        Table.open(str(folder / name / "topics"))
-        .read()
-        .group_by(["user", "kind", "topic", "start"])
-        .aggregate([("bytes", "sum"), ("requests", "sum")])
+        _sorted(
+            Table.open(str(folder / name / "topics"))
+            .read()
+            .group_by(key)
+            .aggregate([("bytes", "sum"), ("requests", "sum")]),
+            *key,
+        )
         for name in ("spark", "here")
     ]
-    by: Any = [(name, "ascending") for name in ("user", "kind", "topic", "start")]
     assert len(topics[0])
-    assert topics[0].sort_by(by) == topics[1].sort_by(by)
-    order: Any = [(name, "ascending") for name in (*ORDER, "produce_bytes")]
-    assert kept.detail.read().sort_by(order) == here.detail.read().sort_by(order)
+    assert topics[0] == topics[1]
+    details = [_sorted(each.detail.read(), *ORDER, "produce_bytes") for each in (kept, here)]
+    assert details[0] == details[1]
+
+
+def _sorted(table: pa.Table, *names: str) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in names])
 
 
 def _sums(seconds: Table) -> pa.Table:
     key = ROLLUP.names[: ROLLUP.names.index("requests")]
-    return added(seconds.read(), key).sort_by([(name, "ascending") for name in key])
+    return _sorted(added(seconds.read(), key), *key)
 
 
 def test_spark_keeps_the_same_history(spark: "SparkSession", tmp_path: Path) -> None:
-    """Detail and sums are equal to the last digit, and every request is taken over once."""
-    _is_kept(tmp_path, job(spark, str(tmp_path)))
-
-
-def test_an_older_spark_keeps_the_same_history(tmp_path: Path) -> None:
-    """So does the Spark that Delta Lake is released for."""
-    _is_kept(tmp_path, run_with(CONNECTOR, job, tmp_path / "driver", str(tmp_path)))
+    """Every request is taken over once; tests/spark/delta has the Spark that Delta Lake is released for."""
+    is_kept(tmp_path, job(spark, str(tmp_path)))

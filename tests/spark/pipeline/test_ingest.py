@@ -161,11 +161,7 @@ def _no_folder(usage: Path) -> None:
     ("harm", "error", "message"),
     [
         (partial(_damaged, kind="requests"), DamagedFile, "is damaged: it has 4 bytes"),
-        (
-            partial(_damaged, kind="quarantine"),
-            DamagedFile,
-            "is damaged: it has 4 bytes",
-        ),
+        (partial(_damaged, kind="quarantine"), DamagedFile, "is damaged: it has 4 bytes"),
         (_no_folder, NotWritten, "nothing was committed"),
     ],
 )

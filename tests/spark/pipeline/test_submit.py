@@ -49,41 +49,37 @@ def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_pa
     assert there == here
 
 
-@pytest.mark.parametrize("entity", [QuotaEntity("bob"), QuotaEntity(None, DEFAULT)])
-def test_spark_replays_the_same(entity: QuotaEntity, spark: SparkSession, tmp_path: Path) -> None:
-    """The same results, and so the same page; Spark's tasks are reported to the last one."""
+@pytest.mark.parametrize(
+    ("entity", "mode"), [(QuotaEntity("bob"), Mode.CLOSED_LOOP), (QuotaEntity(None, DEFAULT), Mode.OPEN_LOOP)]
+)
+def test_spark_replays_the_same(entity: QuotaEntity, mode: Mode, spark: SparkSession, tmp_path: Path) -> None:
+    """The same results, and so the same page; tasks are reported to the last one. test_whatif.py has the other modes."""
     assert spark.version
     folder = make_folder(tmp_path / "usage", ROWS)
     tried = [Candidate(name="tight", quotas=QuotaSet({entity: {"producer_byte_rate": 20_000.0}}))]
     reports: list[tuple[int, int]] = []
-    for mode in Mode:
-        here = what_if(folder, tried, mode, engine=Engine.LOCAL)
-        there = what_if(folder, tried, mode, engine=Engine.SPARK, progress=lambda *done: reports.append(done))
-        assert reports[-1][0] == reports[-1][1] > 0
-        assert here.summary.candidates[0].hit
-        assert there.summary == here.summary
+    here = what_if(folder, tried, mode, engine=Engine.LOCAL)
+    there = what_if(folder, tried, mode, engine=Engine.SPARK, progress=lambda *done: reports.append(done))
+    assert reports[-1][0] == reports[-1][1] > 0
+    assert here.summary.candidates[0].hit
+    assert there.summary == here.summary
 
 
 def submit(master: str, folder: Path, *arguments: str) -> str:
     """What a command prints that spark-submit runs."""
     bin_ = Path(sys.executable).parent
-    script = subprocess.run(
-        [bin_ / "quotascope", "spark", "submit-script"], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    script = subprocess.check_output([bin_ / "quotascope", "spark", "submit-script"], text=True).strip()
     confs = [f"--conf={key}={value}" for key, value in QUIET.items()]
-    command: list[str | Path] = [
-        bin_ / "spark-submit",
-        "--master",
-        master,
-        *confs,
-        script,
-        *arguments,
-    ]
     done = subprocess.run(
-        command, cwd=folder, env=variables(RUNNING, folder), capture_output=True, text=True, check=False
+        [bin_ / "spark-submit", "--master", master, *confs, script, *arguments],
+        cwd=folder,
+        env=variables(RUNNING, folder),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-4_000:]
-    return str(done.stdout)
+    return done.stdout
 
 
 def test_submitted_command(spark: SparkSession, tmp_path: Path) -> None:

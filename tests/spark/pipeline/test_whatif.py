@@ -104,10 +104,7 @@ def test_position(spark: "SparkSession") -> None:
     ("change", "said"),
     [
         ({"drop": "connection"}, "the frame lacks the columns connection;"),
-        (
-            {"timestamp": "CAST(timestamp AS TIMESTAMP)"},
-            "the frame's column timestamp is timestamp, not bigint;",
-        ),
+        ({"timestamp": "CAST(timestamp AS TIMESTAMP)"}, "the frame's column timestamp is timestamp, not bigint;"),
         ({"refused": "CAST(refused AS INT)"}, "refused is int, not boolean;"),
         ({"position": "user"}, "position is string, not bigint;"),
     ],

@@ -87,8 +87,3 @@ def reported(properties: dict[str, str], snapshots: Snapshots, app_id: str = "ap
     settings, problems = resolve(properties, {})
     assert problems == ()
     return start_reporting(settings, properties, snapshots, app_id=app_id)
-
-
-def value(series: dict[Key, float], name: str, **labels: str) -> float:
-    """The value of one series."""
-    return series[name, tuple(sorted(labels.items()))]

@@ -7,21 +7,22 @@ from tests.spark_listener.exposition.jobs import HOSTILE
 from quotascope.spark_listener.exposition.discovery import DEAD_AFTER_SECONDS, DriverEntry
 
 
-def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json") -> DriverEntry:
-    """The entry of a driver."""
-    return DriverEntry(str(folder / "spark" / name), app="nightly", app_id=app_id)
+def entry(folder: Path, app_id: str = "app-1", name: str = "{app_id}.json", target: str = "driver-1:1") -> DriverEntry:
+    """The entry of a driver, as it is written."""
+    made = DriverEntry(str(folder / "spark" / name), app="nightly", app_id=app_id)
+    made.write(target)
+    return made
 
 
 def age(file: Path, seconds: float) -> None:
-    """Let a file be older than now."""
+    """Let a file be older."""
     then = file.stat().st_mtime - seconds
     os.utime(file, (then, then))
 
 
 def test_the_file_is_as_prometheus_reads_it(tmp_path: Path) -> None:
     """One target, its application as a label, its name as one that is dropped, and nothing else in the folder."""
-    ours = entry(tmp_path)
-    ours.write("driver-1:4567")
+    entry(tmp_path, target="driver-1:4567")
     (file,) = (tmp_path / "spark").iterdir()
     assert file.name == "app-1.json"
     labels = {"app_id": "app-1", "__meta_quotascope_spark_app": "nightly"}
@@ -38,28 +39,19 @@ def test_names_that_are_no_file_names(tmp_path: Path) -> None:
 
 
 def test_it_is_removed(tmp_path: Path) -> None:
-    """And that it is gone already does not matter."""
-    ours = entry(tmp_path)
-    ours.write("driver-1:4567")
-    ours.remove()
-    ours.remove()
-    assert not ours.path.exists()
-
-
-def test_the_entry_of_another_driver_stays(tmp_path: Path) -> None:
-    """Who shares one file removes it only while it is the own one."""
+    """That it is gone already does not matter; that of another driver in the same file stays."""
     first = entry(tmp_path, "app-1", "driver.json")
-    second = entry(tmp_path, "app-2", "driver.json")
-    first.write("driver-1:4567")
-    second.write("driver-2:4567")
+    second = entry(tmp_path, "app-2", "driver.json", "driver-2:1")
     first.remove()
     assert "driver-2" in second.path.read_text()
+    for _ in range(2):
+        second.remove()
+        assert not second.path.exists()
 
 
 def test_a_beat_makes_it_young(tmp_path: Path) -> None:
     """And puts it back where it was taken away."""
     ours = entry(tmp_path)
-    ours.write("driver-1:4567")
     age(ours.path, 500)
     old = ours.path.stat().st_mtime
     ours.beat()
@@ -70,11 +62,10 @@ def test_a_beat_makes_it_young(tmp_path: Path) -> None:
 
 
 def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None:
-    """Only ours, and only when no one touched them for ten minutes."""
-    for app_id in ("app-dead", "app-alive"):
-        entry(tmp_path, app_id).write("driver-1:4567")
-    age(tmp_path / "spark/app-dead.json", DEAD_AFTER_SECONDS + 60)
-    age(tmp_path / "spark/app-alive.json", DEAD_AFTER_SECONDS - 60)
+    """Only ours, when no one touched them for ten minutes, and only by a driver whose setting has `{app_id}`."""
+    dead, alive = entry(tmp_path, "app-dead").path, entry(tmp_path, "app-alive").path
+    age(dead, DEAD_AFTER_SECONDS + 60)
+    age(alive, DEAD_AFTER_SECONDS - 60)
     strangers = {
         "node.json": '[{"targets": ["node:1"], "labels": {"app_id": "x"}}]',
         "odd.json": '{"__meta_quotascope_spark_app": 1}',
@@ -84,18 +75,12 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
         "deep.json": "[" * 100_000,
     }
     for name, text in strangers.items():
-        (tmp_path / "spark" / name).write_text(text)
-        age(tmp_path / "spark" / name, DEAD_AFTER_SECONDS + 60)
-    os.mkfifo(tmp_path / "spark/pipe.json")  # who opens it waits for a writer
-    age(tmp_path / "spark/pipe.json", DEAD_AFTER_SECONDS + 60)
-    entry(tmp_path, "app-new").write("driver-2:4567")
-    left = {file.name for file in (tmp_path / "spark").iterdir()}
-    assert left == {"app-alive.json", "app-new.json", "pipe.json", *strangers}
-
-
-def test_one_file_for_all_removes_no_one(tmp_path: Path) -> None:
-    """Without `{app_id}` in the name, the folder is not this driver's affair."""
-    entry(tmp_path, "app-dead").write("driver-1:4567")
-    age(tmp_path / "spark/app-dead.json", DEAD_AFTER_SECONDS + 60)
-    entry(tmp_path, "app-new", "driver.json").write("driver-2:4567")
-    assert (tmp_path / "spark/app-dead.json").exists()
+        dead.with_name(name).write_text(text)
+    os.mkfifo(dead.with_name("pipe.json"))  # who opens it waits for a writer
+    for name in (*strangers, "pipe.json"):
+        age(dead.with_name(name), DEAD_AFTER_SECONDS + 60)
+    entry(tmp_path, "app-one", "driver.json")
+    assert dead.exists()
+    entry(tmp_path, "app-new")
+    left = {file.name for file in dead.parent.iterdir()}
+    assert left == {"app-alive.json", "app-new.json", "driver.json", "pipe.json", *strangers}

@@ -6,7 +6,7 @@ import grpc
 import pytest
 from tests.exporter.otlp.messages import metrics, points, pushed
 from tests.exporter.otlp.receivers import Receiver, grpc_receiver, http_receiver
-from tests.integration.eventually import eventually
+from tests.integration.eventually import eventually, some
 from tests.spark_listener.exposition.jobs import hostile, job, scraped
 
 from quotascope.spark_listener.exposition.collector import Snapshots
@@ -62,30 +62,14 @@ def push(snapshots: Snapshots, *, interval: float | None = 3_600, cluster: str =
 
 
 def test_it_holds_what_a_scrape_shows(receiver: Receiver, protocol: str) -> None:
-    """Series by series, whatever the names hold."""
+    """
+    Series by series, whatever the names hold.
+
+    Every counter is a cumulative sum that began before the first push, with the job, and the driver is the instance.
+    """
     jobs = (job(), hostile())
     push(lambda: jobs, endpoint=receiver.url, protocol=protocol).close()
     assert pushed(receiver.requests[-1:]) == scraped(*jobs, cluster="prod")
-
-
-def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
-    """What happened after the first push comes with the last one; without a cluster, there is no label of that name."""
-    numbers = iter([job(), job("renamed")])
-    sent = push(lambda: [next(numbers)], endpoint=receiver.url, protocol=protocol, cluster="")
-    eventually(lambda: came(receiver, 1))
-    sent.close()
-    assert pushed(receiver.requests[-1:]) == scraped(job("renamed"))
-    assert len(receiver.requests) == 2
-
-
-def came(receiver: Receiver, requests: int) -> None:
-    """So many requests came."""
-    assert len(receiver.requests) >= requests
-
-
-def test_counts_begin_with_the_job(receiver: Receiver, protocol: str) -> None:
-    """Every counter is a cumulative sum that began before the first push, and the driver is the instance."""
-    push(lambda: [job()], endpoint=receiver.url, protocol=protocol).close()
     for metric in metrics(receiver.requests):
         for point in points(metric):
             if metric.HasField("sum"):
@@ -93,8 +77,17 @@ def test_counts_begin_with_the_job(receiver: Receiver, protocol: str) -> None:
                 assert metric.sum.is_monotonic
     resource = receiver.requests[0].resource_metrics[0].resource
     reported = {pair.key: pair.value.string_value for pair in resource.attributes}
-    assert reported["service.instance.id"] == "app-1"
-    assert reported["service.name"] == "quotascope-spark"
+    assert (reported["service.instance.id"], reported["service.name"]) == ("app-1", "quotascope-spark")
+
+
+def test_a_short_job_is_flushed(receiver: Receiver, protocol: str) -> None:
+    """What happened after the first push comes with the last one; without a cluster, there is no label of that name."""
+    numbers = iter([job(), job("renamed")])
+    sent = push(lambda: [next(numbers)], endpoint=receiver.url, protocol=protocol, cluster="")
+    eventually(lambda: some(receiver.requests))
+    sent.close()
+    assert pushed(receiver.requests[-1:]) == scraped(job("renamed"))
+    assert len(receiver.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -118,7 +111,7 @@ def test_the_environment_says_where(receiver: Receiver, protocol: str, monkeypat
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "10")
     sent = push(lambda: [job()], interval=None)
-    eventually(lambda: came(receiver, 3))
+    eventually(lambda: some(receiver.requests[2:]))
     sent.close()
     assert receiver.headers[0]["x-key"] == "geheim"
 
@@ -131,9 +124,9 @@ def test_a_refusal_is_one_line_without_secrets(
     receiver.status, receiver.code = 401, grpc.StatusCode.UNAUTHENTICATED
     url = receiver.url if protocol == "grpc" else f"{receiver.url}?key=geheim"
     sent = push(lambda: [job()], endpoint=url, protocol=protocol, interval=0.05, secret_headers="key=geheim")
-    eventually(lambda: came(receiver, 5))
+    eventually(lambda: some(receiver.requests[4:]))
     receiver.status, receiver.code = 200, grpc.StatusCode.OK
-    eventually(lambda: said(caplog, "again"))
+    eventually(lambda: some([line for line in caplog.messages if line.endswith("again")]))
     sent.close()
     first, second = [line for line in caplog.messages if line.startswith("metrics ")]
     assert ("HTTP 401" in first) or ("UNAUTHENTICATED" in first)
@@ -142,24 +135,14 @@ def test_a_refusal_is_one_line_without_secrets(
     assert not [record for record in caplog.records if record.name in LOGGERS]
 
 
-def said(caplog: pytest.LogCaptureFixture, word: str) -> None:
-    """A line of the log ends so."""
-    assert any(line.endswith(word) for line in caplog.messages)
-
-
 @pytest.mark.usefixtures("_brief_end")
 def test_no_one_there(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
     """Neither attempts nor reasons show a key in the URL, and what is under way is given up at the end."""
     sent = push(lambda: [job()], endpoint="http://127.0.0.1:1/x?key=geheim", protocol=protocol, interval=0.05)
-    eventually(lambda: some_line(caplog))
+    eventually(lambda: some(caplog.messages))
     sent.close()
     assert "geheim" not in caplog.text
     eventually(lambda: ended("quotascope-otlp"))
-
-
-def some_line(caplog: pytest.LogCaptureFixture) -> None:
-    """Something was logged."""
-    assert caplog.messages
 
 
 @pytest.mark.usefixtures("_brief_end")

@@ -55,10 +55,7 @@ def shown_by(collector: Collector, count: int) -> dict[Key, float]:
 def series(page: str) -> dict[Key, float]:
     """A page's series, without what it says of who pushed."""
     return {
-        (
-            sample.name,
-            tuple(sorted((k, v) for k, v in sample.labels.items() if v and k not in OWN)),
-        ): sample.value
+        (sample.name, tuple(sorted((k, v) for k, v in sample.labels.items() if v and k not in OWN))): sample.value
         for family in text_string_to_metric_families(page)
         for sample in family.samples
         if sample.name != "target_info"
@@ -67,10 +64,7 @@ def series(page: str) -> dict[Key, float]:
 
 def test_it_understands_the_driver(collector: Collector) -> None:
     """Units, sums that began with the job, and the driver as an instance."""
-    properties = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.quotascope.otlp.endpoint": collector.http,
-    }
+    properties = {"spark.driver.host": "127.0.0.1", "spark.quotascope.otlp.endpoint": collector.http}
     reported(properties, lambda: [job()]).close()
     named = {metric["name"]: metric for metric in received(collector)}
     throttled = named["spark.kafka_throttled"]

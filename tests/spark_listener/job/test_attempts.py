@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from tests.spark_listener.events.test_failure import CASES
 from tests.spark_listener.recordings import (
     QUOTA,
     VERSIONS,
@@ -23,11 +23,32 @@ from quotascope.spark_listener.job.recent import Recent
 
 FAILED = python_failure("ValueError: x")
 LOSER = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
-NOTED = {  # the causes that notes on the failures make of those
-    "confluent_throttled": [FailureCause.KAFKA_TIMEOUT_THROTTLED],
+FAILED_BY = {  # the causes of the failed attempts, as tests/spark_listener/recorded/README.md lists them
+    "python_exception": [FailureCause.OTHER],
+    "gives_up": [FailureCause.OTHER] * 4,
+    "confluent_quota": [FailureCause.KAFKA_QUOTA],
+    "kafka_python_quota": [FailureCause.KAFKA_QUOTA],
+    "chained_quota": [FailureCause.KAFKA_QUOTA],
+    "handled_quota": [FailureCause.KAFKA_QUOTA],
+    "confluent_timeout": [FailureCause.KAFKA_TIMEOUT],
+    "kafka_python_timeout": [FailureCause.KAFKA_TIMEOUT],
+    "confluent_throttled": [FailureCause.KAFKA_TIMEOUT_THROTTLED],  # by the note on the failure
     "kafka_python_throttled": [FailureCause.KAFKA_TIMEOUT_THROTTLED],
+    "confluent_other": [FailureCause.KAFKA_OTHER],
+    "quoted_source": [FailureCause.OTHER],
+    "quoted_message": [FailureCause.OTHER],
+    "exception_group": [FailureCause.KAFKA_QUOTA],
+    "worker_exit": [FailureCause.PYTHON_WORKER_DIED],
+    "jvm_quota": [FailureCause.KAFKA_QUOTA],
+    "jvm_timeout": [FailureCause.KAFKA_TIMEOUT],
+    "executor_killed": [FailureCause.EXECUTOR_LOST] * 2,
+    "shuffle_lost": [FailureCause.FETCH_FAILED],
+    "shuffle_lost_with_executor": [FailureCause.EXECUTOR_LOST, FailureCause.FETCH_FAILED],
+    "cancelled": [],
+    "killed": [FailureCause.KILLED],
+    "speculated": [],
+    "restarted": [FailureCause.KAFKA_QUOTA] * 4,
 }
-FAILED_BY = {**CASES, **NOTED}
 RETRIED = {  # the causes that are repeated; what is not here repeats each failure
     "gives_up": [FailureCause.OTHER] * 3,
     "restarted": [FailureCause.KAFKA_QUOTA] * 3,
@@ -35,7 +56,7 @@ RETRIED = {  # the causes that are repeated; what is not here repeats each failu
 STAGE_RETRIES = {"shuffle_lost": 2, "shuffle_lost_with_executor": 2}
 
 
-def after(events: Iterable[Mapping[str, Any]]) -> JobSnapshot:
+def after(events: Iterable[Event]) -> JobSnapshot:
     """The state after these events."""
     job = Job("app")
     for event in events:
@@ -48,41 +69,33 @@ def counts(of: Mapping[FailureCause, int]) -> dict[FailureCause, int]:
     return {cause: count for cause, count in of.items() if count}
 
 
-def counted(causes: Iterable[FailureCause]) -> dict[FailureCause, int]:
-    """How often each occurs."""
-    found = list(causes)
-    return {cause: found.count(cause) for cause in FailureCause if cause in found}
-
-
-def filtered(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+def filtered(events: Iterable[Event]) -> Iterable[Event]:
     """What a source leaves that filters successes and first attempts in the JVM."""
     for event in events:
-        numbers = (
-            event.get("Stage Attempt ID"),
-            event.get("Task Info", {}).get("Attempt"),
-        )
-        kind = event["Event"]
-        is_first = numbers == (0, 0)
+        numbers = (event.get("Stage Attempt ID"), event.get("Task Info", {}).get("Attempt"))
         success = event.get("Task End Reason") == {"Reason": "Success"}
-        if not (is_first and (kind == "SparkListenerTaskStart" or success)):
+        if numbers != (0, 0) or not (event["Event"] == "SparkListenerTaskStart" or success):
             yield event
 
 
-def without_successes(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+def without_successes(events: Iterable[Event]) -> Iterable[Event]:
     """What a source leaves that filters all successes, those of retries, too."""
-    for event in filtered(events):
-        if event.get("Task End Reason") != {"Reason": "Success"}:
-            yield event
+    return (event for event in filtered(events) if event.get("Task End Reason") != {"Reason": "Success"})
+
+
+def test_three_versions_are_recorded() -> None:
+    """A moved folder would silently try nothing."""
+    assert VERSIONS == ["3.5.9", "4.0.5", "4.3.0"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FAILED_BY)
 @pytest.mark.parametrize("source", [list, filtered, without_successes])
 def test_real_failures_and_retries(version: str, case: str, source: Any) -> None:
     """What failed and what was repeated is the same in all versions, and whether or not a source filters."""
     snapshot = after(source(recorded(version, case)))
-    assert counts(snapshot.failures) == counted(FAILED_BY[case])
-    assert counts(snapshot.retries) == counted(RETRIED.get(case, FAILED_BY[case]))
+    assert counts(snapshot.failures) == Counter(FAILED_BY[case])
+    assert counts(snapshot.retries) == Counter(RETRIED.get(case, FAILED_BY[case]))
     assert snapshot.stage_retries == STAGE_RETRIES.get(case, 0)
     assert snapshot.lost_events == 0
 
@@ -167,11 +180,11 @@ def test_what_is_remembered_is_what_came_last() -> None:
 def test_space_is_bounded() -> None:
     """An application that fails for years does not fill the driver: what is repeated after ages has an unknown cause."""
     job = Job("app")
-    for task in range(30_000):
-        job.handle(ended(FAILED, stage=task, task=task))
-    job.handle(started(stage=0, number=1, task=40_000))
-    job.handle(started(stage=29_999, number=1, task=40_001))
+    for task in range(20_001):
+        job.handle(ended("FetchFailed", stage=task, task=task))
+    for stage in (0, 1):
+        job.handle(started(stage=stage, number=1, task=30_000 + stage))
     snapshot = job.snapshot()
-    assert counts(snapshot.failures) == {FailureCause.OTHER: 30_000}
-    assert counts(snapshot.retries) == {FailureCause.UNKNOWN: 1, FailureCause.OTHER: 1}
+    assert counts(snapshot.failures) == {FailureCause.FETCH_FAILED: 20_001}
+    assert counts(snapshot.retries) == {FailureCause.UNKNOWN: 1, FailureCause.FETCH_FAILED: 1}
     assert len(job._attempts._to_repeat) <= 20_000

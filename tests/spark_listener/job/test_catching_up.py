@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.spark_listener.recordings import query_started
+from tests.spark_listener.recordings import query_progressed, query_started
 
 from quotascope.spark_listener.events import KafkaOffsets, QueryIdle, QueryProgressed
 from quotascope.spark_listener.job import CatchUp, Job
@@ -45,9 +45,11 @@ def after(*batches: Batch) -> CatchUp | None:
     return positions.catch_up()
 
 
-def steady(read: int, added: int, backlog: int, *, batches: int = 20) -> CatchUp | None:
-    """After micro-batches of 5 s each that read and met so many offsets, with a backlog at the beginning."""
-    return after(*((5 * n, 5 * n + 5, read * (n + 1), backlog + added * n) for n in range(batches)))
+def known(*batches: Batch) -> CatchUp:
+    """The same, of what is not unknown."""
+    found = after(*batches)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,7 @@ def steady(read: int, added: int, backlog: int, *, batches: int = 20) -> CatchUp
 )
 def test_time_to_catch_up(read: int, added: int, backlog: int, seconds: float) -> None:
     """The backlog by what is left of the rate once what producers add is read; never, where that is nothing."""
-    found = steady(read, added, backlog)
-    assert found is not None
+    found = known(*((5 * n, 5 * n + 5, read * (n + 1), backlog + added * n) for n in range(20)))
     assert found.seconds == pytest.approx(seconds)
     assert (found.read_per_second, found.added_per_second) == pytest.approx((read / 5, added / 5))
 
@@ -73,12 +74,10 @@ def test_time_to_catch_up(read: int, added: int, backlog: int, seconds: float) -
 def test_recorded_throttling(remaining: float) -> None:
     """Within 10 % of what it took, although brokers throttle in a saw-tooth of 11 s."""
     rows = json.loads(RECORDED.read_text())
-    over = rows[-1][1]
-    (_, _, last, newest) = rows[-1]
+    _, over, last, newest = rows[-1]
     seen = [row for row in rows if row[1] <= over - remaining]
     # the recording ends before the backlog does: what comes after its end is left out
-    found = after(*((*row[:3], row[3] - newest + last) for row in seen))
-    assert found is not None
+    found = known(*((*row[:3], row[3] - newest + last) for row in seen))
     assert found.seconds == pytest.approx(over - seen[-1][1], rel=0.1)
 
 
@@ -102,9 +101,7 @@ def test_unknown(batches: list[tuple[float, float, int | None, int]]) -> None:
 def test_burst_is_left_out() -> None:
     """A broker lets a quota window's worth through at once: the rates are of what comes after it."""
     lasting = [(10.0 * n + 2, 10.0 * n + 12, 2_100 + 1_000 * n, 9_000) for n in range(4)]
-    found = after((0, 2, 1_100, 9_000), *lasting)
-    assert found is not None
-    assert found.read_per_second == pytest.approx(100)
+    assert known((0, 2, 1_100, 9_000), *lasting).read_per_second == pytest.approx(100)
 
 
 def test_idle_time_is_no_rate() -> None:
@@ -112,43 +109,37 @@ def test_idle_time_is_no_rate() -> None:
     before = [(5.0 * n, 5.0 * n + 5, 10 * n, 10 * n, 1) for n in range(10)]
     idle = [(10.0 * n, 10.0 * n + 1, 90, 90, 0) for n in range(5, 10)]
     again = [(100 + 5.0 * n, 105 + 5.0 * n, 100 + 50 * n, 9_000, 1) for n in range(10)]
-    found = after(*before, *idle, *again)
-    assert found is not None
-    assert found.read_per_second == pytest.approx(10)
+    assert known(*before, *idle, *again).read_per_second == pytest.approx(10)
 
 
 def test_query_that_takes_all_there_is() -> None:
     """Without maxOffsetsPerTrigger nothing is left behind; it falls behind only if micro-batches get longer and longer."""
-    keeps_up = after(*((n, n + 0.9, 10 * n, 10 * n) for n in range(40)))
-    assert keeps_up is not None
-    assert keeps_up.seconds == 0
-    slower = after((0, 20, 100, 100), (20, 60, 300, 300), (60, 140, 700, 700))
-    assert slower is not None
-    assert slower.seconds == math.inf
+    assert known(*((n, n + 0.9, 10 * n, 10 * n) for n in range(40))).seconds == 0
+    assert known((0, 20, 100, 100), (20, 60, 300, 300), (60, 140, 700, 700)).seconds == math.inf
 
 
 def test_an_idle_query_has_no_backlog() -> None:
     """One that took all there was in a long micro-batch, and has had nothing to read since, keeps up."""
     queries = QueryStates()
+
+    def catch_up(now: float) -> tuple[float, float]:
+        found = queries.snapshots(now)[0].catch_up
+        assert found is not None
+        return found.backlog, found.seconds
+
     for n in range(12):
         queries.progressed(batch(5 * n, 5 * n + 5, 500 * n, 500 * n))
     queries.progressed(batch(60, 100, 100_000, 100_000))
-    found = queries.snapshots(100.0)[0].catch_up
-    assert found is not None
-    assert found.seconds == math.inf
+    assert catch_up(100)[1] == math.inf
     queries.idle(QueryIdle(query="id", run="run", time=110.0))
-    found = queries.snapshots(110.0)[0].catch_up
-    assert found is not None
-    assert (found.backlog, found.seconds) == (0, 0)
+    assert catch_up(110) == (0, 0)
 
 
 def test_old_rates_are_forgotten() -> None:
     """A limit that was raised shows within two minutes."""
     slow = [(5 * n, 5 * n + 5, 10 * n, 90_000) for n in range(100)]
     fast = [(500 + 5 * n, 505 + 5 * n, 1_000 + 500 * n, 90_000) for n in range(25)]
-    found = after(*slow, *fast)
-    assert found is not None
-    assert found.read_per_second == pytest.approx(100)
+    assert known(*slow, *fast).read_per_second == pytest.approx(100)
 
 
 def test_many_short_batches_take_little_space() -> None:
@@ -162,39 +153,15 @@ def test_many_short_batches_take_little_space() -> None:
 def test_a_query_that_starts_again_is_measured_again() -> None:
     """The time in which it did not run is no rate."""
     job = Job("app")
-
-    def catch_up() -> CatchUp | None:
-        (query,) = job.snapshot().queries
-        return query.catch_up
-
-    def run(name: str, began: int) -> None:
-        for n in range(10):
-            job.handle(
-                {
-                    "Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent",
-                    "progress": {
-                        "id": "id-1",
-                        "runId": name,
-                        "timestamp": f"1970-01-01T{began:02}:00:{5 * n:02}.000Z",
-                        "durationMs": {"triggerExecution": 5_000},
-                        "sources": [
-                            {
-                                "description": "KafkaV2[Subscribe[a]]",
-                                "endOffset": json.dumps({"a": {"0": 1_000 * began + 50 * n}}),
-                                "latestOffset": json.dumps({"a": {"0": 90_000}}),
-                            }
-                        ],
-                    },
-                }
-            )  # fmt: skip
-
     job.handle(query_started(run="run-1"))
-    assert catch_up() is None
-    run("run-1", 1)
-    first = catch_up()
-    run("run-2", 20)
-    second = catch_up()
-    assert first is not None
-    assert second is not None
-    assert first.read_per_second == pytest.approx(10)
-    assert second.read_per_second == pytest.approx(10)
+    (query,) = job.snapshot().queries
+    assert query.catch_up is None
+    for run, hour in (("run-1", 1), ("run-2", 20)):
+        for n in range(10):
+            offsets = {"endOffset": {"a": {"0": 1_000 * hour + 50 * n}}, "latestOffset": {"a": {"0": 90_000}}}
+            source = {"description": "KafkaV2[Subscribe[a]]", **offsets}
+            took = {"triggerExecution": 5_000}
+            job.handle(query_progressed(source, run=run, began=3_600 * hour + 5 * n, durationMs=took))
+        (query,) = job.snapshot().queries
+        assert query.catch_up is not None
+        assert query.catch_up.read_per_second == pytest.approx(10)

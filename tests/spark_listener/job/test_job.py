@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from tests.spark_listener.recordings import (
-    STREAMING,
     TIMEOUT,
     VERSIONS,
+    Event,
     ended,
     python_failure,
+    query_idle,
     query_progressed,
     query_started,
     query_terminated,
@@ -21,7 +22,7 @@ from tests.spark_listener.threads import in_threads
 
 from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
 from quotascope.spark_listener.events import FailureCause
-from quotascope.spark_listener.job import Job, QueryTotals
+from quotascope.spark_listener.job import Job, JobSnapshot, QueryTotals
 from quotascope.spark_listener.task import note
 
 WRITER = Client("alice", "billing", "write")
@@ -32,12 +33,19 @@ NOW = 1_000.0
 class Clock:
     """A time that stands until it is set."""
 
-    def __init__(self) -> None:
-        self.now = NOW
+    now = NOW
 
     def __call__(self) -> float:
         """Seconds since 1970."""
         return self.now
+
+
+def after(*events: Any) -> JobSnapshot:
+    """The state after these events."""
+    job = Job("app")
+    for event in events:
+        job.handle(event)
+    return job.snapshot()
 
 
 def noted(
@@ -51,22 +59,11 @@ def noted(
 
 
 @pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        {"Event": None},
-        [],
-        None,
-        7,
-        {"Event": "SparkListenerTaskEnd"},
-        ended({"Reason": []}, task="x"),
-    ],
+    "event", [{}, {"Event": None}, [], None, 7, {"Event": "SparkListenerTaskEnd"}, ended({"Reason": []}, task="x")]
 )
 def test_odd_event(event: Any) -> None:
     """Nothing that an event holds reaches the job's program."""
-    job = Job("app")
-    job.handle(event)
-    snapshot = job.snapshot()
+    snapshot = after(event)
     assert snapshot.events + snapshot.lost_events == 1
 
 
@@ -108,10 +105,7 @@ def test_note_of_a_timeout() -> None:
 @pytest.mark.parametrize("case", ["confluent_throttled", "kafka_python_throttled"])
 def test_recorded_timeout_while_throttled(version: str, case: str) -> None:
     """A real client gave up after three seconds; the one throttle of its attempt is longer."""
-    job = Job("app")
-    for event in recorded(version, case):
-        job.handle(event)
-    ((query, totals),) = job.snapshot().throttles
+    ((query, totals),) = after(*recorded(version, case)).throttles
     assert (query, totals.client.user, totals.client.side) == ("", "alice", "write")
     assert totals.responses == 1
     assert totals.longest_ms > 3_000
@@ -147,18 +141,16 @@ def test_throttles_are_summed() -> None:
     )
 
 
-def test_reader_that_fails() -> None:
-    """Its last numbers stay, for counts never go down; the failure is counted."""
+def test_readers_that_fail() -> None:
+    """The last throttle times stay, for counts never go down, and the stages are left out; each failure is counted."""
     job = Job("app")
     answers: list[Iterable[QueryTotals]] = [[("", TOTALS)]]
-
-    def read() -> Iterable[QueryTotals]:
-        return answers.pop()
-
-    job.add_throttles(read)
-    assert job.snapshot().throttles == (("", TOTALS),)
-    assert job.snapshot().throttles == (("", TOTALS),)
-    assert job.snapshot().problems == (("throttles", 2),)
+    no_answers: list[Container[int]] = []
+    job.add_throttles(answers.pop)
+    job.add_scoped_stages(no_answers.pop)
+    for problems in (1, 3, 5):
+        snapshot = job.snapshot()
+        assert (snapshot.throttles, snapshot.problems) == ((("", TOTALS),), (("throttles", problems),))
 
 
 def test_too_many_queries() -> None:
@@ -176,38 +168,22 @@ def test_attempts_without_a_report() -> None:
     """They count in stages whose attempts do report: by a note, or by a reader, now or later."""
     job = Job("app")
     lost = {"Reason": "ExecutorLostFailure"}
-    scoped: Container[int] = {2}
-    job.handle(ended(lost, stage=1, task=1))
-    job.handle(ended(lost, stage=2, task=2))
-    job.handle(ended(lost, stage=3, task=3))
-    job.handle(ended("Success", stage=2, task=4))
-    job.handle(ended("Resubmitted", stage=2, task=4))
+    for number in (1, 2, 3):
+        job.handle(ended(lost, stage=number, task=number))
+    for reason in ("Success", "Resubmitted"):
+        job.handle(ended(reason, stage=2, task=4))
     assert job.snapshot().unknown_attempts == 0
-    job.add_scoped_stages(lambda: scoped)
+    job.add_scoped_stages(lambda: {2})
     assert job.snapshot().unknown_attempts == 1
     job.handle(noted(TIMEOUT, stage=1, task=5))
     job.handle(ended(lost, stage=1, task=6))
     assert job.snapshot().unknown_attempts == 3
 
 
-def test_reader_of_stages_that_fails() -> None:
-    """The snapshot is made without it."""
-
-    def read() -> Container[int]:
-        raise OSError
-
-    job = Job("app")
-    job.add_scoped_stages(read)
-    assert job.snapshot().problems == (("throttles", 1),)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_recorded_query(version: str) -> None:
     """Three runs of one query are two restarts."""
-    job = Job("app")
-    for event in recorded(version, "restarted"):
-        job.handle(event)
-    (query,) = job.snapshot().queries
+    (query,) = after(*recorded(version, "restarted")).queries
     assert (query.name, query.active, query.restarts) == ("clicks", False, 2)
     assert query.progress_age_seconds is None
     assert query.phases["triggerExecution"] > 0
@@ -249,14 +225,8 @@ def test_trigger_is_measured(known: float | None, reports: list[tuple[int, int]]
     """Under Spark Connect, where no client can ask for it: the time between triggers that a query waits for; of one run."""
     job = Job("app", trigger=lambda _: known)
     for began, took in reports:
-        moment = f"1970-01-01T00:{began // 60:02}:{began % 60:02}.000Z"
-        report = {"id": "id-1", "runId": "run-1", "timestamp": moment}
-        progress = {**report, "durationMs": {"triggerExecution": took * 1_000}}
-        job.handle(
-            {"Event": f"{STREAMING}QueryProgressEvent", "progress": progress}
-            if took
-            else {"Event": f"{STREAMING}QueryIdleEvent", **report}
-        )
+        phases = {"triggerExecution": took * 1_000}
+        job.handle(query_progressed(began=began, durationMs=phases) if took else query_idle(began))
     assert job.snapshot().queries[0].trigger_seconds == expected
     job.handle(query_started(run="run-2"))
     assert job.snapshot().queries[0].trigger_seconds == known
@@ -272,67 +242,41 @@ def test_age_of_the_progress() -> None:
 
     job.handle(query_started(name="clicks"))
     assert age() == NOW - 100
-    behind = {"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}
-    job.handle(query_progressed(behind))
+    job.handle(query_progressed({"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}))
     assert age() == NOW - 112.5
     clock.now += 60
     assert age() == NOW - 112.5 + 60
     (query,) = job.snapshot().queries
     assert query.phases == {"triggerExecution": 2.5, "addBatch": 2.0}
     assert (query.max_offsets_behind, query.avg_offsets_behind) == (7.0, 2.0)
-    job.handle(
-        {
-            "Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryIdleEvent",
-            "id": "id-1",
-            "runId": "run-1",
-            "timestamp": "1970-01-01T00:02:00.000Z",
-        }
-    )
+    job.handle(query_idle(120))
     assert age() == NOW + 60 - 120
     assert [each.name for each in job.snapshot().queries] == ["clicks"]
     job.handle(query_terminated())
     assert age() is None
 
 
-def test_query_that_is_followed_before_it_ends() -> None:
-    """The end of an old run is not that of the query."""
-    job = Job("app")
-    for run in ("run-1", "run-2"):
-        job.handle(query_started(run=run, name="clicks"))
-    job.handle(query_terminated(run="run-1"))
-    (query,) = job.snapshot().queries
-    assert (query.active, query.restarts) == (True, 1)
+def clicks(query: str = "id-1", run: str = "run-1") -> Event:
+    """A start."""
+    return query_started(query, run, "clicks")
 
 
-def test_query_that_is_started_again_runs() -> None:
-    """Its end before that is over."""
-    job = Job("app")
-    job.handle(query_started(run="run-1", name="clicks"))
-    job.handle(query_terminated(run="run-1"))
-    (ended_query,) = job.snapshot().queries
-    job.handle(query_started(run="run-2", name="clicks"))
-    (query,) = job.snapshot().queries
-    assert [ended_query.active, query.active] == [False, True]
-
-
-def test_query_that_began_before_the_listener() -> None:
-    """Its progress makes it known, and is no restart."""
-    job = Job("app")
-    job.handle(query_progressed(name="clicks"))
-    job.handle(query_terminated(query="never heard of"))
-    (query,) = job.snapshot().queries
-    assert (query.name, query.active, query.restarts) == ("clicks", True, 0)
-
-
-def test_queries_of_one_name() -> None:
-    """A new checkpoint gives a new id: that is no restart, and the numbers are those of the query that runs."""
-    job = Job("app")
-    for query in ("id-1", "id-2"):
-        job.handle(query_started(query, run=query, name="clicks"))
-    job.handle(query_progressed(query="id-1", run="id-1", name="clicks"))
-    job.handle(query_terminated("id-1", "id-1"))
-    (reported,) = job.snapshot().queries
-    assert (reported.active, reported.restarts, reported.phases) == (True, 0, {})
+@pytest.mark.parametrize(
+    ("events", "active", "restarts", "phases"),
+    [
+        pytest.param([clicks(), clicks(run="run-2"), query_terminated()], True, 1, 0, id="the end of a run that was followed"),
+        pytest.param([clicks(), query_terminated()], False, 0, 0, id="the end"),
+        pytest.param([clicks(), query_terminated(), clicks(run="run-2")], True, 1, 0, id="started again"),
+        pytest.param([query_progressed(name="clicks"), query_terminated("unseen")], True, 0, 2, id="began before the listener"),
+        pytest.param(
+            [clicks(), clicks("id-2", "run-2"), query_progressed(name="clicks"), query_terminated()],
+            True, 0, 0, id="a new checkpoint gives a new id, which is no restart"),
+    ]
+)  # fmt: skip
+def test_runs_of_a_query(events: list[Event], active: bool, restarts: int, phases: int) -> None:  # noqa: FBT001 - of a table
+    """It runs until its last run ends; of queries of one name, the numbers are those of the one that runs."""
+    (query,) = after(*events).queries
+    assert (query.name, query.active, query.restarts, len(query.phases)) == ("clicks", active, restarts, phases)
 
 
 def test_very_many_queries() -> None:
@@ -348,29 +292,24 @@ def test_very_many_queries() -> None:
     assert job.snapshot().problems == (("queries", 501),)
 
 
-def removed(executor: str, seconds: float, reason: str = "exit 137") -> dict[str, Any]:
-    """An executor that went away."""
-    return {
-        "Event": "SparkListenerExecutorRemoved",
-        "Executor ID": executor,
-        "Timestamp": int(seconds * 1_000),
-        "Removed Reason": reason,
-    }
-
-
 def test_lost_executors() -> None:
     """They count, but for those that were not needed, and those that the end of the application took along."""
     clock = Clock()
     job = Job("app", clock)
-    job.handle(removed("1", NOW))
-    job.handle(removed("2", NOW, "Executor killed by driver."))
+
+    def removed(executor: str, seconds: float, reason: str = "exit 137") -> None:
+        event = {"Event": "SparkListenerExecutorRemoved", "Executor ID": executor, "Removed Reason": reason}
+        job.handle({**event, "Timestamp": int(seconds * 1_000)})
+
+    removed("1", NOW)
+    removed("2", NOW, "Executor killed by driver.")
     assert job.snapshot().executors_lost == 0
     clock.now += 6
     assert job.snapshot().executors_lost == 1
-    job.handle(removed("3", NOW + 10))
-    job.handle(removed("4", NOW + 19))
+    removed("3", NOW + 10)
+    removed("4", NOW + 19)
     job.handle({"Event": "SparkListenerApplicationEnd", "Timestamp": int(NOW + 20) * 1_000})
-    job.handle(removed("5", NOW + 21))
+    removed("5", NOW + 21)
     clock.now += 1_000
     assert job.snapshot().executors_lost == 2
 

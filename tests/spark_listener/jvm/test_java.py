@@ -3,10 +3,11 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 import pytest
 from tests.spark_listener.recordings import RECORDED, VERSIONS, recorded
@@ -17,32 +18,42 @@ from quotascope.spark_listener.events import FailureCause, classify
 pytestmark = pytest.mark.java
 
 UUID = "0a1b2c3d-0000-4111-8222-0123456789ab"
+Lines: TypeAlias = Callable[..., list[str]]
 Ask: TypeAlias = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs a program of this folder, beside the plugin and the classes of Kafka and Spark."""
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+    """Asks `Facts`, which runs beside the plugin and the classes of Kafka and Spark, for the lines of an answer."""
     classes = tmp_path_factory.mktemp("classes")
     compile_to(classes)
     programs = sorted(str(path) for path in Path(__file__).parent.glob("java/*.java"))
     path = f"{classes}:{class_path()}"
     javac = ["javac", "-proc:none", "-cp", path, "-d", str(classes), *programs]
     subprocess.run(javac, check=True, capture_output=True)
+    java = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, "io.quotascope.spark.Facts"]
+    with subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        asked, answered = running.stdin, running.stdout
 
-    def run(program: str, *arguments: object) -> str:
-        command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path]
-        command += [f"io.quotascope.spark.{program}", *map(str, arguments)]
-        done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")
-        return done.stdout
+        def ask(*words: object) -> list[str]:
+            asked.write(" ".join(quote(str(word), safe="") for word in words) + "\n")
+            asked.flush()
+            found: list[str] = []
+            for line in answered:
+                if line == ".\n":
+                    return found
+                found.append(line)
+            raise AssertionError(f"it ended after {found}")
 
-    return run
+        yield ask
 
 
 @pytest.fixture(scope="module")
-def ask(java: Callable[..., str]) -> Ask:
+def ask(lines: Lines) -> Ask:
     """Asks for a fact."""
-    return lambda *arguments: json.loads(java("Facts", *arguments))
+    return lambda *words: json.loads("".join(lines(*words)))
 
 
 def test_names_of_clients_are_the_same_in_each_run(ask: Ask) -> None:
@@ -88,25 +99,22 @@ def test_clients_that_come_too_late_are_counted_together(ask: Ask) -> None:
     assert [["", "__overflow__", "__overflow__", "read"], [5, 5, 1, 1]] in counted
 
 
-def test_executors_that_are_gone_stay_counted(ask: Ask) -> None:
-    """Each is counted once, however many there were and however often it spoke."""
-    assert ask("executors", 700) == [[[], [700, 700, 699, 0]]]
-
-
-def test_longest_of_late_is_of_one_or_two_minutes(java: Callable[..., str]) -> None:
-    """Who reads once a minute misses none."""
-    assert java("Facts", "minutes").split() == ["5", "5", "3", "0", "0"]
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        pytest.param(["executors", 700], [[[], [700, 700, 699, 0]]], id="each executor that is gone, however often it spoke"),
+        pytest.param(["minutes"], [5, 5, 3, 0, 0], id="the longest of the last one or two minutes"),
+        pytest.param(["ended"], [[["", "alice", "etl", "read"], [5, 1, 5, 5]]], id="until the application ended"),
+    ]
+)  # fmt: skip
+def test_counts(ask: Ask, question: list[object], counted: list[object]) -> None:
+    """Each once, of one application, and for those who read once a minute."""
+    assert ask(*question) == counted
 
 
 def test_counts_begin_with_the_application(ask: Ask) -> None:
     """Throttle times from before, of an earlier application in the same JVM, are not this one's."""
-    counted = dict(ask("since"))
-    assert counted == {"old": [5, 1, 8, 5], "new": [1, 1, 1, 1]}
-
-
-def test_counts_end_with_the_application(ask: Ask) -> None:
-    """Later throttle times of clients of the same JVM are of another one."""
-    assert ask("ended") == [[["", "alice", "etl", "read"], [5, 1, 5, 5]]]
+    assert dict(ask("since")) == {"old": [5, 1, 8, 5], "new": [1, 1, 1, 1]}
 
 
 def test_a_folder_of_reports_may_hold_anything(ask: Ask, tmp_path: Path) -> None:
@@ -133,23 +141,22 @@ def test_interval_that_is_none_is_a_second(ask: Ask) -> None:
     assert ask("intervals", *bounds, *others) == [*bounds.values(), *[1.0] * 8]
 
 
-def trials(java: Callable[..., str], seconds: int) -> list[tuple[int, int, int]]:
+def trials(lines: Lines, seconds: int) -> list[tuple[int, int, int]]:
     """The truth, the estimate and the plain sum of averages of forty random clients of Kafka's own average."""
-    lines = java("Trial", 40, seconds).splitlines()
-    found = [tuple(map(int, line.split())) for line in lines]
-    return [(truth, ours, plain) for truth, ours, plain in found if truth]
+    found = [line.split() for line in lines("trial", 40, seconds)]
+    return [(int(truth), int(ours), int(plain)) for truth, ours, plain in found if int(truth)]
 
 
-def test_estimate_is_exact_at_first(java: Callable[..., str]) -> None:
+def test_estimate_is_exact_at_first(lines: Lines) -> None:
     """As long as the average has forgotten nothing, the sum is right to the ms."""
-    found = trials(java, 55)
+    found = trials(lines, 55)
     assert len(found) > 10
     assert [ours for _, ours, _ in found] == [truth for truth, _, _ in found]
 
 
-def test_estimate_stays_close(java: Callable[..., str]) -> None:
+def test_estimate_stays_close(lines: Lines) -> None:
     """After half an hour it is a few per cent off, where averages times responses are far more."""
-    found = trials(java, 1_800)
+    found = trials(lines, 1_800)
     ours = [abs(estimate / truth - 1) for truth, estimate, _ in found]
     plain = [abs(estimate / truth - 1) for truth, _, estimate in found]
     assert median(ours) < 0.05 < median(plain)
@@ -159,33 +166,22 @@ def test_estimate_stays_close(java: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("capacity", "successes", "kept", "skipped", "refused"),
     [
-        (99, False, ["repeated", "resubmitted", "failed", "job end"], 2, 0),
-        (
-            99,
-            True,
-            ["first", "succeeded", "repeated", "resubmitted", "failed", "job end"],
-            0,
-            0,
-        ),
-        (3, False, ["repeated", "resubmitted", "failed"], 2, 1),
-        (1, True, ["first"], 0, 5),
+        (99, "false", ["repeated", "resubmitted", "failed", "job end"], 2, 0),
+        (99, "true", ["first", "succeeded", "repeated", "resubmitted", "failed", "job end"], 0, 0),
+        (3, "false", ["repeated", "resubmitted", "failed"], 2, 1),
+        (1, "true", ["first"], 0, 5),
     ],
 )
 def test_queue_holds_what_is_worth_it(
-    java: Callable[..., str],
-    capacity: int,
-    successes: bool,  # noqa: FBT001 - a case
-    kept: list[str],
-    skipped: int,
-    refused: int,
+    lines: Lines, capacity: int, successes: str, kept: list[str], skipped: int, refused: int
 ) -> None:
     """First starts and successes are only counted unless asked for, unwanted events not at all, and what finds no place is lost."""
-    *events, left_out, lost = java("Queued", capacity, json.dumps(successes)).splitlines()
-    assert [_named(json.loads(event)) for event in events] == kept
+    *events, left_out, lost = lines("queued", capacity, successes)
+    assert [_called(json.loads(event)) for event in events] == kept
     assert (int(left_out), int(lost)) == (skipped, refused)
 
 
-def _named(event: dict[str, Any]) -> str:
+def _called(event: dict[str, Any]) -> str:
     """What `Queued` calls this event."""
     match event["Event"], event:
         case "SparkListenerJobEnd", _:
@@ -214,11 +210,7 @@ def test_metrics_count_what_failed(ask: Ask) -> None:
     ]
     line = "quotascope throttles: "
     texts = [f"Traceback\n{line}{json.dumps(note)}\nend" for note in notes]
-    texts += [
-        f"  | {line}{json.dumps(attempt)}",
-        f"says {line}{json.dumps(attempt)}",
-        f"{line}{{",
-    ]
+    texts += [f"  | {line}{json.dumps(attempt)}", f"says {line}{json.dumps(attempt)}", f"{line}{{"]
     two = f"{line}{json.dumps(attempt | {'clients': []})}\n{line}{json.dumps(attempt)}"
     assert dict(ask("metrics", *texts, two)) == {
         "executorsLost": 1,

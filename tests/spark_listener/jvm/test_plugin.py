@@ -1,64 +1,46 @@
-"""Reading what the plugin answers."""
+"""The plugin: its answers, and the jar that this installation carries."""
 
 import json
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from tools.build_spark_jar import build
 
 from quotascope.clients.accounting import Client, ClientTotals
-from quotascope.spark_listener.jvm import PLUGIN, PluginTotals, PluginUnreadable
+from quotascope.spark_listener.jvm import JAR, PLUGIN, JarUnavailable, PluginTotals, PluginUnreadable, plugin, write_jar
 from quotascope.spark_listener.jvm.plugin import read
 
 
-class Plugin:
-    """Stands for the class of the JVM."""
+class Session:
+    """As far as the plugin's counts look, a session whose JVM has the plugin's class."""
 
-    def __init__(self, answer: str) -> None:
-        self.answer = answer
+    def __init__(self, plugins: str) -> None:
         self.asked: list[str] = []
 
-    def totals(self, application: str) -> str:
-        """The answer."""
-        self.asked.append(application)
-        return self.answer
+        def totals(application: str) -> str:
+            self.asked.append(application)
+            return "[]"
 
-
-class Context:
-    """Stands for a SparkContext."""
-
-    def __init__(self, plugins: str) -> None:
-        self._plugins = plugins
-        self.plugin = Plugin("[]")
-        self._jvm = type("Jvm", (), {PLUGIN: self.plugin})()
-        self.applicationId = "local-1"
-
-    def getConf(self) -> dict[str, str]:  # noqa: N802 - as Spark has it
-        """What was configured."""
-        return {"spark.plugins": self._plugins} if self._plugins else {}
-
-
-class Session:
-    """Stands for a session."""
-
-    def __init__(self, plugins: str) -> None:
-        self.sparkContext = Context(plugins)
+        self.sparkContext = SimpleNamespace(
+            applicationId="local-1",
+            getConf=lambda: {"spark.plugins": plugins} if plugins else {},
+            _jvm=SimpleNamespace(**{PLUGIN: SimpleNamespace(totals=totals)}),
+        )
 
 
 def test_counts_are_read_by_query_and_client() -> None:
-    """Names may hold anything, and the halves of characters are replaced."""
-    answer = json.dumps(
-        [
-            [["", "al\u2713ce", 'a"\n\\b', "write"], [1_500, 2, 1_000, 0]],
-            [["42", "", "half \ud800", "read"], [0, 0, 0, 0]],
-        ]
-    )
-    assert read(answer) == [
+    """Names may hold anything, halves of characters are replaced; an application without the plugin has no counts."""
+    rows = [
+        [["", "al\u2713ce", 'a"\n\\b', "write"], [1_500, 2, 1_000, 0]],
+        [["42", "", "half \ud800", "read"], [0, 0, 0, 0]],
+    ]
+    assert read(json.dumps(rows)) == [
         ("", ClientTotals(Client("al\u2713ce", 'a"\n\\b', "write"), 1_500, 2, 1_000)),
         ("42", ClientTotals(Client("", "half \ufffd", "read"))),
     ]
-
-
-def test_no_answer_no_counts() -> None:
-    """An application without the plugin has none."""
     assert read("") == []
 
 
@@ -87,15 +69,36 @@ def test_plugin_is_asked_about_its_application(plugins: str) -> None:
     plugin = PluginTotals.of(session)
     assert plugin is not None
     assert plugin.totals() == []
-    assert session.sparkContext.plugin.asked == ["local-1"]
+    assert session.asked == ["local-1"]
 
 
-@pytest.mark.parametrize("plugins", ["", "other.Plugin", f"{PLUGIN}s"])
-def test_session_without_the_plugin_has_none(plugins: str) -> None:
-    """Only its own name counts."""
-    assert PluginTotals.of(Session(plugins)) is None
+@pytest.mark.parametrize("session", [Session(""), Session("other.Plugin"), Session(f"{PLUGIN}s"), object()])
+def test_session_without_the_plugin_has_none(session: object) -> None:
+    """Only its own name counts; a session of Spark Connect has no SparkContext: asking raises, and nothing comes of it."""
+    assert PluginTotals.of(session) is None
 
 
-def test_session_without_a_jvm_has_none() -> None:
-    """Spark Connect has no SparkContext: asking raises, and nothing comes of it."""
-    assert PluginTotals.of(object()) is None
+@pytest.mark.java
+def test_shipped_jar_is_that_of_the_java() -> None:
+    """A build from scratch gives the same bytes; else run `make spark-jar`."""
+    built = BytesIO()
+    build(built)
+    assert built.getvalue() == JAR.read_bytes()
+
+
+def test_jar_holds_our_classes_for_java_17(tmp_path: Path) -> None:
+    """And none of Spark's or Kafka's."""
+    write_jar(tmp_path / "copy.jar")
+    with zipfile.ZipFile(tmp_path / "copy.jar") as jar:
+        classes = [name for name in jar.namelist() if name.endswith(".class")]
+        assert {str(Path(name).parent) for name in classes} == {"io/quotascope/spark"}
+        assert {jar.read(name)[6:8] for name in classes} == {b"\0\x3d"}
+
+
+def test_jar_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The target has to be a file in a folder that exists; an installation may have lost its jar."""
+    with pytest.raises(JarUnavailable, match=r"is not written to .*no/plugin\.jar"):
+        write_jar(tmp_path / "no" / "plugin.jar")
+    monkeypatch.setattr(plugin, "JAR", tmp_path / "lost.jar")
+    with pytest.raises(JarUnavailable, match="No such file"):
+        write_jar(tmp_path / "plugin.jar")

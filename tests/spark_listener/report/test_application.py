@@ -34,27 +34,18 @@ def test_what_an_event_log_lacks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_recorded_logs(version: str) -> None:
-    """Real logs of three versions report the same."""
+    """Real logs of three versions report the same; on the critical path, attempts that succeeded count as well."""
     application = read_application(log_of(version, "zstd"))
-    assert [row[0] for row in causes(application)] == [
-        FailureCause.KAFKA_QUOTA,
-        FailureCause.OTHER,
-    ]
+    assert [row[0] for row in causes(application)] == [FailureCause.KAFKA_QUOTA, FailureCause.OTHER]
     assert len(application.attempts) == 2
     assert all(stage.ended and stage.name for stage in application.stages)
     assert application.finished
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_all_attempts_of_a_recorded_log_count(version: str) -> None:
-    """For the critical path, those that succeeded at once matter as well."""
     path = log_of(version, "plain")
     events = map(json.loads, path.read_text().splitlines())
     tasks = [each["Task Info"] for each in events if each["Event"] == "SparkListenerTaskEnd"]
     took = sum(task["Finish Time"] - task["Launch Time"] for task in tasks) / 1_000
     stages = read_application(path).stages
-    found = sum(stage.slots.other + stage.slots.noted for stage in stages)
-    assert found == pytest.approx(took)
+    assert sum(stage.slots.other + stage.slots.noted for stage in stages) == pytest.approx(took)
 
 
 def test_application_that_has_not_ended(tmp_path: Path) -> None:
@@ -69,15 +60,11 @@ def test_application_that_has_not_ended(tmp_path: Path) -> None:
     assert "1 line of the log could not be read" in reported
 
 
-def test_file_without_events(tmp_path: Path) -> None:
-    """There is nothing to report."""
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """Without events there is nothing to report; which file is missing is said."""
     (tmp_path / "empty").touch()
     with pytest.raises(EventLogError, match="no event"):
         read_application(tmp_path / "empty")
-
-
-def test_file_that_cannot_be_read(tmp_path: Path) -> None:
-    """It is said which, and why."""
     with pytest.raises(ReportError, match=r"summary\.json: No such file"):
         read_application(log(tmp_path / "app-1"), tmp_path / "summary.json")
 

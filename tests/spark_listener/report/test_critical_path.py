@@ -60,12 +60,7 @@ def test_stages(stages: list[tuple[float, float, float]], seconds: float) -> Non
 
 _TIMES = st.floats(0, 1_000)
 _ATTEMPT = st.builds(
-    lambda executor, began, took, throttled: (
-        executor,
-        began,
-        began + took,
-        throttled and throttled * took,
-    ),
+    lambda executor, began, took, throttled: (executor, began, began + took, throttled and throttled * took),
     st.sampled_from(["1", "2", "3"]),
     _TIMES,
     _TIMES,
@@ -105,22 +100,14 @@ def test_a_stage_that_is_over_saves_as_much(attempts: list[Attempt], share: floa
             max(fitting, key=lambda chain: chain[-1][2]).append(each)
         else:
             own.append([each])
-    lengths = [
-        (
-            sum(ended - began for _, began, ended, _ in chain),
-            sum(
-                (ended - began) * (1 - share) if noted is None else ended - began - noted
-                for _, began, ended, noted in chain
-            ),
-        )
-        for own in chains.values()
-        for chain in own
-    ]  # fmt: skip
-    longest = max((each[0] for each in lengths), default=0.0)
-    without = max((each[1] for each in lengths), default=0.0)
+    lengths, without = [0.0], [0.0]
+    for chain in (chain for own in chains.values() for chain in own):
+        took = [(ended - began, noted) for _, began, ended, noted in chain]
+        lengths.append(sum(seconds for seconds, _ in took))
+        without.append(sum(seconds * (1 - share) if noted is None else seconds - noted for seconds, noted in took))
     closed.close()
     closed.close()
-    assert closed.saved(share) == pytest.approx(longest - without, abs=1e-6)
+    assert closed.saved(share) == pytest.approx(max(lengths) - max(without), abs=1e-6)
 
 
 def test_any_number_of_attempts_at_once() -> None:

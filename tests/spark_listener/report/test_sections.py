@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 from rich.text import Text
-from tests.spark_listener.recordings import Event, ended, started
-from tests.spark_listener.report.throttled import BEGAN, HOSTILE, QUERY, attempt, log, noted, progress, stage
+from tests.spark_listener.recordings import Event, ended, stage_submitted, started
+from tests.spark_listener.report.throttled import HOSTILE, QUERY, attempt, log, noted, progress, stage
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.job import ClientKind, Job, write_summary
@@ -27,10 +27,9 @@ CLIENT = Client("alice", "billing", "write")
 
 def in_a_terminal(application: Application, width: int = 200, *, colors: bool = False) -> str:
     """As printed."""
-    console = Console(file=io.StringIO(), width=width, force_terminal=colors)
-    console.print(tables(application))
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    output = io.StringIO()
+    Console(file=output, width=width, force_terminal=colors).print(tables(application))
+    return output.getvalue()
 
 
 def drawn(path: Path, width: int = 120) -> str:
@@ -42,9 +41,7 @@ def drawn(path: Path, width: int = 120) -> str:
 def test_names_do_not_move_the_cursor(tmp_path: Path, width: int) -> None:
     """Escape sequences and marks of direction are spelled out, and markup is none."""
     text = drawn(log(tmp_path / "app-1", HOSTILE), width)
-    assert "\x1b[31m" not in text
-    assert "\u202e" not in text
-    assert "\ud800" not in text
+    assert [bad for bad in ("\x1b[31m", "\u202e", "\ud800") if bad in text] == []
     if width > 100:
         assert "[red]" in text
 
@@ -91,22 +88,12 @@ def test_causes_are_not_broken(tmp_path: Path, width: int) -> None:
     assert text.count("kafka_timeout_throttled") == 5
 
 
-@pytest.mark.parametrize(
-    "some",
-    [
-        ClientTotals(CLIENT, throttled_ms=1),
-        ClientTotals(CLIENT, responses=1),
-        ClientTotals(CLIENT, quota_retries=1),
-    ],
-)
-def test_any_count_makes_a_row(some: ClientTotals) -> None:
+@pytest.mark.parametrize("count", ["throttled_ms", "responses", "quota_retries"])
+def test_any_count_makes_a_row(count: str) -> None:
     """A throttle time, a throttled response, or a refused call; a client without any is left out."""
-    assert _rows(ClientTotals(CLIENT), some) == [some]
-
-
-def _rows(*totals: ClientTotals) -> list[ClientTotals]:
-    application: Any = SimpleNamespace(throttles=[("", each) for each in totals])
-    return [each for _, each in throttled_clients(application)]
+    rows = [("", ClientTotals(CLIENT)), ("", ClientTotals(CLIENT, **{count: 1}))]
+    application: Any = SimpleNamespace(throttles=rows)
+    assert [*throttled_clients(application)] == rows[1:]
 
 
 def stream(rates: tuple[int, int] | None) -> Iterator[Event]:
@@ -124,14 +111,13 @@ def stream(rates: tuple[int, int] | None) -> Iterator[Event]:
         for task in range(2):
             yield attempt("Success", began, began + 5, stage=number + 1, task=2 * number + task, partition=task)
         yield completed
-        batch = progress(number, began, "clicks")
+        batch = progress(number, began, "clicks", durationMs={"triggerExecution": 5_000})
         (source,) = batch["progress"]["sources"]
         if rates is not None:
             read, added = rates
             source["description"] = "KafkaV2[Subscribe[clicks]]"
-            source["endOffset"] = json.dumps({"clicks": {"0": read * (number + 1)}})
-            source["latestOffset"] = json.dumps({"clicks": {"0": 20_000 + added * number}})
-        batch["progress"]["durationMs"] = {"triggerExecution": 5_000}
+            source["endOffset"] = {"clicks": {"0": read * (number + 1)}}
+            source["latestOffset"] = {"clicks": {"0": 20_000 + added * number}}
         yield batch
 
 
@@ -263,19 +249,13 @@ def test_throttle_time_of_a_job(
     assert ("Which clients were throttled is unknown" in form(found)) == (seconds is None)
 
 
-def environment(properties: Mapping[str, str], entries: Mapping[str, str] = SPARK) -> Event:
+def environment(properties: Mapping[str, str]) -> Event:
     """What Spark logs of its properties and its class path."""
-    return {
-        "Event": "SparkListenerEnvironmentUpdate",
-        "Spark Properties": properties,
-        "Classpath Entries": entries,
-    }
+    shown = {"Spark Properties": properties, "Classpath Entries": SPARK}
+    return {"Event": "SparkListenerEnvironmentUpdate", **shown}
 
 
-PYTHON: Event = {
-    "Event": "SparkListenerStageSubmitted",
-    "Stage Info": {"Stage ID": 3, "RDD Info": [{"Name": "PythonRDD"}]},
-}
+PYTHON: Event = stage_submitted(3, info={"RDD Info": [{"Name": "PythonRDD"}], "Submission Time": None})
 REMEDY = "Python code in tasks did not report (docs/spark-tasks.md)"
 
 
@@ -323,32 +303,22 @@ def test_log_without_throttle_times(properties: dict[str, str], advice: str, tmp
 
 
 @FORMS
-def test_stage_of_which_one_attempt_left_a_note(form: Callable[[Application], str], tmp_path: Path) -> None:
-    """That its note has no throttle time does not make the other attempt's zero."""
+@pytest.mark.parametrize(
+    ("is_noted", "is_lost", "seconds"), [(True, True, None), (False, True, None), (True, False, 0)]
+)
+def test_stage_of_attempts_with_and_without_a_note(
+    form: Callable[[Application], str], seconds: int | None, tmp_path: Path, *, is_noted: bool, is_lost: bool
+) -> None:
+    """How long attempts of a lost executor waited is unknown; another attempt's note of zero does not make it zero."""
     ids = note.AttemptKey(7, 0, 1)
     noted_none = attempt(noted("ValueError", CLIENT, 0, ids), 1, 2, stage=7, task=1)
     lost = attempt({"Reason": "ExecutorLostFailure"}, 1, 2, stage=7, task=2)
-    both = read_application(quiet(tmp_path, noted_none, lost))
-    (stage,) = json.loads(document(both))["stages_hit"]
-    assert stage["throttled_seconds"] is None
-    assert "0 s" not in form(both)[form(both).index("7.0") :][:300]
-    alone = read_application(quiet(tmp_path, noted_none))
-    (stage,) = json.loads(document(alone))["stages_hit"]
-    assert stage["throttled_seconds"] == 0
-
-
-@FORMS
-def test_failed_attempts_without_a_note(form: Callable[[Application], str], tmp_path: Path) -> None:
-    """Of an executor that was lost it is unknown how long its attempts waited."""
-    lost = ended({"Reason": "ExecutorLostFailure"}, stage=7)
-    lost["Task Info"]["Launch Time"] = BEGAN * 1_000
-    found = read_application(quiet(tmp_path, lost))
+    found = read_application(quiet(tmp_path, *[noted_none] * is_noted, *[lost] * is_lost))
     (stage,) = json.loads(document(found))["stages_hit"]
-    assert stage["throttled_seconds"] is None
+    assert stage["throttled_seconds"] == seconds
     text = form(found)
-    row = text[text.index("7.0") :]
-    assert "unknown" in row[:300]
-    assert "0 s" not in row[:300]
+    row = text[text.index("7.0") :][:300]
+    assert ("unknown" in row, "0 s" in row) == (seconds is None, seconds == 0)
 
 
 @FORMS
@@ -363,8 +333,7 @@ def test_retry_of_a_failure_that_the_log_lacks(form: Callable[[Application], str
 @FORMS
 def test_query_whose_source_does_not_say(form: Callable[[Application], str], tmp_path: Path) -> None:
     """How long its last batch took and how far it is behind are unknown."""
-    batch = progress(0, 1, "clicks")
-    batch["progress"] |= {"durationMs": {}, "sources": []}
+    batch = progress(0, 1, "clicks", durationMs={}, sources=[])
     text = form(read_application(quiet(tmp_path, batch)))
     _, first, second = text[text.index("Streaming queries") :].split("clicks")
     assert first.count("unknown") == 3

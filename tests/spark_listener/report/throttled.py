@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.spark_listener.recordings import QUOTA, STREAMING, TIMEOUT, Event, ended, python_failure, started
+from tests.spark_listener.recordings import (
+    QUOTA,
+    TIMEOUT,
+    Event,
+    ended,
+    python_failure,
+    query_progressed,
+    query_started,
+    stage_completed,
+    stage_submitted,
+    started,
+)
 
 from quotascope.clients.accounting import Client, ClientTotals
 from quotascope.spark_listener.task import note
@@ -20,37 +30,14 @@ HOSTILE = "</title><script>alert(1)</script> \x1b[31m[red]\u202e $x$ \ud800\n\"'
 
 def stage(number: int, attempt: int, begin: int, end: int, name: str, query: str = "") -> tuple[Event, Event]:
     """Its submission and its completion."""
-    info = {
-        "Stage ID": number,
-        "Stage Attempt ID": attempt,
-        "Stage Name": name,
-        "Number of Tasks": 4,
-        "Submission Time": (BEGAN + begin) * 1_000,
-    }
+    info = {"Stage Name": name, "Submission Time": (BEGAN + begin) * 1_000}
     over = {**info, "Completion Time": (BEGAN + end) * 1_000}
-    properties = {"sql.streaming.queryId": query} if query else {}
-    submitted = {
-        "Event": "SparkListenerStageSubmitted",
-        "Stage Info": info,
-        "Properties": properties,
-    }
-    completed = {"Event": "SparkListenerStageCompleted", "Stage Info": over}
-    return submitted, completed
+    return stage_submitted(number, attempt, query, info), stage_completed(number, attempt, info=over)
 
 
 def attempt(reason: Event | str, begin: float, end: float, **numbers: Any) -> Event:
     """The end of an attempt."""
-    event = ended(reason, **numbers)
-    event["Task Info"]["Launch Time"] = int((BEGAN + begin) * 1_000)
-    event["Task Info"]["Finish Time"] = int((BEGAN + end) * 1_000)
-    return event
-
-
-def launched(begin: float, **numbers: Any) -> Event:
-    """The start of an attempt."""
-    event = started(**numbers)
-    event["Task Info"]["Launch Time"] = int((BEGAN + begin) * 1_000)
-    return event
+    return ended(reason, began=BEGAN + begin, over=BEGAN + end, **numbers)
 
 
 def noted(line: str, client: Client, throttled_ms: int, ids: note.AttemptKey) -> Event:
@@ -71,18 +58,12 @@ def throttled(name: str = "") -> Iterator[Event]:
     submitted, completed = stage(0, 0, 1, 20, f"foreachPartition{name}")
     yield submitted
     yield attempt(noted(TIMEOUT, client, 4_000, note.AttemptKey(0, 0, 1)), 2, 9, task=1)
-    yield launched(9, task=2, number=1)
+    yield started(began=BEGAN + 9, task=2, number=1)
     yield attempt("Success", 9, 12, number=1, task=2)
     yield attempt(python_failure(QUOTA), 3, 5, partition=1, task=3)
     yield attempt({"Reason": "ExecutorLostFailure"}, 4, 6, partition=2, task=4)
     yield completed
-    yield {
-        "Event": f"{STREAMING}QueryStartedEvent",
-        "id": QUERY,
-        "runId": "1",
-        "name": f"clicks{name}",
-        "timestamp": moment(20),
-    }
+    yield query_started(QUERY, "1", f"clicks{name}", BEGAN + 20)
     for batch in range(3):
         begin = 22 + 10 * batch
         yield from stage(batch + 1, 0, begin, begin + 8, "start", QUERY)
@@ -93,30 +74,12 @@ def throttled(name: str = "") -> Iterator[Event]:
     yield {"Event": "SparkListenerApplicationEnd", "Timestamp": (BEGAN + 60) * 1_000}
 
 
-def progress(batch: int, begin: float, name: str) -> Event:
+def progress(batch: int, begin: float, name: str, **more: object) -> Event:
     """The end of a micro-batch of 8 s."""
-    source = {
-        "numInputRows": 500,
-        "metrics": {
-            "maxOffsetsBehindLatest": "9000",
-            "avgOffsetsBehindLatest": "2500.5",
-        },
-    }
-    reported = {
-        "id": QUERY,
-        "runId": "1",
-        "name": name,
-        "timestamp": moment(begin),
-        "batchId": batch,
-        "durationMs": {"triggerExecution": 8_000},
-        "sources": [source],
-    }
-    return {"Event": f"{STREAMING}QueryProgressEvent", "progress": reported}
-
-
-def moment(seconds: float) -> str:
-    """As streaming events have it."""
-    return datetime.fromtimestamp(BEGAN + seconds, UTC).isoformat()
+    metrics = {"maxOffsetsBehindLatest": "9000", "avgOffsetsBehindLatest": "2500.5"}
+    reported = {"batchId": batch, "durationMs": {"triggerExecution": 8_000}, **more}
+    source: Event = {"numInputRows": 500, "metrics": metrics}
+    return query_progressed(source, query=QUERY, run="1", name=name, began=BEGAN + begin, **reported)
 
 
 def log(path: Path, name: str = "") -> Path:

@@ -1,9 +1,10 @@
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.spark_listener.recordings import STREAMING, log_of
+from tests.spark_listener.recordings import log_of, query_started
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.job import Job
@@ -42,57 +43,41 @@ def _opened(
     return [each.name for each in opened], [each.source for each in unusable]
 
 
-@pytest.mark.parametrize(("log", "opened"), [(None, ["streaming"]), (LOG, ["streaming", "event_log"])])
-def test_connect_has_queries_and_perhaps_a_log(log: LogPlace | None, opened: list[str]) -> None:
-    """Nothing of that is a problem."""
-    assert _opened(log=log) == (opened, [])
+BOTH = ["streaming", "event_log"]
 
 
-def test_driver_whose_jvm_is_out_of_reach_has_them_too() -> None:
-    """And it is said that the better sources do not work."""
-    opened = ["streaming", "event_log"]
-    assert _opened(context=REFUSES, log=LOG) == (opened, ["pull", "callbacks"])
+@pytest.mark.parametrize(
+    ("source", "given", "opened", "unusable"),
+    [
+        pytest.param("auto", {}, ["streaming"], [], id="connect"),
+        pytest.param("auto", {"log": LOG}, BOTH, [], id="connect with a log"),
+        pytest.param("auto", {"context": REFUSES, "log": LOG}, BOTH, ["pull", "callbacks"], id="JVM out of reach"),
+        pytest.param("auto", {"session": REFUSES, "log": LOG}, ["event_log"], ["streaming"], id="no queries"),
+        pytest.param("auto", {"session": REFUSES}, [], ["streaming"], id="nothing works"),
+        pytest.param("event_log", {"log": LOG}, ["event_log"], [], id="what was asked for is alone"),
+        pytest.param("streaming", {"log": LOG}, ["streaming"], [], id="without the log, too"),
+        pytest.param("pull", {}, ["streaming"], ["pull"], id="pull in vain"),
+        pytest.param("callbacks", {}, ["streaming"], ["callbacks"], id="callbacks in vain"),
+        pytest.param("event_log", {}, ["streaming"], ["event_log"], id="log in vain"),
+        pytest.param("pull", {"context": REFUSES}, ["streaming"], ["pull", "callbacks"], id="pull first"),
+        pytest.param("callbacks", {"context": REFUSES}, ["streaming"], ["callbacks", "pull"], id="callbacks first"),
+    ],
+)
+def test_the_best_that_works_is_opened(
+    source: str, given: dict[str, Any], opened: list[str], unusable: list[str]
+) -> None:
+    """What was asked for is tried first, and each that does not work is reported once."""
+    assert _opened(source, **given) == (opened, unusable)
 
 
 @pytest.mark.parametrize(("session", "reported"), [(SESSION, 0), (REFUSES, 1)])
 def test_queries_are_reported_once(tmp_path: Path, session: Any, reported: int) -> None:
     """By the streaming listener; by the log only where that does not work."""
-    start = f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null,"timestamp":"2026-01-01T00:00:00Z"}}'
     log = tmp_path / "local-1.inprogress"
-    log.write_text(f"{start}\n")
+    log.write_text(f"{json.dumps(query_started())}\n")
     job = Job("app")
     _opened(session=session, log=LogPlace(path=log), job=job)
     assert len(job.snapshot().queries) == reported
-
-
-@pytest.mark.parametrize("source", ["pull", "callbacks"])
-def test_no_source_is_tried_twice(source: str) -> None:
-    """The one of the settings comes first, and each is reported once."""
-    _, unusable = _opened(source, context=REFUSES)
-    assert unusable[0] == source
-    assert sorted(unusable) == ["callbacks", "pull"]
-
-
-def test_log_alone_is_better_than_nothing() -> None:
-    """When streaming queries cannot be listened to."""
-    assert _opened(session=REFUSES, log=LOG) == (["event_log"], ["streaming"])
-
-
-def test_nothing_may_work() -> None:
-    """Each way that was tried is reported."""
-    assert _opened(session=REFUSES) == ([], ["streaming"])
-
-
-def test_source_that_was_asked_for_is_alone() -> None:
-    """Even where others would work."""
-    assert _opened("event_log", log=LOG) == (["event_log"], [])
-    assert _opened("streaming", log=LOG) == (["streaming"], [])
-
-
-@pytest.mark.parametrize("source", ["pull", "callbacks", "event_log"])
-def test_source_that_was_asked_for_in_vain_is_replaced(source: str) -> None:
-    """By the best that works."""
-    assert _opened(source) == (["streaming"], [source])
 
 
 @pytest.mark.parametrize("successes", [False, True])

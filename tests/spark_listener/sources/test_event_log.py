@@ -1,10 +1,11 @@
 import gc
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.spark_listener.books import Remembered
-from tests.spark_listener.recordings import STREAMING, log_of
+from tests.spark_listener.recordings import STREAMING, log_of, query_started
 
 from quotascope.spark_listener.errors import SourceUnusable
 from quotascope.spark_listener.event_log import EventLogDamaged, NoEventLog
@@ -40,42 +41,45 @@ def test_log_is_waited_for(tmp_path: Path) -> None:
     source.close()
 
 
-def test_folder_is_searched_for_the_application(tmp_path: Path) -> None:
-    """Among many applications' logs, in one file or rolled."""
-    (tmp_path / "local-2.zstd").touch()
-    (tmp_path / "eventlog_v2_local-1").mkdir()
-    one = LogPlace(path=tmp_path, app_id="local-1")
-    assert one.find().name == "eventlog_v2_local-1"
-    assert LogPlace(path=tmp_path, app_id="local-2").find().name == "local-2.zstd"
-    with pytest.raises(NoEventLog, match="no event log of local-3"):
-        LogPlace(path=tmp_path, app_id="local-3").find()
+OTHERS = ["application_17_12345", "eventlog_v2_application_17_12345"]
+ATTEMPTS = ["app_9.zstd", "eventlog_v2_app_10", "app_2", "app_1.inprogress"]
 
 
-def test_longer_id_is_that_of_another_application(tmp_path: Path) -> None:
-    """YARN's numbers grow by a digit; what may follow an id is an attempt's number or a suffix."""
-    place = LogPlace(path=tmp_path, app_id="application_17_1234")
-    (tmp_path / "application_17_12345").touch()
-    (tmp_path / "eventlog_v2_application_17_12345").mkdir()
-    with pytest.raises(NoEventLog):
-        place.find()
-    (tmp_path / "application_17_1234_1.inprogress").touch()
-    assert place.find().name == "application_17_1234_1.inprogress"
+@pytest.mark.parametrize(
+    ("names", "app_id", "attempt", "found"),
+    [
+        pytest.param(["local-2.zstd", "eventlog_v2_local-1"], "local-1", None, "eventlog_v2_local-1", id="rolled"),
+        pytest.param(["local-2.zstd", "eventlog_v2_local-1"], "local-2", None, "local-2.zstd", id="one file"),
+        pytest.param(["local-2.zstd", "eventlog_v2_local-1"], "local-3", None, None, id="none"),
+        pytest.param(OTHERS, "application_17_1234", None, None, id="a longer id, as YARN's numbers grow by a digit"),
+        pytest.param(
+            [*OTHERS, "application_17_1234_1.inprogress"],
+            "application_17_1234", None, "application_17_1234_1.inprogress", id="what may follow an id"),
+        pytest.param(ATTEMPTS, "app", None, "eventlog_v2_app_10", id="the last attempt"),
+        pytest.param(ATTEMPTS, "app", "2", "app_2", id="the attempt that runs"),
+        pytest.param(ATTEMPTS, "app", "3", None, id="another attempt"),
+    ]
+)  # fmt: skip
+def test_folder_is_searched_for_the_application(
+    tmp_path: Path, names: list[str], app_id: str, attempt: str | None, found: str | None
+) -> None:
+    """Among many applications' logs; YARN starts an application again under its id, with a log for each attempt."""
+    for name in names:
+        (tmp_path / name).mkdir() if name.startswith("eventlog") else (tmp_path / name).touch()
+    place = LogPlace(path=tmp_path, app_id=app_id, attempt=attempt)
+    if found is None:
+        with pytest.raises(NoEventLog, match=f"no event log of {app_id}"):
+            place.find()
+    else:
+        assert place.find().name == found
 
 
-def test_attempt_has_a_log_of_its_own(tmp_path: Path) -> None:
-    """YARN starts an application again under its id: the log is that of the attempt that runs, else of the last one."""
-    for name in ("app_9.zstd", "eventlog_v2_app_10", "app_2", "app_1.inprogress"):
-        (tmp_path / name).touch()
-    assert LogPlace(path=tmp_path, app_id="app").find().name == "eventlog_v2_app_10"
-    second = LogPlace(path=tmp_path, app_id="app", attempt="2")
-    assert second.find().name == "app_2"
-    third = LogPlace(path=tmp_path, app_id="app", attempt="3")
-    with pytest.raises(NoEventLog, match="no event log of app"):
-        third.find()
-
-
-def test_damaged_log_is_closed(tmp_path: Path) -> None:
-    """Its file is not left open, whatever is in it."""
+def test_log_that_cannot_be_read(tmp_path: Path) -> None:
+    """A codec that nothing reads is reported at once; the file of a damaged log is not left open."""
+    log = tmp_path / "local-1.lz4"
+    log.write_bytes(b"LZ4Block")
+    with pytest.raises(SourceUnusable, match=r"event_log: .*lz4"):
+        EventLogSource(LogPlace(path=log), Remembered())
     log = tmp_path / "local-1.zstd"
     log.write_bytes(b"\x28\xb5\x2f\xfd" + b"\xff" * 40)
     source = EventLogSource(LogPlace(path=log), Remembered())
@@ -87,24 +91,12 @@ def test_damaged_log_is_closed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("queries", [True, False])
 def test_queries_can_be_left_to_another_source(tmp_path: Path, *, queries: bool) -> None:
     """What the streaming listener reports is not reported twice."""
-    lines = [
-        f'{{"Event":"{STREAMING}QueryStartedEvent","id":"1","runId":"1","name":null}}',
-        '{"Event":"SparkListenerJobEnd","Job ID":0,"Completion Time":1}',
-    ]
+    end = {"Event": "SparkListenerJobEnd", "Job ID": 0, "Completion Time": 1}
     log = tmp_path / "local-1.inprogress"
-    log.write_text("\n".join(lines) + "\n")
+    log.write_text("".join(f"{json.dumps(each)}\n" for each in (query_started(), end)))
     books = Remembered()
     EventLogSource(LogPlace(path=log), books, queries=queries).close()
-    reported = [f"{STREAMING}QueryStartedEvent"] if queries else []
-    assert books.kinds == [*reported, "SparkListenerJobEnd"]
-
-
-def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
-    """A codec that cannot be read is reported at once."""
-    log = tmp_path / "local-1.lz4"
-    log.write_bytes(b"LZ4Block")
-    with pytest.raises(SourceUnusable, match=r"event_log: .*lz4"):
-        EventLogSource(LogPlace(path=log), Remembered())
+    assert books.kinds == [f"{STREAMING}QueryStartedEvent", "SparkListenerJobEnd"][not queries :]
 
 
 @pytest.mark.parametrize(
@@ -116,27 +108,20 @@ def test_what_is_no_log_cannot_be_used(tmp_path: Path) -> None:
         ("s3a://[logs/app", {}, None),
         (
             None,
-            {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:/logs"},
+            {"eventLog.enabled": "true", "eventLog.dir": "file:/logs"},
             LogPlace(path=Path("/logs"), app_id="app-1"),
         ),
         (
             None,
-            {
-                "spark.eventLog.enabled": "true",
-                "spark.eventLog.dir": "/logs",
-                "spark.app.attempt.id": "2",
-            },
+            {"eventLog.enabled": "true", "eventLog.dir": "/logs", "app.attempt.id": "2"},
             LogPlace(path=Path("/logs"), app_id="app-1", attempt="2"),
         ),
-        (
-            None,
-            {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "s3a://b"},
-            None,
-        ),
-        (None, {"spark.eventLog.enabled": "true"}, None),
-        (None, {"spark.eventLog.dir": "/logs"}, None),
+        (None, {"eventLog.enabled": "true", "eventLog.dir": "s3a://b"}, None),
+        (None, {"eventLog.enabled": "true"}, None),
+        (None, {"eventLog.dir": "/logs"}, None),
     ],
 )
 def test_place_is_set_or_found(setting: str | None, properties: dict[str, str], place: LogPlace | None) -> None:
     """Only where Python can read: neither in HDFS nor in an object store."""
-    assert log_place(setting, properties, "app-1") == place
+    found = log_place(setting, {f"spark.{name}": value for name, value in properties.items()}, "app-1")
+    assert found == place

@@ -12,6 +12,7 @@ from tests.spark_listener.books import Remembered
 
 from quotascope.spark_listener.sources import pull
 from quotascope.spark_listener.sources.callbacks import CallbackSource
+from quotascope.spark_listener.sources.source import event_of, lateness
 
 TASK_START = "org.apache.spark.scheduler.SparkListenerTaskStart"
 TASK_END = "org.apache.spark.scheduler.SparkListenerTaskEnd"
@@ -91,38 +92,68 @@ def _event(kind: str, **values: Any) -> SimpleNamespace:
     return SimpleNamespace(getClass=lambda: SimpleNamespace(getName=lambda: kind), **values)
 
 
-@pytest.mark.parametrize(
-    ("stage_attempt", "number", "fetched"), [(0, 0, False), (0, 1, True), (1, 0, True), (1, 1, True)]
-)
-def test_only_first_starts_of_tasks_are_passed(
-    monkeypatch: pytest.MonkeyPatch,
-    stage_attempt: int,
-    number: int,
-    fetched: bool,  # noqa: FBT001 - a case
-) -> None:
-    """Of a task in the first attempt at its stage; a repetition of either counts as a retry."""
-    source, books = _calling(monkeypatch)
+def _started(stage_attempt: int, number: int) -> SimpleNamespace:
     task = SimpleNamespace(attemptNumber=lambda: number)
-    event = _event(TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)
-    source._on_event(event)
-    assert (books.kinds, books.passed_events) == (([TASK_START], 0) if fetched else ([], 1))
+    return _event(TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)
 
 
-@pytest.mark.parametrize("successful", [False, True])
-def test_successful_tasks_are_passed(
-    monkeypatch: pytest.MonkeyPatch,
-    successful: bool,  # noqa: FBT001 - a case
-) -> None:
-    """Failed ones are fetched."""
+def _ended(*, successful: bool) -> SimpleNamespace:
+    return _event(TASK_END, taskInfo=lambda: SimpleNamespace(successful=lambda: successful))
+
+
+@pytest.mark.parametrize("event", [_started(0, 1), _started(1, 0), _started(1, 1), _ended(successful=False)])
+def test_repeated_and_failed_tasks_are_fetched(monkeypatch: pytest.MonkeyPatch, event: SimpleNamespace) -> None:
+    """A repetition of a task, or of an attempt at its stage, counts as a retry."""
     source, books = _calling(monkeypatch)
-    task = SimpleNamespace(successful=lambda: successful)
-    source._on_event(_event(TASK_END, taskInfo=lambda: task))
-    assert (books.kinds, books.passed_events) == (([], 1) if successful else ([TASK_END], 0))
+    source._on_event(event)
+    assert (books.kinds, books.passed_events) == ([event.getClass().getName()], 0)
+
+
+@pytest.mark.parametrize("event", [_started(0, 0), _ended(successful=True)])
+def test_first_starts_and_successes_are_passed(monkeypatch: pytest.MonkeyPatch, event: SimpleNamespace) -> None:
+    """They are counted only."""
+    source, books = _calling(monkeypatch)
+    source._on_event(event)
+    assert (books.kinds, books.passed_events) == ([], 1)
 
 
 def test_an_event_that_cannot_be_read_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And counted; an unwanted one is not."""
+    """And counted, as one that cannot be handled; the bus sees no exception. An unwanted one is not."""
     source, books = _calling(monkeypatch)
     source._on_event(object())
     source._on_event(_event("org.apache.spark.Other"))
     assert (books.kinds, books.passed_events, books.lost_events) == ([], 0, 1)
+    monkeypatch.setattr(books, "handle", lambda _: 1 / 0)
+    source._on_event(_ended(successful=False))
+    assert books.lost_events == 2
+
+
+NOW = 1_000.0
+
+
+@pytest.mark.parametrize(
+    ("event", "seconds"),
+    [
+        ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": 997_500}}, 2.5),
+        ({"Event": "SparkListenerStageCompleted", "Stage Info": {"Completion Time": 997_500}}, 2.5),
+        ({"Event": "SparkListenerJobStart", "Submission Time": 997_500}, 2.5),
+        ({"Event": "SparkListenerExecutorRemoved", "Timestamp": 997_500}, 2.5),
+        ({}, 0),
+        ({"Event": "SparkListenerTaskStart", "Task Info": {"Launch Time": 1}}, 0),
+        ({"Event": "SparkListenerTaskEnd"}, 0),
+        ({"Event": "SparkListenerTaskEnd", "Task Info": None}, 0),
+        ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": 0}}, 0),
+        ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": "x"}}, 0),
+        ({"Event": "SparkListenerJobEnd", "Completion Time": 1_000_500}, 0),
+    ],
+)
+def test_lateness_is_since_the_event_was_posted(event: dict[str, Any], seconds: float) -> None:
+    """By the time that each kind of event has in a place of its own; 0 where it is not known, or the clock is ahead."""
+    assert lateness(event, NOW) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "1", "null", "\x00", '{"a":' + "[" * 100_000])
+def test_what_is_no_event_is_none(text: str) -> None:
+    """It raises nothing; NaN, which JSON does not know, is read, for Spark writes it."""
+    assert event_of(text) is None
+    assert str(event_of('{"value": NaN}')) == "{'value': nan}"

@@ -24,26 +24,22 @@ ValueError: no
 NAMES = st.text(st.one_of(st.characters(), st.sampled_from("\n\r\"'\\<\u2028\ud800😀")), max_size=300)
 SIDES: list[Side] = ["read", "write", "admin"]
 TOTALS = st.builds(
-    lambda user, client_id, side, counts: ClientTotals(
-        Client(clipped(user), clipped(client_id), side),
-        throttled_ms=counts[0],
-        responses=counts[1],
-        longest_ms=counts[2],
-        quota_retries=counts[3],
-    ),
+    lambda user, client_id, side, counts: ClientTotals(Client(clipped(user), clipped(client_id), side), **counts),
     NAMES,
     NAMES,
     st.sampled_from(SIDES),
-    st.tuples(*[st.integers(0, 10**12)] * 4),
+    st.fixed_dictionaries(
+        dict.fromkeys(["throttled_ms", "responses", "longest_ms", "quota_retries"], st.integers(0, 10**12))
+    ),
 )
 
 
 def test_the_driver_reads_what_the_task_wrote() -> None:
-    """In whatever text a version of Spark puts the traceback."""
+    """In whatever text a version of Spark puts the traceback, and in the margin of an exception group."""
     newest = f"[PYTHON_EXCEPTION] An exception was thrown from the Python worker: {TRACEBACK} SQLSTATE: 38000"
     joined = f"{TRACEBACK.rstrip()} SQLSTATE: 38000"
-    cut = TRACEBACK.rstrip()
-    for text in (TRACEBACK, newest, joined, cut, LINE, f"\n{LINE}\n"):
+    grouped = f"  | ValueError: no\n  | {LINE}\n  +----"
+    for text in (TRACEBACK, newest, joined, TRACEBACK.rstrip(), LINE, f"\n{LINE}\n", grouped):
         assert read(text, ATTEMPT) == NOTE
 
 
@@ -82,6 +78,7 @@ def test_a_note_of_another_attempt_is_not_this_ones() -> None:
         f"{PREFIX}{{}}",
         f"{PREFIX}null",
         f"{PREFIX}{'9' * 6_000}",
+        pytest.param(LINE.replace('"number":1', '"number":true'), id="true is not 1"),
     ],
 )
 def test_what_only_looks_like_a_note_is_none(text: str) -> None:
@@ -107,12 +104,7 @@ def test_strange_rows_make_no_note(row: object) -> None:
     """Numbers that cannot be counts are not counted."""
     values = {**ATTEMPT._asdict(), "query": "", "clients": [row]}
     assert read(PREFIX + json.dumps(values), ATTEMPT) is None
-
-
-def test_numbers_of_the_attempt_are_numbers() -> None:
-    """True is not 1 here."""
-    values = {"stage": 3, "number": True, "task": 17, "query": "", "clients": []}
-    assert read(PREFIX + json.dumps(values), ATTEMPT) is None
+    assert read(PREFIX + json.dumps({**values, "clients": [], "reported": [row]}), ATTEMPT) is None
 
 
 def test_the_fullest_note_stands() -> None:
@@ -121,11 +113,6 @@ def test_the_fullest_note_stands() -> None:
     later = text_of(ATTEMPT, more)
     for notes in ((LINE, later), (later, LINE)):
         assert read("\n".join(notes), ATTEMPT) == more
-
-
-def test_a_note_within_an_exception_group_counts() -> None:
-    """Python draws a margin there."""
-    assert read(f"  | ValueError: no\n  | {LINE}\n  +----", ATTEMPT) == NOTE
 
 
 def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
@@ -152,15 +139,10 @@ def test_a_note_is_of_bounded_length_and_its_sums_are_true() -> None:
 
 
 def test_a_flood_does_not_hide_the_note_after_it() -> None:
-    """A huge message, full of guesses, stands before the note on its exception."""
-    guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(1_000, 2_000)]
+    """A huge message, full of guesses, stands before it; a line for each number that an attempt may have proves nothing."""
+    guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(2_000)]
     text = "\n".join(["ValueError: ", *guesses, "x" * 1_000_000, LINE])
     assert read(text, ATTEMPT) == NOTE
-
-
-def test_too_many_guesses_are_not_tried() -> None:
-    """A line for each number that an attempt may have proves nothing."""
-    guesses = [text_of(AttemptKey(3, 1, task), NOTE) for task in range(1_000)]
     assert read("\n".join(guesses), ATTEMPT) is None
 
 
@@ -240,15 +222,6 @@ def test_the_traceback_has_the_newest_note(make: Callable[[], Exception]) -> Non
     assert error.args[: len(before)] == before
 
 
-def test_other_notes_stay() -> None:
-    """They are the program's."""
-    error = ValueError("no")
-    error.add_note("look here")
-    put(error, lambda: LINE)
-    put(error, lambda: LINE)
-    assert error.__notes__ == ["look here", LINE]
-
-
 def test_an_exception_that_hides_what_was_before_has_the_note() -> None:
     """With `from None`, and with a cause."""
     for cause in (None, OldFile(13, "Denied")):
@@ -269,14 +242,17 @@ def test_a_chain_that_has_no_end_is_left_alone() -> None:
     assert (first.__context__, second.__context__) == (second, first)
 
 
-def test_nothing_takes_the_place_of_the_programs_exception() -> None:
-    """A note that cannot be written, or put there, is none."""
+def test_nothing_takes_the_place_of_what_is_the_programs() -> None:
+    """Other notes stay, and a note that cannot be written, or put there, is none."""
 
     def write() -> str:
         raise MemoryError
 
     put(ValueError("no"), write)
-    strange = ValueError("no")
+    error, strange = ValueError("no"), ValueError("no")
+    error.add_note("look here")
     strange.__notes__ = "no list"  # type: ignore[assignment]
-    put(strange, lambda: LINE)
+    for each in (error, error, strange):
+        put(each, lambda: LINE)
+    assert error.__notes__ == ["look here", LINE]
     assert strange.__notes__ == "no list"  # type: ignore[comparison-overlap]

@@ -7,11 +7,13 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tests.spark_listener.task.old_python import VARIABLE, PythonMissing, old_python, pythons
 
 import quotascope.spark_listener.task
+from quotascope.spark_listener.task.parent import give_way
 from quotascope.spark_listener.task.py_files import HOME, write_py_files
 
 USE = """
@@ -69,17 +71,24 @@ def archive(tmp_path: Path) -> Path:
 
 
 def test_it_holds_what_tasks_need(archive: Path, tmp_path: Path) -> None:
-    """Both packages, no parents' code, and the driver's number if there is one; the same twice."""
-    names = zipfile.ZipFile(archive).namelist()
-    folders = {name.rpartition("/")[0] for name in names if not name.endswith("/")}
+    """
+    Both packages, no parents' code, and the driver's number if there is one.
+
+    The same content is the same file: entries have the first time that a zip can name.
+    """
+    packed = zipfile.ZipFile(archive)
+    folders = {name.rpartition("/")[0] for name in packed.namelist() if not name.endswith("/")}
     parents = {"quotascope/clients", "quotascope/spark_listener"}
     assert folders == {*parents, "quotascope/clients/accounting", "quotascope/spark_listener/task"}
-    assert "quotascope/clients/accounting/confluent.py" in names
+    assert "quotascope/clients/accounting/confluent.py" in packed.namelist()
+    assert {entry.date_time for entry in packed.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     again, numbered = tmp_path / "again.zip", tmp_path / "numbered.zip"
     write_py_files(again)
     assert again.read_bytes() == archive.read_bytes()
     write_py_files(numbered, accumulator=4)
-    assert zipfile.ZipFile(numbered).read(f"{HOME}.py") == b"ACCUMULATOR = 4\n"
+    with_number = zipfile.ZipFile(numbered)
+    assert with_number.read(f"{HOME}.py") == b"ACCUMULATOR = 4\n"
+    assert {entry.date_time for entry in with_number.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 @pytest.mark.parametrize("python", pythons())
@@ -141,18 +150,31 @@ sys.meta_path.append(Editable)
 
 
 @pytest.mark.parametrize("install", [installed, editable])
-@pytest.mark.parametrize("archives", [1, 2])
-def test_an_installed_quotascope_stays_whole(
-    archive: Path, tmp_path: Path, install: Callable[[Path], str], archives: int
-) -> None:
-    """It is found instead of what is in the zip, or in two of them, and everything beside that can be imported."""
-    names = [str(tmp_path / f"{number}.zip") for number in range(archives)]
-    paths = [shutil.copy(archive, name) for name in names]
+def test_an_installed_quotascope_stays_whole(archive: Path, tmp_path: Path, install: Callable[[Path], str]) -> None:
+    """It is found instead of what is in two zips, and everything beside that can be imported."""
+    paths = [shutil.copy(archive, tmp_path / f"{number}.zip") for number in range(2)]
     code = f"import sys; sys.path[1:1] = sys.argv[1:]\n{install(tmp_path)}\n{BESIDE}"
-    task, accounting, connection = run(sys.executable, code, *paths).split()
+    task, accounting, connection = run(sys.executable, code, *map(str, paths)).split()
     assert Path(task).is_relative_to(tmp_path / "site")
     assert Path(accounting).is_relative_to(tmp_path / "site")
     assert connection == "quotascope.clients.security"
+
+
+@pytest.mark.parametrize("module", [True, False])
+def test_an_installed_package_takes_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, module: bool) -> None:
+    """With its code and its folder; a folder without a module is none."""
+    archive, site = tmp_path / "archive", tmp_path / "site"
+    outer, inner = ModuleType("outer"), ModuleType("outer.inner")
+    outer.__path__ = [str(archive), str(site)]
+    monkeypatch.setitem(sys.modules, "outer", outer)
+    inner.__file__, inner.__path__ = str(archive / "inner" / "__init__.py"), [str(archive / "inner")]
+    (site / "inner").mkdir(parents=True)
+    if module:
+        (site / "inner" / "__init__.py").write_text("found = __file__")
+    give_way(inner)
+    place = (site if module else archive) / "inner"
+    assert inner.__path__ == [str(place)]
+    assert getattr(inner, "found", inner.__file__) == str(place / "__init__.py")
 
 
 def test_it_needs_no_newer_python() -> None:
@@ -200,11 +222,3 @@ def test_it_makes_no_types_that_old_pythons_have_not(archive: Path) -> None:
     found = {name: Subscripts(ast.parse(packed.read(name))).found for name in modules}
     assert {name: each for name, each in found.items() if each} == {}
     assert Subscripts(ast.parse("from x import Y\ndef f(a: Y[int]): Y[str]")).found == ["Y[str]"]
-
-
-def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
-    """Entries have no time of their own but the first that a zip can name: the start of 1980."""
-    write_py_files(tmp_path / "tasks.zip", accumulator=7)
-    with zipfile.ZipFile(tmp_path / "tasks.zip") as archive:
-        times = {entry.date_time for entry in archive.infolist()}
-    assert times == {(1980, 1, 1, 0, 0, 0)}

@@ -8,7 +8,7 @@ import pytest
 from pyspark import accumulators
 from tests.spark_listener.threads import in_threads
 
-from quotascope.clients.accounting import OVERFLOW, Client, ThrottleAccount
+from quotascope.clients.accounting import OVERFLOW, Client, ClientTotals
 from quotascope.spark_listener.task import JobThrottles, attempt, throttle_scope, throttles
 from quotascope.spark_listener.task.throttles import Adding, ThrottleLedger
 
@@ -58,20 +58,14 @@ def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_application_has_one() -> None:
-    """For all its sessions, and the modules are sent once."""
-    context = Context()
+    """For all its sessions, and the modules are sent once, unless a cluster has them already."""
+    context, provided = Context(), Context()
     one, other = (JobThrottles.of(Session(context)) for _ in range(2))
     assert one is other
     assert one.carries_successes
     assert [each.rpartition("/")[2] for each in context.files] == ["quotascope_tasks.zip"]
-    assert JobThrottles.of(Session(Context())) is not one
-
-
-def test_files_are_sent_only_if_wanted() -> None:
-    """A cluster may have them already."""
-    context = Context()
-    JobThrottles.of(Session(context), ship_task_files=False)
-    assert context.files == []
+    assert JobThrottles.of(Session(provided), ship_task_files=False) is not one
+    assert provided.files == []
 
 
 def test_what_arrives_in_a_task_knows_its_driver() -> None:
@@ -86,36 +80,30 @@ def test_what_arrives_in_a_task_knows_its_driver() -> None:
 
 def test_the_driver_counts_at_once() -> None:
     """Nothing is lost there when something fails."""
-    made = JobThrottles.of(Session(context := Context()))
-    error = ValueError("no")
-    with pytest.raises(ValueError, match="no"), made.scope() as account:
-        raise _retried(account, error)
-    assert not hasattr(error, "__notes__")
+    made = JobThrottles.of(Session(Context()))
+
+    def fail() -> None:
+        with made.scope() as account:
+            account.client("alice", "etl", "admin").retried()
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no") as raised:
+        fail()
+    assert not hasattr(raised.value, "__notes__")
     ((query, totals),) = made.totals()
     assert (query, totals.quota_retries) == ("", 1)
-    assert context.files
-
-
-def _retried(account: ThrottleAccount, error: ValueError) -> ValueError:
-    account.client("alice", "etl", "admin").retried()
-    return error
 
 
 def test_under_connect_only_failures_report(caplog: pytest.LogCaptureFixture) -> None:
-    """A warning says so, and the modules are sent all the same."""
+    """A warning says so, and the modules are sent all the same; a session that refuses them is left alone."""
     session = Connected()
     with caplog.at_level(logging.WARNING):
-        made = JobThrottles.of(session)
+        made, refused = JobThrottles.of(session), JobThrottles.of(object())
     assert not made.carries_successes
-    assert "only attempts that fail report" in caplog.text
+    assert not refused.carries_successes
+    assert "only attempts that fail report" in caplog.messages[0]
     assert len(session.artifacts) == 1
-
-
-def test_a_session_that_refuses_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever it is."""
-    with caplog.at_level(logging.WARNING):
-        assert not JobThrottles.of(object()).carries_successes
-    assert "could not be sent" in caplog.text
+    assert "could not be sent" in caplog.messages[-1]
 
 
 def test_without_spark_a_scope_still_counts(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,21 +133,15 @@ def test_driver_that_has_lost_its_jvm_still_counts(
 
 @pytest.mark.parametrize(
     ("properties", "query"),
-    [({"sql.streaming.queryId": "q"}, "q"), ({"sql.streaming.queryId": ""}, ""), ({}, "")]
+    [({"sql.streaming.queryId": "q"}, "q"), ({"sql.streaming.queryId": ""}, ""), ({}, ""), (None, "")]
 )  # fmt: skip
 def test_the_streaming_query_of_a_driver(
-    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], query: str
+    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str] | None, query: str
 ) -> None:
-    """Spark names it in a local property of the thread that runs foreachBatch."""
-    context = SimpleNamespace(getLocalProperty=properties.get)
+    """Spark names it in a local property of the thread that runs foreachBatch; without Spark there is none."""
+    context = None if properties is None else SimpleNamespace(getLocalProperty=properties.get)
     monkeypatch.setattr(attempt, "active_context", lambda: context)
     assert attempt.query_of_thread() == query
-
-
-def test_no_streaming_query_without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no error either."""
-    monkeypatch.setattr(attempt, "active_context", lambda: None)
-    assert attempt.query_of_thread() == ""
 
 
 def test_tasks_are_summed_by_query_and_client() -> None:
@@ -167,12 +149,11 @@ def test_tasks_are_summed_by_query_and_client() -> None:
     ledger = ThrottleLedger()
     for query, throttled_ms in (("", 250), ("q", 30), ("", 70)):
         ledger.add((1, 3, query, ((*ROW[:3], throttled_ms, 2, throttled_ms, 1),)))
-    (none, outside), (query, inside) = ledger.totals()
-    assert (none, query) == ("", "q")
-    assert outside.client == Client("alice", "etl", "write")
-    assert (outside.throttled_ms, outside.responses, outside.quota_retries) == (320, 4, 2)
-    assert (outside.longest_ms, outside.recent_longest_ms) == (250, 250)
-    assert inside.throttled_ms == 30
+    client = Client("alice", "etl", "write")
+    assert ledger.totals() == (
+        ("", ClientTotals(client, 320, 4, 250, recent_longest_ms=250, quota_retries=2)),
+        ("q", ClientTotals(client, 30, 2, 30, recent_longest_ms=30, quota_retries=1)),
+    )
 
 
 def test_stages_are_remembered() -> None:
@@ -180,9 +161,7 @@ def test_stages_are_remembered() -> None:
     ledger = ThrottleLedger()
     for stage in range(10_001):
         ledger.add((1, stage, "", ()))
-    assert 0 not in ledger.stages()
-    assert 1 in ledger.stages()
-    assert 10_000 in ledger.stages()
+    assert ledger.stages() == frozenset(range(1, 10_001))
 
 
 @pytest.mark.parametrize(
@@ -200,20 +179,14 @@ def test_stages_are_remembered() -> None:
     ],
 )
 def test_what_cannot_be_read_is_left_out(sent: object, caplog: pytest.LogCaptureFixture) -> None:
-    """An exception would end the thread that receives all accumulators of the job."""
-    ledger = ThrottleLedger()
+    """An exception would end the thread of all accumulators; a task without a scope sends what it began with."""
+    ledger, adding = ThrottleLedger(), Adding()
     with caplog.at_level(logging.WARNING):
-        assert Adding().addInPlace(ledger, sent) is ledger
+        assert adding.addInPlace(ledger, adding.zero(ledger)) is ledger
+        assert caplog.messages == []
+        assert adding.addInPlace(ledger, sent) is ledger
     assert ledger.totals() == ()
     assert "not counted" in caplog.text
-
-
-def test_what_is_empty_is_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """A task without a scope sends what it began with."""
-    ledger = ThrottleLedger()
-    Adding().addInPlace(ledger, Adding().zero(ledger))
-    assert ledger.totals() == ()
-    assert caplog.text == ""
 
 
 def test_too_many_queries_are_counted_as_one() -> None:

@@ -5,7 +5,6 @@ import pickle
 import threading
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,28 +22,14 @@ NUMBER = 4711
 CLIENT = Client("alice", "etl", "write")
 
 
-@dataclass(frozen=True)
-class Task:
+def task_of(task: int, query: str | None = None) -> Any:
     """As far as a scope looks, a `TaskContext`."""
-
-    task: int
-    query: str | None = None
-
-    def stageId(self) -> int:  # noqa: N802 - Spark's names
-        """Of all."""
-        return 3
-
-    def attemptNumber(self) -> int:  # noqa: N802
-        """Of the first."""
-        return 0
-
-    def taskAttemptId(self) -> int:  # noqa: N802
-        """Of this one."""
-        return self.task
-
-    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802
-        """The only one."""
-        return self.query if key == "sql.streaming.queryId" else None
+    return SimpleNamespace(
+        stageId=lambda: 3,
+        attemptNumber=lambda: 0,
+        taskAttemptId=lambda: task,
+        getLocalProperty={"sql.streaming.queryId": query}.get,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +44,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, Any]]:
         each._spool = None  # ends the thread
 
 
-def scope_of(task: int, query: str | None = None) -> TaskScope:
+def scope_of(task: int, query: str | None = None, accumulator: int | None = NUMBER) -> TaskScope:
     """A scope in this task."""
-    return TaskScope(worker_of(NUMBER), cast("Any", Task(task, query)))
+    return TaskScope(worker_of(accumulator), task_of(task, query))
 
 
 def sent(registry: dict[int, Any]) -> Any:
@@ -72,21 +57,27 @@ def sent(registry: dict[int, Any]) -> Any:
 
 
 def test_a_task_sends_all_its_throttle_times(registry: dict[int, Any]) -> None:
-    """From scopes that follow each other, that are nested, and after them; as plain tuples, for which the driver needs no class of ours."""
+    """
+    From scopes that follow each other, that are nested, and after them; as plain tuples of Python's own numbers.
+
+    The driver needs no class of ours, and may lack the library of the numbers that a task counts with.
+    """
+    one: Any = Fraction(1)
     with scope_of(5, "a-query") as account:
         client = account.client("alice", "etl", "write")
-        client.throttled(1)
+        client.throttled(one)
         with scope_of(5, "a-query") as inner:
             inner.client("alice", "etl", "write").throttled(2)
     with scope_of(5, "a-query") as later:
         later.client("alice", "etl", "write").throttled(4)
     client.throttled(8)
-    rows = (("alice", "etl", "write", 15, 4, 8, 0),)
-    assert sent(registry) == (1, 3, "a-query", rows)
+    found = sent(registry)
+    assert found == (1, 3, "a-query", (("alice", "etl", "write", 15, 4, 8, 0),))
+    assert {type(each) for each in found[3][0][3:]} == {int}
 
 
 def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) -> None:
-    """And what comes between two tasks, in the second; also of a client that the first never used."""
+    """What comes between two tasks waits for the scope of the second, also of a client that the first never used."""
     with scope_of(5) as account:
         client = account.client("alice", "etl", "write")
         idle = account.client("alice", "idle", "read")
@@ -95,6 +86,7 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
     client.throttled(2)
     idle.retried()
     account.client("alice", "late", "read").throttled(7)
+    assert registry == {}
     with scope_of(6) as later:
         client.throttled(4)
     second = sent(registry)
@@ -107,27 +99,8 @@ def test_a_kept_client_counts_in_the_task_that_runs(registry: dict[int, Any]) ->
     assert client.totals == later.totals()[0]
 
 
-def test_numbers_of_others_become_pythons_own(registry: dict[int, Any]) -> None:
-    """The driver may lack the library of the numbers that a task counts with."""
-    throttle_ms: Any = Fraction(250)
-    with scope_of(5) as account:
-        account.client("alice", "etl", "write").throttled(throttle_ms)
-    ((*_, throttled_ms, _responses, longest_ms, _retries),) = sent(registry)[3]
-    assert [type(throttled_ms), type(longest_ms)] == [int, int]
-
-
-def test_a_task_without_a_scope_sends_nothing(registry: dict[int, Any]) -> None:
-    """A kept client's times wait for the next scope."""
-    with scope_of(5) as account:
-        client = account.client("alice", "etl", "write")
-    registry.clear()
-    client.throttled(2)
-    assert registry == {}
-
-
 def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
     """Each scope that the exception leaves writes it again."""
-    error = ValueError("no")
 
     def work() -> None:
         with scope_of(5, "a-query") as account:
@@ -135,17 +108,15 @@ def test_a_failing_task_has_a_note_of_the_whole_attempt() -> None:
             client.throttled(1)
             try:
                 with scope_of(5, "a-query"):
-                    raise error
+                    raise ValueError
             finally:
                 client.throttled(2)
 
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(ValueError) as failed:
         work()
-    (text,) = error.__notes__
-    found = note.read(text, note.AttemptKey(3, 0, 5))
-    assert found is not None
-    assert found.query == "a-query"
-    assert [each.throttled_ms for each in found.totals] == [3]
+    assert len(failed.value.__notes__) == 1
+    found = noted(failed.value, 5)
+    assert (found.query, [each.throttled_ms for each in found.totals]) == ("a-query", [3])
 
 
 def test_a_closed_generator_is_no_failure() -> None:
@@ -168,13 +139,12 @@ def test_a_worker_without_an_accumulator_says_so(registry: dict[int, Any], caplo
     error = ValueError("no")
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            scope = TaskScope(worker_of(None), cast("Any", Task(5)))
-            with pytest.raises(ValueError, match="no"), scope:
+            with pytest.raises(ValueError, match="no"), scope_of(5, accumulator=None):
                 raise error
     assert len(caplog.records) == 1
     assert "only failed attempts report" in caplog.text
     assert registry == {}
-    assert note.read(error.__notes__[0], note.AttemptKey(3, 0, 5)) is not None
+    assert noted(error, 5).totals == ()
 
 
 def test_a_task_without_numbers_runs(caplog: pytest.LogCaptureFixture) -> None:
@@ -214,7 +184,7 @@ def test_a_folder_of_the_program_is_not_the_plugins(tmp_path: Path, monkeypatch:
     (tmp_path / "quotascope").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
-    with TaskScope(worker_of(None), cast("Any", Task(9, ""))) as account:
+    with scope_of(9, accumulator=None) as account:
         account.client("alice", "etl", "write").throttled(5)
     assert [*(tmp_path / "quotascope").iterdir()] == []
 
@@ -356,23 +326,19 @@ def test_a_task_that_sends_twice(registry: dict[int, Any]) -> None:
 def test_the_plugin_gets_what_no_accumulator_takes(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time once, a file for each scope that succeeds, and a note only the rest."""
 
-    def scope(task: int) -> TaskScope:
-        return TaskScope(worker_of(None), cast("Any", Task(task, "a query")))
-
     def fail() -> None:
-        with scope(6):
+        with scope_of(6, "a query", None):
             client.throttled(4)
             raise ValueError
 
-    with scope(6) as account:
+    with scope_of(6, "a query", None) as account:
         client = account.client("a b\n", "é", "write")
         client.throttled(250)
     assert left(spool) == ["a%20query a%20b%0A %C3%A9 write 250 1 250"]
     with pytest.raises(ValueError) as failed:
         fail()
-    (totals,) = noted(failed.value, 6).totals
-    assert (totals.throttled_ms, totals.responses) == (4, 1)
+    assert noted(failed.value, 6).totals == (ClientTotals(Client("a b\n", "é", "write"), 4, 1, 4),)
     assert len(left(spool)) == 1
     monkeypatch.setattr(Path, "rename", Path.readlink)  # which fails here
-    with scope(6):
+    with scope_of(6, "a query", None):
         client.throttled(8)

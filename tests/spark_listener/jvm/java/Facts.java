@@ -1,8 +1,12 @@
 package io.quotascope.spark;
 
 import com.codahale.metrics.MetricRegistry;
+import java.io.BufferedReader;
 import java.io.File;
+import java.io.InputStreamReader;
 import java.lang.reflect.Proxy;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -25,13 +29,24 @@ import org.apache.spark.scheduler.TaskLocality;
 import scala.Option;
 import scala.collection.immutable.List$;
 
-/** Prints what parts of the plugin make of what they are given: {@code java io.quotascope.spark.Facts PART TEXT…}. */
+/** Prints what parts of the plugin make of what they are given: for each line {@code PART TEXT…}, percent-encoded, an answer and a line with a point. */
 final class Facts {
   private Facts() {}
 
-  public static void main(String[] arguments) {
-    String[] texts = Arrays.copyOfRange(arguments, 1, arguments.length);
-    switch (arguments[0]) {
+  public static void main(String[] arguments) throws Exception {
+    BufferedReader questions = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line; (line = questions.readLine()) != null; ) {
+      String[] words = line.split(" ", -1);
+      for (int word = 0; word < words.length; word++) {
+        words[word] = URLDecoder.decode(words[word], StandardCharsets.UTF_8);
+      }
+      answer(words[0], Arrays.copyOfRange(words, 1, words.length));
+      System.out.println(".");
+    }
+  }
+
+  private static void answer(String part, String... texts) throws Exception {
+    switch (part) {
       case "clients": print(Arrays.stream(texts).map(Labels::client).toArray(String[]::new)); break;
       case "users": print(Arrays.stream(texts).map(Labels::user).toArray(String[]::new)); break;
       case "overflow": overflow(Integer.parseInt(texts[0])); break;
@@ -42,7 +57,9 @@ final class Facts {
       case "metrics": metrics(texts); break;
       case "ended": ended(); break;
       case "spool": spool(texts[0]); break;
-      default: throw new IllegalArgumentException(arguments[0]);
+      case "trial": Trial.main(texts); break;
+      case "queued": Queued.main(texts); break;
+      default: throw new IllegalArgumentException(part);
     }
   }
 
@@ -69,25 +86,25 @@ final class Facts {
   /** So many executors, one each minute, each with a last word of 1 ms that it says twice. */
   private static void executors(int executors) {
     Board board = new Board();
-    Board.show("some", board);
+    Board.show("gone", board);
     for (int executor = 0; executor < executors; executor++) {
       Map<String, long[]> totals = Collections.singletonMap("[]", new long[] {1, 1, executor, 0});
       board.put("" + executor, totals, executor * 60_000L);
       board.put("" + executor, totals, executor * 60_000L + 1);
     }
-    System.out.println(Json.pairs(Board.of("some").totals()));
+    System.out.println(Json.pairs(Board.of("gone").totals()));
   }
 
   /** An account with 5 ms and then, a minute later, 3 ms: at once, and after each of four minutes. */
   private static void minutes() {
     Account account = new Account();
     account.add(5, 1, 5, 1_000);
-    StringBuilder recent = new StringBuilder().append(account.totals(1_000)[3]);
+    StringBuilder recent = new StringBuilder("[").append(account.totals(1_000)[3]);
     account.add(3, 1, 3, 61_000);
     for (int minute = 1; minute <= 4; minute++) {
-      recent.append(' ').append(account.totals(1_000 + minute * 60_000L)[3]);
+      recent.append(',').append(account.totals(1_000 + minute * 60_000L)[3]);
     }
-    System.out.println(recent);
+    System.out.println(recent.append(']'));
   }
 
   /** What is new of a client that was there, of one that has nothing new, and of one that is new. */

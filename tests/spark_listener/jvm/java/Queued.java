@@ -13,7 +13,7 @@ import org.apache.spark.scheduler.SparkListenerUnpersistRDD;
 import org.apache.spark.scheduler.TaskInfo;
 import org.apache.spark.scheduler.TaskLocality;
 
-/** Prints what a queue gives of seven events: {@code java io.quotascope.spark.Queued CAPACITY SUCCESSES}. */
+/** Prints what a queue gives of seven events: {@code queued CAPACITY SUCCESSES} of {@link Facts}. */
 final class Queued {
   private static final String SCHEDULER = "org.apache.spark.scheduler.SparkListener";
 

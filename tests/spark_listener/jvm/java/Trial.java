@@ -7,7 +7,7 @@ import org.apache.kafka.common.metrics.stats.Max;
 
 /**
  * Feeds Kafka's own average with throttle times, reads it once a second, and prints for each trial the true sum, what `WindowedSum`
- * makes of the readings, and what adding up averages times new responses would: `java io.quotascope.spark.Trial TRIALS SECONDS`.
+ * makes of the readings, and what adding up averages times new responses would: {@code trial TRIALS SECONDS} of {@link Facts}.
  */
 final class Trial {
   private final Random random;
