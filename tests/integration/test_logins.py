@@ -11,7 +11,8 @@ import pytest
 from tests.cluster.fixtures import LoginKafka
 from tests.cluster.logins import CLIENT_ID, CLIENT_SECRET, SCOPE
 from tests.cluster.quotas import Quotas
-from tests.integration.exporter import run, serving, settings_for, write_config
+from tests.commands import run
+from tests.integration.exporter import serving, settings_for, write_config
 
 pytestmark = pytest.mark.real
 
@@ -31,11 +32,7 @@ def oauth(kafka: LoginKafka, folder: Path, **changes: object) -> dict[str, Any]:
     }
     found = settings_for([], kafka.cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
     agent = kafka.cluster.nodes[1].agents.jolokia.replace("127.0.0.1", "{host}")
-    return {
-        **found,
-        "discovery": {"kafka": {"url": agent}},
-        "server": {"address": "127.0.0.1", "port": 0},
-    }
+    return {**found, "discovery": {"kafka": {"url": agent}}, "server": {"address": "127.0.0.1", "port": 0}}
 
 
 def examined(file: Path) -> Mapping[str, Any]:
