@@ -74,12 +74,11 @@ def test_six_seconds() -> None:
     assert re.fullmatch(r"The demo ended after \d+ s\. .*", output.splitlines()[-1])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ends_on_a_signal(number: signal.Signals) -> None:
-    """Ctrl-C and SIGTERM are ordinary ways to end it."""
+def test_ends_on_a_signal() -> None:
+    """SIGTERM is an ordinary way to end it, as is Ctrl-C in the terminal below."""
     with started() as process:
         url_in(process)
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, errors) == (0, "")
     assert output.splitlines()[-1].startswith("The demo ended after")
