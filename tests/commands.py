@@ -3,13 +3,13 @@
 import gc
 import logging
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 import structlog
@@ -44,7 +44,7 @@ def logging_kept() -> Iterator[None]:
         structlog.reset_defaults()
 
 
-def run(*arguments: object, **environ: str) -> CompletedProcess[str]:
+def run(*arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
     """A command to its end, as in a process of its own: with no other handler of logs, and no setting of ours but these."""
     out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
     words = ["quotascope", *map(str, arguments)]
@@ -64,7 +64,14 @@ def run(*arguments: object, **environ: str) -> CompletedProcess[str]:
         code = exit_code()
     out.seek(0)
     err.seek(0)
-    return CompletedProcess(words, code, out.read(), err.read())
+    return subprocess.CompletedProcess(words, code, out.read(), err.read())
+
+
+def run_apart(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own, for what a process keeps, such as tickets of Kerberos."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("QUOTASCOPE_")}
+    environ["COLUMNS"] = "200"
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, env=environ)
 
 
 @contextmanager
