@@ -37,14 +37,7 @@ def test_page_is_up_to_date(generator: ModuleType, name: str) -> None:
 
 def build(config: Path, site: Path) -> subprocess.CompletedProcess[str]:
     """The build of a site as `make docs` does it."""
-    arguments = [
-        "build",
-        "--strict",
-        "--config-file",
-        str(config),
-        "--site-dir",
-        str(site),
-    ]
+    arguments = ["build", "--strict", "--config-file", str(config), "--site-dir", str(site)]
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", *arguments],
         env={**os.environ, "NO_COLOR": "1"},

@@ -60,12 +60,7 @@ def test_a_seed_chooses_the_same_mutants() -> None:
 def test_a_line_is_tried_by_the_tests_that_run_it() -> None:
     """A line that runs at import is tried by all tests of its file, one that no test runs by none."""
     near, far = "tests/quotas/test_a.py::test_a", "tests/cli/test_b.py::test_b"
-    reached = mutation._Reached(
-        {
-            "quotas/a.py": {1: {""}, 2: {far, near}, 3: {far, ""}},
-            "quotas/b.py": {1: {""}},
-        }
-    )
+    reached = mutation._Reached({"quotas/a.py": {1: {""}, 2: {far, near}, 3: {far, ""}}, "quotas/b.py": {1: {""}}})
     assert reached.tests("quotas/a.py", 2, 2) == [near, far]
     assert reached.tests("quotas/a.py", 3, 3) == [far]
     assert reached.tests("quotas/a.py", 1, 1) == [near, far, mutation.FACTS]

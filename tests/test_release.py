@@ -64,11 +64,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
         if top not in {"benchmarks", "docs", "tests"} and (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
-    environ = {
-        "PYTHONWARNINGS": "ignore",
-        "QUOTASCOPE_PURE": "1",
-        "QUOTASCOPE_REPOSITORY": f"{REPOSITORY}/",
-    }
+    environ = {"PYTHONWARNINGS": "ignore", "QUOTASCOPE_PURE": "1", "QUOTASCOPE_REPOSITORY": f"{REPOSITORY}/"}
     build = (BIN / "uv", "build", "--out-dir", made)
     run(*build, copy, environ=environ)
     run(*build, "--wheel", copy / "packaging" / "spark", environ=environ)
@@ -170,11 +166,7 @@ def test_versions_agree() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((ROOT / "deploy/helm/quotascope/Chart.yaml").read_text())
     assert chart["version"] == chart["appVersion"] == version
-    for path in (
-        "deploy/compose/compose.yaml",
-        "deploy/kubernetes/base/deployment.yaml",
-        "docs/deployment.md",
-    ):
+    for path in ("deploy/compose/compose.yaml", "deploy/kubernetes/base/deployment.yaml", "docs/deployment.md"):
         tags = re.findall(r"(?:\bquotascope:|newTag: )(\d[\w.]*)", (ROOT / path).read_text())
         assert {*tags} == {version}, path
     workflow = (ROOT / ".github/workflows/release.yml").read_text()

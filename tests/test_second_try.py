@@ -50,22 +50,15 @@ def test_slow_once(number):
 """
 
 
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tests: str) -> pytest.RunResult:
-    """A run of these tests, in their order."""
+def test_few_get_one_who_wait_for_a_process(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Itself or by a fixture; a test that fails twice fails, and what failed at the first try is shown.
+
+    Three of the five second tries of a run are left to the first file, two to the second: what fails once in every test is no accident.
+    """
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-    pytester.makepyfile(tests)
-    return pytester.runpytest_subprocess("-p", "tests.second_try", "-p", "no:randomly", "-p", "no:cov")
-
-
-def test_only_who_waits_for_a_process_gets_one(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Itself or by a fixture; a test that fails twice fails, and what failed at the first try is shown."""
-    result = run(pytester, monkeypatch, TESTS)
-    assert result.parseoutcomes() == {"passed": 2, "failed": 2, "rerun": 3}
+    pytester.makepyfile(test_a=TESTS, test_b=OFTEN)
+    result = pytester.runpytest_subprocess("-p", "tests.second_try", "-p", "no:randomly", "-p", "no:cov")
+    assert result.parseoutcomes() == {"passed": 2 + 2, "failed": 2 + 6, "rerun": 3 + 2}
     result.stdout.fnmatch_lines(["*test_slow_once was tried twice*", "*the broker was late*"])
-
-
-def test_a_run_has_few(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails once in every test is no accident."""
-    result = run(pytester, monkeypatch, OFTEN)
-    assert result.parseoutcomes() == {"passed": 5, "failed": 3, "rerun": 5}
     result.stdout.fnmatch_lines(["*5 tests were tried twice: later failures*"])

@@ -13,7 +13,8 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.tools import run_tool
 from tests.cluster.traffic import Traffic
-from tests.integration.exporter import run, settings_for, write_config
+from tests.commands import run
+from tests.integration.exporter import settings_for, write_config
 
 pytestmark = pytest.mark.real
 

@@ -1,58 +1,50 @@
-"""Agents that answer as recorded."""
+"""Agents that answer as recorded, and commands in this process."""
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 import pytest
-import structlog
+from tests.commands import exit_code, logging_kept
 from tests.exporter.recorded import jolokia_bytes
+from tests.servers import Handler
 
-from quotascope.cli.main import main
 
-
-class Agent:
+class Agent(ThreadingHTTPServer):
     """Answers every POST with a capture, as Jolokia would."""
 
     def __init__(self, capture: str) -> None:
-        answer = jolokia_bytes(capture)
-        asked, go_on = threading.Event(), threading.Event()
-        go_on.set()
+        super().__init__(("127.0.0.1", 0), _Jolokia)
+        self.url = f"http://127.0.0.1:{self.server_port}/jolokia"
+        self.capture = jolokia_bytes(capture)
         self.authorizations: list[str] = []
         """What the requests identified themselves with."""
-        authorizations = self.authorizations
-        self.asked = asked
+        self.asked = threading.Event()
         """Set by each request."""
-        self.go_on = go_on
+        self.go_on = threading.Event()
         """A request is answered when this is set."""
-
-        class Jolokia(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
-                authorizations.append(self.headers.get("Authorization", ""))
-                asked.set()
-                go_on.wait()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                """Be quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Jolokia)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/jolokia"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,)).start()
+        self.go_on.set()
+        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
 
     def close(self) -> None:
         """Answer what is under way, and nothing more."""
         self.go_on.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self.shutdown()
+        self.server_close()
+
+
+class _Jolokia(Handler):
+    server: Agent
+
+    def do_POST(self) -> None:  # noqa: N802 - the library's name
+        self.body()
+        self.server.authorizations.append(self.headers.get("Authorization", ""))
+        self.server.asked.set()
+        self.server.go_on.wait()
+        self.answer(200, self.server.capture)
 
 
 Serve = Callable[[str], Agent]
@@ -65,13 +57,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
     def command(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["quotascope", *map(str, arguments)])
-        code: object = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        assert isinstance(code, int)
-        return (code, *capsys.readouterr())
+        return (exit_code(), *capsys.readouterr())
 
     return command
 
@@ -92,10 +78,5 @@ def agent() -> Iterator[Serve]:
 
 @pytest.fixture(autouse=True)
 def _restore_logging() -> Iterator[None]:
-    """Leave logging as it was: commands that run in this process configure it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
+    with logging_kept():
+        yield

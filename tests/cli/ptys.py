@@ -8,31 +8,31 @@ import re
 import select
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-QUOTASCOPE = Path(sys.executable).with_name("quotascope")
-ENVIRONMENT = {
-    **{
-        name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR"}
-    },
-    "TERM": "xterm-256color",
-}
+_OF_TERMINALS = {"COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TERM"}
+PLAIN = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}
+"""The environment without what it says of a terminal."""
+ENVIRONMENT = {**PLAIN, "TERM": "xterm-256color"}
 
 
 class Terminal:
     """A terminal of 100 columns and 20 lines with a program in it."""
 
     def __init__(self, *command: str | Path) -> None:
-        self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
-        self.before = termios.tcgetattr(theirs)
-        self._theirs = theirs
+        self._ours, self._theirs = pty.openpty()
+        fcntl.ioctl(self._theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
+        self._before = termios.tcgetattr(self._theirs)
         self.program = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT, start_new_session=True
+            command,
+            stdin=self._theirs,
+            stdout=self._theirs,
+            stderr=self._theirs,
+            env=ENVIRONMENT,
+            start_new_session=True,
         )
         self.said = ""
         """All that was shown."""
@@ -56,7 +56,7 @@ class Terminal:
     @property
     def is_as_before(self) -> bool:
         """Whether echo and line editing are those of the beginning."""
-        return termios.tcgetattr(self._theirs) == self.before
+        return termios.tcgetattr(self._theirs) == self._before
 
     def close(self) -> None:
         """End it."""
@@ -74,3 +74,14 @@ def terminal(*command: str | Path) -> Iterator[Terminal]:
         yield opened
     finally:
         opened.close()
+
+
+def shown_beside_output(*command: str | Path) -> tuple[bytes, str]:
+    """What a program prints, and what it shows on the terminal that its standard error is."""
+    ours, theirs = pty.openpty()
+    environ = {**ENVIRONMENT, "COLUMNS": "80"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, env=environ)
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    return done.stdout, shown

@@ -1,6 +1,7 @@
 """What the demo shows at a glance."""
 
 import re
+from itertools import product
 
 import pytest
 from tests.cli.usages import demo_after, rendered, usage_of
@@ -47,13 +48,16 @@ async def test_the_table_agrees_with_the_metrics() -> None:
     assert any(" 5 <default> / <default> " in line for line in rows), "its longest rule is not cut"
 
 
-@pytest.mark.parametrize("width", [40, 80, 100, 140])
-@pytest.mark.parametrize("height", [6, 12, 24, 50])
-async def test_fills_no_more_than_the_terminal(width: int, height: int) -> None:
-    """However small the terminal is, nothing scrolls."""
-    lines = shown(await demo_after(10), width, height)
-    assert len(lines) <= height
-    assert max(map(len, lines)) <= width
+async def test_fills_no_more_than_the_terminal() -> None:
+    """However small the terminal is, nothing scrolls; what is left out is counted."""
+    snapshot = await demo_after(10)
+    for width, height in product((40, 80, 100, 140), (6, 12, 24, 50)):
+        lines = shown(snapshot, width, height)
+        assert len(lines) <= height, (width, height)
+        assert max(map(len, lines)) <= width, (width, height)
+    lines = shown(snapshot, 140, 20)
+    rows = len(lines) - len(shown(EMPTY, 140, 20))
+    assert lines[-1].rstrip().endswith(f"; {len(snapshot.entities) - rows} more rows")
 
 
 async def test_as_many_rows_as_there_is_room_for() -> None:
@@ -68,14 +72,6 @@ async def test_as_many_rows_as_there_is_room_for() -> None:
         assert len(rows) == min(max(1, height - 4), every)
 
 
-async def test_reports_how_many_rows_do_not_fit() -> None:
-    """What is left out is counted."""
-    snapshot = await demo_after(10)
-    lines = shown(snapshot, 140, 20)
-    rows = len(lines) - len(shown(EMPTY, 140, 20))
-    assert lines[-1].rstrip().endswith(f"; {len(snapshot.entities) - rows} more rows")
-
-
 def test_a_small_terminal_is_all_table() -> None:
     """With few lines or columns the explanation gives way, but not the address."""
     for width, height in [(100, 12), (60, 40)]:
@@ -83,12 +79,8 @@ def test_a_small_terminal_is_all_table() -> None:
         assert f"{URL}/metrics" in lines[0]
         assert lines[1].startswith("entity")
     assert shown(EMPTY, 100, 24)[0].startswith("Simulated clients")
-
-
-def test_intro_fits_80_columns() -> None:
-    """The explanation is a handful of lines even in the smallest usual terminal."""
     lines = rendered(intro("http://127.0.0.1:65535"), 80).rstrip().split("\n")
-    assert len(lines) == 6
+    assert len(lines) == 6, "the explanation is a handful of lines even in the smallest usual terminal"
     assert lines[-1].startswith("For Prometheus: http://127.0.0.1:65535/metrics")
 
 
@@ -101,21 +93,13 @@ def test_ranking() -> None:
     assert ranking([unlimited, far, near, waited]) == [waited, near, far, unlimited]
 
 
-async def test_summary() -> None:
-    """The last line reports who is muted at this moment, by quota type, and what was refused."""
-    text = summary(await demo_after(10), 0)
-    pattern = r"muted now: fetch \d, produce \d, request \d, controller mutation \d; refused with error 89: (\d+)"
-    match = re.fullmatch(pattern, text)
-    assert match
-    assert int(match[1]) > 0
-
-
-async def test_farewell() -> None:
-    """The end is one line with what happened."""
-    text = farewell(await demo_after(10), 10.2)
-    assert re.fullmatch(
-        r"The demo ended after 10 s\. Requests throttled: [1-9]\d*; partitions refused: [1-9]\d*\.", text
-    )
+async def test_summary_and_farewell() -> None:
+    """Lines about who is muted at this moment, by quota type, and what was refused; and in the end about what happened."""
+    snapshot = await demo_after(10)
+    muted = r"muted now: fetch \d, produce \d, request \d, controller mutation \d; refused with error 89: [1-9]\d*"
+    assert re.fullmatch(muted, summary(snapshot, 0))
+    ended = r"The demo ended after 10 s\. Requests throttled: [1-9]\d*; partitions refused: [1-9]\d*\."
+    assert re.fullmatch(ended, farewell(snapshot, 10.2))
 
 
 CONFIG = Config.model_validate({"server": {"address": "127.0.0.1", "port": 0}})

@@ -11,13 +11,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["--nix", "f"], 1),
-        ([], 1),
-        (["f", "--json", "--kafka-configs"], 1),
-        (["--help"], 0),
-    ],
+    ("words", "code"), [(["--nix", "f"], 1), ([], 1), (["f", "--json", "--kafka-configs"], 1), (["--help"], 0)]
 )
 def test_a_misused_diff_does_not_end_as_if_there_were_differences(run: Run, words: list[str], code: int) -> None:
     """Its exit code 2 means that they differ; a CI job has to distinguish the two."""

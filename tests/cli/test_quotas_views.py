@@ -33,13 +33,9 @@ def test_an_address_under_a_rule_is_shown_once() -> None:
     text = rendered(as_table([RULE], known=True), 90)
     assert " ".join(text.splitlines()[1].split()).endswith("ip <default> connect 10.0 conn/s ██████░ 90% 10.0.0.1")
 
-
-def test_a_narrow_terminal_shows_whom_a_rule_is_for() -> None:
-    """The names under it are cut first."""
-    entity = QuotaEntity("alice", "app1")
-    rule = RuleUsage(entity=entity, key="producer_byte_rate", value=1e6, hits=())
+    rule = RuleUsage(entity=QuotaEntity("alice", "app1"), key="producer_byte_rate", value=1e6, hits=())
     row = rendered(as_table([rule, RULE], known=True), 80).splitlines()[1]
-    assert row.startswith(entity.rule)
+    assert row.startswith("1 alice / app1"), "on a narrow terminal the names under a rule are cut first"
 
 
 def test_an_address_is_reported_to_programs_by_broker() -> None:
@@ -52,30 +48,32 @@ def test_an_address_is_reported_to_programs_by_broker() -> None:
     ]
 
 
-def test_an_affected_address_is_shown_with_its_limits() -> None:
+CHANGES = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
+
+
+def address(last: int, **known: Any) -> IpImpact:
+    """An address, with what is known of it."""
+    return IpImpact(ip=f"10.0.0.{last}", **{"usage": None, "before": None, "after": None, **known})
+
+
+@pytest.mark.parametrize(
+    ("impact", "row"),
+    [
+        (address(1, usage=12.0, before=inf, after=10.0), "12.0 conn/s unlimited 10.0 conn/s 120%"),
+        (address(1, after=10.0), "? ? 10.0 conn/s ?"),
+        (address(1, usage=0.0, before=20.0, after=inf), "0.00 conn/s 20.0 conn/s unlimited -"),
+        (address(1, usage=7.0, before=5.0), "7.00 conn/s 5.00 conn/s ? ?"),
+        (address(1, before=inf, after=inf), "? unlimited unlimited -"),
+    ],
+)
+def test_an_affected_address_is_shown_with_its_limits(impact: IpImpact, row: str) -> None:
     """And one of which no number is known as such."""
-    changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
-    affected = Affected(
-        [],
-        [
-            IpImpact(ip="10.0.0.1", usage=12.0, before=inf, after=10.0),
-            IpImpact(ip="10.0.0.2", usage=None, before=None, after=10.0),
-            IpImpact(ip="10.0.0.3", usage=0.0, before=20.0, after=inf),
-            IpImpact(ip="10.0.0.4", usage=7.0, before=5.0, after=None),
-            IpImpact(ip="10.0.0.5", usage=None, before=inf, after=inf),
-        ],
-    )
-    lines = [" ".join(line.split()) for line in rendered(view(changes, affected, 9), 90).splitlines()]
-    assert "ip 10.0.0.1 connect 12.0 conn/s unlimited 10.0 conn/s 120%" in lines
-    assert "ip 10.0.0.2 connect ? ? 10.0 conn/s ?" in lines
-    assert "ip 10.0.0.3 connect 0.00 conn/s 20.0 conn/s unlimited -" in lines
-    assert "ip 10.0.0.4 connect 7.00 conn/s 5.00 conn/s ? ?" in lines
-    assert "ip 10.0.0.5 connect ? unlimited unlimited -" in lines
+    lines = rendered(view(CHANGES, Affected([], [impact]), 9), 90).splitlines()
+    assert f"ip 10.0.0.1 connect {row}" in [" ".join(line.split()) for line in lines]
 
 
 def test_limits_of_the_affected_for_programs() -> None:
     """No infinity, which JSON lacks: a state distinguishes unlimited and unknown. Names are as they are."""
-    changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
     rule = QuotaEntity('a\n"\x1b')
     client = Impact(
         quota_type=QuotaType.REQUEST,
@@ -86,11 +84,9 @@ def test_limits_of_the_affected_for_programs() -> None:
         after=Resolution(level=rule.level, entity=rule, bound=25.0),
         window_restarts=True,
     )
-    parts = replace(client, usage=None, after=None)
-    address = IpImpact(ip="10.0.0.1", usage=12.0, before=inf, after=10.0)
-    unknown = IpImpact(ip="10.0.0.2", usage=None, before=None, after=inf)
-    affected = Affected([client, parts], [address, unknown])
-    document = change_view.as_json(changes, affected, 9)
+    addresses = [address(1, usage=12.0, before=inf, after=10.0), address(2, after=inf)]
+    affected = Affected([client, replace(client, usage=None, after=None)], addresses)
+    document = change_view.as_json(CHANGES, affected, 9)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     rows = document["affected"]
     assert isinstance(rows, list)
@@ -102,16 +98,14 @@ def test_limits_of_the_affected_for_programs() -> None:
         (None, "unknown", None, "unlimited", None),
     ]
     assert (rows[0]["user"], rows[0]["new_rule"]) == ('a\n"\x1b', rule.rule)
-    cut = change_view.as_json(changes, affected, 1)
+    cut = change_view.as_json(CHANGES, affected, 1)
     assert (cut["affected_total"], cut["affected"]) == (4, rows[:1])
 
 
 def test_no_one_and_too_many_are_reported() -> None:
     """A table that is cut says so."""
-    changes = difference(QuotaSet(), QuotaSet({IpEntity(DEFAULT): {KEY: 10.0}}))
-    assert "no client that is measured now is affected" in rendered(view(changes, Affected([], []), 9), 90)
-    one = IpImpact(ip="10.0.0.1", usage=12.0, before=None, after=10.0)
-    cut = rendered(view(changes, Affected([], [one, one]), 0), 90)
+    assert "no client that is measured now is affected" in rendered(view(CHANGES, Affected([], []), 9), 90)
+    cut = rendered(view(CHANGES, Affected([], [address(1, usage=12.0, after=10.0)] * 2), 0), 90)
     assert "and 2 more: --top shows more" in cut
     assert "10.0.0.1" not in cut
 
@@ -137,12 +131,7 @@ def of_client(**known: Any) -> RuleUsage:
         (of_client(), None, 0, "- none"),
         (of_client(hits=(usage_of(usage=None),)), None, 1, "? alice / app"),
         (of_client(hits=(usage_of(usage=0.0),)), 0.0, 1, "0% alice / app"),
-        (
-            of_client(overruled_by=QuotaEntity(DEFAULT, DEFAULT)),
-            None,
-            0,
-            "- overruled by 5 <default> / <default>",
-        ),
+        (of_client(overruled_by=QuotaEntity(DEFAULT, DEFAULT)), None, 0, "- overruled by 5 <default> / <default>"),
     ],
     ids=["unknown", "none", "unknown use", "zero", "overruled"],
 )

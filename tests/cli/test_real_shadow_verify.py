@@ -46,24 +46,18 @@ def shown(at: int) -> Snapshot:
     """Before the limit is set, what users want; afterwards how they are throttled. One is over the limit in every second scrape, one in a single scrape."""
     number = (at - SET_AT) // STEP_SECONDS
     over = {"alice": number % 2 == 0, HOSTILE: number in (-4, 5), "bob": False}
-    if at > SET_AT:
-        limit = LIMITS[TIGHT]
-        usages = [
-            usage(
-                user=user,
-                of=bounded(limit),
-                limit=limit,
-                usage=limit if throttled else 500.0,
-                throttle_time_seconds=THROTTLE_SECONDS if throttled else 0.0,
-            )
-            for user, throttled in over.items()
-        ]
-        return snapshot(*usages, limits=bounded(limit), taken_at=float(at))
-    usages = [
-        usage(user=user, of=bounded(1e12), limit=1e12, usage=1_500.0 if throttled else 500.0, throttle_time_seconds=0.0)
-        for user, throttled in over.items()
-    ]
-    return snapshot(*usages, limits=bounded(1e12), taken_at=float(at))
+    limit, wanted, seconds = (LIMITS[TIGHT], LIMITS[TIGHT], THROTTLE_SECONDS) if at > SET_AT else (1e12, 1_500.0, 0.0)
+    usages = (
+        usage(
+            user=user,
+            of=bounded(limit),
+            limit=limit,
+            usage=wanted if much else 500.0,
+            throttle_time_seconds=seconds if much else 0.0,
+        )
+        for user, much in over.items()
+    )
+    return snapshot(*usages, limits=bounded(limit), taken_at=float(at))
 
 
 def scrapes() -> Iterator[str]:

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests import commands
 from tests.cli.conftest import Serve
 from tests.cluster.certificates import make_certificates
 from tests.exporter.web.serving import HASH, PASSWORD
@@ -26,7 +26,6 @@ from quotascope.exporter.config.load import build_config
 from quotascope.exporter.errors import ConfigError
 
 CAPTURE = "combined/throttled.jolokia2.json"
-QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 
 
 class Canaries:
@@ -48,15 +47,9 @@ class Canaries:
 
     def found_in(self, text: str) -> list[str]:
         """Those that a reader of this learns."""
-        pieces = re.findall(r"[A-Za-z0-9+/]{16,}={0,2}", text)
-        plain = text + " ".join(map(_decoded, pieces))
+        pieces = re.findall(r"(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2,3})?", text)
+        plain = text + " ".join(base64.b64decode(each + "===").decode(errors="ignore") for each in pieces)
         return [word for word in self.words if word in plain]
-
-
-def _decoded(piece: str) -> str:
-    bare = piece.rstrip("=")
-    whole = bare[:-1] if len(bare) % 4 == 1 else bare
-    return base64.b64decode(whole + "===").decode(errors="ignore")
 
 
 def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
@@ -115,18 +108,6 @@ def answer(url: str, headers: dict[str, str]) -> str:
             return f"{error.headers}{error.read().decode()}"
 
 
-def run(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command to its end."""
-    return subprocess.run(
-        [QUOTASCOPE, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, **environ},
-    )
-
-
 def first_match(pattern: str, lines: Iterable[str], seen: list[str]) -> str:
     """What the next line that is like that says there; all lines are kept."""
     for line in lines:
@@ -154,7 +135,10 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
     wrong = {"Authorization": f"Basic {base64.b64encode(canaries.new().encode()).decode()}"}
     said: list[str] = []
     with subprocess.Popen(
-        [QUOTASCOPE, "serve", "--config", config], env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True
+        [commands.COMMAND, "serve", "--config", config],
+        env={**os.environ, **environ},
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             assert process.stderr is not None
@@ -182,11 +166,11 @@ def test_no_secret_leaves_the_process(agent: Serve, tmp_path: Path) -> None:
     assert canaries.found_in(text) == []
     explain = ("explain", "--user", "alice", "--client-id", "app")
     for command in (("status",), ("top",), ("quotas", "list"), ("doctor",), explain):
-        done = run(environ, *command, "--config", str(config))
+        done = commands.run(*command, "--config", config, **environ)
         assert done.returncode in {1, 2}
         assert "Traceback" not in done.stderr
         assert canaries.found_in(done.stdout + done.stderr) == [], command
-    done = run(environ, "config", "check", str(config))
+    done = commands.run("config", "check", config, **environ)
     assert done.returncode == 0
     assert canaries.found_in(done.stdout + done.stderr) == []
     sent = [token for token in broker.authorizations if canaries.found_in(token)]

@@ -111,24 +111,18 @@ def test_it_says_how_to_measure_without_a_limit(shown: Run, rules: dict[QuotaEnt
 
 def test_top_and_status_have_a_column_for_shadows() -> None:
     """The longest throttle in any of them, else the highest utilization; no column without shadows."""
-    near = replace(
-        BUSY,
-        name="near",
-        entities=(usage(user="alice", limit=10.0, usage=9.0), usage(user="bob", limit=10.0, usage=4.5)),
-    )
-    rows = (
-        usage(user="alice", limit=1000.0, usage=900.0, throttle_time_seconds=1.0),
-        usage(user="bob", limit=1000.0, usage=900.0),
-        usage(user="carol", limit=1000.0, usage=900.0),
-    )
-    given = snapshot(*rows, shadows=(BUSY, near))
-    choices = Choices()
-    for shown in (view(given, [], 10), screen(given, Trails(), choices, 160, 40)):
-        lines = rendered(shown, 160).splitlines()
-        of = {name: next(line for line in lines if name in line) for name in ("alice", "bob", "carol")}
-        assert re.search(r"1.00 s +11.0 s", of["alice"])
-        assert re.search(r"0 s +45%", of["bob"])
-        assert re.search(r"0 s +- ", of["carol"])
-    plain = snapshot(*rows)
-    for shown in (view(plain, [], 10), screen(plain, Trails(), choices, 160, 40)):
-        assert "shadow" not in rendered(shown, 160)
+    closest = tuple(usage(user=user, limit=10.0, usage=used) for user, used in (("alice", 9.0), ("bob", 4.5)))
+    throttles = {"alice": 1.0, "bob": 0.0, "carol": 0.0}
+    rows = [
+        usage(user=user, limit=1000.0, usage=900.0, throttle_time_seconds=seconds)
+        for user, seconds in throttles.items()
+    ]
+    shadows = (BUSY, replace(BUSY, name="near", entities=closest))
+    for given in (snapshot(*rows, shadows=shadows), snapshot(*rows)):
+        for shown in (view(given, [], 10), screen(given, Trails(), Choices(), 160, 40)):
+            text = rendered(shown, 160)
+            assert ("shadow" in text) is bool(given.shadows)
+            if given.shadows:
+                assert re.search(r"alice.*1.00 s +11.0 s", text)
+                assert re.search(r"bob.*0 s +45%", text)
+                assert re.search(r"carol.*0 s +- ", text)

@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
+from tests.cli.ptys import shown_beside_output
+from tests.commands import COMMAND
 from tests.spark_listener.report.throttled import log
-
-QUOTASCOPE = Path(sys.executable).with_name("quotascope")
 
 
 def test_files_are_written(tmp_path: Path, run: Run) -> None:
@@ -74,19 +70,9 @@ def test_script_is_where_it_says(run: Run, command: str) -> None:
 def test_progress_is_on_the_terminal_only(tmp_path: Path) -> None:
     """A bar is drawn where a user sees it, and the output is JSON all the same."""
     path = log(tmp_path / "app-1")
-    ours, theirs = pty.openpty()
-    result = subprocess.run(
-        [QUOTASCOPE, "spark", "report", path, "--json"],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
-        check=True,
-    )
-    os.close(theirs)
-    seen = os.read(ours, 10_000).decode()
-    os.close(ours)
-    assert result.stdout.startswith(b"{")
-    assert "reading" in seen
+    printed, shown = shown_beside_output(COMMAND, "spark", "report", path, "--json")
+    assert printed.startswith(b"{")
+    assert "reading" in shown
 
 
 def test_without_a_command_the_commands_are_reported(run: Run) -> None:

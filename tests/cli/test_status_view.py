@@ -1,13 +1,18 @@
-"""What `quotascope status` shows of untrusted names."""
+"""What `quotascope status` and `quotascope doctor` show of untrusted names, and how `doctor` ends."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
+from tests.cli.conftest import Run
 from tests.cli.usages import rendered, usage_of
 from tests.exporter.examples import health, snapshot, usage
 from tests.strategies import texts
 
+from quotascope.cli import doctor
+from quotascope.cli.doctor_view import as_json, as_table
 from quotascope.cli.status_view import view
 from quotascope.exporter.diagnosis import Finding, FindingSeverity
 from quotascope.exporter.snapshot import EntityUsage, Folds
@@ -28,17 +33,7 @@ def test_a_long_name_leaves_room_for_the_numbers(width: int) -> None:
     """One client with ten thousand characters takes no column from the others."""
     long = usage_of("alice", "x" * 10_000, throttle_time_seconds=1.0)
     head, first, second, *_ = lines(width, long, usage_of("bob", "app"))
-    assert head.split() == [
-        "node",
-        "entity",
-        "quota",
-        "usage",
-        "/",
-        "limit",
-        "used",
-        "delay",
-        "rule",
-    ]
+    assert head.split() == ["node", "entity", "quota", "usage", "/", "limit", "used", "delay", "rule"]
     assert 'produce 0.50 / 1.00 kB/s  50% 1.00 s 1 alice / "x' in first
     assert second.startswith("1    bob / app")
     assert max(map(len, (head, first, second))) <= min(width, 150)
@@ -80,3 +75,37 @@ def test_no_name_breaks_a_line_or_moves_the_cursor(name: str) -> None:
     text = rendered(view(shown, [finding], 10), 5_000)
     assert all(line.isprintable() for line in text.split("\n"))
     assert text.count("[/][bold]") >= 5
+
+
+@given(texts)
+def test_no_name_can_forge_a_line_of_doctor(text: str) -> None:
+    """Markup, line ends and control characters are shown, not obeyed; as JSON they are kept."""
+    warning = FindingSeverity.WARNING
+    found = Finding(code="x", check="agents", subject=text, severity=warning, text=text, advice=f"a{text}")
+    shown = rendered(as_table([found]), 1_000_000)
+    assert len(shown.splitlines()) == len(("header", "text", "advice", "", "summary"))
+    (document,) = json.loads(json.dumps(as_json([found])))["findings"]
+    assert (document["subject"], document["severity"]) == (text, "warning")
+
+
+@pytest.mark.parametrize(
+    ("severities", "code"),
+    [
+        ("", 0),
+        ("ok", 0),
+        ("ok note", 0),
+        ("warning ok", 1),
+        ("note warning ok", 1),
+        ("error ok", 2),
+        ("warning error note", 2),
+    ],
+)
+def test_exit_codes_of_doctor(severities: str, code: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worst severity decides, as docs/operation.md has it: 0 works, 1 shows less than it could, 2 does not work."""
+
+    async def examined(*_: object) -> list[Finding]:
+        found = map(FindingSeverity, severities.split())
+        return [Finding(code="x", check="agents", severity=severity, text="") for severity in found]
+
+    monkeypatch.setattr(doctor, "examined", examined)
+    assert run("doctor", "--source", "jolokia=http://127.0.0.1:1/jolokia")[0] == code

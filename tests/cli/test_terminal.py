@@ -39,13 +39,7 @@ def test_draws_in_place() -> None:
         draw(Text("one"))
         draw(Text("two"))
     sequences = set(re.findall(r"\x1b\[[0-9;?]*[A-Za-ln-z]", file.getvalue()))
-    assert sequences == {
-        "\x1b[?1049h",
-        "\x1b[H",
-        "\x1b[?25l",
-        "\x1b[?25h",
-        "\x1b[?1049l",
-    }
+    assert sequences == {f"\x1b[{each}" for each in ("?1049h", "H", "?25l", "?25h", "?1049l")}
     assert f"\x1b[Htwo{' ' * 17}" in file.getvalue()
 
 

@@ -11,45 +11,22 @@ from __future__ import annotations
 import re
 import shlex
 import socket
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from tests.cli.conftest import Serve
+from tests.cli.conftest import Run, Serve
 from tests.exporter.limits.test_admin import ScriptedAdmin
 from tests.exporter.recorded import SPLIT_RULES
 
-from quotascope.cli.main import main
 from quotascope.clients.errors import PermissionMissing
 from quotascope.clients.quota_admin import ConfiguredQuota, QuotaChange
 from quotascope.clients.security import Connection
-from quotascope.metrics import DEFAULT, DefaultType
+from quotascope.quotas import to_admin
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 VOLATILE = re.compile(r"\d\.\d{3} s\b")
-
-
-@dataclass(frozen=True)
-class Step:
-    """A file to write, or a command with what it is expected to say."""
-
-    head: str
-    body: str
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file."""
-        return self.head.startswith("--- ")
-
-
-def steps(text: str) -> tuple[str, list[Step]]:
-    """The story and its steps."""
-    story, *rest = re.split(r"^(?=--- |\$ )", text, flags=re.MULTILINE)
-    parts = [part.partition("\n") for part in rest]
-    return story, [Step(head, body) for head, _, body in parts]
 
 
 class Cluster(ScriptedAdmin):
@@ -62,15 +39,14 @@ class Cluster(ScriptedAdmin):
         super().__init__()
         self._servers = tuple(connection.bootstrap_servers)
         self.quotas = tuple(
-            ConfiguredQuota(entity=dict(_named(entity.user, entity.client_id)), key=kind.quota_key, value=bound)
+            ConfiguredQuota(entity=to_admin(entity), key=kind.quota_key, value=bound)
             for kind, rules in SPLIT_RULES.items()
             for entity, bound in rules.items()
         )
-        if connection.bootstrap_servers == ("guarded:9092",):
-            self.errors["quotas"] = PermissionMissing(
-                request="DescribeClientQuotas", operation="DescribeConfigs", username="me"
-            )
-        if connection.bootstrap_servers == ("empty:9092",):
+        if self._servers == ("guarded:9092",):
+            missing = PermissionMissing(request="DescribeClientQuotas", operation="DescribeConfigs", username="me")
+            self.errors["quotas"] = missing
+        if self._servers == ("empty:9092",):
             self.quotas = ()
         self.quotas = self.altered.get(self._servers, self.quotas)
 
@@ -89,12 +65,6 @@ def _key(entity: Mapping[str, str | None]) -> frozenset[tuple[str, str | None]]:
     return frozenset(entity.items())
 
 
-def _named(user: str | DefaultType | None, client_id: str | DefaultType | None) -> Iterator[tuple[str, str | None]]:
-    for kind, name in (("user", user), ("client-id", client_id)):
-        if name is not None:
-            yield kind, None if name is DEFAULT else str(name)
-
-
 @pytest.fixture
 def places(agent: Serve) -> Iterator[dict[str, str]]:
     """What the names in braces stand for."""
@@ -107,26 +77,13 @@ def places(agent: Serve) -> Iterator[dict[str, str]]:
         }
 
 
-def run(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    """Output, errors and exit code of one command, as a transcript has them."""
-    monkeypatch.setattr(sys, "argv", shlex.split(command))
-    code: object = 0
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code or 0
-    out, err = capsys.readouterr()
-    marked = "".join(f"! {line}\n" for line in err.splitlines())
-    return out + marked + (f"exit code {code}\n" if code else "")
-
-
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
 def test_transcript(
     path: Path,
     places: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
     request: pytest.FixtureRequest,
 ) -> None:
     """Every command of the story says what the story says."""
@@ -134,15 +91,18 @@ def test_transcript(
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("quotascope.cli.compose.open_quota_admin", Cluster)
     monkeypatch.setattr(Cluster, "altered", {})
-    story, expected = steps(path.read_text(encoding="utf-8"))
+    story, *steps = re.split(r"^(?=--- |\$ )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     reported = story
-    for step in expected:
-        if step.is_file:
-            (tmp_path / step.head[4:]).write_text(_filled(step.body, places))
-            reported += f"{step.head}\n{step.body}"
-        else:
-            said = run(_filled(step.head[2:], places), monkeypatch, capsys)
-            reported += f"{step.head}\n{_stable(said, places)}"
+    for step in steps:
+        head, _, body = step.partition("\n")
+        if head.startswith("--- "):
+            (tmp_path / head[4:]).write_text(_filled(body, places))
+            reported += step
+            continue
+        _, *words = shlex.split(_filled(head[2:], places))
+        code, out, err = run(*words)
+        marked = "".join(f"! {line}\n" for line in err.splitlines())
+        reported += f"{head}\n{_stable(out + marked, places)}" + (f"exit code {code}\n" if code else "")
     if request.config.getoption("--update-golden"):
         path.write_text(reported, encoding="utf-8")
     assert reported == path.read_text(encoding="utf-8")

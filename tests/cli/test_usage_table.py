@@ -23,16 +23,11 @@ def lines(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_fits_the_terminal(width: int) -> None:
-    """No line is wider than the terminal, and a row is one line."""
+def test_fits_the_terminal_and_stands_still(width: int) -> None:
+    """No line is wider than the terminal, and a row is one line; whatever rows hold, columns begin where they began before."""
     text = rendered(table([usage_of(), usage_of("x" * 500)], width), width)
     assert max(map(len, lines(text))) <= min(width, WIDEST)
     assert len(lines(text)) == 4
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_columns_stand_still(width: int) -> None:
-    """Whatever the rows hold, the columns begin where they began before."""
     small = usage_of("a", "b", usage=1.0, limit=10.0)
     large = usage_of("a" * 99, "b" * 99, usage=1e15, limit=9e14, throttle_time_seconds=3)
     heads = {lines(rendered(table(rows, width), width))[0] for rows in ([], [small], [large], [small, large])}
@@ -66,10 +61,7 @@ def test_row_at_100_columns() -> None:
     ("row", "words"),
     [
         (usage_of(limit=None), "500 B/s unlimited - no rule 0 s 0 s"),
-        (
-            usage_of(limit=None, known=False, throttled_seconds_total=None),
-            "500 / ? B/s ? unknown 0 s ?",
-        ),
+        (usage_of(limit=None, known=False, throttled_seconds_total=None), "500 / ? B/s ? unknown 0 s ?"),
         (usage_of(usage=0.0), "0.00 / 1.00 kB/s ░░░ 0% 1 alice / app 0 s 0 s"),
         (usage_of(usage=None), "? / 1.00 kB/s ? 1 alice / app 0 s 0 s"),
     ],
@@ -97,15 +89,7 @@ def test_hostile_names_stay_in_their_cell(user: str, client_id: str, width: int)
 
 
 @pytest.mark.parametrize(
-    ("ratio", "bar"),
-    [
-        (None, ""),
-        (-0.3, "░░░░"),
-        (0.0, "░░░░"),
-        (0.5, "██░░"),
-        (1.0, "████"),
-        (7.0, "████"),
-    ],
+    ("ratio", "bar"), [(None, ""), (-0.3, "░░░░"), (0.0, "░░░░"), (0.5, "██░░"), (1.0, "████"), (7.0, "████")]
 )
 def test_bar(ratio: float | None, bar: str) -> None:
     """A bar is empty at nothing and full at the limit and beyond."""

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientTimeout
 from tests.cli.conftest import Run
 
 INTERNALS = re.compile(
@@ -113,8 +114,9 @@ def test_without_a_line_no_history_is_made(run: Run, logs: str, message: str) ->
     for number in range(1, 4):
         Path("empties", f"{number}").touch()
     Path("damaged").write_bytes(b"\x1f\x8b\xff")
-    code, _, err = run("ingest", logs, "--into", "usage")
+    code, out, err = run("ingest", logs, "--into", "usage")
     assert code == 1
+    assert out.startswith("0 lines: 0 requests added" if logs != "none" else "")
     assert message in err
     assert err.count("quotascope: ") == 1
     assert not Path("usage").exists()
@@ -123,7 +125,7 @@ def test_without_a_line_no_history_is_made(run: Run, logs: str, message: str) ->
 @pytest.mark.parametrize("words", SILENT)
 def test_a_silent_server_is_named(run: Run, silent: str, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     """With host and port, when the time is over."""
-    monkeypatch.setattr("quotascope.dashboards.grafana._TIMEOUT", _timeout())
+    monkeypatch.setattr("quotascope.dashboards.grafana._TIMEOUT", ClientTimeout(total=0.3))
     monkeypatch.setattr("quotascope.exporter.api.client._TIMEOUT_SECONDS", 0.3)
     if "--bootstrap" in words:
         monkeypatch.setenv("QUOTASCOPE_KAFKA__TIMEOUT_SECONDS", "0.3")
@@ -131,9 +133,3 @@ def test_a_silent_server_is_named(run: Run, silent: str, monkeypatch: pytest.Mon
     assert code == 1
     assert silent in out + err
     assert re.search(r"no (complete )?answer", out + err)
-
-
-def _timeout() -> object:
-    from aiohttp import ClientTimeout  # noqa: PLC0415 - of one test
-
-    return ClientTimeout(total=0.3)

@@ -1,6 +1,7 @@
 """Entities and snapshots for tests of what the terminal shows."""
 
 from io import StringIO
+from typing import Any
 
 from rich.console import Console, RenderableType
 
@@ -14,15 +15,14 @@ from quotascope.metrics import NO_RULE, QuotaEntity, QuotaType, Resolution
 START_MS = 1_700_000_000_000
 
 
-def usage_of(  # noqa: PLR0913 - every test names the two that it is about
+def usage_of(
     user: str = "alice",
     client_id: str = "app",
     *,
     usage: float | None = 500.0,
     limit: float | None = 1_000.0,
     known: bool = True,
-    throttle_time_seconds: float = 0.0,
-    throttled_seconds_total: float | None = 0.0,
+    **numbers: Any,
 ) -> EntityUsage:
     """The produce quota of a user and client-id, and what was used of it; whether a missing limit is known to be none."""
     resolution = NO_RULE if known else None
@@ -32,12 +32,8 @@ def usage_of(  # noqa: PLR0913 - every test names the two that it is about
     entity = Entity(
         broker="1", quota_type=QuotaType.PRODUCE, user=user, client_id=client_id, resolution=resolution, limit=limit
     )
-    return EntityUsage(
-        entity=entity,
-        usage=usage,
-        throttle_time_seconds=throttle_time_seconds,
-        throttled_seconds_total=throttled_seconds_total,
-    )
+    throttles = {"throttle_time_seconds": 0.0, "throttled_seconds_total": 0.0}
+    return EntityUsage(entity=entity, usage=usage, **{**throttles, **numbers})
 
 
 async def demo_after(seconds: int) -> Snapshot:
@@ -55,7 +51,8 @@ async def demo_after(seconds: int) -> Snapshot:
 
 def rendered(renderable: RenderableType, width: int, encoding: str = "utf-8") -> str:
     """The text that a terminal of so many columns would show, without colors."""
-    file = _Encoded(encoding)
+    file = _Encoded()
+    file.encoding = encoding
     console = Console(file=file, width=width, height=200, force_terminal=True, color_system=None)
     console.print(renderable)
     return file.getvalue()
@@ -64,10 +61,4 @@ def rendered(renderable: RenderableType, width: int, encoding: str = "utf-8") ->
 class _Encoded(StringIO):
     """A text stream that claims an encoding."""
 
-    def __init__(self, encoding: str) -> None:
-        super().__init__()
-        self._encoding = encoding
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._encoding
+    encoding = "utf-8"

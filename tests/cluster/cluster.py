@@ -25,17 +25,10 @@ class Layout(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plugin:
-    """What is special about every node: a release, settings, classes of one's own that they name, a request log."""
+class Plugin(Program):
+    """What is special about every node: its program, and settings, such as those that name classes of one's own."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
-    classes: Path | None = None
-    newest: bool = False
-    """As of `Program`."""
-    logs_requests: bool = False
-    """As of `Program`."""
-    jvm: tuple[str, ...] = ()
-    """As of `Program`."""
 
 
 class Cluster:
@@ -74,13 +67,8 @@ class Cluster:
     def _node(self, plan: Plan, plans: list[Plan], home: Path, *, authorizer: bool) -> Node:
         voters = [voter for voter in plans if voter.controller]
         config = properties(plan, voters, home / "data", self.certificates, authorizer=authorizer)
-        plugin = self._plugin
-        config = {**config, **plugin.settings}
-        agents = Agents(self.certificates)
-        program = Program(
-            classes=plugin.classes, newest=plugin.newest, logs_requests=plugin.logs_requests, jvm=plugin.jvm
-        )
-        return Node(plan.node_id, home, config, agents, program)
+        settings = {**config, **self._plugin.settings}
+        return Node(plan.node_id, home, settings, Agents(self.certificates), self._plugin)
 
     def connection(
         self,

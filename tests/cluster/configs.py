@@ -10,7 +10,7 @@ from quotascope.clients.kafka_python import private_send
 
 from .cluster import Cluster
 
-_TOPIC, _BROKER = 2, 4  # ConfigResource.Type
+_BROKER = 4  # ConfigResource.Type
 _SET, _DELETE = 0, 1  # AlterConfigOp.OpType
 
 
@@ -20,14 +20,19 @@ class Configs:
     def __init__(self, cluster: Cluster) -> None:
         self._admin = kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)
 
-    def of_topic(self, topic: str, configs: Mapping[str, str | None]) -> None:
-        """Change the configs of a topic."""
-        self._alter(_TOPIC, topic, configs, None)
-
     def of_broker(self, node_id: int | None, configs: Mapping[str, str | None]) -> None:
         """Change the configs of a broker, or with None the defaults of all brokers."""
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+        changes = [
+            resource.AlterableConfig(name=key, config_operation=_DELETE if value is None else _SET, value=value)
+            for key, value in configs.items()
+        ]
         name = "" if node_id is None else str(node_id)
-        self._alter(_BROKER, name, configs, node_id)
+        request = IncrementalAlterConfigsRequest(
+            resources=[resource(resource_type=_BROKER, resource_name=name, configs=changes)], validate_only=False
+        )
+        (answer,) = private_send(self._admin, request, node_id)["responses"]
+        assert answer["error_code"] == 0, answer
 
     @contextmanager
     def with_broker(self, node_id: int | None, configs: Mapping[str, str]) -> Iterator[None]:
@@ -41,16 +46,3 @@ class Configs:
     def close(self) -> None:
         """End the connection."""
         self._admin.close()
-
-    def _alter(self, kind: int, name: str, configs: Mapping[str, str | None], node_id: int | None) -> None:
-        resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-        config = resource.AlterableConfig
-        changes = [
-            config(name=key, config_operation=_DELETE if value is None else _SET, value=value)
-            for key, value in configs.items()
-        ]
-        request = IncrementalAlterConfigsRequest(
-            resources=[resource(resource_type=kind, resource_name=name, configs=changes)], validate_only=False
-        )
-        (answer,) = private_send(self._admin, request, node_id)["responses"]
-        assert answer["error_code"] == 0, answer

@@ -49,13 +49,8 @@ def login_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoginKafka
     folder = tmp_path_factory.mktemp("logins")
     certificates = make_certificates(folder)
     with logins.issuer(certificates) as issuer, logins.realm(folder / "realm") as realm:
-        plugin = Plugin(
-            settings={
-                **logins.settings(issuer, realm),
-                "super.users": "User:ANONYMOUS;User:quotascope",
-            },
-            jvm=logins.jvm(issuer, realm),
-        )
+        settings = {**logins.settings(issuer, realm), "super.users": "User:ANONYMOUS;User:quotascope"}
+        plugin = Plugin(settings=settings, jvm=logins.jvm(issuer, realm))
         with running(Layout.COMBINED, folder / "cluster", authorizer=True, plugin=plugin) as cluster:
             yield LoginKafka(cluster=cluster, issuer=issuer, issuer_ca=certificates.ca, realm=realm)
 

@@ -166,10 +166,7 @@ def realm(folder: Path) -> Iterator[Realm]:
         subprocess.run(command, env=environ, check=True, capture_output=True)
 
     run("kdb5_util", "create", "-W", "-s", "-P", "master")
-    for principal, keytab in (
-        (PRINCIPAL, made.keytab),
-        ("kafka/127.0.0.1", made.broker_keytab),
-    ):
+    for principal, keytab in ((PRINCIPAL, made.keytab), ("kafka/127.0.0.1", made.broker_keytab)):
         run("kadmin.local", "-q", f"addprinc -randkey {principal}")
         run("kadmin.local", "-q", f"ktadd -k {keytab} -norandkey {principal}")
     with subprocess.Popen(["krb5kdc", "-n"], env=environ) as process:

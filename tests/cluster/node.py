@@ -19,12 +19,7 @@ CLUSTER_ID: Final = "cXVvdGFzY29wZS10ZXN0cw"
 LOG_CONFIG: Final = Path(__file__).parent / "log4j2.properties"
 REQUEST_LOG_CONFIG: Final = Path(__file__).parent / "log4j2-requests.properties"
 READY: Final = "Kafka Server started"
-SMALL_JVM: Final = (
-    "-Xms64m",
-    "-Xmx384m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-)
+SMALL_JVM: Final = ("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class NodeError(Exception):
@@ -81,21 +76,9 @@ class Node:
     def format(self) -> None:
         """Write the configuration and an empty metadata log that knows the SCRAM users. Raises `NodeError`."""
         self._configure()
-        tool = (
-            "kafka.tools.StorageTool",
-            "format",
-            "-t",
-            CLUSTER_ID,
-            "-c",
-            str(self._config),
-            *scram_records(),
-        )
-        done = subprocess.run(
-            java(*tool, program=replace(self._program, logs_requests=False)),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        words = ("format", "-t", CLUSTER_ID, "-c", str(self._config), *scram_records())
+        command = java("kafka.tools.StorageTool", *words, program=replace(self._program, logs_requests=False))
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise NodeError(f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}")
 

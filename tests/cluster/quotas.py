@@ -1,6 +1,6 @@
 """Setting quotas on a real cluster, and taking them all away again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from quotascope.clients import Connection, QuotaChange, open_quota_admin
@@ -32,6 +32,16 @@ class Quotas:
         configured = self._admin.describe_quotas()
         self._admin.alter_quotas([QuotaChange(entity=quota.entity, key=quota.key, value=None) for quota in configured])
 
+    def are(self, *rules: Rule) -> bool:
+        """Whether just these quotas are configured."""
+        configured = [(quota.entity, {quota.key: quota.value}) for quota in self._admin.describe_quotas()]
+        return _single(*configured) == _single(*rules)
+
     def close(self) -> None:
         """End the connection."""
         self._admin.close()
+
+
+def _single(*rules: Rule) -> Sequence[tuple[str, str, float]]:
+    """Each quota by itself."""
+    return sorted((str(dict(entity)), key, value) for entity, keys in rules for key, value in keys.items())

@@ -30,8 +30,6 @@ OTHER_RULES: Final[tuple[Rule, ...]] = (
     ({"user": "bob"}, {"controller_mutation_rate": 4.0}),
 )
 """The same entities with other limits."""
-
-
 _RECORDS: Final = 1300
 """How many the topic holds that is read."""
 
@@ -48,22 +46,10 @@ class Limits:
     def rules(self, run: str) -> tuple[Rule, ...]:
         """The rules; each run has clients, and so sensors, of its own."""
         return (
-            (
-                {"user": "alice", "client-id": f"writer-{run}"},
-                {"producer_byte_rate": self.produced},
-            ),
-            (
-                {"user": "carol", "client-id": f"reader-{run}"},
-                {"consumer_byte_rate": self.fetched},
-            ),
-            (
-                {"user": "mallory", "client-id": f"prober-{run}"},
-                {"request_percentage": self.percent},
-            ),
-            (
-                {"user": "bob", "client-id": f"admin-{run}"},
-                {"controller_mutation_rate": self.mutated},
-            ),
+            ({"user": "alice", "client-id": f"writer-{run}"}, {"producer_byte_rate": self.produced}),
+            ({"user": "carol", "client-id": f"reader-{run}"}, {"consumer_byte_rate": self.fetched}),
+            ({"user": "mallory", "client-id": f"prober-{run}"}, {"request_percentage": self.percent}),
+            ({"user": "bob", "client-id": f"admin-{run}"}, {"controller_mutation_rate": self.mutated}),
         )
 
 

@@ -101,11 +101,7 @@ class Traffic:
         """Fetch partition 0 from its beginning, again and again, at most 100 kB at a time."""
         throttles: list[int] = []
         most = {"max.partition.fetch.bytes": 100_000, "queued.max.messages.kbytes": 100}
-        group = {
-            "group.id": uuid.uuid4().hex,
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
+        group = {"group.id": uuid.uuid4().hex, "enable.auto.commit": False, "enable.partition.eof": True}
         consumer = confluent_kafka.Consumer({**self._config(user, client_id, throttles), **most, **group})
         beginning = confluent_kafka.TopicPartition(topic, 0, 0)
         consumer.assign([beginning])

@@ -31,8 +31,5 @@ def scram_records() -> list[str]:
         argument
         for mechanism in SCRAM_MECHANISMS
         for name, password in USERS.items()
-        for argument in (
-            "--add-scram",
-            f"{mechanism}=[name={name},password={password}]",
-        )
+        for argument in ("--add-scram", f"{mechanism}=[name={name},password={password}]")
     ]

@@ -39,15 +39,10 @@ def scene(kafka: Cluster, traffic: Traffic, exporter: Exporter) -> Iterator[Expo
 def _all_there(exporter: Exporter) -> None:
     page = exporter.page()
     for expected in EXPECTED:
-        found = page.get(
-            "kafka_quota_throttle_time_seconds",
-            quota_type=expected.quota_type,
-            user=expected.user,
-            client_id=expected.client_id,
-        )
-        if expected.quota_type == "controller_mutation":  # not measured under KRaft
-            found = page.get(
-                "kafka_quota_controller_mutations_per_second", user=expected.user, client_id=expected.client_id
-            )
+        labels = {"user": expected.user, "client_id": expected.client_id}
+        if expected.quota_type == "controller_mutation":  # no throttle is measured under KRaft
+            found = page.get("kafka_quota_controller_mutations_per_second", **labels)
+        else:
+            found = page.get("kafka_quota_throttle_time_seconds", quota_type=expected.quota_type, **labels)
         assert found is not None, f"{expected} is not there"
         assert found > 0 or not expected.throttled, f"{expected} is not throttled"

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,13 +10,13 @@ from typing import Any
 
 import yaml
 from tests.cluster.node import Node
+from tests.commands import COMMAND
 
 from . import web
 from .child import Child
 from .eventually import eventually, some
 from .page import Page
 
-COMMAND = Path(sys.executable).with_name("quotascope")
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 
 
@@ -31,7 +29,9 @@ class Exporter:
         server = {"address": "127.0.0.1", "port": 0}
         write_config(self.config, {"server": server, **settings})
         command = [str(COMMAND), "serve", "--config", str(self.config)]
-        self.child = Child(command, folder / "quotascope.log", _environment())
+        # without settings of quotascope, which would shine through
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("QUOTASCOPE_")}
+        self.child = Child(command, folder / "quotascope.log", environ)
 
     @cached_property
     def url(self) -> str:
@@ -66,25 +66,11 @@ class Exporter:
 
 def settings_for(nodes: Sequence[Node], bootstrap: str | None, **kafka: object) -> dict[str, Any]:
     """A configuration that reads these nodes by Jolokia, and the limits without delay."""
-    settings: dict[str, Any] = {
-        "sources": [
-            {
-                "name": f"node-{node.node_id}",
-                "dialect": "jolokia",
-                "url": node.agents.jolokia,
-            }
-            for node in nodes
-        ],
-        "collection": {"max_age_seconds": 0},
-        "log": {"format": "json"},
-    }
-    if bootstrap is not None:
-        settings["kafka"] = {
-            "bootstrap_servers": bootstrap,
-            "refresh_interval_seconds": 0.5,
-            **kafka,
-        }
-    return settings
+    sources = [{"name": f"node-{each.node_id}", "dialect": "jolokia", "url": each.agents.jolokia} for each in nodes]
+    settings = {"sources": sources, "collection": {"max_age_seconds": 0}, "log": {"format": "json"}}
+    if bootstrap is None:
+        return settings
+    return {**settings, "kafka": {"bootstrap_servers": bootstrap, "refresh_interval_seconds": 0.5, **kafka}}
 
 
 @contextmanager
@@ -101,20 +87,3 @@ def serving(folder: Path, settings: Mapping[str, Any]) -> Iterator[Exporter]:
 def write_config(path: Path, settings: Mapping[str, Any]) -> None:
     """Write a configuration file."""
     path.write_text(yaml.safe_dump(dict(settings), allow_unicode=True))
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, in a terminal that is wide enough."""
-    return subprocess.run(
-        [COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**_environment(), "COLUMNS": "200"},
-    )
-
-
-def _environment() -> dict[str, str]:
-    """Ours without settings of quotascope, which would shine through."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("QUOTASCOPE_")}

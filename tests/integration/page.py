@@ -28,28 +28,25 @@ class Page:
             if sample.name == name and labels.items() <= sample.labels.items():
                 yield sample
 
-    def value(self, name: str, **labels: str) -> float:
-        """The one value; an assertion that there is just one."""
+    def sample(self, name: str, **labels: str) -> Sample:
+        """The one sample; an assertion that there is just one."""
         found = list(self.series(name, **labels))
-        assert len(found) == 1, f"{name} {labels}: {found or self._near(name)}"
-        return found[0].value
+        others = [str(sample.labels) for sample in self.samples if sample.name == name]
+        assert len(found) == 1, f"{name} {labels}: {found or others or 'no such name'}"
+        return found[0]
 
-    def get(self, name: str, **labels: str) -> float | None:
-        """The one value, or None when there is no such sample."""
-        found = list(self.series(name, **labels))
-        assert len(found) <= 1, f"{name} {labels}: {found}"
-        return found[0].value if found else None
+    def value(self, name: str, **labels: str) -> float:
+        """The value of the one sample."""
+        return self.sample(name, **labels).value
 
     def labels(self, name: str, **labels: str) -> Mapping[str, str]:
         """All labels of the one sample."""
-        found = list(self.series(name, **labels))
-        assert len(found) == 1, f"{name} {labels}: {found or self._near(name)}"
-        return found[0].labels
+        return self.sample(name, **labels).labels
+
+    def get(self, name: str, **labels: str) -> float | None:
+        """The value of the one sample, or None when there is none."""
+        return self.value(name, **labels) if any(self.series(name, **labels)) else None
 
     def names(self) -> set[str]:
         """The names of all samples."""
         return {sample.name for sample in self.samples}
-
-    def _near(self, name: str) -> str:
-        others = [str(sample.labels) for sample in self.samples if sample.name == name]
-        return "there is only " + ("\n".join(others) or "no such name")

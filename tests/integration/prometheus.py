@@ -132,8 +132,4 @@ def _config(
 
 
 def _prefix(text: str) -> dict[str, Any]:
-    return {
-        "source_labels": ["__name__"],
-        "target_label": "__name__",
-        "replacement": f"{text}_$1",
-    }
+    return {"source_labels": ["__name__"], "target_label": "__name__", "replacement": f"{text}_$1"}

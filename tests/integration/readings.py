@@ -1,6 +1,7 @@
 """Compares what is exported with what the node itself says, while it changes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from math import isclose
 from typing import Final
 
@@ -20,11 +21,7 @@ USAGE: Final = {
     "produce": ("byte-rate", "kafka_quota_produce_bytes_per_second", 1),
     "fetch": ("byte-rate", "kafka_quota_fetch_bytes_per_second", 1),
     "request": ("request-time", "kafka_quota_request_threads", 100),
-    "controller_mutation": (
-        "mutation-rate",
-        "kafka_quota_controller_mutations_per_second",
-        1,
-    ),
+    "controller_mutation": ("mutation-rate", "kafka_quota_controller_mutations_per_second", 1),
 }
 """By quota type: the attribute, the family, and how much of Kafka's unit is one of the family's."""
 
@@ -37,8 +34,21 @@ LIMITS: Final = {
 """The family of limits by quota type."""
 
 Value = float | None
-Reading = tuple[str, agent.Key, Callable[[Page], Value], Callable[[Value], Value]]
-"""What it is called, where the node keeps it, where the page has it, and what becomes of it on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A number, where the page has it, and where the node keeps it."""
+
+    family: str
+    labels: Mapping[str, str]
+    key: agent.Key
+    converted: Callable[[Value], Value] = lambda value: value
+    """What becomes of it on the way."""
+
+    def shown(self, page: Page) -> Value:
+        """What the page has."""
+        return page.get(self.family, **self.labels)
 
 
 def readings_of(quota_type: str, user: str, client_id: str) -> list[Reading]:
@@ -46,41 +56,28 @@ def readings_of(quota_type: str, user: str, client_id: str) -> list[Reading]:
     attribute, family, divisor = USAGE[quota_type]
     labels = {"user": user, "client_id": client_id}
     place = (TYPES[quota_type], user, client_id)
-    readings: list[Reading] = [
-        (
-            f"{family} {labels}",
-            (*place, attribute),
-            lambda page: page.get(family, **labels),
-            lambda value: None if value is None else value / divisor,
-        ),
-        (
-            f"throttle time {quota_type} {labels}",
+    mutation = quota_type == "controller_mutation"
+
+    def seconds(value: Value) -> Value:
+        return None if value is None and mutation else (value or 0.0) / 1000
+
+    readings = [
+        Reading(family, labels, (*place, attribute), lambda value: None if value is None else value / divisor),
+        Reading(
+            "kafka_quota_throttle_time_seconds",
+            {"quota_type": quota_type, **labels},
             (*place, "throttle-time"),
-            lambda page: page.get("kafka_quota_throttle_time_seconds", quota_type=quota_type, **labels),
-            lambda value: None if value is None and quota_type == "controller_mutation" else (value or 0.0) / 1000,
+            seconds,
         ),
     ]
-    if quota_type == "controller_mutation":
-        readings.append(
-            (
-                f"tokens {labels}",
-                (*place, "tokens"),
-                lambda page: page.get("kafka_quota_controller_mutation_tokens", **labels),
-                lambda value: value,
-            )
-        )
-    return readings
+    tokens = Reading("kafka_quota_controller_mutation_tokens", labels, (*place, "tokens"))
+    return [*readings, tokens] if mutation else readings
 
 
 def delay_queue_of(quota_type: str) -> Reading:
     """How many connections are muted."""
     labels = {"quota_type": quota_type, "broker": "1"}
-    return (
-        f"delay queue {quota_type}",
-        (TYPES[quota_type], "", "", "queue-size"),
-        lambda page: page.get("kafka_quota_delay_queue_size", **labels),
-        lambda value: value,
-    )
+    return Reading("kafka_quota_delay_queue_size", labels, (TYPES[quota_type], "", "", "queue-size"))
 
 
 def agree(url: str, page: Callable[[], Page], readings: Iterable[Reading]) -> None:
@@ -94,20 +91,17 @@ def agree(url: str, page: Callable[[], Page], readings: Iterable[Reading]) -> No
     remaining = list(readings)
 
     def compare() -> None:
-        before = agent.quota_numbers(url)
-        seen = page()
-        after = agent.quota_numbers(url)
+        before, seen, after = agent.quota_numbers(url), page(), agent.quota_numbers(url)
+        problems = []
         for reading in list(remaining):
-            name, key, shown, converted = reading
-            bounds = converted(before[key]), converted(after[key])
-            if between(shown(seen), *bounds):
+            bounds = [reading.converted(read[reading.key]) for read in (before, after)]
+            shown = reading.shown(seen)
+            if between(shown, *bounds):
                 remaining.remove(reading)
             else:
-                problems[name] = f"{shown(seen)} is not between {bounds}"
-        names = [name for name, *_ in remaining]
-        assert not names, "\n".join(f"{name}: {problems[name]}" for name in names)
+                problems.append(f"{reading.family} {reading.labels}: {shown} is not between {bounds}")
+        assert not remaining, "\n".join(problems)
 
-    problems: dict[str, str] = {}
     eventually(compare, seconds=60)
 
 

@@ -17,10 +17,7 @@ DEFAULT: Final = "<default>"
 RULES: Final[tuple[Rule, ...]] = (
     ({"user": "alice", "client-id": "scene-app"}, {"producer_byte_rate": 40_000.0}),
     ({"user": "alice", "client-id": None}, {"producer_byte_rate": 50_000.0}),
-    (
-        {"user": "bob"},
-        {"producer_byte_rate": 60_000.0, "controller_mutation_rate": 2.0},
-    ),
+    ({"user": "bob"}, {"producer_byte_rate": 60_000.0, "controller_mutation_rate": 2.0}),
     ({"user": None, "client-id": HOSTILE}, {"producer_byte_rate": 70_000.0}),
     ({"user": None, "client-id": None}, {"producer_byte_rate": 80_000.0}),
     ({"user": "carol"}, {"consumer_byte_rate": 90_000.0}),
@@ -31,13 +28,13 @@ RULES: Final[tuple[Rule, ...]] = (
 """All eight levels at once, over the four quota types: a stronger default would hide the weaker levels of its own type."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Expected:
     """One entity that the load makes appear, the rule that decides for it, and its limit."""
 
     quota_type: str
-    user: str = ""
-    client_id: str = ""
+    user: str
+    client_id: str
     level: str
     rule: tuple[str, str]
     """rule_user and rule_client_id."""
@@ -50,59 +47,19 @@ class Expected:
 
 
 EXPECTED: Final = (
+    Expected("produce", "alice", "scene-app", "user_client", ("alice", "scene-app"), 40_000),
+    Expected("produce", "alice", "scene-other", "user_default_client", ("alice", DEFAULT), 50_000),
+    Expected("produce", "bob", "", "user", ("bob", ""), 60_000),
+    Expected("produce", TEAM, HOSTILE, "default_user_client", (DEFAULT, HOSTILE), 70_000),
     Expected(
-        quota_type="produce",
-        user="alice",
-        client_id="scene-app",
-        level="user_client",
-        rule=("alice", "scene-app"),
-        limit=40_000,
+        "produce", ANONYMOUS, "scene-quiet", "default_user_default_client", (DEFAULT, DEFAULT), 80_000, throttled=False
     ),
-    Expected(
-        quota_type="produce",
-        user="alice",
-        client_id="scene-other",
-        level="user_default_client",
-        rule=("alice", DEFAULT),
-        limit=50_000,
-    ),
-    Expected(quota_type="produce", user="bob", level="user", rule=("bob", ""), limit=60_000),
-    Expected(
-        quota_type="produce",
-        user=TEAM,
-        client_id=HOSTILE,
-        level="default_user_client",
-        rule=(DEFAULT, HOSTILE),
-        limit=70_000,
-    ),
-    Expected(
-        quota_type="produce",
-        user=ANONYMOUS,
-        client_id="scene-quiet",
-        level="default_user_default_client",
-        rule=(DEFAULT, DEFAULT),
-        limit=80_000,
-        throttled=False,
-    ),
-    Expected(quota_type="fetch", user="carol", level="user", rule=("carol", ""), limit=90_000),
-    Expected(quota_type="fetch", user=TEAM, level="default_user", rule=(DEFAULT, ""), limit=100_000),
-    Expected(quota_type="request", client_id="scene-spam", level="client", rule=("", "scene-spam"), limit=0.005),
-    Expected(
-        quota_type="request",
-        client_id="scene-quiet",
-        level="default_client",
-        rule=("", DEFAULT),
-        limit=1.5,
-        throttled=False,
-    ),
-    Expected(
-        quota_type="controller_mutation",
-        user="bob",
-        level="user",
-        rule=("bob", ""),
-        limit=2,
-        throttled=False,  # the wait of forwarded requests shows in group Request
-    ),
+    Expected("fetch", "carol", "", "user", ("carol", ""), 90_000),
+    Expected("fetch", TEAM, "", "default_user", (DEFAULT, ""), 100_000),
+    Expected("request", "", "scene-spam", "client", ("", "scene-spam"), 0.005),
+    Expected("request", "", "scene-quiet", "default_client", ("", DEFAULT), 1.5, throttled=False),
+    # the wait of forwarded requests shows in group Request
+    Expected("controller_mutation", "bob", "", "user", ("bob", ""), 2, throttled=False),
 )
 
 

@@ -11,9 +11,10 @@ from tests.cluster import provision
 from tests.cluster.cluster import Cluster, Layout, Plugin, running
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
+from tests.commands import run
 from tests.integration import agent
 from tests.integration.eventually import eventually
-from tests.integration.exporter import Exporter, run, serving, settings_for
+from tests.integration.exporter import Exporter, serving, settings_for
 
 pytestmark = pytest.mark.real
 
@@ -53,55 +54,41 @@ def exporter(
         yield served
 
 
-def test_it_is_detected_and_its_tags_are_labels(exporter: Exporter) -> None:
-    """Tags as they are: no name is decoded, and one that a family needs itself is called otherwise."""
+def test_tags_are_labels_and_no_limit_is_made_up(tenant_kafka: Cluster, exporter: Exporter) -> None:
+    """
+    Tags as they are: no name is decoded, and one that a family needs itself is called otherwise; the number is the bean's.
+
+    The configured rule is shown as what it is, and no client under it.
+    """
+    asked = [{"type": "read", "mbean": "kafka.server:type=Produce,*"}]
 
     def shown() -> None:
+        (item,) = agent.ask(tenant_kafka.brokers[0].agents.jolokia, asked)
+        (bean,) = (reported for name, reported in item["value"].items() if "alice" in name)
         page = exporter.page()
         assert page.value("quotascope_callback_detected", broker="1") == 1
-        assert page.value(THROTTLE, quota_type="produce", broker="1", **TAGS) > 0
+        throttle = page.value(THROTTLE, quota_type="produce", broker="1", **TAGS)
+        assert throttle == pytest.approx((bean["throttle-time"] or 0) / 1000)
+        assert throttle > 0
         usage = "kafka_quota_callback_produce_bytes_per_second"
         assert page.labels(usage, tenant=TENANT) == {"broker": "1", **TAGS}
         assert page.get("kafka_quota_callback_request_threads", tenant=TENANT, tag_quota_type="REQUEST") is not None
+        assert page.value("kafka_quota_rules", quota_key="producer_byte_rate") == 1
+        names = page.names()
+        assert "kafka_quota_rule_produce_limit_bytes_per_second" in names
+        assert not names & {
+            "kafka_quota_produce_limit_bytes_per_second",
+            "kafka_quota_utilization_ratio",
+            "kafka_quota_rule_info",
+            "kafka_quota_produce_bytes_per_second",
+        }
 
     eventually(shown)
 
 
-def test_no_limit_is_made_up(exporter: Exporter) -> None:
-    """The configured rule is shown as what it is, and no client under it."""
-    eventually(lambda: exporter.page().value("kafka_quota_rules", quota_key="producer_byte_rate"))
-    names = exporter.page().names()
-    assert "kafka_quota_rule_produce_limit_bytes_per_second" in names
-    assert not names & {
-        "kafka_quota_produce_limit_bytes_per_second",
-        "kafka_quota_utilization_ratio",
-        "kafka_quota_rule_info",
-        "kafka_quota_produce_bytes_per_second",
-    }
-
-
-def test_status_says_whose_quotas_they_are(exporter: Exporter) -> None:
-    """By the class that the broker's configuration names."""
-    done = run("status", "--config", exporter.config)
-    assert "leaves quotas to TenantQuotas" in done.stdout
-
-
-def test_explain_says_who_overrules_it(exporter: Exporter) -> None:
-    """What would decide by the configured quotas does not decide here."""
-    user = ("--user", "alice", "--client-id", "app")
-    done = run("explain", "--config", exporter.config, *user)
+def test_commands_say_whose_quotas_they_are(exporter: Exporter) -> None:
+    """By the class that the broker's configuration names; what would decide by the configured quotas does not decide here."""
+    assert "leaves quotas to TenantQuotas" in run("status", "--config", exporter.config).stdout
+    done = run("explain", "--config", exporter.config, "--user", "alice", "--client-id", "app")
     assert done.returncode == 0
     assert "node 1 leaves quotas to TenantQuotas" in done.stderr
-
-
-def test_the_number_is_the_broker_s(tenant_kafka: Cluster, exporter: Exporter) -> None:
-    """Both ways show the throttle time that the bean has."""
-    asked = [{"type": "read", "mbean": "kafka.server:type=Produce,*"}]
-
-    def same() -> None:
-        (item,) = agent.ask(tenant_kafka.brokers[0].agents.jolokia, asked)
-        (bean,) = (reported for name, reported in item["value"].items() if "alice" in name)
-        shown = exporter.page().value(THROTTLE, quota_type="produce", **TAGS)
-        assert shown == pytest.approx((bean["throttle-time"] or 0) / 1000)
-
-    eventually(same)

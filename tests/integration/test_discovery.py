@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import Node
+from tests.commands import run
 from tests.integration.eventually import eventually, some
-from tests.integration.exporter import Exporter, run, serving, settings_for, write_config
+from tests.integration.exporter import Exporter, serving, settings_for, write_config
 from tests.integration.gate import Gate
 from tests.servers import served
 
@@ -43,34 +44,25 @@ def split_gate(split_kafka: Cluster) -> Iterator[Gate]:
 
 
 def test_broker_and_controller_are_found(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
-    """DescribeCluster names the broker, DescribeQuorum the controller; both are read, and the controller says that it leads."""
+    """
+    DescribeCluster names the broker, DescribeQuorum the controller; both are read, and the controller says that it leads.
+
+    One look works without any source named, by flag and by file; the file's check connects to no one.
+    """
     settings = found_by(split_kafka, split_gate.template)
     with serving(tmp_path / "serve", settings) as exporter:
-        both = {split_gate.source(1): 1.0, split_gate.source(100): 1.0}
-        assert sources(exporter) == both
+        assert sources(exporter) == {split_gate.source(1): 1.0, split_gate.source(100): 1.0}
         page = exporter.page()
         assert page.value("quotascope_discovered_sources", discovery="kafka") == 2
         assert page.value("quotascope_discovery_errors_total", discovery="kafka") == 0
-        events = "kafka_quota_controller_events_total"
-        assert page.labels(events)["broker"] == "100"
-
-
-def test_status_and_check_find_them_too(split_kafka: Cluster, split_gate: Gate, tmp_path: Path) -> None:
-    """One look works without any source named, by flag and by file; the file's check connects to no one."""
-    flags = (
-        "--bootstrap-servers",
-        split_kafka.admin,
-        "--discover",
-        split_gate.template,
-    )
-    done = run("status", *flags)
+        assert page.labels("kafka_quota_controller_events_total")["broker"] == "100"
+    done = run("status", "--bootstrap-servers", split_kafka.admin, "--discover", split_gate.template)
     assert done.returncode == 0, done.stdout + done.stderr
     assert split_gate.source(100) in done.stdout
     config = tmp_path / "quotascope.yaml"
-    write_config(config, found_by(split_kafka, split_gate.template))
+    write_config(config, settings)
     assert "0 sources, and those that are found" in run("config", "check", config).stdout
-    explained = run("explain", "--config", config)
-    assert explained.returncode == 0
+    assert run("explain", "--config", config).returncode == 0
 
 
 def test_broker_that_stops_stays_and_comes_back(pair_kafka: Cluster, tmp_path: Path) -> None:
@@ -83,11 +75,11 @@ def test_broker_that_stops_stays_and_comes_back(pair_kafka: Cluster, tmp_path: P
             second.stop()
             try:
                 eventually(lambda: _fenced(pair_kafka, second))
-                eventually(lambda: _expect(exporter, opened, 0.0))
+                eventually(lambda: _equal(sources(exporter), {opened.source(1): 1, opened.source(2): 0}))
             finally:
                 second.start()
                 second.wait_until_ready()
-            eventually(lambda: _expect(exporter, opened, 1.0), seconds=60)
+            eventually(lambda: _equal(sources(exporter), {opened.source(1): 1, opened.source(2): 1}), seconds=60)
             assert not exporter.log("source is gone")
             assert len(exporter.log("source found")) == 2
 
@@ -97,10 +89,6 @@ def _fenced(cluster: Cluster, node: Node) -> None:
         registered = {broker.node_id for broker in admin.describe_brokers().nodes}
         up = {broker.node_id for broker in admin.describe_cluster().nodes}
     assert registered - up == {node.node_id}
-
-
-def _expect(exporter: Exporter, opened: Gate, second: float) -> None:
-    assert sources(exporter) == {opened.source(1): 1.0, opened.source(2): second}
 
 
 def test_files_are_followed_while_running(kafka: Cluster, tmp_path: Path) -> None:

@@ -15,11 +15,15 @@ from tests.integration.readings import LIMITS, agree, delay_queue_of, readings_o
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture
-def nameless(kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter) -> Exporter:
-    """A client without an id has produced; librdkafka would have sent one of its own."""
+def test_one_bean_is_shown_as_two_things(kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter) -> None:
+    """
+    The rate of the nameless is an entity with two empty labels, and the queue size stays the broker's.
+
+    Kafka has no limit for them under a default client-id rule; neither limit nor rule is shown.
+    """
     quotas.set(({"client-id": None}, {"producer_byte_rate": 1_000_000.0}))
     topic = traffic.topic()
+    # librdkafka would have sent an id of its own
     with closing(KafkaProducer(bootstrap_servers=kafka.admin, client_id="")) as client:
         for _ in range(100):
             client.send(topic, bytes(1000))
@@ -30,24 +34,10 @@ def nameless(kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporte
         assert exporter.page().value(family, user="", client_id="") > 0
 
     eventually(measured)
-    return exporter
-
-
-def test_one_bean_is_shown_as_two_things(kafka: Cluster, nameless: Exporter) -> None:
-    """The rate of the nameless is an entity with two empty labels, and the queue size stays the broker's."""
     url = kafka.brokers[0].agents.jolokia
     untagged = {key[3] for key in agent.quota_numbers(url) if key[:3] == ("Produce", "", "")}
     assert untagged == {"byte-rate", "throttle-time", "queue-size"}
-    nameless_and_node = [*readings_of("produce", "", ""), delay_queue_of("produce")]
-    agree(url, nameless.page, nameless_and_node)
-
-
-def test_nameless_are_unlimited(nameless: Exporter) -> None:
-    """Kafka has no limit for them under a default client-id rule; neither limit nor rule is shown."""
-    page = nameless.page()
-    for family in (
-        LIMITS["produce"],
-        "kafka_quota_rule_info",
-        "kafka_quota_utilization_ratio",
-    ):
+    agree(url, exporter.page, [*readings_of("produce", "", ""), delay_queue_of("produce")])
+    page = exporter.page()
+    for family in (LIMITS["produce"], "kafka_quota_rule_info", "kafka_quota_utilization_ratio"):
         assert not list(page.series(family, user="", client_id="")), family

@@ -13,14 +13,9 @@ from tests.integration.scene import EXPECTED, Expected
 pytestmark = pytest.mark.real
 
 LEVELS = {
-    "user_client",
-    "user_default_client",
-    "user",
-    "default_user_client",
-    "default_user_default_client",
-    "default_user",
-    "client",
-    "default_client",
+    *("user_client", "user_default_client", "user"),
+    *("default_user_client", "default_user_default_client", "default_user"),
+    *("client", "default_client"),
 }
 
 
@@ -35,24 +30,15 @@ def test_scene_has_every_level() -> None:
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_entity_has_its_rule_and_limit(scene: Exporter, expected: Expected) -> None:
-    """The rule that decides is named with its level, and its limit is the one configured."""
+def test_entity_has_its_rule_limit_and_utilization(scene: Exporter, expected: Expected) -> None:
+    """The rule that decides is named with its level, its limit is the one configured, and utilization is the quotient of usage and limit on the same page."""
     page = scene.page()
-    kind = expected.quota_type
-    rule = page.labels("kafka_quota_rule_info", quota_type=kind, **who(expected))
-    assert rule["level"] == expected.level
-    assert (rule["rule_user"], rule["rule_client_id"]) == expected.rule
-    assert page.value(LIMITS[kind], **who(expected)) == expected.limit
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_utilization_is_usage_by_limit(scene: Exporter, expected: Expected) -> None:
-    """Utilization is the quotient of the usage and the limit on the same page."""
-    page = scene.page()
-    kind = expected.quota_type
-    labels = {"broker": "1", **who(expected)}
-    usage = page.value(USAGE[kind][1], **labels)
-    ratio = page.value("kafka_quota_utilization_ratio", quota_type=kind, **labels)
+    kind, labels = expected.quota_type, who(expected)
+    rule = page.labels("kafka_quota_rule_info", quota_type=kind, **labels)
+    assert (rule["level"], rule["rule_user"], rule["rule_client_id"]) == (expected.level, *expected.rule)
+    assert page.value(LIMITS[kind], **labels) == expected.limit
+    usage = page.value(USAGE[kind][1], broker="1", **labels)
+    ratio = page.value("kafka_quota_utilization_ratio", quota_type=kind, broker="1", **labels)
     assert ratio == pytest.approx(usage / expected.limit, rel=1e-9)
 
 
@@ -63,23 +49,25 @@ def test_numbers_are_those_of_the_broker(kafka: Cluster, scene: Exporter, expect
     agree(kafka.brokers[0].agents.jolokia, scene.page, readings)
 
 
-def test_unthrottled_have_throttle_time_zero(scene: Exporter) -> None:
-    """Where the broker says NaN the throttle time is 0, but for mutations, which no node measures; and there is no cause."""
+def test_what_is_no_number_is_not_shown(scene: Exporter) -> None:
+    """
+    No NaN, no infinity, and no limit of Long.MAX reaches the page.
+
+    Where the broker says NaN the throttle time is 0, but for mutations, which no node measures; and there is no cause. A user
+    without a mutation limit is measured, but the broker's 1e20 tokens are not shown.
+    """
     page = scene.page()
+    assert [sample for sample in page.samples if not math.isfinite(sample.value) or sample.value >= 1e18] == []
     for expected in EXPECTED:
         if not expected.throttled:
             labels = {"quota_type": expected.quota_type, **who(expected)}
             measured = expected.quota_type != "controller_mutation"
-            throttle = page.get("kafka_quota_throttle_time_seconds", **labels)
-            assert throttle == (0 if measured else None)
+            assert page.get("kafka_quota_throttle_time_seconds", **labels) == (0 if measured else None)
             assert not list(page.series("kafka_quota_throttle_cause_info", **labels))
-
-
-def test_every_number_is_finite(scene: Exporter) -> None:
-    """No NaN, no infinity, and no limit of Long.MAX reaches the page."""
-    page = scene.page()
-    assert [s for s in page.samples if not math.isfinite(s.value)] == []
-    assert [s for s in page.samples if s.value >= 1e18] == []
+    page.value("kafka_quota_controller_mutations_per_second", user="carol")
+    for family in page.names():
+        if "mutation_tokens" in family or "mutation_limit" in family or "burst" in family:
+            assert not list(page.series(family, user="carol")), family
 
 
 def test_mutations_have_tokens_and_burst(scene: Exporter) -> None:
@@ -95,15 +83,6 @@ def test_mutations_have_tokens_and_burst(scene: Exporter) -> None:
         assert used > 1
 
     eventually(overdrawn)
-
-
-def test_no_tokens_without_limit(scene: Exporter) -> None:
-    """A user without a mutation limit is measured, but the broker's 1e20 tokens are not shown."""
-    page = scene.page()
-    page.value("kafka_quota_controller_mutations_per_second", user="carol")
-    for family in page.names():
-        if "mutation_tokens" in family or "mutation_limit" in family or "burst" in family:
-            assert not list(page.series(family, user="carol")), family
 
 
 def test_causes_are_distinguished(scene: Exporter) -> None:
@@ -138,15 +117,11 @@ def test_node_reports_who_is_muted_now(scene: Exporter) -> None:
     eventually(shown)
 
 
-def test_capacity_of_request_time(scene: Exporter) -> None:
-    """The broker's request threads are those of its configuration: 8 for I/O and 3 for the network."""
-    assert scene.page().value("kafka_quota_request_capacity_threads", broker="1") == 11
-
-
 def test_rules_are_listed_and_counted(scene: Exporter) -> None:
-    """Every configured rule is there, used or not, and counted by quota key."""
+    """Every configured rule is there, used or not, and counted by quota key; the request threads are those of the configuration: 8 for I/O and 3 for the network."""
     page = scene.page()
     rule = {"level": "default_user_client", "rule_user": "<default>"}
     assert page.value("kafka_quota_rule_produce_limit_bytes_per_second", **rule) == 70_000
     assert page.value("kafka_quota_rules", quota_key="producer_byte_rate") == 5
     assert page.value("kafka_quota_rules", quota_key="connection_creation_rate") == 0
+    assert page.value("kafka_quota_request_capacity_threads", broker="1") == 11

@@ -17,21 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
+from tests.cli.test_flags import COMMANDS
 from tests.cluster.certificates import make_certificates
 from tests.cluster.cluster import Cluster
 from tests.cluster.ports import free_port
 from tests.cluster.quotas import Quotas
 from tests.cluster.users import USERS
+from tests.commands import COMMAND
 from tests.dashboards import fake_grafana
 from tests.exporter.web.serving import HASH, PASSWORD
 from tests.integration.eventually import eventually, some
-from tests.integration.exporter import COMMAND, Exporter, settings_for, write_config
+from tests.integration.exporter import Exporter, settings_for, write_config
 from tests.integration.preloaded import preloaded
 from tests.pipeline.runs.prometheus import answering
 
-from quotascope.cli.main import app
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestOptions
 from quotascope.pipeline.runs.ingest import ingest_logs
@@ -73,19 +73,18 @@ SET = b"2026-11-23 14"
 """The hour since which limits are set that were a shadow."""
 
 
-def _examples(command: Any, path: str) -> Iterator[tuple[str, str]]:
-    inner = getattr(command, "commands", {})
-    for name, each in inner.items():
-        yield from _examples(each, f"{path} {name}")
-    if not inner:
-        lines = [line.strip() for line in (command.epilog or "").splitlines()]
-        found = [line for line in lines if _EXAMPLE.match(line)]
-        assert found, f"{path} has no example"
-        yield from ((line, path) for line in found)
+def _examples(command: Any) -> list[str]:
+    lines = [line.strip() for line in (command.epilog or "").splitlines()]
+    return [line for line in lines if _EXAMPLE.match(line)]
 
 
-EXAMPLES = dict(_examples(typer.main.get_command(app), "quotascope"))
+EXAMPLES = {example: path for path, command in COMMANDS for example in _examples(command)}
 """Each once, with a command that prints it."""
+
+
+def test_every_command_has_examples() -> None:
+    """Else no one would notice that they are not tried."""
+    assert [path for path, command in COMMANDS if not _examples(command)] == []
 
 
 @dataclass(frozen=True)
@@ -107,17 +106,8 @@ class Place:
 def place(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Everything that the examples read; each runs in a copy of its own."""
     folder = tmp_path_factory.mktemp("examples")
-    for each in (
-        "etc/quotascope",
-        "etc/kafka",
-        "etc/prometheus",
-        "var/log/kafka",
-        "var/log/spark",
-        "bin",
-        "hdfs/kafka",
-        "hdfs/logs",
-        "kubernetes",
-    ):
+    places = "etc/quotascope etc/kafka etc/prometheus var/log/kafka var/log/spark bin hdfs/kafka hdfs/logs kubernetes"
+    for each in places.split():
         (folder / each).mkdir(parents=True)
     agents = kafka.brokers[0].agents
     certificates = make_certificates(folder)

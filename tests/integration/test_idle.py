@@ -53,10 +53,6 @@ def test_throttle_lingers_while_no_one_is_muted(
     assert page.value("kafka_quota_produce_bytes_per_second", user="alice") == 0
     assert page.value("kafka_quota_utilization_ratio", user="alice", **labels) == 0
     assert page.value("kafka_quota_delay_queue_size", **labels) == 0
-    _shows_the_burst(sampling, labels)
-
-
-def _shows_the_burst(sampling: Exporter, labels: dict[str, str]) -> None:
     first, second = sampling.page(), sampling.page()
     alice = {"user": "alice", **labels}
     assert first.value("kafka_quota_utilization_ratio", **alice) == 0
@@ -64,6 +60,5 @@ def _shows_the_burst(sampling: Exporter, labels: dict[str, str]) -> None:
     assert first.value("kafka_quota_delay_queue_size", **labels) == 0
     assert first.value("kafka_quota_delay_queue_size_max", **labels) >= 1
     assert first.value("quotascope_samples_total") > 2
-    for maximum in ("utilization_max_ratio", "delay_queue_size_max"):
-        of = alice if maximum == "utilization_max_ratio" else labels
+    for maximum, of in (("utilization_max_ratio", alice), ("delay_queue_size_max", labels)):
         assert second.value(f"kafka_quota_{maximum}", **of) == first.value(f"kafka_quota_{maximum}", **of)

@@ -11,7 +11,8 @@ import pytest
 from tests.cluster.fixtures import LoginKafka
 from tests.cluster.logins import CLIENT_ID, CLIENT_SECRET, SCOPE
 from tests.cluster.quotas import Quotas
-from tests.integration.exporter import run, serving, settings_for, write_config
+from tests.commands import run, run_apart
+from tests.integration.exporter import serving, settings_for, write_config
 
 pytestmark = pytest.mark.real
 
@@ -31,16 +32,12 @@ def oauth(kafka: LoginKafka, folder: Path, **changes: object) -> dict[str, Any]:
     }
     found = settings_for([], kafka.cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
     agent = kafka.cluster.nodes[1].agents.jolokia.replace("127.0.0.1", "{host}")
-    return {
-        **found,
-        "discovery": {"kafka": {"url": agent}},
-        "server": {"address": "127.0.0.1", "port": 0},
-    }
+    return {**found, "discovery": {"kafka": {"url": agent}}, "server": {"address": "127.0.0.1", "port": 0}}
 
 
 def examined(file: Path) -> Mapping[str, Any]:
     """What the doctor says of Kafka, and that the secret is not in it."""
-    shown = run("doctor", "--config", file, "--json", "--scrape-interval", "10s")
+    shown = run_apart("doctor", "--config", file, "--json", "--scrape-interval", "10s")
     assert CLIENT_SECRET not in shown.stdout + shown.stderr
     findings = json.loads(shown.stdout)["findings"]
     return {check: [each for each in findings if each["check"] == check] for check in ("kafka", "permissions")}
@@ -82,7 +79,7 @@ def test_flags_name_the_other_logins(login_kafka: LoginKafka, tmp_path: Path, mo
         ("OAUTHBEARER", "--sasl-token-command", shlex.join(["cat", str(token)])),
         ("GSSAPI", "--sasl-keytab", str(login_kafka.realm.keytab)),
     ):
-        listed = run(
+        listed = run_apart(
             *("quotas", "list", "--bootstrap-servers", login_kafka.cluster.sasl),
             *("--security-protocol", "SASL_PLAINTEXT", "--sasl-mechanism", *login),
         )

@@ -3,7 +3,8 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 from tests.cluster.cluster import Cluster
@@ -46,18 +47,15 @@ def knocking(address: str) -> Iterator[None]:
 
     def knock() -> None:
         while not stop.wait(0.1):
-            try:
+            with suppress(OSError):
                 socket.create_connection((host, int(port)), timeout=5).close()
-            except OSError:
-                continue
 
-    thread = threading.Thread(target=knock)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(knock)
+        try:
+            yield
+        finally:
+            stop.set()
 
 
 def test_connections_of_an_address_are_refused_beyond_its_limit(pair_kafka: Cluster, pair_exporter: Exporter) -> None:

@@ -1,4 +1,4 @@
-"""Why there is nothing to show, and a broker that dies: each test has a broker that has just started."""
+"""Why there is nothing to show, and a broker that dies."""
 
 import threading
 from collections.abc import Iterator
@@ -10,29 +10,18 @@ import pytest
 from tests.cluster.cluster import Cluster, Layout, running
 from tests.cluster.ports import free_port
 from tests.cluster.quotas import Quotas
+from tests.commands import run
 from tests.integration.eventually import eventually
-from tests.integration.exporter import Exporter, run, serving, settings_for
+from tests.integration.exporter import Exporter, serving, settings_for
 
 pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
 def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A broker that these tests kill."""
+    """A broker that one of these tests kills, and that no client uses."""
     with running(Layout.COMBINED, tmp_path_factory.mktemp("own")) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def fresh(own_kafka: Cluster) -> Cluster:
-    """The broker with no rule and no bean of a client."""
-    with closing(Quotas(own_kafka.connection())) as quotas:
-        quotas.clear()
-    node = own_kafka.brokers[0]
-    node.stop()  # after a kill its successor would have to wait until its registration runs out
-    node.start()
-    node.wait_until_ready()
-    return own_kafka
 
 
 def said_at_start(exporter: Exporter, text: str) -> None:
@@ -54,27 +43,20 @@ def said_on_demand(exporter: Exporter, text: str, *, code: int) -> None:
     assert shown.returncode == code
 
 
-def test_no_rule_is_configured(fresh: Cluster, tmp_path: Path) -> None:
-    """Without any quota Kafka measures no one, and that is said."""
-    settings = settings_for(fresh.brokers, fresh.admin)
-    with serving(tmp_path / "serve", settings) as exporter:
-        assert exporter.page().value("quotascope_entities", state="exported") == 0
-        said_at_start(exporter, "No client quota is configured")
-        said_on_demand(exporter, "No client quota is configured", code=0)
-
-
-def test_rules_but_no_traffic(fresh: Cluster, tmp_path: Path) -> None:
-    """With a rule that no one has met yet, that is said, and the rule is shown."""
-    with closing(Quotas(fresh.connection())) as quotas:
-        quotas.set(({"user": "alice"}, {"producer_byte_rate": 1024.0}))
-    settings = settings_for(fresh.brokers, fresh.admin)
-    with serving(tmp_path / "serve", settings) as exporter:
-        page = exporter.page()
-        assert page.value("quotascope_entities", state="exported") == 0
-        rule = "kafka_quota_rule_produce_limit_bytes_per_second"
-        assert page.value(rule, level="user", rule_user="alice") == 1024
-        said_at_start(exporter, "No traffic yet")
-        said_on_demand(exporter, "No traffic yet", code=0)
+def test_no_rule_is_configured_or_no_client_has_met_it(own_kafka: Cluster, tmp_path: Path) -> None:
+    """Without any quota Kafka measures no one; with a rule that no one has met yet, that is said, and the rule is shown."""
+    settings = settings_for(own_kafka.brokers, own_kafka.admin)
+    with closing(Quotas(own_kafka.connection())) as quotas:
+        for number, text in enumerate(("No client quota is configured", "No traffic yet")):
+            with serving(tmp_path / f"serve-{number}", settings) as exporter:
+                page = exporter.page()
+                assert page.value("quotascope_entities", state="exported") == 0
+                rules = list(page.series("kafka_quota_rule_produce_limit_bytes_per_second"))
+                assert [(each.labels["rule_user"], each.value) for each in rules] == [("alice", 1024)] * number
+                said_at_start(exporter, text)
+                said_on_demand(exporter, text, code=0)
+            quotas.set(({"user": "alice"}, {"producer_byte_rate": 1024.0}))
+        quotas.clear()
 
 
 def test_agent_is_unreachable(own_kafka: Cluster, tmp_path: Path) -> None:
@@ -116,45 +98,27 @@ def test_broker_dies_and_comes_back_while_it_is_scraped(own_kafka: Cluster, tmp_
         eventually(lambda: _last(ups, 1))
         eventually(lambda: _limits_are_back(exporter))
         states = [line for line in exporter.log() if line.get("source") == "node-1"]
-        assert [line["msg"] for line in states] == [
-            "source is up",
-            "source is down",
-            "source is up again",
-        ]
+        assert [line["msg"] for line in states] == ["source is up", "source is down", "source is up again"]
         assert len(exporter.log("limits cannot be read")) == 1
     assert exporter.child.end() == 0
 
 
-class Scraper:
-    """Scrapes without a pause, in a thread of its own, and notes what `quotascope_source_up` was."""
-
-    def __init__(self, exporter: Exporter) -> None:
-        self.ups: list[float] = []
-        self._exporter = exporter
-        self._stop = threading.Event()
-
-    def run(self) -> None:
-        """Scrape until stopped; a scrape without a complete answer and HTTP 200 ends it with an AssertionError."""
-        while not self._stop.wait(0.02):
-            page = self._exporter.page()
-            self.ups.append(page.value("quotascope_source_up", source="node-1"))
-
-    def stop(self) -> None:
-        """End after the scrape under way."""
-        self._stop.set()
-
-
 @contextmanager
 def scraped(exporter: Exporter) -> Iterator[list[float]]:
-    """What one scrape after another sees, for the length of a `with` block; none of them may fail."""
-    scraper = Scraper(exporter)
+    """What one scrape after another sees of the source, without a pause; each must get a complete answer and HTTP 200."""
+    stop, ups = threading.Event(), list[float]()
+
+    def scrape() -> None:
+        while not stop.wait(0.02):
+            ups.append(exporter.page().value("quotascope_source_up", source="node-1"))
+
     with ThreadPoolExecutor(1) as pool:
-        running_scraper = pool.submit(scraper.run)
+        scraping = pool.submit(scrape)
         try:
-            yield scraper.ups
+            yield ups
         finally:
-            scraper.stop()
-        running_scraper.result()
+            stop.set()
+        scraping.result()
 
 
 def _last(ups: list[float], value: float) -> None:

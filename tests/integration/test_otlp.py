@@ -9,16 +9,11 @@ from tests.collector.collector import Collector, collecting
 from tests.exporter.otlp.collected import series
 from tests.exporter.otlp.messages import Key
 from tests.integration.eventually import eventually
-from tests.integration.exporter import Exporter, serving, settings_for
+from tests.integration.exporter import serving, settings_for
 
 pytestmark = pytest.mark.real
 
-VOLATILE = (
-    "quotascope_snapshot_age",
-    "quotascope_limits_age",
-    "quotascope_source_age",
-    "quotascope_otlp",
-)
+VOLATILE = ("quotascope_snapshot_age", "quotascope_limits_age", "quotascope_source_age", "quotascope_otlp")
 """Ages go on, and a push counts itself only afterwards."""
 
 
@@ -51,28 +46,3 @@ def test_a_push_holds_what_a_scrape_shows(kafka: Cluster, collector: Collector, 
 def stable(found: dict[Key, float]) -> dict[Key, float]:
     """The series whose values stand still."""
     return {key: value for key, value in found.items() if not key[0].startswith(VOLATILE)}
-
-
-def test_a_collector_that_is_down_costs_one_line(kafka: Cluster, tmp_path: Path) -> None:
-    """Scrapes go on and count it, the log reports once, and the end comes at once."""
-    settings = {
-        **settings_for(kafka.brokers, kafka.admin),
-        "otlp": {
-            "endpoint": "http://127.0.0.1:1/v1/metrics?key=geheim",
-            "headers": {"Authorization": "geheim"},
-            "interval_seconds": 0.2,
-            "timeout_seconds": 0.2,
-        },
-    }
-    with serving(tmp_path / "serve", settings) as exporter:
-        eventually(lambda: failures(exporter))
-        assert exporter.page().value("quotascope_source_up", source="node-1") == 1
-        assert len(exporter.log("metrics cannot be pushed")) == 1
-        assert exporter.child.end(10) == 0
-    assert "geheim" not in exporter.child.output()
-
-
-def failures(exporter: Exporter) -> None:
-    """Several pushes have failed."""
-    failed = exporter.page().value("quotascope_otlp_exports_total", outcome="failure")
-    assert failed > 2

@@ -1,8 +1,9 @@
-"""What the exporter says when its user may not read the quotas, and that the documented ACLs are enough."""
+"""What the exporter and `quotascope doctor` say on a real broker with an authorizer, that the documented ACLs are enough, and what SIGHUP mends."""
 
+import json
 import re
 import shlex
-from collections.abc import Iterator
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,20 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.tools import run_tool
 from tests.cluster.users import USERS
+from tests.commands import run
 from tests.integration.eventually import eventually
-from tests.integration.exporter import Exporter, run, serving, settings_for
+from tests.integration.exporter import Exporter, serving, settings_for, write_config
 
 pytestmark = pytest.mark.real
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 
 
-def settings(cluster: Cluster, user: str) -> dict[str, Any]:
+def settings(cluster: Cluster, user: str, password: str = "") -> dict[str, Any]:
     """The exporter as one of the users; the agent asks for no permission."""
-    sasl = {"username": user, "password": USERS[user]}
-    return settings_for(cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
-
-
-@pytest.fixture
-def unprivileged(guarded_kafka: Cluster, tmp_path: Path) -> Iterator[Exporter]:
-    """An exporter whose user has no rights."""
-    with serving(tmp_path / "serve", settings(guarded_kafka, "mallory")) as exporter:
-        yield exporter
+    sasl = {"username": user, "password": password or USERS[user]}
+    found = settings_for(cluster.brokers, cluster.sasl, security_protocol="SASL_PLAINTEXT", sasl=sasl)
+    return {**found, "server": {"address": "127.0.0.1", "port": 0}}
 
 
 def documented_acls() -> list[list[str]]:
@@ -36,53 +32,45 @@ def documented_acls() -> list[list[str]]:
     reading, changing, _ = PAGE.read_text().partition("## Changing quotas")
     assert changing
     found = re.findall(r"^kafka-acls\.sh --bootstrap-server \S+ (.*)$", reading, re.MULTILINE)
+    assert found
     return [shlex.split(acl.replace("User:quotascope", "User:mallory")) for acl in found]
 
 
-def test_missing_permission_is_named(unprivileged: Exporter) -> None:
-    """Log, landing page and `status` name the request and the ACL; usage is served all the same, with HTTP 200."""
-    page = unprivileged.page()
-    assert page.value("quotascope_source_up") == 1
-    assert page.value("quotascope_limits_refresh_errors_total") > 0
-    assert not list(page.series("kafka_quota_rules"))
+def test_a_missing_permission_is_named_until_the_documented_acls_are_there(
+    guarded_kafka: Cluster, tmp_path: Path
+) -> None:
+    """
+    Log, landing page, `status` and `explain` name the request and the ACL; usage is served all the same, with HTTP 200.
+
+    Once the documented commands ran, the running exporter reads everything, and says that it can.
+    """
     missing = "DescribeClientQuotas is not permitted"
     grant = "--add --allow-principal User:mallory --operation DescribeConfigs --cluster"
-    (line,) = unprivileged.log("limits cannot be read")
-    assert missing in line["error"]
-    assert grant in line["error"]
-    landing = unprivileged.get("/").text
-    assert missing in landing
-    assert grant in landing
-    shown = run("status", "--config", unprivileged.config)
-    assert shown.returncode == 1
-    assert missing in _flat(shown.stdout)
-    assert grant in _flat(shown.stdout)
-    assert USERS["mallory"] not in unprivileged.child.output() + landing + shown.stdout
-
-
-def test_explain_names_it_too(unprivileged: Exporter) -> None:
-    """`explain` cannot answer without the permission, says so in one line, and ends with 1."""
-    shown = run("explain", "--config", unprivileged.config, "--user", "alice")
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert shown.stderr.startswith("quotascope: DescribeClientQuotas is not permitted")
-
-
-def test_documented_acls_are_enough(guarded_kafka: Cluster, unprivileged: Exporter) -> None:
-    """Once the documented commands ran, the running exporter reads everything, and says that it can."""
     acls = documented_acls()
-    assert acls
-    try:
-        for acl in acls:
-            run_tool(guarded_kafka, "kafka-acls.sh", *acl)
-        eventually(lambda: _reads_everything(unprivileged))
-    finally:
-        for acl in acls:
-            removed = [
-                "--remove",
-                "--force",
-                *(part for part in acl if part != "--add"),
-            ]
-            run_tool(guarded_kafka, "kafka-acls.sh", *removed)
+    with serving(tmp_path / "serve", settings(guarded_kafka, "mallory")) as exporter:
+        page = exporter.page()
+        assert page.value("quotascope_source_up") == 1
+        assert page.value("quotascope_limits_refresh_errors_total") > 0
+        assert not list(page.series("kafka_quota_rules"))
+        (line,) = exporter.log("limits cannot be read")
+        landing = exporter.get("/").text
+        shown = run("status", "--config", exporter.config)
+        assert shown.returncode == 1
+        for text in (line["error"], landing, " ".join(shown.stdout.split())):
+            assert missing in text
+            assert grant in text
+        assert USERS["mallory"] not in exporter.child.output() + landing + shown.stdout
+        shown = run("explain", "--config", exporter.config, "--user", "alice")
+        assert (shown.returncode, shown.stdout) == (1, "")
+        assert shown.stderr.startswith(f"quotascope: {missing}")
+        try:
+            for acl in acls:
+                run_tool(guarded_kafka, "kafka-acls.sh", *acl)
+            eventually(lambda: _reads_everything(exporter))
+        finally:
+            for acl in acls:
+                left = (part for part in acl if part != "--add")
+                run_tool(guarded_kafka, "kafka-acls.sh", "--remove", "--force", *left)
 
 
 def _reads_everything(exporter: Exporter) -> None:
@@ -96,5 +84,70 @@ def _reads_everything(exporter: Exporter) -> None:
     assert "Not known" not in landing
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+@pytest.fixture
+def findings(guarded_kafka: Cluster, tmp_path: Path) -> Any:
+    """What the doctor finds for a user, by check; it ends with this code."""
+
+    def examined(code: int, user: str, password: str = "") -> dict[str, list[dict[str, str]]]:
+        file = tmp_path / "quotascope.yaml"
+        write_config(file, settings(guarded_kafka, user, password))
+        shown = run("doctor", "--config", file, "--json", "--scrape-interval", "10s")
+        assert (shown.returncode, shown.stderr) == (code, "")
+        assert not password or password not in shown.stdout
+        results: dict[str, list[dict[str, str]]] = {}
+        for result in json.loads(shown.stdout)["findings"]:
+            results.setdefault(result["check"], []).append(result)
+        return results
+
+    return examined
+
+
+def severities(results: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    """How bad the findings of each check are."""
+    return {check: " ".join(each["severity"] for each in found) for check, found in results.items()}
+
+
+def test_missing_permissions_are_separate_findings(findings: Any) -> None:
+    """Each request is tried: a user without rights gets the grants that it lacks, while the agent is read."""
+    found = findings(2, "mallory")
+    expected = {"kafka": "ok", "permissions": "error error error", "agents": "ok", "clocks": "ok"}
+    assert severities(found).items() >= expected.items()
+    assert found["kafka"][0]["text"].endswith("1 brokers, Kafka 4.3 or newer.")
+    operations = [result["advice"].partition("--operation ")[2] for result in found["permissions"]]
+    assert operations == ["DescribeConfigs --cluster", "DescribeConfigs --cluster", "Describe --cluster"]
+    assert "jolokia" in found["agents"][0]["text"]
+
+
+def test_a_wrong_password_is_found_at_once(findings: Any) -> None:
+    """It keeps nothing else from being looked at, and shows nowhere."""
+    found = findings(2, "mallory", "s3cret")
+    assert severities(found).items() >= {"kafka": "error", "agents": "ok"}.items()
+    assert "kafka.sasl" in found["kafka"][0]["advice"]
+    assert "permissions" not in found
+
+
+def test_everything_is_in_order_for_a_user_with_rights(findings: Any) -> None:
+    """What is left is that no quota is configured."""
+    found = findings(1, "admin")
+    expected = {"permissions": "ok ok ok", "windows": "ok", "quotas": "warning ok"}
+    assert severities(found).items() >= expected.items()
+    assert found["quotas"][0]["text"].startswith("No client quota is configured")
+
+
+def test_other_credentials_count_after_sighup(guarded_kafka: Cluster, tmp_path: Path) -> None:
+    """The running exporter reads the limits as another user, with a connection of its own, and never stops to answer."""
+    with serving(tmp_path / "serve", settings(guarded_kafka, "mallory")) as exporter:
+        assert not list(exporter.page().series("kafka_quota_rules"))
+        write_config(exporter.config, settings(guarded_kafka, "admin"))
+        exporter.child.signal(signal.SIGHUP)
+
+        def readable() -> None:
+            changed = [line["changed"] for line in exporter.log("configuration was read again")]
+            assert changed == ["kafka.sasl.username, kafka.sasl.password"]
+            page = exporter.page()
+            assert page.value("quotascope_source_up") == 1
+            assert page.value("kafka_quota_rules", quota_key="producer_byte_rate") == 0
+
+        eventually(readable)
+        page = exporter.page()
+        assert page.value("quotascope_config_last_reload_successful") == 1

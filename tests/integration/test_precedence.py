@@ -10,9 +10,10 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic, in_background
+from tests.commands import run
 from tests.integration import agent
 from tests.integration.eventually import eventually
-from tests.integration.exporter import Exporter, run
+from tests.integration.exporter import Exporter
 from tests.integration.page import Page
 from tests.integration.readings import LIMITS, TYPES, USAGE
 from tests.integration.scene import DEFAULT, HOSTILE, TEAM
@@ -65,14 +66,10 @@ LADDER = (
 KEYS = dict(zip(TYPES, LADDER[0].limits, strict=True))
 """Quota key by quota type."""
 TAGS = {
-    "user_client": (TEAM, HOSTILE),
-    "user_default_client": (TEAM, HOSTILE),
-    "user": (TEAM, ""),
-    "default_user_client": (TEAM, HOSTILE),
-    "default_user_default_client": (TEAM, HOSTILE),
-    "default_user": (TEAM, ""),
-    "client": ("", HOSTILE),
-    "default_client": ("", HOSTILE),
+    **dict.fromkeys(("user_client", "user_default_client"), (TEAM, HOSTILE)),
+    **dict.fromkeys(("default_user_client", "default_user_default_client"), (TEAM, HOSTILE)),
+    **dict.fromkeys(("user", "default_user"), (TEAM, "")),
+    **dict.fromkeys(("client", "default_client"), ("", HOSTILE)),
 }
 """Under which user and client id a broker counts, by the level that decides."""
 
@@ -155,25 +152,17 @@ def _names(quota: Mapping[str, Any], rung: Rung, following: Rung | None) -> None
 
 
 @pytest.mark.usefixtures("ladder")
-@pytest.mark.parametrize(
-    ("user", "client_id", "level"),
-    [
+def test_explain_needs_no_traffic(exporter: Exporter) -> None:
+    """Clients that never came are explained as well; without --json a table marks what decides, and a sentence says what would apply next."""
+    for user, client_id, level in (
         (TEAM, "another", "user_default_client"),
         ("carol", HOSTILE, "default_user_client"),
         ("<default>", "<default>", "default_user_default_client"),
         # level 5 is for clients with an id; Kafka counts the others for the user as a whole
         ("ANONYMOUS", "", "default_user"),
-    ],
-)
-def test_explain_needs_no_traffic(exporter: Exporter, user: str, client_id: str, level: str) -> None:
-    """Clients that never came are explained as well."""
-    for quota in _explained(exporter, user, client_id):
-        assert quota["decision"]["level"] == level
-
-
-@pytest.mark.usefixtures("ladder")
-def test_explain_shows_a_table(exporter: Exporter) -> None:
-    """Without --json a table marks what decides for each quota type, and a sentence says what would apply next."""
+    ):
+        levels = [quota["decision"]["level"] for quota in _explained(exporter, user, client_id)]
+        assert levels == [level] * len(TYPES), (user, client_id)
     shown = run("explain", "--config", exporter.config, *_named(TEAM, HOSTILE))
     assert shown.returncode == 0
     for value in LADDER[0].limits.values():

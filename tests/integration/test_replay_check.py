@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -31,22 +30,18 @@ from quotascope.quotas.candidates import Candidate
 pytestmark = pytest.mark.real
 
 
-def _logging(folder: Path, *, newest: bool) -> AbstractContextManager[Cluster]:
-    special = Plugin(newest=newest, logs_requests=True)
-    return running(Layout.COMBINED, folder, plugin=special)
-
-
 @pytest.fixture(scope="module")
 def older_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker of Kafka 4.3.1 that logs its requests."""
-    with _logging(tmp_path_factory.mktemp("older"), newest=False) as cluster:
+    with running(Layout.COMBINED, tmp_path_factory.mktemp("older"), plugin=Plugin(logs_requests=True)) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def newest_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker of Kafka 4.4.0 that logs its requests."""
-    with _logging(tmp_path_factory.mktemp("newest"), newest=True) as cluster:
+    special = Plugin(newest=True, logs_requests=True)
+    with running(Layout.COMBINED, tmp_path_factory.mktemp("newest"), plugin=special) as cluster:
         yield cluster
 
 
@@ -144,19 +139,12 @@ def test_throttles_beyond_a_month(minor: int, request: pytest.FixtureRequest, tm
     cluster = request.getfixturevalue("newest_kafka" if newest else "older_kafka")
     recording = record_beyond_a_month(cluster)
     result = _checked(recording)
-    reported = [
-        each.request.throttle_ms
-        for each in result.comparisons
-        if each.request.client_id == "heavy" and each.request.produced
-    ]
-    predicted = [
-        each.prediction.bytes_ms
-        for each in result.comparisons
-        if each.request.client_id == "heavy" and each.request.produced
-    ]
+    heavy = [each for each in result.comparisons if each.request.client_id == "heavy" and each.request.produced]
+    reported = [each.request.throttle_ms for each in heavy]
     assert len(reported) == 3
     assert (max(reported) == INT_MAX) is newest
-    assert [max(0, ms) for ms in predicted] == pytest.approx(reported, abs=3 * 99_000)
+    predicted = [max(0, each.prediction.bytes_ms) for each in heavy]
+    assert predicted == pytest.approx(reported, abs=3 * 99_000)
     log = tmp_path / "requests.log"
     log.write_bytes(recording.log)
     ((entity, limits),) = recording.rules

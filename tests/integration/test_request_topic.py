@@ -2,9 +2,7 @@
 
 import re
 import shlex
-import sys
 import uuid
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -16,9 +14,8 @@ from tests.cluster.quotas import Quotas
 from tests.cluster.tools import run_tool
 from tests.cluster.traffic import Traffic
 from tests.cluster.users import USERS
+from tests.commands import run
 from tests.integration.eventually import eventually
-
-from quotascope.cli.main import main
 
 pytestmark = pytest.mark.real
 
@@ -26,27 +23,14 @@ RATE = 5.0
 """Partitions/s; Kafka lets a bucket hold eleven seconds of it."""
 OVERDRAWN = 85
 """Partitions that leave it six seconds in debt."""
-Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def ended(cluster: Cluster, user: str, topic: str, *options: str) -> tuple[int, str, str]:
     """Exit code, output and errors of the command, for a topic of a cluster, as some user."""
-
-    def running(cluster: Cluster, user: str, topic: str, *options: str) -> tuple[int, str, str]:
-        sasl = "--security-protocol SASL_PLAINTEXT --sasl-mechanism PLAIN"
-        where = ["--bootstrap-servers", cluster.sasl, *sasl.split()]
-        command = ["request-topic", topic, *where, "--sasl-username", user, *options]
-        monkeypatch.setenv("QUOTASCOPE_KAFKA__SASL__PASSWORD", USERS[user])
-        monkeypatch.setattr(sys, "argv", ["quotascope", *command])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        return code, *capsys.readouterr()
-
-    return running
+    sasl = ["--security-protocol", "SASL_PLAINTEXT", "--sasl-mechanism", "PLAIN", "--sasl-username"]
+    where = ("--bootstrap-servers", cluster.sasl, *sasl, user)
+    done = run("request-topic", topic, *where, *options, QUOTASCOPE_KAFKA__SASL__PASSWORD=USERS[user])
+    return done.returncode, done.stdout, done.stderr
 
 
 def new_topic() -> str:
@@ -74,17 +58,17 @@ def retention(cluster: Cluster, topic: str) -> str:
     return str(found["topic"][topic]["retention.ms"]["value"])
 
 
-def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, traffic: Traffic, run: Run) -> None:
+def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, traffic: Traffic) -> None:
     """Refused at first; one that waits for as long gets it, one that has no time gets the time that is left, and each wait is reported."""
     shape = ("--partitions", "3", "--replication-factor", "1", "--retention-hours", "48")
 
     def in_debt() -> tuple[str, re.Match[str]]:
         overdraw(quotas, traffic, "carol")
         topic = new_topic()
-        code, out, err = run(kafka, "carol", topic, *shape, "--wait-seconds", "1")
+        code, out, err = ended(kafka, "carol", topic, *shape, "--wait-seconds", "1")
         assert (code, out) == (1, "")
         assert re.search(r"CreateTopics failed \(error 89\): .* \(wait \d+ ms\)", err)
-        code, out, err = run(kafka, "carol", topic, *shape)
+        code, out, err = ended(kafka, "carol", topic, *shape)
         assert (code, out) == (0, f"{topic} was made: 3 partitions, 1 replica\n")
         reported = re.search(r"throttled this client for (\d+\.\d) s in all; .* repeated: (\d+)\n", err)
         assert reported is not None
@@ -96,40 +80,36 @@ def test_topic_is_made_at_the_pace_of_a_quota(kafka: Cluster, quotas: Quotas, tr
     assert retention(kafka, topic) == "172800000"
 
 
-def test_topic_that_is_there(kafka: Cluster, traffic: Traffic, run: Run) -> None:
+def test_topic_that_is_there_or_cannot_be(kafka: Cluster, traffic: Traffic) -> None:
     """It is taken as it is, unless other numbers are asked for; then nothing is changed."""
     topic = traffic.topic(partitions=2)
     there = (0, f"{topic} is there already: 2 partitions, 1 replica\n", "")
-    assert run(kafka, "carol", topic, "--retention-hours", "1") == there
-    code, out, err = run(kafka, "carol", topic, "--partitions", "4")
+    assert ended(kafka, "carol", topic, "--retention-hours", "1") == there
+    code, out, err = ended(kafka, "carol", topic, "--partitions", "4")
     assert (code, out) == (1, "")
     assert f"topic {topic} is there with 2 partitions, not 4;" in err
-    assert run(kafka, "carol", topic, "--partitions", "2") == there
-
-
-def test_more_replicas_than_brokers(kafka: Cluster, run: Run) -> None:
-    """Kafka says itself what it cannot do."""
-    code, _, err = run(kafka, "carol", new_topic(), "--replication-factor", "3")
+    assert ended(kafka, "carol", topic, "--partitions", "2") == there
+    code, _, err = ended(kafka, "carol", new_topic(), "--replication-factor", "3")
     assert code == 1
-    assert err.startswith("quotascope: CreateTopics failed (error 38): ")
+    assert err.startswith("quotascope: CreateTopics failed (error 38): "), "Kafka says itself what it cannot do"
 
 
-def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster, run: Run) -> None:
+def test_the_advice_grants_what_is_missing(guarded_kafka: Cluster) -> None:
     """To look for the topic, and then to make it."""
     topic = new_topic()
     arguments = (guarded_kafka, "mallory", topic, "--partitions", "2")
     for request, operation in (("Metadata", "Describe"), ("CreateTopics", "Create")):
-        code, out, err = run(*arguments)
+        code, out, err = ended(*arguments)
         assert (code, out) == (1, "")
         assert f"{request} is not permitted; to grant it: " in err
         script, *grant = shlex.split(err.partition("to grant it: ")[2])
         assert grant[-4:] == ["--operation", operation, "--topic", topic]
         run_tool(guarded_kafka, script, *grant)
-    granted = eventually(lambda: _done(run(*arguments)))
+    granted = eventually(lambda: _done(ended(*arguments)))
     assert granted == f"{topic} was made: 2 partitions\n", "what was not reported is not printed"
 
 
-def _done(ended: tuple[int, str, str]) -> str:
-    code, out, err = ended
+def _done(result: tuple[int, str, str]) -> str:
+    code, out, err = result
     assert code == 0, err
     return out

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Agent
+from tests.commands import run
 from tests.integration.eventually import eventually
-from tests.integration.exporter import COMMAND, serving
+from tests.integration.exporter import serving
 from tests.integration.prometheus import Prometheus
 
 pytestmark = pytest.mark.real
@@ -19,7 +19,7 @@ CLUSTERS = ("east", "west")
 def test_rules_and_alerts_keep_clusters_apart(tmp_path: Path) -> None:
     """Each cluster has the series, the recorded ones and the alerts that it would have alone; west alone is throttled."""
     captures = ("split/throttled.1.jolokia2.json", "combined/noquota.jolokia2.json")
-    subprocess.run([COMMAND, "alerts", "write", tmp_path / "rules"], check=True, capture_output=True)
+    run("alerts", "write", tmp_path / "rules").check_returncode()
     with ExitStack() as running:
         targets = []
         for cluster, capture in zip(CLUSTERS, captures, strict=True):

@@ -54,14 +54,7 @@ def test_scrolling_ends_at_the_top() -> None:
 
 @pytest.mark.parametrize(
     ("keys", "rows"),
-    [
-        ((UP, "k"), -1),
-        ((DOWN, "j"), 1),
-        ((PAGE_UP,), -10),
-        ((PAGE_DOWN, " "), 10),
-        ((HOME,), -50),
-        (("x", "\n"), 0),
-    ],
+    [((UP, "k"), -1), ((DOWN, "j"), 1), ((PAGE_UP,), -10), ((PAGE_DOWN, " "), 10), ((HOME,), -50), (("x", "\n"), 0)],
 )
 def test_keys_scroll_by_rows_and_pages(keys: tuple[str, ...], rows: int) -> None:
     """Letters as arrows, the space bar as the key for the next page; others not at all."""

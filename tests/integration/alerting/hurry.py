@@ -10,24 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 FACTOR: Final = 60
-_MS: Final = {
-    "ms": 1,
-    "s": 1_000,
-    "m": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-    "w": 604_800_000,
-}
-_WAITS: Final = frozenset(
-    {
-        "for",
-        "keep_firing_for",
-        "interval",
-        "group_wait",
-        "group_interval",
-        "repeat_interval",
-    }
-)
+_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_WAITS: Final = frozenset({"for", "keep_firing_for", "interval", "group_wait", "group_interval", "repeat_interval"})
 _LOOKS_BACK: Final = re.compile(r"(?<=\[)\w+(?::\w+)?(?=\])|(?<=offset )\w+")
 _MINUTES: Final = re.compile(r"(?<=\()(\d+) \* 60(?=\))")
 """Seconds, in expressions that divide by a duration."""

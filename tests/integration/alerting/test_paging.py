@@ -69,12 +69,7 @@ def _throttled_seconds(watch: Watch) -> float:
 def _leads_somewhere(page: Message) -> None:
     """The right one is called, for the right cluster, and both links lead to what is committed."""
     assert page.receiver == "on-call"
-    assert page.labels == {
-        "alertname": PAGE,
-        "severity": "critical",
-        "scope": "cluster",
-        "cluster": CLUSTER,
-    }
+    assert page.labels == {"alertname": PAGE, "severity": "critical", "scope": "cluster", "cluster": CLUSTER}
     assert page.annotations["summary"]
     assert page.annotations["description"].startswith(f"[{CLUSTER}] ")
     assert "<h2>Mitigation</h2>" in links.runbook(page.annotations["runbook_url"])

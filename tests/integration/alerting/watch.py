@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from tests.commands import run
 from tests.integration.alerting.alertmanager import Alertmanager, alerting
 from tests.integration.alerting.hurry import hurried
 from tests.integration.alerting.pager import Pager
-from tests.integration.exporter import Exporter, run
+from tests.integration.exporter import Exporter
 from tests.integration.prometheus import Prometheus, running
 from tests.servers import served
 
@@ -70,22 +71,13 @@ def _hurry(folder: Path) -> None:
 
 def _config(exporter: Exporter, alertmanager: Alertmanager, folder: Path) -> Mapping[str, Any]:
     return {
-        "global": {
-            "scrape_interval": "1s",
-            "scrape_timeout": "1s",
-            "evaluation_interval": "1s",
-        },
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(folder / f"hurried-{name}") for name in RULES],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager.address]}]}]},
         "scrape_configs": [
             {
                 "job_name": "quotascope",
-                "static_configs": [
-                    {
-                        "targets": [exporter.url.removeprefix("http://")],
-                        "labels": {"cluster": CLUSTER},
-                    }
-                ],
+                "static_configs": [{"targets": [exporter.url.removeprefix("http://")], "labels": {"cluster": CLUSTER}}],
             }
         ],
     }

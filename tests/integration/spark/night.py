@@ -12,8 +12,9 @@ import yaml
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas, Rule
 from tests.cluster.traffic import Traffic
+from tests.commands import run
 from tests.integration.alerting.hurry import hurried
-from tests.integration.exporter import Exporter, run
+from tests.integration.exporter import Exporter
 from tests.integration.prometheus import Prometheus, running
 from tests.integration.spark import work
 from tests.spark.connector import provision
@@ -33,19 +34,13 @@ RULES: Final[tuple[Rule, ...]] = (
     ({"user": "alice", "client-id": "spark-pair"}, {"producer_byte_rate": 1_000.0}),
     ({"user": "bob"}, {"producer_byte_rate": 1_000.0}),
     ({"client-id": "spark-client"}, {"producer_byte_rate": 1_000.0}),
-    (
-        {"user": "ANONYMOUS", "client-id": "spark-anonymous"},
-        {"producer_byte_rate": 1_000.0},
-    ),
+    ({"user": "ANONYMOUS", "client-id": "spark-anonymous"}, {"producer_byte_rate": 1_000.0}),
     ({"client-id": "spark-clicks"}, {"consumer_byte_rate": 100_000.0}),
     ({"client-id": "spark-backlog"}, {"consumer_byte_rate": 50_000.0}),
     ({"user": "bob", "client-id": "spark-topics"}, {"controller_mutation_rate": 5.0}),
 )
 """Rules for a pair, a user and client-ids; the one for ANONYMOUS throttles a client that does not know its user."""
-CHANGE: Final[Rule] = (
-    {"user": "alice", "client-id": "spark-pair"},
-    {"producer_byte_rate": 1_100.0},
-)
+CHANGE: Final[Rule] = ({"user": "alice", "client-id": "spark-pair"}, {"producer_byte_rate": 1_100.0})
 """A limit is changed while Prometheus looks."""
 _RECORDS = 30_000
 """Of a thousand bytes: enough for some minutes at these rates."""
@@ -129,17 +124,10 @@ def _rules(folder: Path) -> list[str]:
 
 
 def _config(exporter: Exporter, entries: Path, rules: list[str], scrape: str) -> Mapping[str, Any]:
-    brokers = {
-        "targets": [exporter.url.removeprefix("http://")],
-        "labels": {"cluster": CLUSTER},
-    }
+    brokers = {"targets": [exporter.url.removeprefix("http://")], "labels": {"cluster": CLUSTER}}
     files = {"files": [str(entries / "*.json")], "refresh_interval": "1s"}
     return {
-        "global": {
-            "scrape_interval": scrape,
-            "scrape_timeout": "1s",
-            "evaluation_interval": "1s",
-        },
+        "global": {"scrape_interval": scrape, "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": rules,
         "scrape_configs": [
             {"job_name": "quotascope", "static_configs": [brokers]},

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.integration.eventually import eventually
@@ -53,56 +52,39 @@ def report(folder: str, app_id: str) -> Reporting:
     return reported(properties, lambda: [job.snapshot()], app_id)
 
 
-def targets(prometheus: Prometheus) -> dict[str, Mapping[str, Any]]:
-    """The targets by application."""
-    found = prometheus.get("targets")["activeTargets"]
-    return {target["labels"]["app_id"]: target for target in found}
-
-
 def test_drivers_come_and_go(prometheus: Prometheus, tmp_path: Path) -> None:
-    """Each is a target from its beginning to its end; its series have its id, and the labels that they had."""
-    drivers = [report(str(tmp_path / "entries"), f"app-{number}") for number in (1, 2)]
+    """
+    Each is a target from its beginning to its end; its series have its id, and the labels that they had.
 
-    def both() -> None:
-        found = targets(prometheus)
-        assert {app: target["health"] for app, target in found.items()} == {
-            "app-1": "up",
-            "app-2": "up",
-        }
-        series = prometheus.query("spark_listener_events_total")
-        assert {labels["app_id"] for labels, _ in series} == {"app-1", "app-2"}
-        assert {labels["app"] for labels, _ in series} == {"nightly"}
-
-    eventually(both)
-    drivers[0].close()
-    eventually(lambda: _only(prometheus, "app-2"))
-    drivers[1].close()
-    eventually(lambda: _only(prometheus))
-
-
-def _only(prometheus: Prometheus, *apps: str) -> None:
-    assert targets(prometheus).keys() == {*apps}
-
-
-def test_a_killed_driver_is_down_until_another_clears_up(prometheus: Prometheus, tmp_path: Path) -> None:
-    """Who is killed cannot say so: its target fails, its file ages, and the next driver removes it."""
+    Who is killed cannot say so: its target fails, its file ages, and the next driver removes it.
+    """
     folder = tmp_path / "entries"
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True)
-    with driver:
+    ended = report(str(folder), "app-ended")
+    with subprocess.Popen([sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True) as driver:
         try:
             assert driver.stdout is not None
             assert driver.stdout.readline() == "reports\n"
-            eventually(lambda: _health(prometheus, "up"))
+
+            def both() -> None:
+                _healthy(prometheus, {"app-ended": "up", "app-killed": "up"})
+                series = prometheus.query("spark_listener_events_total")
+                found = {(labels["app_id"], labels["app"]) for labels, _ in series}
+                assert found == {("app-ended", "nightly"), ("app-killed", "nightly")}
+
+            eventually(both)
+            ended.close()
+            eventually(lambda: _healthy(prometheus, {"app-killed": "up"}))
         finally:
             driver.kill()
-    eventually(lambda: _health(prometheus, "down"))
+    eventually(lambda: _healthy(prometheus, {"app-killed": "down"}))
     (entry,) = folder.iterdir()
     old = time.time() - DEAD_AFTER_SECONDS - 60
     os.utime(entry, (old, old))
     report(str(folder), "app-next").close()
-    eventually(lambda: _only(prometheus))
+    eventually(lambda: _healthy(prometheus, {}))
 
 
-def _health(prometheus: Prometheus, health: str) -> None:
-    found = {app: target["health"] for app, target in targets(prometheus).items()}
-    assert found == {"app-killed": health}
+def _healthy(prometheus: Prometheus, health: Mapping[str, str]) -> None:
+    """The targets by application."""
+    found = prometheus.get("targets")["activeTargets"]
+    assert {target["labels"]["app_id"]: target["health"] for target in found} == health

@@ -34,10 +34,7 @@ def begin(spark: SparkSession, kafka: Kafka, options: dict[str, Any]) -> str | N
     listener = attach(spark, **options)
     _LISTENERS.append(listener)
     _queries(spark, kafka)
-    for work in (
-        partial(_write_round, spark, kafka),
-        partial(_topic_round, spark, kafka),
-    ):
+    for work in (partial(_write_round, spark, kafka), partial(_topic_round, spark, kafka)):
         thread = threading.Thread(target=_again, args=(work,), daemon=True)
         thread.start()
         _THREADS.append(thread)

@@ -1,0 +1,412 @@
+"""The configuration of alerts: what it changes, and that it changes nothing else; the mixin, rendered by jsonnet, makes of `_config` what the commands make of the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import rjsonnet
+import yaml
+from tests.alerts.promtool import GENERATED
+from tests.cli.conftest import Run
+
+from quotascope.alerts import Site, thresholds
+from quotascope.alerts.book import alerts
+
+Rules = dict[str, dict[str, Any]]
+Write = Callable[..., Rules]
+Groups = Callable[..., dict[str, Any]]
+STORM = "KafkaQuotaThrottleStorm"
+
+
+@pytest.fixture
+def groups(run: Run, tmp_path: Path) -> Groups:
+    """The files of rules that `alerts write` makes of a configuration, by the names that the mixin has for them."""
+
+    def written(config: object, *options: str) -> dict[str, Any]:
+        file, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
+        text = config if isinstance(config, str) else json.dumps(config, ensure_ascii=False)
+        file.write_text(text, encoding="utf-8")
+        code, _, errors = run("alerts", "write", folder, "--alerts-config", file, *options)
+        assert code == 0, errors
+        stems = {"rules": "recording", "alerts": "alerts"}
+        texts = {name: (folder / f"quotascope-{stem}.yaml").read_text("utf-8") for name, stem in stems.items()}
+        return {name: yaml.safe_load(text) for name, text in texts.items()}
+
+    return written
+
+
+def rules_of(kinds: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All rules of files or of a mixin."""
+    return (rule for kind in kinds.values() for group in kind["groups"] for rule in group["rules"])
+
+
+@pytest.fixture
+def write(groups: Groups) -> Write:
+    """The same rules, by the name of what they alert on or record."""
+    return lambda *given: {rule.get("alert") or rule["record"]: rule for rule in rules_of(groups(*given))}
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The texts of all files below a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def test_what_is_printed_changes_nothing(run: Run, tmp_path: Path) -> None:
+    """Rules, runbooks, the example for Alertmanager and dashboards are byte for byte those without a configuration."""
+    _, printed, _ = run("alerts", "config")
+    (tmp_path / "alerts.yaml").write_text(printed, encoding="utf-8")
+    for name, options in {"without": (), "with": ("--alerts-config", tmp_path / "alerts.yaml")}.items():
+        to = tmp_path / name
+        others = ("--alertmanager", to / "am.yaml", "--runbooks", to / "wiki")
+        assert run("alerts", "write", to / "rules", *others, *options)[0] == 0
+        assert run("dashboards", "write", to / "boards", *options)[0] == 0
+    without, changed = files(tmp_path / "without"), files(tmp_path / "with")
+    assert "rules/quotascope-alerts.yaml" in without
+    names_its_folder = {"boards/provisioning/dashboards.yaml": ""}
+    assert {**changed, **names_its_folder} == {**without, **names_its_folder}
+
+
+def test_every_threshold_and_alert_is_printed(run: Run) -> None:
+    """With its value, unit and reason, or its severity, times and headline: those of the catalog."""
+    _, printed, _ = run("alerts", "config")
+    loaded = yaml.safe_load(printed)
+    assert loaded["thresholds"] == {name: one.value for name, one in thresholds()}
+    assert {name: (each["enabled"], each["severity"], each["for"]) for name, each in loaded["alerts"].items()} == {
+        alert.name: (True, alert.severity.value, alert.wait) for alert in alerts(Site())
+    }
+    prose = " ".join(line.strip(" #") for line in printed.splitlines())
+    for _, one in thresholds():
+        assert f"{one.unit}: {one.meaning}. Reason: {one.reason}." in prose
+    assert all(alert.summary in prose for alert in alerts(Site()))
+
+
+def test_examples_can_be_uncommented(run: Run, write: Write) -> None:
+    """All that is commented out but comments is a key with a value that works; of two addresses of runbooks one is chosen."""
+    _, printed, _ = run("alerts", "config")
+    text = re.sub(r"^( *)#(?! \S|$)", r"\1", printed, flags=re.MULTILINE)
+    text = text.replace("    #user: alice", "    user: alice")
+    text = re.sub(r"^runbook_url: .*", "", text, flags=re.MULTILINE)
+    rules = write(text)
+    assert rules["KafkaQuotaNearLimit"]["labels"]["component"] == "kafka"
+    assert "payments" in rules["KafkaQuotaNearLimit"]["labels"]["owner"]
+
+
+def test_a_threshold_takes_effect_wherever_it_stands(run: Run, write: Write, tmp_path: Path) -> None:
+    """In alerts, recording rules, texts, runbooks and the colors of dashboards; nothing else changes."""
+    before = write({})
+    values = {"THROTTLED": 0.25, "SPIKE_FACTOR": 2.123456789, "CLIENT_TIMEOUT": 45}
+    wiki = tmp_path / "wiki"
+    after = write({"thresholds": values}, "--runbooks", str(wiki))
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {
+        "cluster:kafka_quota_throttled_entities:count",
+        *(f"KafkaQuota{each}Throttled" for each in ("Produce", "Fetch", "Request", "Mutation")),
+        "KafkaQuotaThrottleStorm",
+        "KafkaQuotaCallbackThrottled",
+        "KafkaQuotaShadowThrottlesClient",
+        "KafkaQuotaThrottleSpike",
+        "KafkaQuotaThrottleBeyondClientTimeout",
+    }
+    assert "> 0.25" in after["cluster:kafka_quota_throttled_entities:count"]["expr"]
+    assert "2.123456789 * " in after["KafkaQuotaThrottleSpike"]["expr"]
+    beyond = after["KafkaQuotaThrottleBeyondClientTimeout"]
+    assert "> 45" in beyond["expr"]
+    assert "give up after 45 s" in beyond["annotations"]["description"]
+    runbook = (wiki / "KafkaQuotaThrottleBeyondClientTimeout.md").read_text("utf-8")
+    assert "`CLIENT_TIMEOUT` (45 s, default 30 s)" in runbook
+    boards = tmp_path / "boards"
+    assert run("dashboards", "write", boards, "--alerts-config", tmp_path / "alerts.yaml")[0] == 0
+    overview = json.loads((boards / "dashboards" / "quotascope-overview.json").read_text("utf-8"))
+    delay = next(panel for panel in overview["panels"] if panel["title"] == "Longest delay")
+    steps = delay["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    assert [(step["color"], step["value"]) for step in steps] == [("green", None), ("orange", 0.25), ("red", 45)]
+
+
+def test_an_alert_is_as_it_is_set(write: Write) -> None:
+    """Severity, times and labels; one that is off is left out, and the labels of all are on each."""
+    name = "KafkaQuotaNearLimit"
+    changed = {"severity": "info", "for": "1h", "keep_firing_for": "0s", "labels": {"queue": "later"}}
+    settings = {name: changed, "KafkaQuotaRuleChanged": {"enabled": False}}
+    before = write({})
+    after = write({"labels": {"component": "kafka"}, "alerts": settings})
+    assert {*before} - {*after} == {"KafkaQuotaRuleChanged"}
+    assert (after[name]["for"], after[name]["keep_firing_for"]) == ("1h", "0s")
+    labels = {"severity": "info", "scope": "entity", "component": "kafka"}
+    assert after[name]["labels"] == labels | {"queue": "later"}
+    assert after["KafkaQuotaLimitPredicted"]["labels"] == labels
+
+
+def test_without_the_alert_on_storms_each_client_has_its_own(write: Write) -> None:
+    """Otherwise no alert would fire where too many clients are throttled."""
+    count = "cluster:kafka_quota_throttled_entities:count"
+    on = write({})
+    off = write({"alerts": {STORM: {"enabled": False}}})
+    for name in ("Produce", "Mutation"):
+        alert = f"KafkaQuota{name}Throttled"
+        assert count in on[alert]["expr"]
+        assert count not in off[alert]["expr"]
+
+
+@pytest.mark.parametrize(
+    ("of_storm", "of_alert", "window"),
+    [
+        ("15m", "15m", "[14m]"),
+        ("15m", "5m", "[4m]"),
+        ("3m", "15m", "[2m]"),
+        ("90s", "15m", ""),
+        ("15m", "1m", ""),
+        ("1h", "2h", "[59m]"),
+    ],
+)
+def test_a_storm_ends_single_alerts_before_they_fire(write: Write, of_storm: str, of_alert: str, window: str) -> None:
+    """The number of clients is looked at for almost the whole `for` of the two alerts, the shorter one, unless it may not be recorded within that."""
+    alert = "KafkaQuotaMutationThrottled"
+    rules = write({"alerts": {STORM: {"for": of_storm}, alert: {"for": of_alert}}})
+    assert f"entities:count{window}" in rules[alert]["expr"]
+    assert ("min_over_time" in rules[alert]["expr"]) == bool(window)
+
+
+def test_owners_and_a_label_owner_go_together(write: Write) -> None:
+    """The label is that of alerts on brokers, and of entities that no owner has."""
+    owners = [{"team": "payments", "user": "alice"}]
+    rules = write({"labels": {"owner": "platform"}, "owners": owners})
+    assert rules["KafkaQuotaDelayQueueGrowing"]["labels"]["owner"] == "platform"
+    assert (
+        rules["KafkaQuotaNearLimit"]["labels"]["owner"]
+        == '{{ if eq $labels.user "alice" }}{{ "payments" }}{{ else }}{{ "platform" }}{{ end }}'
+    )
+
+
+def test_options_override_the_file(write: Write) -> None:
+    """As those of the exporter do."""
+    config = {"exporter_url": "https://a.corp", "cluster_label": "kafka"}
+    rules = write(config, "--runbook-url", "https://b.corp/{alert}")
+    rule = rules["KafkaQuotaNearLimit"]
+    assert rule["annotations"]["runbook_url"] == "https://b.corp/KafkaQuotaNearLimit"
+    assert "kafka" in rule["expr"]
+    served = write(config)["KafkaQuotaNearLimit"]["annotations"]["runbook_url"]
+    assert served == "https://a.corp/runbooks/KafkaQuotaNearLimit"
+
+
+def test_labels_of_alerts_leave_the_clusters_label_alone(run: Run, tmp_path: Path) -> None:
+    """Also where an option names it: alerts of all clusters would look like those of one."""
+    config = tmp_path / "alerts.yaml"
+    config.write_text("labels: {kafka: ours}\n")
+    command = ("alerts", "write", tmp_path / "rules", "--alerts-config", config)
+    code, _, errors = run(*command, "--cluster-label", "kafka")
+    assert (code, "'kafka' cannot be the label of clusters" in errors) == (1, True), errors
+    assert not (tmp_path / "rules").exists()
+
+
+@pytest.mark.parametrize("wrong", ["soon", "300y", f"{10**20}s", "9" * 5_000 + "ms"])
+def test_nothing_is_written_for_a_mistake(wrong: str, run: Run, tmp_path: Path) -> None:
+    """One message with the key and its line; earlier files stay as they are."""
+    config, folder = tmp_path / "alerts.yaml", tmp_path / "rules"
+    command = ("alerts", "write", folder, "--alerts-config", config)
+    config.write_text("thresholds:\n  STORM: 70\n")
+    assert run(*command)[0] == 0
+    before = files(folder)
+    config.write_text(f"alerts:\n  KafkaQuotaNearLimit:\n    for: {wrong}\n")
+    code, out, errors = run(*command)
+    assert (code, out) == (1, "")
+    assert "line 3: alerts.KafkaQuotaNearLimit.for is not a duration" in errors
+    assert files(folder) == before
+
+
+Render = Callable[..., dict[str, Any]]
+HIDDEN = "{ rules: m.prometheusRules, alerts: m.prometheusAlerts }"
+OWNED: dict[str, Any] = {
+    "owners": [{"team": 'pay "{{ }}"\n%', "user": 'a"lice\n{{ }} %s'}],
+    "default_owner": "platform",
+    "objectives": [{"name": 'b"\n{{', "objective_percent": 99, "user_pattern": "b.*"}],
+}
+
+
+@pytest.fixture
+def render(run: Run, tmp_path: Path) -> Render:
+    """What jsonnet makes of the mixin with a `_config`."""
+
+    def rendered(config: object = None, *options: str, shown: str = HIDDEN) -> dict[str, Any]:
+        path = GENERATED / "mixin" / "mixin.libsonnet"
+        if options:
+            code, text, errors = run("alerts", "mixin", *options)
+            assert code == 0, errors
+            path = tmp_path / "mixin.libsonnet"
+            path.write_text(text, encoding="utf-8")
+        source = f"local m = (import {json.dumps(str(path))}) + {{ _config+:: {merged(config or {})} }}; {shown}"
+        made: dict[str, Any] = json.loads(rjsonnet.evaluate_snippet("test", source))
+        return made
+
+    return rendered
+
+
+def merged(config: object) -> str:
+    """Settings as jsonnet, each object added to the one that is there."""
+    if not isinstance(config, dict):
+        return json.dumps(config, ensure_ascii=False)
+    items = (
+        f"{json.dumps(key)}{'+' if isinstance(each, dict) else ''}: {merged(each)}" for key, each in config.items()
+    )
+    return f"{{ {', '.join(items)} }}"
+
+
+def parsed(kinds: dict[str, Any]) -> dict[str, Any]:
+    """The same with expressions as Prometheus reads them: a longer number breaks lines elsewhere."""
+    for rule in rules_of(kinds):
+        rule["expr"] = promql_parser.parse(rule["expr"]).prettify()
+    return kinds
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        OWNED,
+        {"cluster_label": "k", **OWNED},
+        {"owners": OWNED["owners"], "labels": {"owner": 'o"\n%s'}},
+        {"owners": OWNED["owners"]},
+    ],
+)
+def test_the_defaults_are_the_rules_that_are_written(
+    render: Render, groups: Groups, tmp_path: Path, config: dict[str, Any]
+) -> None:
+    """To the character where the label of clusters is no very short one, with owners and objectives from the file."""
+    expected = groups(config)
+    found = render(None, "--alerts-config", str(tmp_path / "alerts.yaml"))
+    if "cluster_label" in config:
+        found, expected = parsed(found), parsed(expected)
+    assert found == expected
+
+
+MUTATION = "KafkaQuotaMutationThrottled"
+HOSTILE = "%(a)s %d \"' \\ \n } [[ |||"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param({"thresholds": {"THROTTLED": 0.123456789}}, id="threshold"),
+        pytest.param(
+            {
+                "thresholds": {
+                    "REPLICATION_DAY": 0.7,
+                    "HEAVY_SHARE": 0.15,
+                    "NEAR_LIMIT": 0.85,
+                    "HEAVY_BYTES": 1e9,
+                    "SPIKE_FACTOR": 2.5,
+                    "CLIENT_TIMEOUT": 45,
+                }
+            },
+            id="texts",
+        ),
+        pytest.param(
+            {
+                "alerts": {
+                    "KafkaQuotaNearLimit": {
+                        "for": "1h",
+                        "keep_firing_for": "0s",
+                        "severity": "info",
+                        "labels": {"queue": HOSTILE},
+                    }
+                }
+            },
+            id="alert",
+        ),
+        pytest.param({"alerts": {"KafkaQuotaRuleChanged": {"enabled": False}}}, id="off"),
+        pytest.param({"alerts": {"KafkaQuotaReplicationThrottleLeftOn": {"enabled": False}}}, id="group off"),
+        pytest.param({"alerts": {STORM: {"enabled": False}}}, id="no storm"),
+        pytest.param({"alerts": {"KafkaQuotaManyNearLimit": {"enabled": False}}}, id="not many"),
+        pytest.param({"alerts": {STORM: {"for": "90s"}, MUTATION: {"for": "1h30m"}}}, id="seconds"),
+        pytest.param({"alerts": {STORM: {"for": "1d1h"}, MUTATION: {"for": "1w500ms"}}}, id="hours"),
+        pytest.param({"alerts": {MUTATION: {"for": "179s"}}}, id="no window"),
+        pytest.param({"alerts": {"KafkaQuotaManyNearLimit": {"for": "3m"}}}, id="near limits"),
+        pytest.param({"labels": {"owner": "a", "empty": ""}}, id="empty label"),
+        pytest.param({"labels": {"component": HOSTILE, "scope_": "é😀"}}, id="labels"),
+        pytest.param({"cluster_label": "kafka_cluster"}, id="cluster"),
+        pytest.param({"system_users": HOSTILE.replace("[[", "x\\.y")[6:]}, id="users"),
+        pytest.param({"runbook_url": "https://wiki/%25s/{alert}?'\"\\"}, id="runbooks"),
+        pytest.param({"grafana_url": "https://grafana.corp/%d/"}, id="grafana"),
+    ],
+)
+def test_a_setting_does_what_it_does_in_the_file(render: Render, groups: Groups, config: dict[str, Any]) -> None:
+    """Thresholds in expressions and texts, times, severities, alerts that are off, labels and addresses."""
+    made, default = parsed(render(config)), parsed(render())
+    assert made == parsed(groups(config))
+    assert made != default
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"thresholds": {"THROTTLED": "1 or up"}}, "thresholds.THROTTLED is not a number"),
+        ({"thresholds": {"THROTLED": 1}}, "thresholds.THROTLED is not known"),
+        ({"alerts": {MUTATION: {"severity": "page"}}}, f"alerts.{MUTATION}.severity is not"),
+        *(
+            ({"alerts": {MUTATION: {"for": each}}}, f"alerts.{MUTATION}.for is not a duration")
+            for each in ("", "5", "m", "1m1h", "1i", "5 m", "-1m", 5, "5m'", "1m1m")
+        ),
+        ({"alerts": {MUTATION: {"labels": {"a-b": "x"}}}}, f"alerts.{MUTATION}.labels are not"),
+        ({"alerts": {"Kafka": {}}}, "alerts.Kafka is not known"),
+        ({"labels": {"a": "{{ query }}"}}, "labels are not"),
+        ({"labels": {"scope": "a"}}, "labels are not"),
+        ({"cluster_label": "user"}, "cluster_label cannot be a label"),
+        ({"labels": {"cluster": "a"}}, "labels must not replace"),
+        ({"cluster_label": "a) or (b"}, "cluster_label cannot be a label"),
+        ({"runbook_url": "https://wiki/{{ x }}/{alert}"}, "runbook_url is not"),
+        ({"runbook_url": "https://wiki/"}, "runbook_url is not"),
+        ({"grafana_url": "javascript:x"}, "grafana_url is not"),
+    ],
+)
+def test_a_mistake_is_an_error_that_names_the_key(render: Render, config: dict[str, Any], said: str) -> None:
+    """Nothing is rendered."""
+    with pytest.raises(RuntimeError, match=f"_config.{said}"):
+        render(config)
+
+
+def test_characters_that_mark_places_are_refused(run: Run, tmp_path: Path) -> None:
+    """In owners they would become expressions."""
+    file = tmp_path / "alerts.yaml"
+    file.write_text(json.dumps({"owners": [{"team": "\ue000", "user": "a"}]}))
+    code, out, errors = run("alerts", "mixin", "--alerts-config", file)
+    assert (code, out) == (1, "")
+    assert "characters for private use" in errors
+
+
+def test_a_lost_plus_is_found(render: Render) -> None:
+    """In jsonnet it replaces all thresholds."""
+    with pytest.raises(RuntimeError, match=r"thresholds.BURN is missing: write \+:"):
+        render(None, shown="(m + { _config+:: { thresholds: { THROTTLED: 1 } } }).prometheusRules")
+
+
+CHANGED = {"thresholds": {"THROTTLED": 40, "SPIKE": 3}, "cluster_label": "kafka", "runbook_url": "https://wiki/{alert}"}
+
+
+@pytest.mark.parametrize("config", [{}, CHANGED])
+def test_dashboards_are_those_that_are_written(
+    render: Render, run: Run, tmp_path: Path, config: dict[str, Any]
+) -> None:
+    """With colors at the thresholds, the label of clusters, and links only where there is an address."""
+    file = tmp_path / "alerts.yaml"
+    file.write_text(json.dumps(config))
+    folder = tmp_path / "boards"
+    assert run("dashboards", "write", folder, "--alerts-config", file)[0] == 0
+    expected = {path.name: json.loads(path.read_text("utf-8")) for path in (folder / "dashboards").iterdir()}
+    found = render(config, shown="m.grafanaDashboards")
+    assert normal(found) == normal(expected)
+
+
+def normal(boards: object) -> object:
+    """Boards with expressions without the breaks of lines, which follow the length of labels."""
+    if isinstance(boards, dict):
+        return {key: normal(each) for key, each in boards.items()}
+    if isinstance(boards, list):
+        return [normal(each) for each in boards]
+    return "".join(boards.split()) if isinstance(boards, str) else boards

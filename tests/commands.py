@@ -1,0 +1,87 @@
+"""The command line, run in this process: most commands take longer to start than to work."""
+
+import gc
+import logging
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+import structlog
+
+from quotascope.cli.main import main
+
+COMMAND = Path(sys.executable).with_name("quotascope")
+"""The installed command, for what needs a process of its own."""
+
+
+def exit_code() -> int:
+    """How the command of `sys.argv` ends."""
+    code: object = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code or 0
+    assert isinstance(code, int)
+    return code
+
+
+@contextmanager
+def logging_kept() -> Iterator[None]:
+    """Leave logging as it was: commands configure it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        structlog.reset_defaults()
+
+
+def run(*arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
+    """A command to its end, as in a process of its own: with no other handler of logs, and no setting of ours but these."""
+    out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    words = ["quotascope", *map(str, arguments)]
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        logging_kept(),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        _left_behind(),
+    ):
+        for name in [name for name in os.environ if name.startswith("QUOTASCOPE_")]:
+            patch.delenv(name)
+        for name, value in {"COLUMNS": "200", **environ}.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "argv", words)
+        logging.getLogger().handlers.clear()
+        code = exit_code()
+    out.seek(0)
+    err.seek(0)
+    return subprocess.CompletedProcess(words, code, out.read(), err.read())
+
+
+def run_apart(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own, for what a process keeps, such as tickets of Kerberos."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("QUOTASCOPE_")}
+    environ["COLUMNS"] = "200"
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, env=environ)
+
+
+@contextmanager
+def _left_behind() -> Iterator[None]:
+    """Connections that a process would have ended with are no warning of the next test."""
+    gc.freeze()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            yield
+        finally:
+            gc.collect()
+            gc.unfreeze()
