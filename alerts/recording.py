@@ -270,7 +270,7 @@ def clusters(site: Site) -> Iterator[Record]:
     labels = site.keys("request")
     once = aggregate("max", site.keys("broker", "request"), rate(catalog.THROTTLING_ERRORS, "5m"))
     yield Record(
-        name=recorded.CLUSTER_REJECTIONS,
+        name=recorded.CLUSTER_REFUSALS,
         expr=aggregate("sum", labels, once),
         meaning="Refusals per second, by `request`; KRaft counts each twice.",
     )
@@ -299,8 +299,8 @@ def baselines(site: Site) -> Iterator[Record]:
         meaning="The same for throttled entities.",
     )
     yield Record(
-        name=recorded.CLUSTER_REJECTIONS_BASELINE,
-        expr=_over("avg_over_time", recorded.CLUSTER_REJECTIONS, _DAY, _RECENT),
+        name=recorded.CLUSTER_REFUSALS_BASELINE,
+        expr=_over("avg_over_time", recorded.CLUSTER_REFUSALS, _DAY, _RECENT),
         meaning="Average of the day before.",
     )
     counted = f"({recorded.exporters(site)})[1d:5m]"

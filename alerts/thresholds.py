@@ -138,14 +138,14 @@ TOKENS_DEBT: Final = Threshold(
     reason="one large request recovers",
     change="lower if people wait for topics",
 )
-REJECTIONS: Final = Threshold(
+REFUSALS: Final = Threshold(
     value=0.2,
     unit="errors/s",
     meaning="refusals per second in a cluster, by request",
     reason="waiting clients are refused a few times a minute",
     change="higher for tools that create thousands of topics",
 )
-REJECTIONS_FACTOR: Final = Threshold(
+REFUSALS_FACTOR: Final = Threshold(
     value=3.0,
     unit="times",
     meaning="refusals / the average of the day before",

@@ -82,7 +82,7 @@ class Cluster:
                 reported_utilization=absent,
                 throttled_seconds=absent,
                 throttled_requests=absent,
-                rejected_mutations=absent,
+                refused_mutations=absent,
                 causes=np.where(self._throttle > 0, 1, 0).astype(np.int8),
             ),
             nodes=(NodeUsage(broker="1", delay_queue_size=dict.fromkeys(TYPES, 3.0)),),

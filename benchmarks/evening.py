@@ -24,8 +24,8 @@ from quotascope.alerts import Site
 from quotascope.alerts.book import alerts
 from quotascope.alerts.thresholds import (
     NEAR_LIMIT,
-    REJECTIONS,
-    REJECTIONS_FACTOR,
+    REFUSALS,
+    REFUSALS_FACTOR,
     SPIKE,
     SPIKE_ENTITIES,
     SPIKE_FACTOR,
@@ -106,8 +106,8 @@ def conditions(truth: Truth, day: Mapping[str, float]) -> Iterator[tuple[Name, l
         for rate, many in zip(_rates(truth.throttled_ms, 1000), truth.many, strict=True)
     ]  # fmt: skip
     yield (
-        ("KafkaQuotaRejectionsRising", "CreateTopics"),
-        [rate > REJECTIONS.value and rate > REJECTIONS_FACTOR.value * refusals for rate in _rates(truth.refused, 1)],
+        ("KafkaQuotaRefusalsRising", "CreateTopics"),
+        [rate > REFUSALS.value and rate > REFUSALS_FACTOR.value * refusals for rate in _rates(truth.refused, 1)],
     )
     seconds = range(truth.seconds)
     for (group, *who), delays in truth.delays.items():

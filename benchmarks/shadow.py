@@ -378,7 +378,7 @@ def compare(
             "requests": [len(before), len(logged)],
             "throttled": [sum(row["throttled_requests"] for row in of), sum(row["throttle_ms"] > 0 for row in logged)],
             "seconds": [sum(row["throttled_ms"] for row in of) / 1e3, sum(max(0, row["throttle_ms"]) for row in logged) / 1e3],
-            "refused": [sum(row["rejected_requests"] for row in of), sum(row["refused"] for row in logged)],
+            "refused": [sum(row["refused_requests"] for row in of), sum(row["refused"] for row in logged)],
         }  # fmt: skip
     requests = IngestTables.create(str(usage)).requests.read(["identity", "file"])
     found["repeated"] = len(requests) - len(set(requests["identity"].to_pylist()))

@@ -187,7 +187,7 @@ def farewell(snapshot: Snapshot, elapsed_seconds: float) -> str:
 
 
 def _refused(snapshot: Snapshot) -> float:
-    return sum(usage.rejected_mutations_total or 0.0 for usage in snapshot.measured)
+    return sum(usage.refused_mutations_total or 0.0 for usage in snapshot.measured)
 
 
 def table(entities: Iterable[EntityUsage], width: int) -> Table:

@@ -12,7 +12,7 @@ from quotascope.alerts.recorded import (
 )
 from quotascope.metrics.catalog import (
     CALLBACK_THROTTLE_TIME_SECONDS,
-    REJECTED_MUTATIONS,
+    REFUSED_MUTATIONS,
     RULE_INFO,
     SOURCE_UP,
     THROTTLE_CAUSE_INFO,
@@ -150,7 +150,7 @@ def refused(scope: Scope) -> str:
     """Refusals of controller mutations per second, of the request that is refused most; an embedded engine counts partitions, and no requests."""
     return scope.or_zero(
         highest(
-            scope.keys(), requests=total(scope, THROTTLING_ERRORS, "request"), engine=total(scope, REJECTED_MUTATIONS)
+            scope.keys(), requests=total(scope, THROTTLING_ERRORS, "request"), engine=total(scope, REFUSED_MUTATIONS)
         )
     )
 

@@ -16,7 +16,7 @@ from quotascope.alerts.thresholds import (
     MUTATION_THROTTLED,
     NEAR_LIMIT,
     PREDICTION,
-    REJECTIONS,
+    REFUSALS,
     REQUEST_CAPACITY,
     SNAPSHOT_AGE,
     SPARK_STALLED,
@@ -81,7 +81,7 @@ ENTITIES = steps(yellow=1, orange=SPIKE_ENTITIES, red=MANY_ENTITIES)
 MUTED = steps(yellow=1)
 """Of a cluster; the alert is about brokers."""
 MUTED_BY_BROKER = steps(yellow=1, red=DELAY_QUEUE)
-REFUSED = steps(yellow=0.001, red=REJECTIONS)
+REFUSED = steps(yellow=0.001, red=REFUSALS)
 BURST = steps(yellow=PREDICTION, red=1.0)
 """The alert is about tokens below 0."""
 CAPACITY = steps(yellow=EXEMPT_CAPACITY, red=REQUEST_CAPACITY)

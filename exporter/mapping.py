@@ -76,7 +76,7 @@ class Meaning(Enum):
     TOKENS = catalog.CONTROLLER_MUTATION_TOKENS
     THROTTLED_SECONDS = catalog.THROTTLED_SECONDS, MILLISECONDS
     THROTTLED_REQUESTS = catalog.THROTTLED_REQUESTS
-    REJECTED_MUTATIONS = catalog.REJECTED_MUTATIONS
+    REFUSED_MUTATIONS = catalog.REFUSED_MUTATIONS
     REPORTED_UTILIZATION = catalog.REPORTED_UTILIZATION, PERCENT
     DELAY_QUEUE_SIZE = catalog.DELAY_QUEUE_SIZE
     EXEMPT_REQUEST_TIME = catalog.EXEMPT_REQUEST_THREADS, PERCENT
@@ -262,8 +262,8 @@ def _client_quotas() -> Iterator[Attribute]:
         yield _of_entities(kind, "quota-utilization", Meaning.REPORTED_UTILIZATION)
     mutation = QuotaType.CONTROLLER_MUTATION
     yield _of_entities(mutation, "tokens", Meaning.TOKENS)
-    rejected = _of_entities(mutation, "rejection-count", Meaning.REJECTED_MUTATIONS)
-    yield replace(rejected, brokers_have_it=False)
+    refused = _of_entities(mutation, "refusal-count", Meaning.REFUSED_MUTATIONS)
+    yield replace(refused, brokers_have_it=False)
     # quotas of a custom callback (client.quota.callback.class, KIP-257): the same attributes under tags that it chooses
     for kind, usage in USAGE.items():
         used = _of_entities(kind, usage.attribute, Meaning.USAGE)

@@ -44,13 +44,13 @@ Fill = Callable[[EntityTags, Sensor], None]
 class ClientSensors:
     """What one entity is measured with (Kafka: `ClientSensors`)."""
 
-    __slots__ = ("quota", "rejection", "tags", "throttle_time")
+    __slots__ = ("quota", "refusal", "tags", "throttle_time")
 
-    def __init__(self, tags: EntityTags, quota: Sensor, throttle_time: Sensor, rejection: Sensor | None = None) -> None:
+    def __init__(self, tags: EntityTags, quota: Sensor, throttle_time: Sensor, refusal: Sensor | None = None) -> None:
         self.tags: EntityTags = tags
         self.quota: Sensor = quota
         self.throttle_time: Sensor = throttle_time
-        self.rejection: Sensor | None = rejection
+        self.refusal: Sensor | None = refusal
 
 
 class SensorFactory:
@@ -74,7 +74,7 @@ class SensorFactory:
         self._extra_counters: bool = extra_counters
         self._quota_prefix: str = f"{self._group}-"
         self._throttle_prefix: str = f"{self._group}ThrottleTime-"
-        self._rejection_prefix: str = f"{self._group}Rejection-"
+        self._refusal_prefix: str = f"{self._group}Refusal-"
 
     def quota_sensor(self, tags: EntityTags, now_ms: int, fill: Fill) -> Sensor:
         """Return the sensor `<Type>-<suffix>`; `fill` gives a new one its metrics."""
@@ -84,9 +84,9 @@ class SensorFactory:
         """Return the sensor `<Type>ThrottleTime-<suffix>`; the average is over the registry's windows."""
         return self._sensor(self._throttle_prefix, tags, now_ms, self._fill_throttle_time)
 
-    def rejection_sensor(self, tags: EntityTags, now_ms: int) -> Sensor:
-        """Return the sensor `<Type>Rejection-<suffix>`, which Kafka does not have."""
-        return self._sensor(self._rejection_prefix, tags, now_ms, self._fill_rejection)
+    def refusal_sensor(self, tags: EntityTags, now_ms: int) -> Sensor:
+        """Return the sensor `<Type>Refusal-<suffix>`, which Kafka does not have."""
+        return self._sensor(self._refusal_prefix, tags, now_ms, self._fill_refusal)
 
     def name(self, name: str, tags: EntityTags, description: str) -> MetricName:
         """Return the name of a metric of this group with these tags."""
@@ -109,6 +109,6 @@ class SensorFactory:
             about = "Tracking throttled requests per user/client-id"
             sensor.add(self.name("throttle-count", tags, about), CumulativeCount())
 
-    def _fill_rejection(self, tags: EntityTags, sensor: Sensor) -> None:
+    def _fill_refusal(self, tags: EntityTags, sensor: Sensor) -> None:
         about = "Tracking refused mutations per user/client-id"
-        sensor.add(self.name("rejection-count", tags, about), CumulativeSum())
+        sensor.add(self.name("refusal-count", tags, about), CumulativeSum())

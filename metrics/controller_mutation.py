@@ -55,8 +55,8 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         try:
             sensors.quota.record_if_within_quota(value, now_ms)
         except QuotaViolation as violation:
-            if sensors.rejection is not None:
-                sensors.rejection.record(value, now_ms)
+            if sensors.refusal is not None:
+                sensors.refusal.record(value, now_ms)
             return narrow(token_throttle_time_ms(violation))
         return 0
 
@@ -85,7 +85,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
     def _sensors_of(self, tags: EntityTags, now_ms: int) -> ClientSensors:
         sensors = super()._sensors_of(tags, now_ms)
         if self.config.extra_counters:
-            sensors.rejection = self._factory.rejection_sensor(tags, now_ms)
+            sensors.refusal = self._factory.refusal_sensor(tags, now_ms)
         return sensors
 
     def _register_quota_metrics(self, tags: EntityTags, sensor: Sensor) -> None:

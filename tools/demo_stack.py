@@ -105,7 +105,7 @@ def usual() -> dict[str, float]:
         f"{recorded.CLUSTER_THROTTLED_ENTITIES}{{{cluster}}}": float(
             sum(seconds > THROTTLED.value for seconds in throttled)
         ),
-        f'{recorded.CLUSTER_REJECTIONS}{{{cluster},request="CreateTopics"}}': refused,
+        f'{recorded.CLUSTER_REFUSALS}{{{cluster},request="CreateTopics"}}': refused,
     } | _of(catalog.UTILIZATION, after)
 
 
@@ -231,7 +231,7 @@ Grafana {here}. Add a data source of type Prometheus with the address above, the
 import the JSON files (Dashboards, New, Import), first quotascope-overview.json.
 
 {at(spike)}  the spike: eight services of a sale are throttled; KafkaQuotaThrottleSpike fires at {at(spike + 7)}
-{at(refusals)}  refusals: tests create topics too fast; KafkaQuotaRejectionsRising fires at {at(refusals + 11)}
+{at(refusals)}  refusals: tests create topics too fast; KafkaQuotaRefusalsRising fires at {at(refusals + 11)}
 {at(quiet)}  recovery; each of the two ends ten minutes after its condition
 {at(EVENING_MS / 60_000)}  the evening begins again
 

@@ -31,8 +31,8 @@ from ..thresholds import (
     NEAR_LIMIT,
     PERSISTENT,
     PREDICTION,
-    REJECTIONS,
-    REJECTIONS_FACTOR,
+    REFUSALS,
+    REFUSALS_FACTOR,
     SHADOW_ENTITIES,
     STORM,
     SYSTEM_THROTTLED,
@@ -264,25 +264,25 @@ def mutations(site: Site) -> Iterator[Alert]:
         dashboard=Dashboard.MUTATIONS,
         thresholds=(TOKENS_DEBT,),
     )
-    rejections = series(recorded.CLUSTER_REJECTIONS)
+    refusals = series(recorded.CLUSTER_REFUSALS)
     usual = operation(
-        rejections,
+        refusals,
         "<=",
-        f"({site.value(REJECTIONS_FACTOR):.15g} * {recorded.CLUSTER_REJECTIONS_BASELINE})",
+        f"({site.value(REFUSALS_FACTOR):.15g} * {recorded.CLUSTER_REFUSALS_BASELINE})",
         site.keys("request"),
     )
     yield Alert(
-        name="KafkaQuotaRejectionsRising",
-        expr=but_not(above(rejections, site.value(REJECTIONS)), usual, site.keys("request")),
+        name="KafkaQuotaRefusalsRising",
+        expr=but_not(above(refusals, site.value(REFUSALS)), usual, site.keys("request")),
         labels=("request",),
         severity=AlertSeverity.WARNING,
         scope=AlertScope.CLUSTER,
         wait="10m",
         keep="10m",
         summary="More and more requests to change topics are refused.",
-        description=f"{THREE_DIGITS} requests {{{{ $labels.request }}}} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than {site.value(REJECTIONS_FACTOR):g} times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
+        description=f"{THREE_DIGITS} requests {{{{ $labels.request }}}} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than {site.value(REFUSALS_FACTOR):g} times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
         dashboard=Dashboard.MUTATIONS,
-        thresholds=(REJECTIONS, REJECTIONS_FACTOR),
+        thresholds=(REFUSALS, REFUSALS_FACTOR),
     )
 
 

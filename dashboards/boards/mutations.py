@@ -86,7 +86,7 @@ def now(scope: Scope) -> Row:
         "Answers with THROTTLING_QUOTA_EXCEEDED, of the request that is refused most. KRaft counts each twice, on the broker and on the controller.",
         "cps",
         refused(scope),
-        *runbooks(scope.site, "KafkaQuotaRejectionsRising"),
+        *runbooks(scope.site, "KafkaQuotaRefusalsRising"),
         steps=steps.REFUSED,
     )
     panels = side_by_side(held_back, empty, longest, refusals)
@@ -168,9 +168,9 @@ def refusals(scope: Scope) -> Row:
         "Answers with THROTTLING_QUOTA_EXCEEDED (error 89), by node and request. Clients that know the error wait and retry by themselves.",
         "cps",
         Line(total(scope, catalog.THROTTLING_ERRORS, "broker", "request"), "{{request}} on {{broker}}"),
-        Line(total(scope, catalog.REJECTED_MUTATIONS, "broker"), "partitions on {{broker}}, by an embedded engine"),
+        Line(total(scope, catalog.REFUSED_MUTATIONS, "broker"), "partitions on {{broker}}, by an embedded engine"),
         stacked=True,
-        links=runbooks(scope.site, "KafkaQuotaRejectionsRising"),
+        links=runbooks(scope.site, "KafkaQuotaRefusalsRising"),
     )
     delays = graph(
         scope,

@@ -111,7 +111,7 @@ def right_now(scope: Scope) -> Row:
         "cps",
         refused(scope),
         to_dashboard(Dashboard.MUTATIONS, "Controller mutations"),
-        *runbooks(scope.site, "KafkaQuotaRejectionsRising"),
+        *runbooks(scope.site, "KafkaQuotaRefusalsRising"),
         steps=steps.REFUSED,
     )
     down = stat(

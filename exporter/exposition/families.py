@@ -117,7 +117,7 @@ COLUMNS: Final[Mapping[Family, PerEntity]] = {
     catalog.THROTTLE_TIME_SECONDS: _typed(_column("shown.throttle_time")),
     catalog.THROTTLED_SECONDS: _typed(_column("shown.throttled_seconds")),
     catalog.THROTTLED_REQUESTS: _typed(_column("shown.throttled_requests")),
-    catalog.REJECTED_MUTATIONS: _of(_MUTATION, _column("shown.rejected_mutations")),
+    catalog.REFUSED_MUTATIONS: _of(_MUTATION, _column("shown.refused_mutations")),
     catalog.PRODUCE_LIMIT: _of(QuotaType.PRODUCE, _LIMITS, shared=True),
     catalog.FETCH_LIMIT: _of(QuotaType.FETCH, _LIMITS, shared=True),
     catalog.REQUEST_LIMIT: _of(QuotaType.REQUEST, _LIMITS, shared=True),

@@ -23,7 +23,7 @@ _FIELDS: Final = {
     "reported_utilization": "reported_utilization",
     "throttled_seconds": "throttled_seconds_total",
     "throttled_requests": "throttled_requests_total",
-    "rejected_mutations": "rejected_mutations_total",
+    "refused_mutations": "refused_mutations_total",
 }
 NAMES: Final = tuple(_FIELDS)
 """The columns of numbers; ``_FIELDS`` has the fields of ``EntityUsage`` that they hold."""
@@ -50,7 +50,7 @@ class Columns:
     """Total; embedded engines only, as the next two."""
     throttled_requests: Floats
     """Total."""
-    rejected_mutations: Floats
+    refused_mutations: Floats
     """Total; controller mutations only."""
     causes: NDArray[np.int8]
     """The number of the cause in ``CAUSES``, 0 for rows that were not throttled."""

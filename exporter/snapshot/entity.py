@@ -91,7 +91,7 @@ class EntityUsage:
     """None when the entity was not throttled."""
     throttled_seconds_total: float | None = None
     throttled_requests_total: float | None = None
-    rejected_mutations_total: float | None = None
+    refused_mutations_total: float | None = None
     reported_utilization: float | None = None
     detailed: bool = True
 

@@ -68,8 +68,8 @@ THROTTLED_REQUESTS = counter(
     "embedded engine",
 )
 
-REJECTED_MUTATIONS = counter(
-    "kafka_quota_rejected_mutations_total",
+REFUSED_MUTATIONS = counter(
+    "kafka_quota_refused_mutations_total",
     "Controller mutations refused with error 89 (THROTTLING_QUOTA_EXCEEDED); only with an embedded quotascope engine.",
     USAGE_LABELS,
     "mutations",

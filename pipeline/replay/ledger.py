@@ -14,8 +14,8 @@ from .frame import KINDS, MUTATION, NO_KIND, REQUEST, TableSizes
 
 UNSENT: Final = 0
 UNSENT_BYTES: Final = 1
-REJECTED: Final = 2
-REJECTED_MUTATIONS: Final = 3
+REFUSED: Final = 2
+REFUSED_MUTATIONS: Final = 3
 IDLE_MUTED_MS: Final = 4
 """What of the muted time lies outside the entity's activity."""
 THROTTLED: Final = 5
@@ -188,8 +188,8 @@ def book_delay(ledger: ReplayLedger, trial: int, kind: int, size: int) -> None:
 def book_refusal(ledger: ReplayLedger, trial: int, permits: int) -> None:
     """Count a refused mutation."""
     cell = cell_of(trial, MUTATION)
-    ledger.cells[cell + REJECTED] += 1
-    ledger.cells[cell + REJECTED_MUTATIONS] += permits
+    ledger.cells[cell + REFUSED] += 1
+    ledger.cells[cell + REFUSED_MUTATIONS] += permits
 
 
 @kernel

@@ -92,7 +92,7 @@ class CandidateSummary:
     """The client that is throttled for the largest share of its time."""
     longest_ms: int = 0
     delayed_bytes: int = 0
-    rejected_mutations: int = 0
+    refused_mutations: int = 0
     recovery_ms: int = 0
     late_ms: int = 0
     unsent_requests: int = 0
@@ -107,7 +107,7 @@ class CandidateSummary:
         self.muted_ms += row["muted_ms"]
         self.throttled_requests += row["throttled_requests"]
         self.delayed_bytes += row["delayed_bytes"]
-        self.rejected_mutations += row["rejected_mutations"]
+        self.refused_mutations += row["refused_mutations"]
         self.unsent_requests += row["unsent_requests"]
         self.longest_ms = max(self.longest_ms, row["longest_throttle_ms"])
         self.recovery_ms = max(self.recovery_ms, row["recovery_ms"])
@@ -178,7 +178,7 @@ FIGURES: Final = (
     Figure(key="worst_share", head="worst share", text=percent),
     Figure(key="longest_ms", head="longest", text=_ms),
     Figure(key="delayed_bytes", head="delayed", text=_bytes),
-    Figure(key="rejected_mutations", head="refused", text=_count, compared=True),
+    Figure(key="refused_mutations", head="refused", text=_count, compared=True),
     Figure(key="recovery_ms", head="recovery", text=_ms),
     Figure(key="late_ms", head="later by", text=_ms, closed=True),
     Figure(key="unsent_requests", head="not sent", text=_count, closed=True),
@@ -377,7 +377,7 @@ def _compared(
 
 
 def _largest(change: Change) -> tuple[int, int, str]:
-    refused = change.then.rejected_mutations - change.base.rejected_mutations
+    refused = change.then.refused_mutations - change.base.refused_mutations
     return -abs(change.gained_ms), -abs(refused), change.name
 
 
@@ -389,7 +389,7 @@ def _of_user(user: str, changes: Sequence[Change]) -> Change:
             total.requests += part.requests
             total.throttled_requests += part.throttled_requests
             total.muted_ms += part.muted_ms
-            total.rejected_mutations += part.rejected_mutations
+            total.refused_mutations += part.refused_mutations
     return Change(name=spelled(user, None), quota="", base=base, then=then, row=None)
 
 
@@ -575,7 +575,7 @@ def _by_client(summary: ReplaySummary) -> Iterator[Sequence[Child]]:
                 percent(row["throttled_share"]),
                 _ms(row["longest_throttle_ms"]),
                 _bytes(row["delayed_bytes"]),
-                f"{row['rejected_mutations']:,}",
+                f"{row['refused_mutations']:,}",
                 _ms(row["recovery_ms"]),
             )
 

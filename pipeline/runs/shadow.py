@@ -44,7 +44,7 @@ SHADOW: Final = pa.schema([
 """What each step decided, by broker: figures add up over the steps, those that say "longest", and `recovery_ms`, are the largest."""
 KEY: Final = ("candidate", "quota_type", "broker", "user", "client_id")
 """As the labels of series have it."""
-COUNTED: Final = ("throttled_requests", "throttled_ms", "rejected_requests", "rejected_mutations")
+COUNTED: Final = ("throttled_requests", "throttled_ms", "refused_requests", "refused_mutations")
 """The counters."""
 _SUMMED: Final[dict[str, Any]] = {name: "sum" for name in RESULTS.names if name not in (*KEY, "throttled_share")} | {
     "longest_throttle_ms": "max",
@@ -54,7 +54,7 @@ _SUMMED: Final[dict[str, Any]] = {name: "sum" for name in RESULTS.names if name 
     "level": "last",
 }
 """How the figures of several steps make one."""
-_HIT: Final = (pc.field("throttled_requests") > 0) | (pc.field("rejected_requests") > 0)
+_HIT: Final = (pc.field("throttled_requests") > 0) | (pc.field("refused_requests") > 0)
 """Whether a request was throttled or refused."""
 MOST_ENTITIES: Final = 20_000
 """Entities on brokers under shadows that have series of their own; further ones are counted together."""
@@ -231,7 +231,7 @@ class ShadowCounters:
                     key = (*key[:3], OVERFLOW, OVERFLOW)
                 requests, ms, refused = self._counts.get(key, (0, 0, 0))
                 requests, ms = requests + row["throttled_requests"], ms + row["throttled_ms"]
-                self._counts[key] = requests, ms, refused + row["rejected_mutations"]
+                self._counts[key] = requests, ms, refused + row["refused_mutations"]
 
     def read(self) -> tuple[Series]:
         """All series by their family, then by the values of its labels."""

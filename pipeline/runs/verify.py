@@ -131,7 +131,7 @@ def verify_log(folder: str, shadow: str, since_ms: int, until_ms: int | None, be
         rows = rows.filter((pc.field("rules") == rows.sort_by("timestamp")["rules"][-1]) & (pc.field("requests") > 0))
     if not len(rows):
         raise NotVerified(f"{folder}: shadow {shadow[:60]!r} decided no request in that time")
-    before = _summed(rows, [rows[name] for name in ("throttled_requests", "throttled_ms", "rejected_requests")])
+    before = _summed(rows, [rows[name] for name in ("throttled_requests", "throttled_ms", "refused_requests")])
     requests = requests.filter(at <= times.until)
     throttles: Any = pc.max_element_wise(requests["throttle_ms"], pa.scalar(0, pa.int32()))
     after = _summed(requests, [pc.greater(throttles, pa.scalar(0)), throttles, requests["refused"]])

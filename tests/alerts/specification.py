@@ -26,7 +26,7 @@ LimitPredicted                 info     entity        30m 30m > 0.6; > 0.9; > 1
 ShadowThrottlesClient          info     entity        15m 10m > 0.5; > 10
 ShadowThrottlesMany            info     cluster       15m 10m > 10
 MutationTokensExhausted        warning  entity        10m 10m < 0; > 0.8
-RejectionsRising               warning  cluster       10m 10m * 3; > 0.2
+RefusalsRising               warning  cluster       10m 10m * 3; > 0.2
 DelayQueueGrowing              warning  broker        10m 15m * 1.5; > 20
 BrokerSaturated                critical broker        5m  10m < 0.1
 RequestTimeNearCapacity        warning  broker        15m 15m > 0.6

@@ -76,12 +76,12 @@ def test_a_small_terminal_is_all_table() -> None:
     """With few lines or columns the explanation gives way, but not the address."""
     for width, height in [(100, 12), (60, 40)]:
         lines = shown(EMPTY, width, height)
-        assert f"{URL}/metrics" in lines[0]
+        assert f"Page: {URL}/" in lines[0]
         assert lines[1].startswith("entity")
     assert shown(EMPTY, 100, 24)[0].startswith("Simulated clients")
     lines = rendered(intro("http://127.0.0.1:65535"), 80).rstrip().split("\n")
     assert len(lines) == 6, "the explanation is a handful of lines even in the smallest usual terminal"
-    assert lines[-1].startswith("For Prometheus: http://127.0.0.1:65535/metrics")
+    assert lines[-1].startswith("Page: http://127.0.0.1:65535/   for Prometheus: /metrics")
 
 
 def test_ranking() -> None:
@@ -110,6 +110,6 @@ async def test_ends_when_its_time_is_over(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.delenv("COLUMNS", raising=False)
     await play(CONFIG, 0)
     lines = capsys.readouterr().out.splitlines()
-    assert any(re.match(r"For Prometheus: http://127\.0\.0\.1:\d+/metrics", line) for line in lines)
+    assert any(re.match(r"Page: http://127\.0\.0\.1:\d+/ ", line) for line in lines)
     assert len([line for line in lines if line.startswith("entity ")]) == 1
     assert lines[-1].startswith("The demo ended after 0 s.")

@@ -34,7 +34,7 @@ def row(**more: Any) -> dict[str, Any]:
     """What a step decided of one client."""
     client = {"candidate": "half", "broker": "1", "user": "alice", "client_id": "app", "quota_type": "produce"}
     throttled = {"throttled_requests": 2, "throttled_ms": 1_500}
-    return {**client, **throttled, "rejected_requests": 0, "rejected_mutations": 0, "step": 1, **more}
+    return {**client, **throttled, "refused_requests": 0, "refused_mutations": 0, "step": 1, **more}
 
 
 def collected(counters: ShadowCounters) -> list[Metric]:
@@ -54,7 +54,7 @@ def shown(counters: ShadowCounters) -> dict[tuple[str, ...], float]:
 def test_counters() -> None:
     """What was counted before is where they begin; each has the labels that the catalog declares."""
     counters = ShadowCounters([row()], late=3)
-    counters.add([row(), row(quota_type="controller_mutation", user=HOSTILE, rejected_mutations=7)], 1, 12_500)
+    counters.add([row(), row(quota_type="controller_mutation", user=HOSTILE, refused_mutations=7)], 1, 12_500)
     alice = "half", "produce", "1", "alice", "app"
     mutating = "half", "1", HOSTILE, "app"
     assert shown(counters) == {

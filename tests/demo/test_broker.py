@@ -93,7 +93,7 @@ def test_topics_over_the_quota_are_refused() -> None:
     assert setup.ask(CreateTopics(partitions=(8, 5, 4))) == Response(
         throttle_ms=2_000, again=CreateTopics(partitions=(4,))
     )
-    assert setup.value("ControllerMutation", "rejection-count") == 4.0
+    assert setup.value("ControllerMutation", "refusal-count") == 4.0
 
 
 def test_the_idle_ratio_of_handler_threads_is_one_of_the_last_minute() -> None:

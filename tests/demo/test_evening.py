@@ -57,7 +57,7 @@ FIRING: Final = {
     7: set[str](),
     12: {"ThrottleSpike"},
     18: {"ThrottleSpike"} | PERSISTENT,
-    24: {"RejectionsRising"} | PERSISTENT,
+    24: {"RefusalsRising"} | PERSISTENT,
     33: PERSISTENT,
 }
 """By minute."""

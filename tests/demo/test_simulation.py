@@ -42,7 +42,7 @@ def values(simulation: Simulation, name: str, now_ms: int) -> dict[Key, float]:
 
 def bounced(simulation: Simulation, now_ms: int) -> set[str]:
     """The quota types under which an entity was throttled or refused."""
-    counts = values(simulation, "throttle-time-total", now_ms) | values(simulation, "rejection-count", now_ms)
+    counts = values(simulation, "throttle-time-total", now_ms) | values(simulation, "refusal-count", now_ms)
     return {group for (group, _, _), count in counts.items() if count > 0}
 
 
@@ -92,7 +92,7 @@ def test_a_minute_shows_each_kind_of_client(minute: Simulation) -> None:
 
     One user is percent-encoded in Kafka's metrics, and one client-id has characters that JMX quotes.
     """
-    assert values(minute, "rejection-count", END_MS)["ControllerMutation", "deploy", ""] > 0
+    assert values(minute, "refusal-count", END_MS)["ControllerMutation", "deploy", ""] > 0
     rates = values(minute, "byte-rate", END_MS)
     assert 800_000 < rates["Produce", "orders", ""] < 1_000_000
     fetched = {key: rate for key, rate in rates.items() if key[0] == "Fetch"}

@@ -45,9 +45,9 @@ DEFAULT_WORD = Word("*")
 BOUNDS = (10.0, 10.0, 1.0, 2.5, 100.0, 33.3, 0.1)
 EXTREME_BOUNDS = (0.0, TINY, 1e-12, HUGE, float(LONG_MAX), float(INT_MAX), 3e-5, -1.0)
 
-OURS = ("throttle-time-total", "throttle-count", "rejection-count")
+OURS = ("throttle-time-total", "throttle-count", "refusal-count")
 """Metrics that Kafka lacks; that they are left out here and everything else is equal shows that they change nothing."""
-OUR_SENSOR = "ControllerMutationRejection-"
+OUR_SENSOR = "ControllerMutationRefusal-"
 Entity = tuple[str | None, str | None]
 """User and client-id; the default is a word, so that it differs from every name."""
 

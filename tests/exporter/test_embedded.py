@@ -87,7 +87,7 @@ async def test_mutations_and_refusals_are_read(engine: Engine) -> None:
     entity = (QuotaType.CONTROLLER_MUTATION, "bob", "")
     numbers = await engine.numbers()
     assert numbers[*entity, Meaning.TOKENS] == -8.0
-    assert numbers[*entity, Meaning.REJECTED_MUTATIONS] == 5.0
+    assert numbers[*entity, Meaning.REFUSED_MUTATIONS] == 5.0
 
 
 async def test_the_layout_stays_while_the_metrics_do(engine: Engine) -> None:

@@ -20,7 +20,7 @@ CLIENT_QUOTAS = {
     "Produce": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
     "Fetch": {"byte-rate": "bytes/s", "quota-utilization": "percent"},
     "Request": {"request-time": "percent", "quota-utilization": "percent", "exempt-request-time": "percent"},
-    "ControllerMutation": {"mutation-rate": "mutations/s", "tokens": "mutations", "rejection-count": "count"},
+    "ControllerMutation": {"mutation-rate": "mutations/s", "tokens": "mutations", "refusal-count": "count"},
 }  # fmt: skip
 EVERY_QUOTA = {"throttle-time": "ms", "throttle-time-total": "ms", "throttle-count": "count", "queue-size": "count"}
 OTHERS = {

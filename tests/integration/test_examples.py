@@ -244,7 +244,7 @@ def _runs_until_stopped(script: str, here: Path, environ: Mapping[str, str]) -> 
         lines = []
         for line in process.stdout or ():
             lines.append(line)
-            if re.search(r"\bready\b|For Prometheus: http", line):
+            if re.search(r"\bready\b|Page: http", line):
                 process.send_signal(signal.SIGINT)
         process.wait()
         stop.cancel()

@@ -172,7 +172,7 @@ class TestOther:
         assert muted(reported) == (None, 0, 1000)
         decision = broker.quotas.forwarded_response(broker.request(), reported.response_ms, NOW)
         assert muted(decision) == (REQUEST, 1000, 1000)
-        found = [controller.value(name, "ControllerMutation") for name in ("throttle-count", "rejection-count")]
+        found = [controller.value(name, "ControllerMutation") for name in ("throttle-count", "refusal-count")]
         assert found == [0.0, 5.0]
         assert broker.value("throttle-time", "Request", UNDER_CLIENT) == 1000.0
 

@@ -262,12 +262,12 @@ class TestMutations:
     """Strict, permissive and unbounded quotas of mutations."""
 
     def test_refusals_cost_nothing_and_are_counted(self) -> None:
-        """A refused mutation leaves the bucket and the rate alone and shows in rejection-count."""
+        """A refused mutation leaves the bucket and the rate alone and shows in refusal-count."""
         controller = Controller(10)
         quota = controller.strict()
         quota.record(110, EPOCH_MS)
         assert [refused(quota, permits) for permits in (3, 4)] == [1000, 1000]
-        found = [controller.value(name) for name in ("tokens", "mutation-rate", "rejection-count")]
+        found = [controller.value(name) for name in ("tokens", "mutation-rate", "refusal-count")]
         assert found == [-10.0, 110 / 30, 7.0]
 
     def test_a_refusal_of_zero_ms(self) -> None:
@@ -335,7 +335,7 @@ class TestMutations:
         manager = Controller(1, PLAIN).manager
         manager.record_and_get_throttle_time(ALICE, "c", 12, EPOCH_MS)
         assert manager.record_and_get_throttle_time(ALICE, "c", 1, EPOCH_MS) == 1000
-        assert manager.sensors_for(ALICE, "c", EPOCH_MS).rejection is None
+        assert manager.sensors_for(ALICE, "c", EPOCH_MS).refusal is None
 
     def test_unlimited_users_have_tokens_beyond_reason(self) -> None:
         """Without a limit the bucket holds 11 times the largest long, as a broker shows it."""

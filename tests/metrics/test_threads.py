@@ -306,7 +306,7 @@ def test_a_bucket_is_never_over_admitted(pool: ThreadPoolExecutor) -> None:
     assert metric_of(registry, "tokens", group).value(EPOCH_MS) == -1.0
     assert metric_of(registry, "mutation-rate", group).value(EPOCH_MS) == 1001 / 30
     refused = THREADS * ROUNDS - 1001
-    assert metric_of(registry, "rejection-count", group).value(EPOCH_MS) == refused
+    assert metric_of(registry, "refusal-count", group).value(EPOCH_MS) == refused
 
 
 @pytest.mark.usefixtures("_contention")

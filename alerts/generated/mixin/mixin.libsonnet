@@ -112,10 +112,10 @@ local duration(number) =
       TOKENS_DEBT: 0.8,
       // errors/s: refusals per second in a cluster, by request. Reason: waiting clients are refused a few times
       // a minute. Other values: higher for tools that create thousands of topics.
-      REJECTIONS: 0.2,
+      REFUSALS: 0.2,
       // times: refusals / the average of the day before. Reason: some clusters have refusals daily. Other
       // values: lower to detect slow growth.
-      REJECTIONS_FACTOR: 3,
+      REFUSALS_FACTOR: 3,
       // ratio: request time of clients and broker / (`num.io.threads` + `num.network.threads`). Reason: with the
       // default 8 + 3 threads, handlers are 80 % busy. Other values: 0.8 x `num.io.threads` / (`num.io.threads`
       // + `num.network.threads`).
@@ -306,7 +306,7 @@ local duration(number) =
         labels: {},
       },
       // More and more requests to change topics are refused.
-      KafkaQuotaRejectionsRising: {
+      KafkaQuotaRefusalsRising: {
         enabled: true,
         severity: "warning",
         'for': "10m",
@@ -874,15 +874,15 @@ local duration(number) =
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-mutations?var-cluster={{ $labels." + label + " | urlquery }}&var-user={{ $labels.user | urlquery }}&var-client_id={{ $labels.client_id | urlquery }}",
             },
           }),
-          alert("KafkaQuotaRejectionsRising", {
-            expr: "(cluster:kafka_quota_throttling_errors:rate5m > " + exact(c.thresholds.REJECTIONS) + ")\nunless on (" + label + ", request)\n(\n  cluster:kafka_quota_throttling_errors:rate5m\n  <= on (" + label + ", request)\n  (" + exact(c.thresholds.REJECTIONS_FACTOR) + " * cluster:kafka_quota_throttling_errors:baseline)\n)",
+          alert("KafkaQuotaRefusalsRising", {
+            expr: "(cluster:kafka_quota_throttling_errors:rate5m > " + exact(c.thresholds.REFUSALS) + ")\nunless on (" + label + ", request)\n(\n  cluster:kafka_quota_throttling_errors:rate5m\n  <= on (" + label + ", request)\n  (" + exact(c.thresholds.REFUSALS_FACTOR) + " * cluster:kafka_quota_throttling_errors:baseline)\n)",
             labels: {
               "scope": "cluster",
             },
             annotations: {
               "summary": "More and more requests to change topics are refused.",
-              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.3g` }} requests {{ $labels.request }} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than " + short(c.thresholds.REJECTIONS_FACTOR) + " times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
-              [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaRejectionsRising"),
+              "description": "{{ with $labels." + label + " }}[{{ . }}] {{ end }}{{ $value | printf `%.3g` }} requests {{ $labels.request }} per second are answered with THROTTLING_QUOTA_EXCEEDED, more than " + short(c.thresholds.REFUSALS_FACTOR) + " times as many as yesterday (KRaft counts each twice): a client repeats them without waiting.",
+              [if c.runbook_url != null then "runbook_url"]: runbook("KafkaQuotaRefusalsRising"),
               [if c.grafana_url != null then "dashboard_url"]: grafana + "/d/quotascope-mutations?var-cluster={{ $labels." + label + " | urlquery }}",
             },
           }),
@@ -1823,7 +1823,7 @@ local duration(number) =
                   },
                   {
                     "color": "red",
-                    "value": c.thresholds.REJECTIONS,
+                    "value": c.thresholds.REFUSALS,
                   },
                 ], value),
               },
@@ -1871,8 +1871,8 @@ local duration(number) =
               "targetBlank": true,
               "tooltip": "",
               "type": "link",
-              "title": "Runbook: KafkaQuotaRejectionsRising",
-              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaRejectionsRising"),
+              "title": "Runbook: KafkaQuotaRefusalsRising",
+              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaRefusalsRising"),
             },
           ]),
           "options": {
@@ -1899,7 +1899,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "(\n  max by (" + label + ") (\n    label_replace(\n      sum by (" + label + ", request) (\n        max by (" + label + ", broker, request) (\n          rate(kafka_quota_throttling_errors_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"requests\",\n      \"\",\n      \"\"\n    )\n    or\n    label_replace(\n      sum by (" + label + ") (\n        max by (" + label + ", broker, user, client_id) (\n          rate(kafka_quota_rejected_mutations_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"engine\",\n      \"\",\n      \"\"\n    )\n  )\n)\nor\n0 * max by (" + label + ") (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)",
+              "expr": "(\n  max by (" + label + ") (\n    label_replace(\n      sum by (" + label + ", request) (\n        max by (" + label + ", broker, request) (\n          rate(kafka_quota_throttling_errors_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"requests\",\n      \"\",\n      \"\"\n    )\n    or\n    label_replace(\n      sum by (" + label + ") (\n        max by (" + label + ", broker, user, client_id) (\n          rate(kafka_quota_refused_mutations_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"engine\",\n      \"\",\n      \"\"\n    )\n  )\n)\nor\n0 * max by (" + label + ") (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)",
               "format": "time_series",
               "instant": true,
               "range": false,
@@ -7143,7 +7143,7 @@ local duration(number) =
                   },
                   {
                     "color": "red",
-                    "value": c.thresholds.REJECTIONS,
+                    "value": c.thresholds.REFUSALS,
                   },
                 ], value),
               },
@@ -7179,8 +7179,8 @@ local duration(number) =
               "targetBlank": true,
               "tooltip": "",
               "type": "link",
-              "title": "Runbook: KafkaQuotaRejectionsRising",
-              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaRejectionsRising"),
+              "title": "Runbook: KafkaQuotaRefusalsRising",
+              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaRefusalsRising"),
             },
           ]),
           "options": {
@@ -7207,7 +7207,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "(\n  max by (" + label + ") (\n    label_replace(\n      sum by (" + label + ", request) (\n        max by (" + label + ", broker, request) (\n          rate(kafka_quota_throttling_errors_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"requests\",\n      \"\",\n      \"\"\n    )\n    or\n    label_replace(\n      sum by (" + label + ") (\n        max by (" + label + ", broker, user, client_id) (\n          rate(kafka_quota_rejected_mutations_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"engine\",\n      \"\",\n      \"\"\n    )\n  )\n)\nor\n0 * max by (" + label + ") (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)",
+              "expr": "(\n  max by (" + label + ") (\n    label_replace(\n      sum by (" + label + ", request) (\n        max by (" + label + ", broker, request) (\n          rate(kafka_quota_throttling_errors_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"requests\",\n      \"\",\n      \"\"\n    )\n    or\n    label_replace(\n      sum by (" + label + ") (\n        max by (" + label + ", broker, user, client_id) (\n          rate(kafka_quota_refused_mutations_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n        )\n      ),\n      \"of\",\n      \"engine\",\n      \"\",\n      \"\"\n    )\n  )\n)\nor\n0 * max by (" + label + ") (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)",
               "format": "time_series",
               "instant": true,
               "range": false,
@@ -8193,8 +8193,8 @@ local duration(number) =
               "targetBlank": true,
               "tooltip": "",
               "type": "link",
-              "title": "Runbook: KafkaQuotaRejectionsRising",
-              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaRejectionsRising"),
+              "title": "Runbook: KafkaQuotaRefusalsRising",
+              [if c.runbook_url != null then "url"]: runbook("KafkaQuotaRefusalsRising"),
             },
           ]),
           "options": {
@@ -8229,7 +8229,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "sum by (" + label + ", broker) (\n  max by (" + label + ", broker, user, client_id) (\n    rate(kafka_quota_rejected_mutations_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n  )\n)",
+              "expr": "sum by (" + label + ", broker) (\n  max by (" + label + ", broker, user, client_id) (\n    rate(kafka_quota_refused_mutations_total{" + label + "=~\"$cluster\"}[$__rate_interval])\n  )\n)",
               "format": "time_series",
               "instant": false,
               "range": true,

@@ -27,7 +27,7 @@ RECORDED = ("combined_throttled", "split_throttled", "split_removed", "split_for
 
 
 NOT_SENT: Final[dict[str, Any]] = dict.fromkeys(
-    ("throttled_seconds_total", "throttled_requests_total", "rejected_mutations_total", "reported_utilization")
+    ("throttled_seconds_total", "throttled_requests_total", "refused_mutations_total", "reported_utilization")
 )
 
 

@@ -159,7 +159,7 @@ def _of_entity(usage: EntityUsage, row: int, shown: Snapshot) -> Iterator[Row]:
     if kind is MUTATION:
         mutation = "kafka_quota_controller_mutation"
         yield f"{mutation}_tokens", here, usage.tokens
-        yield "kafka_quota_rejected_mutations_total", here, usage.rejected_mutations_total
+        yield "kafka_quota_refused_mutations_total", here, usage.refused_mutations_total
         yield f"{mutation}_burst_tokens", name, burst
         if peaks is not None:
             yield f"{mutation}_burst_used_max_ratio", here, float(peaks.burst_used[row])

@@ -86,7 +86,7 @@ ENTITIES: Final = (
     usage(PRODUCE, "carol", usage=5.0),
     usage(PRODUCE, "dora", detailed=False, limit=10.0, usage=9.0),
     usage(REQUEST, "erin", throttle_time_seconds=3.0, cause=ThrottleCause.CONTROLLER_MUTATION),
-    usage(MUTATION, "fred", burst_tokens=22.0, tokens=-11.0, rejected_mutations_total=4.0),
+    usage(MUTATION, "fred", burst_tokens=22.0, tokens=-11.0, refused_mutations_total=4.0),
     usage(FETCH, "gail", throttled_seconds_total=8.0, throttled_requests_total=9.0, reported_utilization=0.75),
     usage(PRODUCE, "hugo", throttle_time_seconds=None),
     usage(FETCH, "__overflow__", stands_in=True),

@@ -55,7 +55,7 @@ class Seen:
 
     def _take(self, kind: QuotaType, names: dict[str, str], attribute: str, value: float) -> None:
         self.has_callback |= not names.keys() <= {"user", "client-id"}
-        of_kind = {"tokens", "rejection-count"} if kind is MUTATION else {"quota-utilization"}
+        of_kind = {"tokens", "refusal-count"} if kind is MUTATION else {"quota-utilization"}
         if names.keys() <= {"user", "client-id"} and attribute in {USED[kind], *OF_ENTITIES, *of_kind}:
             tags = kind, unquote(names.get("user", "")), names.get("client-id", "")
             self.entities.setdefault(tags, {})[attribute] = value
@@ -214,7 +214,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
         throttle_time_seconds=base("throttle-time", 1000) if "throttle-time" in numbers or not measured else 0.0,
         throttled_seconds_total=base("throttle-time-total", 1000),
         throttled_requests_total=numbers.get("throttle-count"),
-        rejected_mutations_total=numbers.get("rejection-count"),
+        refused_mutations_total=numbers.get("refusal-count"),
         reported_utilization=base("quota-utilization", 100),
     )
     tokens = numbers.get("tokens")

@@ -63,7 +63,7 @@ OTHERS = [
     *bean("Fetch", "queue-size"),
     *bean("Request", "exempt-request-time"),
     *bean("ControllerMutation", "tokens", "mutation-rate", client_id="admin"),
-    *bean("ControllerMutation", "throttle-time-total", "throttle-count", "rejection-count", user="bob"),
+    *bean("ControllerMutation", "throttle-time-total", "throttle-count", "refusal-count", user="bob"),
     *(
         column
         for name in ("line\nbreak\r", 'quo"te', "<b>{}</b>", "é😀\u2028", "x" * 10_000)

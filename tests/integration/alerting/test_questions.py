@@ -58,7 +58,7 @@ CHOICES: Final = (
 EMPTY: Final[Mapping[str, str]] = {
     **{family.name: "no Spark job runs here" for family in catalog.job_families()},
     catalog.UTILIZATION_DISAGREEMENTS.name: "this Kafka reports no utilization (KIP-1373)",
-    catalog.REJECTED_MUTATIONS.name: "no embedded engine",
+    catalog.REFUSED_MUTATIONS.name: "no embedded engine",
     catalog.DISCOVERED_SOURCES.name: "this exporter is given its broker",
     catalog.DISCOVERY_ERRORS.name: "this exporter is given its broker",
     catalog.OTLP_EXPORTS.name: "this exporter pushes nowhere",

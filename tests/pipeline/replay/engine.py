@@ -114,8 +114,8 @@ class Simulation:
     throttled: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Throttled requests by user, client id and quota type."""
     throttled_ms: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    rejected: Counter[tuple[str, str]] = field(default_factory=Counter)
-    rejected_mutations: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused_mutations: Counter[tuple[str, str]] = field(default_factory=Counter)
     unsent: Counter[tuple[str, str]] = field(default_factory=Counter)
     late_ms: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -165,8 +165,8 @@ class Simulation:
         if decision.throttled_by is not None:
             self.throttled[*entity, decision.throttled_by.label] += 1
             self.throttled_ms[*entity, decision.throttled_by.label] += wait_ms
-        self.rejected[entity] += refused
-        self.rejected_mutations[entity] += part * refused
+        self.refused[entity] += refused
+        self.refused_mutations[entity] += part * refused
         if decision.unrecord_fetch:
             self._cluster.give_back(row, part, now_ms)
         if refused or decision.throttled_by is not None:

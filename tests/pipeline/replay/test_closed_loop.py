@@ -87,8 +87,8 @@ def test_equals_clients_of_the_engine(way: str, made: list[Request], throttles: 
         assert row["throttled_ms"] == expected.throttled_ms[what]
         assert row["late_ms"] == expected.late_ms[entity]
         if row["quota_type"] == "controller_mutation":
-            assert row["rejected_requests"] == expected.rejected[entity]
-            assert row["rejected_mutations"] == expected.rejected_mutations[entity]
+            assert row["refused_requests"] == expected.refused[entity]
+            assert row["refused_mutations"] == expected.refused_mutations[entity]
         if row["quota_type"] == "request":
             assert row["unsent_requests"] == expected.unsent[entity]
 
@@ -137,7 +137,7 @@ def test_requests_that_the_log_shows_twice_are_sent_once() -> None:
     quotas = {ALICE: {"consumer_byte_rate": 1e9, "controller_mutation_rate": 1e9}}
     found = closed([empty, fetch, refused, create], quotas)
     assert found["fetch"]["unsent_requests"] == 0
-    assert found["controller_mutation"]["rejected_requests"] == 0
+    assert found["controller_mutation"]["refused_requests"] == 0
     assert found["fetch"]["late_ms"] == 0
 
 
@@ -152,7 +152,7 @@ def test_granted_part_of_a_refused_mutation_is_sent(way: str) -> None:
     row = found["controller_mutation"]
     # a burst of 11: 79 of debt, of which 59 are left after 20 s
     assert row["amount"] == 100
-    assert (row["rejected_requests"], row["rejected_mutations"]) == (1, 10)
+    assert (row["refused_requests"], row["refused_mutations"]) == (1, 10)
     assert 59_000 <= row["late_ms"] < 59_100
 
 

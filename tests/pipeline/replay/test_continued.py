@@ -28,7 +28,7 @@ from quotascope.quotas.candidates import Candidate, MutationPolicy
 
 KEY = ["candidate", "broker", "user", "client_id", "quota_type"]
 SUMS = ["requests", "amount", "throttled_requests", "throttled_ms", "muted_ms", "active_ms"]
-SUMS += ["delayed_requests", "delayed_bytes", "rejected_requests", "rejected_mutations"]
+SUMS += ["delayed_requests", "delayed_bytes", "refused_requests", "refused_mutations"]
 SETTINGS = ReplaySettings(per_broker=True)
 HOUR_MS = 3_600_000
 

@@ -45,8 +45,8 @@ SUMS = (
     "muted_ms",
     "delayed_requests",
     "delayed_bytes",
-    "rejected_requests",
-    "rejected_mutations",
+    "refused_requests",
+    "refused_mutations",
 )
 """Columns in which the figures of brokers are added up."""
 
@@ -112,7 +112,7 @@ def test_equals_the_engine(way: str, made: list[Request], quotas: Any, wait_ms: 
         assert row["throttled_requests"] == len(throttles)
         assert row["throttled_ms"] == sum(throttles)
         assert row["longest_throttle_ms"] == max(throttles, default=0)
-        assert row["rejected_requests"] == expected.refused[what]
+        assert row["refused_requests"] == expected.refused[what]
         assert 0 <= row["muted_ms"] <= row["active_ms"]
     assert not expected.throttles
     for both in whole:
@@ -212,8 +212,8 @@ def test_refused_mutation_of_the_log_is_not_charged() -> None:
     low, high = (
         by_type(made, {ALICE: {"controller_mutation_rate": rate}})["controller_mutation"] for rate in (1.0, 10.0)
     )
-    assert (low["rejected_requests"], low["throttled_ms"]) == (3, 3 * 89_000)
-    assert high["rejected_requests"] == 0
+    assert (low["refused_requests"], low["throttled_ms"]) == (3, 3 * 89_000)
+    assert high["refused_requests"] == 0
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -254,7 +254,7 @@ def test_policies_of_mutations() -> None:
     quotas = {ALICE: {"controller_mutation_rate": 2.0}}
     both = [candidate(quotas, name=policy.value, mutation_policy=policy) for policy in MutationPolicy]
     found = replay(history([create] * 4), both).to_pylist()
-    refused = {row["candidate"]: row["rejected_mutations"] for row in found}
+    refused = {row["candidate"]: row["refused_mutations"] for row in found}
     assert refused == {"token-bucket": 120, "burst-spreading": 120}
 
 
@@ -268,7 +268,7 @@ def test_partly_granted_mutation_is_refused_for_the_rest(way: str) -> None:
             by_type(made, {ALICE: {"controller_mutation_rate": 5.0}})
             for made in ([part, rest], [replace(rest, cost=60), part])
         )
-    names = ("requests", "amount", "rejected_requests", "rejected_mutations")
+    names = ("requests", "amount", "refused_requests", "refused_mutations")
     first, second = ([found["controller_mutation"][name] for name in names] for found in (alone, after))
     assert (first, second) == ([2, 100.0, 1, 10], [2, 150.0, 1, 100])
 

@@ -132,7 +132,7 @@ def test_figures_of_a_client() -> None:
         throttled_requests=56,
         longest_throttle_ms=1_500,
         delayed_bytes=2_500_000,
-        rejected_mutations=1_000,
+        refused_mutations=1_000,
         recovery_ms=125_000,
     )
     page = Reader(whatif_page(replayed(row), {})).text
@@ -218,7 +218,7 @@ def test_differences_to_the_first_candidate() -> None:
     """Who wins and who loses, a user above its clients; a client that a candidate does not limit is unlimited under it, not unknown."""
     summary = replayed(
         throttled(9_000, candidate="now", client_id="a"),
-        throttled(1_000, candidate="tight", client_id="a", rejected_mutations=4),
+        throttled(1_000, candidate="tight", client_id="a", refused_mutations=4),
         throttled(5_000, candidate="tight", client_id="b", limit=7.0, level="user"),
         throttled(2_000, candidate="now", user="bob"),
         result(candidate="now", user="carol"),
@@ -239,7 +239,7 @@ def test_differences_to_the_first_candidate() -> None:
     assert tight["difference"] == {
         "muted_ms": -5_000,
         "request_share": 0.0,
-        "rejected_mutations": 4,
+        "refused_mutations": 4,
         "clients_worse": 1,
         "clients_better": 2,
     }

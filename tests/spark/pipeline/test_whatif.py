@@ -93,7 +93,7 @@ def test_position(spark: "SparkSession") -> None:
         listed = [tuple(row.values()) for row in placed.to_pylist()]
         frame = spark.createDataFrame(listed, ddl(rows.schema))
         (found,) = replay_frame(frame.repartition(3), tried).collect()
-        number: int = found.rejected_mutations
+        number: int = found.refused_mutations
         return number
 
     assert refused([1, 2, 3, 4, 5]) == 4 + 8
