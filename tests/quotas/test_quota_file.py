@@ -26,41 +26,13 @@ from quotascope.quotas import (
     read_quotas,
     refusing,
     rules_of,
-    text_of,
 )
 from quotascope.quotas.quota_file import quoted
 
 
-class _Refused(Exception):
-    """What a room makes of a problem."""
-
-
-def _refused(path: Path) -> str:
-    with pytest.raises(_Refused) as caught, refusing(_Refused):
-        yaml.safe_load(text_of(path))
-    assert caught.value.__suppress_context__
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        (b"a: \xff", "is not UTF-8 text (byte 3)"),
-        (b"a: 1\nb: [", "line 2: not valid YAML: "),
-        (b"a: \x00", "is not valid YAML: unacceptable character"),
-    ],
-)
-def test_problem_is_reported_in_the_room_s_own_error(tmp_path: Path, data: bytes, problem: str) -> None:
-    """Whatever a file holds that is no YAML, the message says what and where; of one that is not there it is the system's."""
-    path = tmp_path / "file.yaml"
-    assert _refused(path) == "cannot be read: No such file or directory"
-    path.write_bytes(data)
-    assert problem in _refused(path)
-
-
 def test_what_is_no_problem_of_the_file_passes() -> None:
     """A room's own error within the block is not one of the file."""
-    with pytest.raises(KeyError), refusing(_Refused):
+    with pytest.raises(KeyError), refusing(InvalidQuotas):
         raise KeyError
 
 
@@ -142,20 +114,26 @@ def test_values_know_their_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a: [", "line 1: not valid YAML"),
-        ("a: 1\na: 2\n", "line 2: the key 'a' is there twice"),
-        (f"{'x' * 70}: 1\n" * 2, f"line 2: the key '{'x' * 60}' is there twice"),
-        ("a: \x00", "is not valid YAML"),
-        ("a: 2026-13-45", "line 1: not valid YAML: this is no timestamp"),
-        ("a: &x [*x]", "this alias repeats too much, or what it is in"),
-        ("[" * 30 + "]" * 30, "more than 20 levels"),
-        ("a: !!python/object:os.system x", "not valid YAML"),
+        (b"a: [", "line 1: not valid YAML"),
+        (b"a: 1\nb: [", "line 2: not valid YAML: "),
+        (b"a: 1\na: 2\n", "line 2: the key 'a' is there twice"),
+        (b"%s: 1\n" % (b"x" * 70) * 2, f"line 2: the key '{'x' * 60}' is there twice"),
+        (b"a: \x00", "is not valid YAML: unacceptable character"),
+        (b"a: \xff", "is not UTF-8 text (byte 3)"),
+        (b"a: 2026-13-45", "line 1: not valid YAML: this is no timestamp"),
+        (b"a: &x [*x]", "this alias repeats too much, or what it is in"),
+        (b"[" * 30 + b"]" * 30, "more than 20 levels"),
+        (b"a: !!python/object:os.system x", "not valid YAML"),
+        (None, "cannot be read: No such file or directory"),
     ],
 )
-def test_what_is_wrong_is_reported(text: str, reason: str) -> None:
-    """With the line, where it has one; nothing is executed."""
-    with pytest.raises(InvalidQuotas, match=r"^x: ") as caught:
-        read(text)
+def test_what_is_wrong_is_reported(tmp_path: Path, text: bytes | None, reason: str) -> None:
+    """With the file, and the line, where it has one; nothing is executed."""
+    path = tmp_path / "q.yaml"
+    if text is not None:
+        path.write_bytes(text)
+    with pytest.raises(InvalidQuotas, match=r"q\.yaml: ") as caught:
+        load_file(path)
     assert reason in str(caught.value)
 
 
@@ -169,18 +147,14 @@ def test_what_aliases_repeat_is_read_once() -> None:
 
 
 def test_a_file_or_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte order mark is no part of it; a missing file, and one that is no text, are named."""
+    """A byte order mark is no part of it."""
     path = tmp_path / "q.yaml"
     path.write_bytes(b"\xef\xbb\xbfa: 1\n")
     assert load_file(path).mapping is not None
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a: [")))
-    with pytest.raises(InvalidQuotas, match="standard input: line 1"):
+    with pytest.raises(InvalidQuotas, match="standard input: line 1") as caught:
         load_file(STDIN)
-    with pytest.raises(InvalidQuotas, match=r"none\.yaml: .*No such file"):
-        load_file(tmp_path / "none.yaml")
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidQuotas, match="is not UTF-8"):
-        load_file(path)
+    assert caught.value.__suppress_context__
 
 
 ALL_SHAPES = """
