@@ -20,7 +20,7 @@ from quotascope.pipeline.spark import arrow, ingest, run
 from quotascope.pipeline.table import Table, run_here
 from quotascope.pipeline.table.table import ATTEMPTS
 
-FRAME: Any = None
+FRAME: Any = SimpleNamespace(isEmpty=lambda: False)
 
 
 class Others:

@@ -1,6 +1,7 @@
 """Request logs read by Spark's workers become the tables that one process makes of them."""
 
 import datetime as dt
+import gzip
 import tarfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -78,6 +79,14 @@ def test_what_spark_cannot_read(spark: "SparkSession", tmp_path: Path) -> None:
     with pytest.raises(UnreadableLog, match=r"broken\.log\.gz: Spark cannot read it"):
         ingest(spark, [str(broken)], str(tmp_path / "tables"))
     assert len(_table(tmp_path / "tables", "requests")) == 0
+
+
+def test_empty_files(spark: "SparkSession", tmp_path: Path) -> None:
+    """They are no error, and make no tables."""
+    for name, content in {"a.log": b"", "b.log.gz": gzip.compress(b"")}.items():
+        (tmp_path / name).write_bytes(content)
+    assert ingest(spark, [str(tmp_path)], str(tmp_path / "tables")) == IngestReport()
+    assert not (tmp_path / "tables").exists()
 
 
 def test_zstd(spark: "SparkSession", tmp_path: Path) -> None:
