@@ -56,6 +56,7 @@ BOTH = ["streaming", "event_log"]
         pytest.param("auto", {"session": REFUSES}, [], ["streaming"], id="nothing works"),
         pytest.param("event_log", {"log": LOG}, ["event_log"], [], id="what was asked for is alone"),
         pytest.param("streaming", {"log": LOG}, ["streaming"], [], id="without the log, too"),
+        pytest.param("streaming", {"session": REFUSES, "log": LOG}, ["event_log"], ["streaming"], id="queries in vain"),
         pytest.param("pull", {}, ["streaming"], ["pull"], id="pull in vain"),
         pytest.param("callbacks", {}, ["streaming"], ["callbacks"], id="callbacks in vain"),
         pytest.param("event_log", {}, ["streaming"], ["event_log"], id="log in vain"),

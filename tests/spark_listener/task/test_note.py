@@ -79,6 +79,9 @@ def test_a_note_of_another_attempt_is_not_this_ones() -> None:
         f"{PREFIX}null",
         f"{PREFIX}{'9' * 6_000}",
         pytest.param(LINE.replace('"number":1', '"number":true'), id="true is not 1"),
+        pytest.param(LINE.replace('"query":""', '"query":7'), id="no query"),
+        pytest.param(LINE.replace('"clients":', '"clients":3,"rows":'), id="no rows"),
+        pytest.param(LINE.replace('"query":', '"reported":3,"query":'), id="no reported rows"),
     ],
 )
 def test_what_only_looks_like_a_note_is_none(text: str) -> None:
