@@ -329,6 +329,7 @@ def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]
     assert read(tmp_path, log(tmp_path, *texts)).kept == 200
     one = IngestTables.create(str(tmp_path / "tables")).requests
+    assert one.version >= 4, "a commit for each chunk"
     history = History.create(str(tmp_path / "tables"))
     assert history.update(one) == 200
     assert max(held) < 1 << 20

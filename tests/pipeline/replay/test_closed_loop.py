@@ -68,8 +68,13 @@ def closed(made: list[Request], quotas: Any, **more: Any) -> dict[str, dict[str,
     throttles=[0] * 3,
     quotas={ALICE: {"controller_mutation_rate": 2.0, "request_percentage": 2.0}},
 )
-# a Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever
+# a Fetch larger than all whole windows allow is cut as brokers cut it, and not stuck for ever; each part is charged its time
 @example(made=[LARGE_FETCH], throttles=[0], quotas={ALICE: {"consumer_byte_rate": 150_000.0}})
+@example(
+    made=[replace(LARGE_FETCH, request_us=400_000), replace(BUSY, after_ms=500, connection=2, request_us=1_000)],
+    throttles=[0] * 2,
+    quotas={ALICE: {"consumer_byte_rate": 150_000.0, "request_percentage": 2.0}},
+)
 # a throttle by the request quota holds back whatever comes next on the connection
 @example(made=[BUSY] * 4, throttles=[0] * 4, quotas={ALICE: {"request_percentage": 5.0}})
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
