@@ -56,7 +56,7 @@ def get(url: str) -> str:
 def test_six_seconds() -> None:
     """It prints where it serves, serves throttled entities there, prints them as plain text, and ends by itself."""
     with started("--duration", "6") as process:
-        url = url_in(process)
+        url = f"{url_in(process)}metrics"
         deadline = time.monotonic() + PATIENCE_SECONDS
         metrics = get(url)
         while not throttled(metrics) and time.monotonic() < deadline:
