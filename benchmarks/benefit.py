@@ -329,9 +329,9 @@ def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[st
     queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
     victim = (clients == _VICTIM) & within(pool.dequeued // 1_000, logged)
     connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
-    simulated = queue.waits(connections=connections)
-    error = simulated.mean() / queue.logged.mean() - 1
-    _SAY(f"  all requests: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
+    for name, simulated in (("open_loop", queue.waits()), ("closed_loop", queue.waits(connections=connections))):
+        error = simulated.mean() / queue.logged.mean() - 1
+        _SAY(f"  all requests, {name}: error {error:+.0%}{', which whatif refuses' if abs(error) > MOST_ERROR else ''}")
     _SAY(f"  {_STEADY} client's requests hold a thread for {', '.join(held(usage, spans))}")
     yield beside("as logged", WITH, simulated[victim])
     others = clients != _AGGRESSOR
@@ -342,12 +342,12 @@ def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[st
     )
     later = victim & within(pool.dequeued // 1_000, [(begin + LATER_S * 1e3, end) for begin, end in logged])
     for mode in Mode:
+        following = connections if mode is Mode.CLOSED_LOOP else None
         late = lateness(history_of(rows), [tried], mode, len(rows))[0][pool.rows]
-        reacting = np.where(others, -1, connections) if mode is Mode.CLOSED_LOOP else None
-        waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, reacting)
-        scale = scale_of(queue.waits(connections=reacting)[others], gone[others], queue.logged[others])
-        _SAY(f"  what the {_AGGRESSOR} causes, {mode.value}, is scaled by {scale:.2f}")
-        waits = np.maximum(0.0, gone + scale * (waits - gone))
+        waits = queue.waits(np.where(late == NEVER, 0, late * 1_000), late != NEVER, following)
+        if following is None:
+            scale = scale_of(queue.waits()[others], gone[others], queue.logged[others])
+            waits = np.maximum(0.0, gone + scale * (waits - gone))
         yield beside(f"throttled, {mode.value}", THROTTLED, waits[later], 1e3 * LATER_S)
 
 

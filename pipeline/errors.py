@@ -144,13 +144,13 @@ class ChangedRows(TableError):
 
 
 class OtherSource(TableError):
-    """A table has rows that were made of another table than the one it is to follow, and of the same time: some may count twice."""
+    """A table has rows that were made of another table than the one it is to follow: with those of this one, rows could count twice."""
 
     def __init__(self, table: str, source: str) -> None:
         super().__init__(
             table,
-            f"its rows were made of another table than {source}, which has rows of the same time; nothing was added to it, as they may "
-            f"count twice. Use another folder, or remove {table}, which is then made of {source} alone",
+            f"its rows were made of another table than {source}; nothing was added to it, as the same rows could count twice. "
+            f"Use another folder, or remove {table}, which is then made of {source} alone",
         )
 
 

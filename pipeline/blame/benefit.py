@@ -55,12 +55,11 @@ class BrokerQueue:
     """All queue times."""
     simulated_us: float
     """
-    What the queue of the threads makes of them, with the time that waking a thread takes, each as long after the last one of its connection as
-    logged: a broker reads no request of a connection before it has answered the last one (`SocketServer` mutes the channel). Near saturation,
-    where arrivals depend on the queue, an error would else add up from request to request.
+    What the queue of the threads makes of them, with the time that waking a thread takes. Closed loop: each comes as long after the last one of
+    its connection as logged, as a broker reads no request of a connection before it has answered the last one (`SocketServer` mutes the channel).
     """
     others_us: Floats
-    """By candidate: waits of others as logged; simulated ones where the candidate's clients do not cause most of them."""
+    """By candidate: waits of others as simulated; open loop: as logged where the candidate's clients cause most of them."""
     predicted_us: Floats
     """By candidate: the same under it."""
     logged_waits: Ints
@@ -174,8 +173,9 @@ def benefit_of(
     Args:
         folder: of the history.
         candidates: as `replay` takes them.
-        mode: open loop: of a throttled client, the requests above its limit never come, which is an upper bound of what is saved; closed
-            loop: they come later.
+        mode: open loop: of a throttled client, the requests above its limit never come, which is an upper bound of what is saved; others come
+            as logged, so that an error adds up near saturation. Closed loop: they come later, and each request follows the last one of its
+            connection.
         run: where the work is done.
         threads: `num.io.threads`; else for each broker as `blame` estimates it.
         settings: of the replay.
@@ -231,17 +231,18 @@ def _day(
         queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
         before = np.zeros((len(candidates), len(_BINS)), np.int64)
         after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))
+        following = connections[pool.rows] if mode is Mode.CLOSED_LOOP else None
+        as_logged = queue.waits(connections=following)
         for n in range(len(candidates)):
             late_ms = late[n][pool.rows]
             others = ~throttled[n][clients[pool.groups]]
-            reacting = np.where(others, -1, connections[pool.rows]) if mode is Mode.CLOSED_LOOP else None
-            waits = queue.waits(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, reacting)[others]
-            # What following a connection alone does to the queue is no saving.
-            as_logged = queue.waits(connections=reacting)[others]
-            without = queue.waits(present=others)[others]
-            scale = scale_of(as_logged, without, queue.logged[others])
-            waits = np.maximum(0.0, without + scale * (waits - without))
-            sums[:, n] = (without + scale * (as_logged - without)).sum(), waits.sum()
+            waits = queue.waits(np.where(late_ms == NEVER, 0, late_ms * 1_000), late_ms != NEVER, following)[others]
+            base = as_logged[others]
+            if following is None:
+                without = queue.waits(present=others)[others]
+                scale = scale_of(base, without, queue.logged[others])
+                waits, base = (np.maximum(0.0, without + scale * (each - without)) for each in (waits, base))
+            sums[:, n] = base.sum(), waits.sum()
             before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
         found.append(
             BrokerQueue(
@@ -250,7 +251,7 @@ def _day(
                 requests=len(pool),
                 unknown=int(pool.unknown.sum()),
                 logged_us=float(queue.logged.sum()),
-                simulated_us=float(queue.waits(connections=connections[pool.rows]).sum()),
+                simulated_us=float(as_logged.sum()),
                 others_us=sums[0],
                 predicted_us=sums[1],
                 logged_waits=before,

@@ -1,18 +1,24 @@
 """`quotascope quotas` against a real broker, beside Kafka's own `kafka-configs.sh`."""
 
+import io
 import json
+import logging
 import re
 import shlex
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import java
-from tests.cluster.quotas import Quotas, Rule
+from tests.cluster.quotas import Quotas
 from tests.cluster.tools import CLASSES, run_tool
 from tests.cluster.traffic import Traffic, in_background
 from tests.cluster.users import USERS
@@ -20,23 +26,41 @@ from tests.commands import run
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter
 
+from quotascope.cli.main import main
+
 pytestmark = pytest.mark.real
 
 HOSTILE = 'it\'s "q" $(id)\n\x1b[2J*?,=é'
 """A client id that could break a shell, a terminal, a file and a list of options."""
 SHAPES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("--user", "alice"), "producer_byte_rate=1048576", "user-principal 'alice'"),
-    (("--user", "-x", "--client-id", "app 1"), "consumer_byte_rate=9007199254740993", "user-principal '-x', client-id 'app 1'"),
-    (("--user", "alice", "--default-client-id"), "request_percentage=0.5", "user-principal 'alice', the default client-id"),
-    (("--default-user", "--client-id", "<default>"), "controller_mutation_rate=2.5", "the default user-principal, client-id '<default>'"),
-    (("--default-user", "--default-client-id"), "request_percentage=200", "the default user-principal, the default client-id"),
+    (
+        ("--user", "-x", "--client-id", "app 1"),
+        "consumer_byte_rate=9007199254740993",
+        "user-principal '-x', client-id 'app 1'",
+    ),
+    (
+        ("--user", "alice", "--default-client-id"),
+        "request_percentage=0.5",
+        "user-principal 'alice', the default client-id",
+    ),
+    (
+        ("--default-user", "--client-id", "<default>"),
+        "controller_mutation_rate=2.5",
+        "the default user-principal, client-id '<default>'",
+    ),
+    (
+        ("--default-user", "--default-client-id"),
+        "request_percentage=200",
+        "the default user-principal, the default client-id",
+    ),
     (("--default-user",), "producer_byte_rate=5e6", "the default user-principal"),
     (("--client-id", "app 1"), "request_percentage=30", "client-id 'app 1'"),
     (("--default-client-id",), "request_percentage=31", "the default client-id"),
     (("--ip", "10.0.0.1"), "connection_creation_rate=7", "ip '10.0.0.1'"),
     (("--ip", "localhost"), "connection_creation_rate=8", "ip 'localhost'"),
     (("--default-ip",), "connection_creation_rate=9", "the default ip"),
-)  # fmt: skip
+)
 """Options that name an entity, a quota, and how `kafka-configs.sh` calls the entity."""
 DESCRIBED = (("users",), ("clients",), ("users", "clients"), ("ips",))
 """What `kafka-configs.sh --describe` can be asked for: it lists only entities of just this shape."""
@@ -55,10 +79,29 @@ def described(cluster: Cluster) -> dict[str, dict[str, float]]:
     return found
 
 
+@pytest.fixture(autouse=True)
+def _restore_logging() -> Iterator[None]:
+    """Leave logging as it was: commands that run in this process configure it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
 def ended(*arguments: str | Path) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command about quotas."""
-    done = run("quotas", *arguments)
-    return done.returncode, done.stdout, done.stderr
+    """Exit code, output and errors of a command, run in this process: many of them start slower than they work."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["quotascope", "quotas", *map(str, arguments)])
+        patch.setenv("COLUMNS", "200")
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                main()
+            except SystemExit as end:
+                return int(end.code or 0), out.getvalue(), err.getvalue()
+    return 0, out.getvalue(), err.getvalue()
 
 
 def quotascope(*arguments: str | Path) -> str:
@@ -118,10 +161,10 @@ def test_kafka_configs_accepts_the_printed_commands(kafka: Cluster, hostile: Quo
     run_commands(exported)
     assert quotascope("diff", file, *at) == ""
     hostile.set(({"client-id": "web"}, {"request_percentage": 5.0}))
-    code, script, _ = ended("diff", file, *at, "--kafka-configs")
-    assert code == 2
-    assert "--delete-config request_percentage" in script
-    run_commands(script)
+    done = run("quotas", "diff", file, *at, "--kafka-configs")
+    assert done.returncode == 2
+    assert "--delete-config request_percentage" in done.stdout
+    run_commands(done.stdout)
     assert quotascope("diff", file, *at) == ""
 
 
@@ -165,9 +208,17 @@ def test_who_a_rule_hits_comes_from_the_brokers_or_from_an_exporter(
         for usage in (jolokia, ("--exporter", exporter.url)):
             eventually(lambda usage=usage: _hits_alice(_listed(kafka, *usage)))  # type: ignore[misc]
         eventually(lambda: _hits_alice(_listed(None, "--exporter", exporter.url)))
-        client = ("--user", "alice", "--client-id", "list-app")
-        change = ("set", "producer_byte_rate=25000", *client, "--bootstrap-servers", kafka.admin)
-        reported = quotascope(*change, *jolokia)
+        reported = quotascope(
+            "set",
+            "producer_byte_rate=25000",
+            "--user",
+            "alice",
+            "--client-id",
+            "list-app",
+            "--bootstrap-servers",
+            kafka.admin,
+            *jolokia,
+        )
     assert re.search(r"alice / list-app +produce +.* 50\.0 kB/s +25\.0 kB/s", reported)
 
 
@@ -193,8 +244,16 @@ def test_the_permission_to_change_is_named(guarded_kafka: Cluster, tmp_path: Pat
     """Reading needs DescribeConfigs, changing AlterConfigs, which includes it; the message gives the command for each."""
     password = tmp_path / "pw"
     password.write_text(USERS["mallory"])
-    login = ("--sasl-username", "mallory", "--sasl-password-file", password)
-    at = ("--bootstrap-servers", guarded_kafka.sasl, "--security-protocol", "SASL_PLAINTEXT", *login)
+    at = (
+        "--bootstrap-servers",
+        guarded_kafka.sasl,
+        "--security-protocol",
+        "SASL_PLAINTEXT",
+        "--sasl-username",
+        "mallory",
+        "--sasl-password-file",
+        str(password),
+    )
     change = ("set", "request_percentage=77", "--user", "zoe", "--apply", *at)
     for operation in ("DescribeConfigs", "AlterConfigs"):
         code, out, err = ended(*change)
@@ -208,9 +267,9 @@ def test_the_permission_to_change_is_named(guarded_kafka: Cluster, tmp_path: Pat
         remove = ("remove", "--all", "--user", "zoe", "--apply", *at)
         assert "read back: 1 quota\n" in quotascope(*remove)
     finally:
-        both = "--operation DescribeConfigs --operation AlterConfigs"
-        acls = f"--remove --force --allow-principal User:mallory {both} --cluster"
-        run_tool(guarded_kafka, "kafka-acls.sh", *acls.split())
+        for operation in ("DescribeConfigs", "AlterConfigs"):
+            acl = f"--remove --force --allow-principal User:mallory --operation {operation} --cluster"
+            run_tool(guarded_kafka, "kafka-acls.sh", *acl.split())
 
 
 def test_measure_only_measures_and_throttles_no_client(
@@ -245,25 +304,25 @@ def test_measure_only_measures_and_throttles_no_client(
         reported = quotascope("set", "--measure-only", "--apply", *at)
         assert "applied and read back: 4 quotas\n" in reported
         eventually(measured)
-    unreached = {
-        "producer_byte_rate": 1e12,
-        "consumer_byte_rate": 1e12,
-        "request_percentage": 1e6,
-        "controller_mutation_rate": 1e9,
+    assert described(kafka) == {
+        "the default user-principal": {
+            "producer_byte_rate": 1e12,
+            "consumer_byte_rate": 1e12,
+            "request_percentage": 1e6,
+            "controller_mutation_rate": 1e9,
+        }
     }
-    assert quotas.are(({"user": None}, unreached))
 
 
 def test_measure_only_overrules_no_limit(kafka: Cluster, quotas: Quotas) -> None:
     """A limit that clients have is not taken from them; the message names it, and nothing is stored."""
     at = ("--bootstrap-servers", kafka.admin)
-    rules: list[Rule] = [
+    quotas.set(
         ({"user": None}, {"producer_byte_rate": 5e6}),
         ({"client-id": "app 1"}, {"consumer_byte_rate": 7e6}),
         ({"client-id": None}, {"request_percentage": 50.0}),
         ({"user": "alice"}, {"controller_mutation_rate": 3.0}),
-    ]
-    quotas.set(*rules)
+    )
     pairs = ("--default-user", "--default-client-id")
     code, _, err = ended("set", "--measure-only", *pairs, "--apply", *at)
     assert code == 1
@@ -271,6 +330,11 @@ def test_measure_only_overrules_no_limit(kafka: Cluster, quotas: Quotas) -> None
     assert 'consumer_byte_rate would overrule the limit of client-id "app 1",' in err
     assert "request_percentage would overrule the limit of client-id <default>," in err
     assert "controller_mutation_rate" not in err
-    assert quotas.are(*rules)
+    assert described(kafka) == {
+        "the default user-principal": {"producer_byte_rate": 5e6},
+        "client-id 'app 1'": {"consumer_byte_rate": 7e6},
+        "the default client-id": {"request_percentage": 50.0},
+        "user-principal 'alice'": {"controller_mutation_rate": 3.0},
+    }
     reported = quotascope("set", "--measure-only", "controller_mutation_rate", *pairs, "--apply", *at)
     assert "read back: 1 quota\n" in reported

@@ -16,7 +16,7 @@ from tests.pipeline.replay.ways import WAYS, kernels
 from tests.pipeline.table.rows import append
 
 from quotascope.metrics import QuotaEntity
-from quotascope.pipeline.blame.benefit import Benefit, benefit_of
+from quotascope.pipeline.blame.benefit import Benefit, benefit_of, percentile_us
 from quotascope.pipeline.blame.queueing import logged_queue, scale_of, waits_of
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.request_log.schema import REQUESTS
@@ -222,11 +222,15 @@ def test_nothing_is_predicted_where_queue_times_are_unknown_or_not_explained(
 
 
 def test_clients_that_wait_for_answers_are_explained_at_full_load(tmp_path: Path) -> None:
-    """With arrivals as logged, what the log lacks would add up from request to request; a client sends its next one later instead."""
-    (queue,) = found(written(tmp_path, full_load(20_000))).brokers
+    """In a closed loop, each follows its last answer; with arrivals as logged, what the log lacks adds up from request to request, which is seen."""
+    folder = written(tmp_path, full_load(20_000))
+    opened, closed = (found(folder, mode) for mode in Mode)
+    (queue,) = closed.brokers
     assert queue.logged_us / queue.requests == pytest.approx(4_500, rel=0.1)
-    assert abs(queue.error) < 0.1
-    assert queue.refusal is None
+    assert (abs(queue.error) < 0.1, queue.refusal, closed.saved["0"]) == (True, None, 0.0)
+    assert closed.predicted(0, 0.5) == pytest.approx([percentile_us(queue.logged_waits[0], 0.5)], rel=0.1)
+    assert opened.brokers[0].error > 100
+    assert set(opened.saved.values()) == {None}
 
 
 def test_a_node_that_is_a_controller_alone_is_no_broker(tmp_path: Path) -> None:

@@ -1,27 +1,18 @@
 """Lines of files, a block at a time, and runs of ingest that meet another, or are killed."""
 
 import gzip
-import multiprocessing
-import os
-import signal
 import zlib
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, reported, tables
 
 from quotascope.pipeline.errors import UnreadableLog
-from quotascope.pipeline.history import ROLLUP, History
-from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest, local
+from quotascope.pipeline.ingest import local
 from quotascope.pipeline.ingest.local import lines_of
-from quotascope.pipeline.runs.ingest import ingest_logs
-from quotascope.pipeline.table import Table
-from quotascope.pipeline.table.layout import added
 
 
 def read(path: Path) -> list[bytes]:
@@ -116,81 +107,3 @@ def test_padded_gzip(tmp_path: Path) -> None:
     path, zeros = tmp_path / "a.gz", bytes(200_000)
     path.write_bytes(gzip.compress(b"one\n") + zeros + gzip.compress(b"two\n") + zeros)
     assert read(path) == [b"one", b"two"]
-
-
-@pytest.mark.parametrize("earlier_are_forwarded", [True, False])
-@pytest.mark.parametrize("other_brings", ["nothing", "the twins"])
-def test_twins_of_two_runs_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_brings: str, *, earlier_are_forwarded: bool
-) -> None:
-    """A request whose two lines are of two runs is charged once, also when one of the runs is too late and looks again."""
-    named = [text for text in LINES[:400] if any(b'"requestApiKey":%d,' % key in text for key in (19, 20, 37))]
-    controllers = [text for text in named if b'"isForwarded":true' in text]
-    clients = [text for text in named if b'"isForwarded":false' in text]
-    pair = (controllers, clients) if earlier_are_forwarded else (clients, controllers)
-    earlier, later = log(tmp_path, *pair[0]), log(tmp_path, *pair[1], name="later.log")
-    into = str(tmp_path / "tables")
-    if other_brings == "nothing":
-        ingest([earlier], into)
-    advance = Table.advance
-
-    def late(table: Table, *arguments: Any, **more: Any) -> int:
-        if not table.storage.uri.endswith("requests"):
-            return advance(table, *arguments, **more)
-        monkeypatch.setattr(Table, "advance", advance)
-        if other_brings == "the twins":
-            ingest([earlier], into)
-        else:
-            another_run(table)
-        return advance(table, *arguments, **more)
-
-    monkeypatch.setattr(Table, "advance", late)
-    ingest([later], into)
-    monkeypatch.undo()
-    ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"))
-    whole = IngestTables.create(str(tmp_path / "whole")).requests.read()
-    assert reported(tables(tmp_path)[0])[1:] == reported(whole)[1:]
-
-
-def _killed_run(path: str, into: str, before: str) -> None:
-    local.CHUNK = 100  # type: ignore[misc]
-    local.BLOCK = 100_000  # type: ignore[misc]
-    advance = Table.advance
-    chunks: list[str] = []
-
-    def once(table: Table, *arguments: Any, **more: Any) -> int:
-        name = Path(table.storage.uri).name
-        chunks.append(name)
-        if name == before and chunks.count("requests") > 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return advance(table, *arguments, **more)
-
-    setattr(Table, "advance", once)  # noqa: B010 - mypy has it that methods stay
-    ingest_logs([path], into, IngestOptions())
-
-
-@pytest.mark.parametrize("before", ["requests", "quarantine", "history", "seconds"])
-def test_killed_run(tmp_path: Path, before: str) -> None:
-    """A run that is killed before any of its commits leaves whole chunks; the next one adds the rest, and all of it to the history."""
-    junk = [b"" if number % 50 else b"\njunk %d" % number for number in range(1_000)]
-    lines = [each + more for each, more in zip(PLAIN, junk, strict=False)]
-    path, into = log(tmp_path, *lines), str(tmp_path / "tables")
-    context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_killed_run, args=(path, into, before))
-    process.start()
-    process.join(120)
-    assert process.exitcode == -signal.SIGKILL
-    left = [len(table) for table in tables(tmp_path)]
-    assert left[0] == 1_000 if before in {"history", "seconds"} else 0 < left[0] < 1_000
-    report = ingest_logs([path], into, IngestOptions())
-    assert (report.duplicates, report.quarantined_before) == (left[0], left[1])
-    assert [len(table) for table in tables(tmp_path)] == [1_000, 20]
-    ingest_logs([path], f"{into} of one run", IngestOptions())
-    found, expected = (History.open(folder) for folder in (into, f"{into} of one run"))
-    assert len(found.detail.read()) == 1_000
-    assert _sums(found) == _sums(expected)
-
-
-def _sums(history: History) -> Any:
-    key = ROLLUP.names[: ROLLUP.names.index("requests")]
-    return added(history.seconds.read(), key).sort_by([(name, "ascending") for name in key])

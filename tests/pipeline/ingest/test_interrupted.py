@@ -1,0 +1,161 @@
+"""Runs of ingest that meet another, are killed, or find no space."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, reported, tables
+from tests.pipeline.log_lines import line
+
+from quotascope.pipeline.errors import LostCommit
+from quotascope.pipeline.history import ROLLUP, History
+from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest, local
+from quotascope.pipeline.runs.ingest import ingest_logs
+from quotascope.pipeline.table import Table
+from quotascope.pipeline.table.layout import added
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_two_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When another run commits the same lines first, this one looks again and adds only what is left."""
+    path, more = log(tmp_path, *PLAIN[:50]), log(tmp_path, *PLAIN[:80], name="more.log")
+    IngestTables.create(str(tmp_path / "tables"))
+    advance = Table.advance
+    others: list[IngestReport] = []
+
+    def late(table: Table, *arguments: Any, **more: Any) -> int:
+        if not others and table.storage.uri.endswith("requests"):
+            monkeypatch.setattr(Table, "advance", advance)
+            others.append(read(tmp_path, path))
+        return advance(table, *arguments, **more)
+
+    monkeypatch.setattr(Table, "advance", late)
+    report = read(tmp_path, more)
+    assert others[0].kept == 50
+    assert (report.kept, report.duplicates) == (30, 50)
+    assert len(tables(tmp_path)[0]) == 80
+
+
+@pytest.mark.parametrize("earlier_are_forwarded", [True, False])
+@pytest.mark.parametrize("other_brings", ["nothing", "the twins"])
+def test_twins_of_two_runs_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_brings: str, *, earlier_are_forwarded: bool
+) -> None:
+    """A request whose two lines are of two runs is charged once, also when one of the runs is too late and looks again."""
+    named = [text for text in LINES[:400] if _names_topics(text)]
+    controllers = [text for text in named if b'"isForwarded":true' in text]
+    clients = [text for text in named if b'"isForwarded":false' in text]
+    pair = (controllers, clients) if earlier_are_forwarded else (clients, controllers)
+    earlier, later = log(tmp_path, *pair[0]), log(tmp_path, *pair[1], name="later.log")
+    into = str(tmp_path / "tables")
+    if other_brings == "nothing":
+        ingest([earlier], into)
+    advance = Table.advance
+
+    def late(table: Table, *arguments: Any, **more: Any) -> int:
+        if not table.storage.uri.endswith("requests"):
+            return advance(table, *arguments, **more)
+        monkeypatch.setattr(Table, "advance", advance)
+        if other_brings == "the twins":
+            ingest([earlier], into)
+        else:
+            another_run(table)
+        return advance(table, *arguments, **more)
+
+    monkeypatch.setattr(Table, "advance", late)
+    ingest([later], into)
+    monkeypatch.undo()
+    ingest([log(tmp_path, *named, name="whole.log")], str(tmp_path / "whole"))
+    whole = IngestTables.create(str(tmp_path / "whole")).requests.read()
+    assert reported(tables(tmp_path)[0])[1:] == reported(whole)[1:]
+
+
+def _names_topics(text: bytes) -> bool:
+    return any(b'"requestApiKey":%d,' % key in text for key in (19, 20, 37))
+
+
+def test_always_too_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After many tries a run gives up, and says that it can be run again."""
+    advance = Table.advance
+
+    def late(table: Table, *arguments: Any, **more: Any) -> int:
+        with pytest.MonkeyPatch.context() as another:
+            another.setattr(Table, "advance", advance)
+            another_run(table)
+        return advance(table, *arguments, **more)
+
+    monkeypatch.setattr(Table, "advance", late)
+    with pytest.raises(LostCommit, match="run this again"):
+        read(tmp_path, log(tmp_path, line()))
+
+
+def _killed_run(path: str, into: str, before: str) -> None:
+    local.CHUNK = 100  # type: ignore[misc]
+    local.BLOCK = 100_000  # type: ignore[misc]
+    advance = Table.advance
+    chunks: list[str] = []
+
+    def once(table: Table, *arguments: Any, **more: Any) -> int:
+        name = Path(table.storage.uri).name
+        chunks.append(name)
+        if name == before and chunks.count("requests") > 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return advance(table, *arguments, **more)
+
+    setattr(Table, "advance", once)  # noqa: B010 - mypy has it that methods stay
+    ingest_logs([path], into, IngestOptions())
+
+
+@pytest.mark.parametrize("before", ["requests", "quarantine", "history", "seconds"])
+def test_killed_run(tmp_path: Path, before: str) -> None:
+    """A run that is killed before any of its commits leaves whole chunks; the next one adds the rest, and all of it to the history."""
+    junk = [b"junk %d" % number for number in range(20)]
+    lines = [
+        text
+        for number, each in enumerate(PLAIN[:1_000])
+        for text in ([each] if number % 50 else [each, junk[number // 50]])
+    ]
+    path, into = log(tmp_path, *lines), str(tmp_path / "tables")
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_killed_run, args=(path, into, before))
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
+    left = [len(table) for table in tables(tmp_path)]
+    assert left[0] == 1_000 if before in {"history", "seconds"} else 0 < left[0] < 1_000
+    report = ingest_logs([path], into, IngestOptions())
+    assert (report.duplicates, report.quarantined_before) == (left[0], left[1])
+    assert [len(table) for table in tables(tmp_path)] == [1_000, 20]
+    ingest_logs([path], f"{into} of one run", IngestOptions())
+    found, expected = (History.open(folder) for folder in (into, f"{into} of one run"))
+    assert len(found.detail.read()) == 1_000
+    assert _sums(found) == _sums(expected)
+
+
+def _sums(history: History) -> Any:
+    key = ROLLUP.names[: ROLLUP.names.index("requests")]
+    return added(history.seconds.read(), key).sort_by([(name, "ascending") for name in key])
+
+
+@pytest.mark.slow
+def test_full_disk(tmp_path: Path) -> None:
+    """A run that finds no space says so and leaves whole chunks; with more space the next one adds the rest."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    path = log(tmp_path, *PLAIN[:2_000])
+    module = "tests.pipeline.ingest.small_disk"
+    command = ["unshare", "--mount", sys.executable, "-m", module, str(disk), path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    reported = json.loads(done.stdout)
+    assert "No space left on device" in reported["reported"]
+    assert 0 < reported["rows"] < 2_000
+    assert reported["again"] == [reported["rows"], 2_000 - reported["rows"], True]
+    assert reported["all"] == 2_000
