@@ -143,7 +143,7 @@ def test_a_driver_needs_the_small_one_only(release: Release, tmp_path: Path) -> 
 
 @pytest.mark.real
 def test_linters_find_nothing_in_the_workflows() -> None:
-    """Neither a mistake (actionlint), nor what strangers could use (zizmor)."""
+    """Neither a mistake (actionlint), nor what an attacker could use (zizmor)."""
     workflows = [*(ROOT / ".github" / "workflows").iterdir()]
     assert workflows
     run(tools() / "actionlint", *workflows)

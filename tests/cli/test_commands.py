@@ -173,7 +173,7 @@ def test_throttles_of_a_topics_creation(capsys: Capture) -> None:
 
 @pytest.mark.parametrize(("count", "lines"), [(0, 0), (1, 1), (10, 10), (11, 11)])
 def test_files_that_were_not_read_are_named_up_to_ten(capsys: Capture, count: int, lines: int) -> None:
-    """More are counted; names of strangers stay on one line, and counts alone are no failure."""
+    """More are counted; untrusted names stay on one line, and counts alone are no failure."""
     report = IngestReport(read=1, kept=1, left_out={f"/f{number}\nx": "a link" for number in range(count)})
     print_report(report)
     out, err = capsys.readouterr()

@@ -15,7 +15,7 @@ NAMES = 'user,rows\n"ali\x1b]0;x\x07ce\r\x9b2J",1\nJürgen 東京,2\n'
 def test_a_terminal_gets_no_control_characters(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They are escaped, whatever strangers called themselves; letters of any script and line ends stay."""
+    """Untrusted names are escaped; letters of any script and line ends stay."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     outputs.put(outputs.STDOUT, NAMES)
     escaped = r"ali\x1b]0;x\x07ce\r\x9b2J"

@@ -21,7 +21,7 @@ def shown(snapshot: Snapshot, width: int, height: int) -> list[str]:
     return text.rstrip("\n").split("\n")
 
 
-async def test_somebody_is_shown_as_throttled_within_five_seconds() -> None:
+async def test_a_client_is_shown_as_throttled_within_five_seconds() -> None:
     """Who starts the demo soon sees a producer over its limit, and which rule throttles it."""
     text = rendered(view(await demo_after(5), 100), 100)
     row = next(line for line in text.split("\n") if "1 etl / spark-nightly" in line)

@@ -54,7 +54,7 @@ def missing(admin: QuotaAdmin) -> dict[str, PermissionMissing]:
     return refused
 
 
-def test_the_cluster_is_described_to_everybody(mallory: QuotaAdmin) -> None:
+def test_the_cluster_is_described_to_every_user(mallory: QuotaAdmin) -> None:
     """DescribeCluster needs no ACL, so that a missing one elsewhere can be reported with the brokers' names."""
     assert [node.node_id for node in mallory.describe_cluster().nodes] == [1]
 

@@ -209,7 +209,7 @@ def test_cells_are_red_where_an_alert_begins_and_have_no_color_without_a_number(
     assert found == {*RED_CELLS}
 
 
-def test_names_of_strangers_are_free_text(dashboards: Dashboards) -> None:
+def test_untrusted_names_are_free_text(dashboards: Dashboards) -> None:
     """Ten thousand users or client-ids are in no list, and go into no query as they are."""
     for each in _variables(dashboards):
         if each["name"] in {"user", "client_id", "find"}:

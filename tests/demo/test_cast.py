@@ -48,7 +48,7 @@ def _asked(role: Role) -> str:
             return "asks -"
 
 
-def test_everybody_does_what_is_written_down() -> None:
+def test_each_client_does_what_is_written_down() -> None:
     """Names, sizes and times: the tour of the demo covers them."""
     found = [
         f"{role.user} {role.client_id.replace(' ', '_')} {_asked(role)} every {role.rhythm.every_ms} from {role.rhythm.first_ms} "

@@ -64,7 +64,7 @@ def test_all_four_quotas_bite_within_twenty_seconds() -> None:
     assert bounced(simulation, START_MS + 20_000) == {quota_type.group for quota_type in QuotaType}
 
 
-def test_every_level_and_every_rule_decides_for_somebody() -> None:
+def test_every_level_and_every_rule_decides_for_a_client() -> None:
     """All of Kafka's eight levels can be seen at work, and an entity without any limit; no rule is there in vain."""
     levels = set()
     for quota_type in QuotaType:

@@ -1,4 +1,4 @@
-"""Names that strangers chose, from an agent's answer to all that comes out of the exporter."""
+"""Untrusted names, from an agent's answer to all that comes out of the exporter."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class FullDisk(io.StringIO):
 def test_stream_that_fails_ends_nothing(level: str) -> None:
     """Anyone who logs goes on: a scrape is worth more than a line about it."""
     configure_logs(LogConfig(level=LogLevel.DEBUG), FullDisk())
-    getattr(structlog.get_logger(), level)("nobody reads this")
+    getattr(structlog.get_logger(), level)("no one reads this")
 
 
 def test_record_that_cannot_be_formatted_ends_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,14 +134,14 @@ def test_configured_quotas_are_passed_on(managers: QuotaManagers, groups: Groups
     """All metrics of the type then get the bounds of the callback, whatever entity it was."""
     managers.produce.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
     managers.fetch.record_no_throttle(ALICE, "c", 1, EPOCH_MS)
-    somebody = QuotaEntity(user=DEFAULT)
-    managers.update_quota(QuotaType.PRODUCE, somebody, 20)
-    assert groups.reported == [(QuotaType.PRODUCE, somebody, 20.0)]
+    default_user = QuotaEntity(user=DEFAULT)
+    managers.update_quota(QuotaType.PRODUCE, default_user, 20)
+    assert groups.reported == [(QuotaType.PRODUCE, default_user, 20.0)]
     assert bounds(registry, A, "Produce", "Fetch") == [20.0, 10.0]
-    assert managers.produce.rules() == {somebody: 20.0}
+    assert managers.produce.rules() == {default_user: 20.0}
     for _ in range(2):
-        managers.update_quota(QuotaType.PRODUCE, somebody, None)
-    assert groups.reported[1:] == [(QuotaType.PRODUCE, somebody)] * 2
+        managers.update_quota(QuotaType.PRODUCE, default_user, None)
+    assert groups.reported[1:] == [(QuotaType.PRODUCE, default_user)] * 2
     assert bounds(registry, A, "Produce") == [UNLIMITED]
     assert managers.produce.rules().flags == 8
 

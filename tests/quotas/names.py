@@ -1,4 +1,4 @@
-"""Random quotas with names as strangers choose them."""
+"""Random quotas with untrusted names."""
 
 from hypothesis import strategies as st
 from tests.strategies import HOSTILE

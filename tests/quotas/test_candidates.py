@@ -10,7 +10,7 @@ from quotascope.quotas.candidates import BadWindows, MutationPolicy, read_candid
 
 ALICE = QuotaEntity("alice")
 BOB = QuotaEntity("bob")
-EVERYBODY = QuotaEntity(DEFAULT)
+EVERY_USER = QuotaEntity(DEFAULT)
 FULL = """
 windows: {num: 21, size-seconds: 2}
 controller-windows: {num: 5}
@@ -54,7 +54,7 @@ def test_candidates_start_from_the_quotas_of_the_file(tmp_path: Path) -> None:
     """What all have in common is written once; a candidate sets, changes and removes."""
     now, half, *_ = read_candidates(written(tmp_path, FULL))
     assert now.quotas == {
-        EVERYBODY: {"request_percentage": 2.0},
+        EVERY_USER: {"request_percentage": 2.0},
         ALICE: {"producer_byte_rate": 100_000.0, "consumer_byte_rate": 5.0},
     }
     assert half.quotas == {ALICE: {"producer_byte_rate": 50_000.0, "consumer_byte_rate": 5.0}}
@@ -68,7 +68,7 @@ def test_candidates_start_from_the_quotas_of_the_file(tmp_path: Path) -> None:
 def test_a_candidate_can_start_from_other_quotas(tmp_path: Path) -> None:
     """What it sets and removes stays the same; a grid sets its one key."""
     every = read_candidates(written(tmp_path, FULL))
-    base = QuotaSet({EVERYBODY: {"request_percentage": 9.0}, BOB: {"producer_byte_rate": 7.0}})
+    base = QuotaSet({EVERY_USER: {"request_percentage": 9.0}, BOB: {"producer_byte_rate": 7.0}})
     now, half, first, *_ = (candidate.over(base) for candidate in every)
     assert now.quotas == base
     assert half.quotas == {BOB: base[BOB], ALICE: {"producer_byte_rate": 50_000.0}}
@@ -95,7 +95,7 @@ def test_grids(tmp_path: Path) -> None:
     assert found["alice producer_byte_rate=10000"][ALICE] == alice
     app = QuotaEntity("alice", "app")
     assert found["request_percentage=0.5"][app] == {"request_percentage": 0.5}
-    assert found["request_percentage=0.5"][EVERYBODY] == {"request_percentage": 2.0}
+    assert found["request_percentage=0.5"][EVERY_USER] == {"request_percentage": 2.0}
 
 
 def test_a_file_of_quotas_is_one_candidate(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ def test_a_name_that_no_rule_has() -> None:
 
 
 def test_measuring_only() -> None:
-    """All keys of an entity without any; what it has stays, and so does everybody else's."""
+    """All keys of an entity without any; what it has stays, and so do all others."""
     old = QuotaSet(
         {
             DEFAULT_USER: {"producer_byte_rate": 7.0},

@@ -89,7 +89,7 @@ def test_events_arrive(source: str, spark: SparkSession, listened: Callable[...,
 
 
 def test_application_has_one_listener(spark: SparkSession, listened: Callable[..., Listener]) -> None:
-    """Whichever of its sessions is asked; it goes on until everybody has closed it."""
+    """Whichever of its sessions is asked; it goes on until all have closed it."""
     listener = listened()
     assert attach(spark.newSession()) is listener
     assert attach(spark.sparkContext) is listener

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from math import isnan, nan
+from random import Random
 from typing import Any
 
 import pytest
@@ -82,6 +83,18 @@ def key_of(each: EntityUsage) -> Key:
     """What distinguishes two entities."""
     entity = each.entity
     return entity.broker, entity.quota_type, entity.user, entity.client_id
+
+
+@pytest.mark.slow
+@given(moments=st.lists(crowds(), max_size=5), config=configs, seed=st.integers())
+def test_order_does_not_matter(moments: list[list[EntityUsage]], config: dict[str, Any], seed: int) -> None:
+    """Two exporters that read brokers in another order show the same."""
+    one, other = cardinality(**config), cardinality(**config)
+    for number, crowd in enumerate(moments):
+        mixed = Random(seed).sample(crowd, len(crowd))  # noqa: S311 - hypothesis draws the seed
+        first, second = (kept.apply(taken(usages, 15 * number)) for kept, usages in ((one, crowd), (other, mixed)))
+        assert page(first) == page(second)
+        assert first.folds == second.folds
 
 
 @pytest.mark.slow
@@ -182,7 +195,7 @@ def histories(draw: st.DrawFn) -> list[tuple[float, str, list[EntityUsage]]]:
 def test_what_is_shown_follows_plainly(
     history: list[tuple[float, str, list[EntityUsage]]], config: dict[str, Any]
 ) -> None:
-    """Row by row, fold by fold and count by count, in any order: what one gets that goes from identity to identity."""
+    """Row by row, fold by fold and count by count: what one gets that goes from identity to identity."""
     if any(at > before + 15 for (before, *_), (at, *_) in pairwise(history)):
         # for how long one that is away is remembered is a case of its own
         config.pop("idle_after_seconds", None)

@@ -96,8 +96,8 @@ async def test_of_authorities_one_is_enough(certificates: Certificates, tmp_path
     assert codes == ["certificate_ends", "certificate_ended"]
 
 
-def test_secrets_that_everybody_can_read(tmp_path: Path) -> None:
-    """Passwords, tokens and keys, each once; certificates are for everybody."""
+def test_secrets_that_every_user_can_read(tmp_path: Path) -> None:
+    """Passwords, tokens and keys, each once; certificates are public."""
     files = {name: tmp_path / name for name in ("password", "token", "key", "cert")}
     for file in files.values():
         file.touch(0o644)

@@ -70,7 +70,7 @@ def test_each_quota_type_is_decided_alone() -> None:
 
 @given(entities=st.sets(st.sampled_from(list(EIGHT))), client_id=st.sampled_from(["c", "", "x"]))
 def test_explaining_changes_nothing(entities: set[QuotaEntity], client_id: str) -> None:
-    """The rules are those of everybody: looking at what would be does not remove one."""
+    """All requests share the rules: looking at what would be does not remove one."""
     rules = QuotaRules({entity: EIGHT[entity] for entity in entities})
     configured = limits(rules={QuotaType.PRODUCE: rules})
     before = dict(rules)

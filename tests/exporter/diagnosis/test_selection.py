@@ -132,8 +132,8 @@ def test_backwards_the_unknown_still_come_last() -> None:
 
 def test_no_more_than_asked_for() -> None:
     """The first few are the same as those of the whole order; of no client none is named."""
-    everybody = users(Selection(show=Show.ALL))
-    assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [everybody[:most] for most in range(6)]
+    every_user = users(Selection(show=Show.ALL))
+    assert [users(Selection(show=Show.ALL), most) for most in range(6)] == [every_user[:most] for most in range(6)]
     assert ordered([], Selection(backwards=True), 5) == []
     usages = Columns.of(ALL).usages
     assert list(in_order(usages, Selection())[:3]) == list(in_order(usages, Selection(), 3))

@@ -114,7 +114,7 @@ def test_seconds_fit_their_column(value: float) -> None:
 
 @given(user=texts, client_id=texts)
 def test_names_cannot_break_a_line(user: str, client_id: str) -> None:
-    """Whatever strangers call themselves, a name is printable and of bounded length."""
+    """An untrusted name is printable and of bounded length."""
     name = units.entity_name(user, client_id)
     assert name.isprintable()
     assert len(name) < 25_000

@@ -300,8 +300,8 @@ def test_lines_are_kept_nowhere_but_in_the_text() -> None:
 def test_what_is_gone_is_forgotten() -> None:
     """Clients that come and go leave no memory behind."""
     renderer = Renderer()
-    strangers = (snapshot(*others(step)) for step in range(12))
-    sizes = [kept for _, kept, _ in traced(renderer.render(each, NOW) for each in strangers)]
+    other_names = (snapshot(*others(step)) for step in range(12))
+    sizes = [kept for _, kept, _ in traced(renderer.render(each, NOW) for each in other_names)]
     assert max(sizes[6:]) < 1.2 * max(sizes[:6])
 
 

@@ -42,7 +42,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     ],
 )
 def test_format_is_the_one_that_is_preferred(accept: str, expected: TextFormat) -> None:
-    """Prometheus gets OpenMetrics, everybody else the classic text."""
+    """Prometheus gets OpenMetrics, all others the classic text."""
     assert choose_format(accept) is expected
 
 

@@ -58,7 +58,7 @@ class World:
         return self.sender
 
     async def collect(self) -> Snapshot:
-        """The snapshot of the collection that everybody shares."""
+        """The snapshot of the shared collection."""
         return self.snapshot
 
     def start(self) -> None:

@@ -66,7 +66,7 @@ async def test_every_runbook_is_a_page(exporter: Exporter) -> None:
 @pytest.mark.parametrize("exporter", [TEXTS], indirect=True, ids=["ours"])
 @pytest.mark.parametrize("path", ["", "KafkaQuotaNearLimit", "nothing"])
 async def test_they_are_behind_the_login(exporter: Exporter, path: str) -> None:
-    """They are not for everybody where the metrics are not."""
+    """They are protected where the metrics are."""
     status, _, text = await get(f"{exporter.url}/runbooks/{path}", login={})
     assert status == 401
     assert "KafkaQuota" not in text

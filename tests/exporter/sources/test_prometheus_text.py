@@ -54,7 +54,7 @@ def test_no_page_shows_two_dialects(name: str) -> None:
     assert shown - {"confluent"} == {PAGES[name]} - {"confluent"}
 
 
-def test_an_agent_that_is_configured_anew_is_followed() -> None:
+def test_an_agent_that_is_configured_again_is_followed() -> None:
     """From page to page the dialect may change, and nothing of the old one is left."""
     reader = TextReader()
     for name in (*PAGES, *reversed(PAGES)):

@@ -81,7 +81,7 @@ async def test_the_password_is_not_kept(checked: Counted) -> None:
     assert one._right != other._right
 
 
-async def test_a_changed_hash_is_checked_anew(checked: Counted) -> None:
+async def test_a_changed_hash_is_checked_again(checked: Counted) -> None:
     """A password that was taken away is of no use any more, and a user that is gone is forgotten."""
     store = Passwords()
     assert await accept(store)

@@ -63,7 +63,7 @@ def test_a_file_of_the_toolkit(folder: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "tls_server_config:\nbasic_auth_users:\n"])
 def test_an_empty_file_protects_nothing(folder: Path, text: str) -> None:
-    """As with the toolkit: plain HTTP for everybody."""
+    """As with the toolkit: plain HTTP for all."""
     path = folder / "web.yaml"
     path.write_text(text)
     settings = load_web_settings(path)

@@ -35,7 +35,7 @@ def watch(exporter: Exporter, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield watch
 
 
-def test_somebody_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quotas, watch: Watch) -> None:
+def test_on_call_is_paged_until_the_quota_is_raised(kafka: Cluster, quotas: Quotas, watch: Watch) -> None:
     """One page for the cluster instead of a ticket for each client, with links that help; it ends with the cause."""
     with storm(kafka, quotas):
         page = eventually(lambda: _page(watch), seconds=60)

@@ -26,7 +26,7 @@ _THREADS: list[threading.Thread] = []
 _LISTENERS: list[Listener] = []
 
 Kafka = dict[str, str]
-"""Kafka of a broker: `sasl`, and `plain`, where everybody is ANONYMOUS; and topics, `written` and `read`."""
+"""Kafka of a broker: `sasl`, and `plain`, where every user is ANONYMOUS; and topics, `written` and `read`."""
 
 
 def begin(spark: SparkSession, kafka: Kafka, options: dict[str, Any]) -> str | None:

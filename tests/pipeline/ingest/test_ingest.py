@@ -220,7 +220,7 @@ def test_options_are_sent_to_workers() -> None:
 
 
 def test_hostile_names_make_no_paths(tmp_path: Path) -> None:
-    """Names of strangers are values only: below the tables there are days and numbers."""
+    """Untrusted names are values only: below the tables there are days and numbers."""
     names = ["../../x", "a/b", "day=1", "\n", "é" * 5_000, "", "%2e%2e", "CON", "x\x00y"]
     texts = [
         line(principal=f"User:{name}", header={"clientId": name, "correlationId": number})

@@ -35,7 +35,7 @@ LATER_MS = 1_796_000_000_000
 
 
 def _logs(folder: Path) -> str:
-    """A folder with a real log, a copy of its beginning, and junk that is no UTF-8; one file has a name of strangers."""
+    """A folder with a real log, a copy of its beginning, and junk that is no UTF-8; one file has an untrusted name."""
     logs = folder / "logs"
     logs.mkdir()
     (logs / "a.log.gz").write_bytes(CAPTURE.read_bytes())

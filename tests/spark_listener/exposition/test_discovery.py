@@ -66,7 +66,7 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
     dead, alive = entry(tmp_path, "app-dead").path, entry(tmp_path, "app-alive").path
     age(dead, DEAD_AFTER_SECONDS + 60)
     age(alive, DEAD_AFTER_SECONDS - 60)
-    strangers = {
+    of_others = {
         "node.json": '[{"targets": ["node:1"], "labels": {"app_id": "x"}}]',
         "odd.json": '{"__meta_quotascope_spark_app": 1}',
         "list.json": '["__meta_quotascope_spark_app"]',
@@ -74,13 +74,13 @@ def test_entries_of_dead_drivers_are_removed_by_the_next(tmp_path: Path) -> None
         "binary.json": "\x00",
         "deep.json": "[" * 100_000,
     }
-    for name, text in strangers.items():
+    for name, text in of_others.items():
         dead.with_name(name).write_text(text)
     os.mkfifo(dead.with_name("pipe.json"))  # who opens it waits for a writer
-    for name in (*strangers, "pipe.json"):
+    for name in (*of_others, "pipe.json"):
         age(dead.with_name(name), DEAD_AFTER_SECONDS + 60)
     entry(tmp_path, "app-one", "driver.json")
     assert dead.exists()
     entry(tmp_path, "app-new")
     left = {file.name for file in dead.parent.iterdir()}
-    assert left == {"app-alive.json", "app-new.json", "driver.json", "pipe.json", *strangers}
+    assert left == {"app-alive.json", "app-new.json", "driver.json", "pipe.json", *of_others}
