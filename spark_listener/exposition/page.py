@@ -22,6 +22,8 @@ _MOST_AT_ONCE = 16
 """Connections, so that no flood takes the driver's threads. A further one takes the place of the one that has waited longest for its client."""
 _PATIENCE_SECONDS = 10.0
 """How long a client may take to send its request and to take the answer, however many bytes it sends: Prometheus gives up after as long."""
+_GRACE_SECONDS = 0.5
+"""For so long a connection keeps its place though it is needed: its answer may have just been made, and not be sent yet."""
 _PAUSE_SECONDS = 0.05
 """Between two looks for a place."""
 _COMPUTING: Final = "quotascope.computing"
@@ -133,7 +135,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def _has_room(self) -> bool:
         """Whether there is a place for one more; while answers are made in all places, newcomers wait as long as a scrape would."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while len(self._open) >= _MOST_AT_ONCE and not self._end(most=1):
+        while len(self._open) >= _MOST_AT_ONCE and not self._end(most=1, before=time.monotonic() - _GRACE_SECONDS):
             if time.monotonic() > deadline:
                 return False
             time.sleep(_PAUSE_SECONDS)
