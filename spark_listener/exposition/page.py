@@ -141,8 +141,8 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             time.sleep(_PAUSE_SECONDS)
         return True
 
-    def _end(self, *, most: int = _MOST_AT_ONCE, before: float = float("inf")) -> int:
-        """End connections that wait for their clients, those that are open longest first; return how many."""
+    def _end(self, *, before: float, most: int = _MOST_AT_ONCE) -> int:
+        """End connections that have waited for their clients since before a time, those that are open longest first; return how many."""
         with self._lock:
             slow = [each for each, of in self._open.items() if not of.computing and of.since < before]
             for request in slow[:most]:

@@ -1,21 +1,15 @@
 """`quotascope quotas` against a real broker, beside Kafka's own `kafka-configs.sh`."""
 
-import io
 import json
-import logging
 import re
 import shlex
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import java
 from tests.cluster.quotas import Quotas
@@ -25,8 +19,6 @@ from tests.cluster.users import USERS
 from tests.commands import run
 from tests.integration.eventually import eventually
 from tests.integration.exporter import Exporter
-
-from quotascope.cli.main import main
 
 pytestmark = pytest.mark.real
 
@@ -79,29 +71,10 @@ def described(cluster: Cluster) -> dict[str, dict[str, float]]:
     return found
 
 
-@pytest.fixture(autouse=True)
-def _restore_logging() -> Iterator[None]:
-    """Leave logging as it was: commands that run in this process configure it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    structlog.reset_defaults()
-
-
 def ended(*arguments: str | Path) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command, run in this process: many of them start slower than they work."""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["quotascope", "quotas", *map(str, arguments)])
-        patch.setenv("COLUMNS", "200")
-        with redirect_stdout(out), redirect_stderr(err):
-            try:
-                main()
-            except SystemExit as end:
-                return int(end.code or 0), out.getvalue(), err.getvalue()
-    return 0, out.getvalue(), err.getvalue()
+    """Exit code, output and errors of a command."""
+    done = run("quotas", *arguments)
+    return done.returncode, done.stdout, done.stderr
 
 
 def quotascope(*arguments: str | Path) -> str:
