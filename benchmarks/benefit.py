@@ -7,7 +7,9 @@ order, as a control: two measurements of the same load differ as well, and no pr
 with the aggressor and of the first one, the victim's queue times in all are predicted. The phases of each kind lie around one instant, so that
 a machine that becomes steadily slower does so for all of them.
 
-`--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time.
+`--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time. `--flush-us 600` gives it a disk
+that takes so long for a flush, of which each Produce waits for three: handler threads then mostly wait, and hardly compete for CPUs, as on brokers
+that have enough of them. Without it, requests hold threads for longer beside an aggressor, which no simulation of a queue knows.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import random
 import shutil
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -62,7 +65,7 @@ PHASES = (QUIET, WITH, WITHOUT, THROTTLED, THROTTLED, WITHOUT, WITH)
 QUIET_S, WARM_S = 3.0, 40.0
 _BLOCK_MS = 1_000
 """Requests of so long are drawn together for the sampling error, as waits of neighbors depend on each other."""
-TOPICS, PARTITIONS = 60, 16
+TOPICS, PARTITIONS = 60, 60
 """Topics beside it, which make Metadata long; its partitions."""
 _NO_LIMIT = 10_000.0
 """
@@ -75,6 +78,8 @@ LATER_S = 8.0
 _VICTIM, _STEADY, _AGGRESSOR = "victim", "steady", "aggressor"
 CONNECTIONS = {"large_produces": (3, 0.01), "small_fetches": (4, 0.002), "metadata": (5, 0.003)}
 """Of each aggressor, and its mean pause between requests, s."""
+STEADY = {1: 12, 2: 40}
+"""Connections of the steady client, by handler threads: with fewer, nothing waits for two threads."""
 _OWN = "own"
 """A topic with a partition for each connection: a second Produce to a partition waits for its lock, in a handler thread."""
 
@@ -93,11 +98,12 @@ def produce(partition: int, records: int, size: int, codec: int) -> bytes:
 BODIES: dict[str, tuple[int, int, Callable[[int], bytes]]] = {
     "victim": (0, 3, lambda partition: produce(partition, 1, 200, 0)),
     "steady": (0, 3, lambda partition: produce(partition, 14_000, 30, 1)),
+    "steady_writes": (0, 3, lambda partition: produce(partition, 100, 30, 1)),
     "large_produces": (0, 3, lambda partition: produce(partition, 20, 300_000, 1)),
     "small_fetches": (1, 4, lambda _: small_fetches()),
     "metadata": (3, 4, lambda _: metadata()),
 }
-"""API key, version, and body; `steady` takes 2 ms of a handler thread."""
+"""API key, version, and body; `steady` takes 2 ms of a CPU, `steady_writes` three flushes."""
 
 
 def request(name: str, kind: str, partition: int) -> bytes:
@@ -135,12 +141,30 @@ def client(calls: Sequence[tuple[Any, ...]], on_time: bool, stop: Stop) -> None:
         thread.join()
 
 
-def phase(address: str, aggressor: str | None, threads: int, seconds: float) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is measured, and on which CPUs."""
+
+    threads: int
+    aggressor: str
+    seconds: float
+    """Of a phase."""
+    broker_cpus: frozenset[int]
+    client_cpus: frozenset[int]
+    flush_us: int
+
+
+def phase(address: str, aggressor: str | None, setting: Setting, seconds: float) -> tuple[int, int]:
     """Let the clients send, and return from when to when, epoch ms."""
     stop = Event()
+    steady = "steady_writes" if setting.flush_us else "steady"
+    kinds = [
+        (_VICTIM, "victim", range(8), 0.16),
+        (_STEADY, steady, range(8, 8 + STEADY[setting.threads]), 0.1),
+    ]
     clients: list[tuple[list[tuple[Any, ...]], bool]] = [
-        ([(address, request(_VICTIM, "victim", 0), [0.02])], True),
-        ([(address, request(_STEADY, "steady", seed), drawn(0.025, seed)) for seed in range(1, 4 * threads)], True),
+        ([(address, request(name, kind, each), drawn(pause_s, each)) for each in places], True)
+        for name, kind, places, pause_s in kinds
     ]
     if aggressor is not None:
         connections, pause_s = CONNECTIONS[aggressor]
@@ -161,18 +185,6 @@ def phase(address: str, aggressor: str | None, threads: int, seconds: float) -> 
     return begin_ms, end_ms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What is measured, and on which CPUs."""
-
-    threads: int
-    aggressor: str
-    seconds: float
-    """Of a phase."""
-    broker_cpus: frozenset[int]
-    client_cpus: frozenset[int]
-
-
 def yield_to_clients(cluster: Cluster) -> None:
     """
     Give a broker the lower priority on CPUs that it shares with its clients, which have machines of their own elsewhere.
@@ -188,18 +200,26 @@ def measured(folder: Path, setting: Setting, rounds: int) -> None:
     found, usage = [], folder / "usage"
     # Processes run on the CPUs of the thread that starts them.
     os.sched_setaffinity(0, setting.broker_cpus)
+    if setting.flush_us:
+        folder.mkdir(parents=True, exist_ok=True)
+        slow = folder.resolve() / "slow_disk.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", slow, Path(__file__).with_name("slow_disk.c")], check=True)
+        os.environ |= {"LD_PRELOAD": str(slow), "FLUSH_US": str(setting.flush_us)}
     with broker(setting.threads, folder / "kafka") as cluster, closing(Quotas(cluster.connection())) as quotas:
         os.sched_setaffinity(0, setting.client_cpus)
-        yield_to_clients(cluster)
+        if not setting.flush_us:
+            yield_to_clients(cluster)
         with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
             more = {f"more-{number}": 1 for number in range(TOPICS)}
-            made = {
+            made: dict[str, dict[str, Any]] = {
                 name: {"num_partitions": count, "replication_factor": 1}
                 for name, count in {_OWN: PARTITIONS, **more}.items()
             }
+            if setting.flush_us:
+                made[_OWN]["configs"] = {"flush.messages": "1"}
             admin.create_topics(made, wait_for_metadata=True)
         log = str(cluster.brokers[0].request_log)
-        phase(cluster.admin, setting.aggressor, setting.threads, WARM_S)
+        phase(cluster.admin, setting.aggressor, setting, WARM_S)
         for _ in range(rounds):
             spans: list[tuple[str, int, int]] = []
             percent = 0.0
@@ -213,13 +233,15 @@ def measured(folder: Path, setting: Setting, rounds: int) -> None:
                     quotas.set(({"user": "ANONYMOUS", "client-id": _AGGRESSOR}, {"request_percentage": percent}))
                 aggressor = None if name in {QUIET, WITHOUT} else setting.aggressor
                 seconds = QUIET_S if name == QUIET else setting.seconds
-                spans.append((name, *phase(cluster.admin, aggressor, setting.threads, seconds)))
+                spans.append((name, *phase(cluster.admin, aggressor, setting, seconds)))
                 time.sleep(1)
             found.append({"percent": percent, "spans": spans})
         app(["ingest", log, "--broker", "1", "--into", str(usage)], standalone_mode=False)
     shutil.rmtree(folder / "kafka")
     (folder / "rounds.json").write_text(
-        json.dumps({"threads": setting.threads, "aggressor": setting.aggressor, "rounds": found})
+        json.dumps(
+            {"threads": setting.threads, "aggressor": setting.aggressor, "flush_us": setting.flush_us, "rounds": found}
+        )
     )
 
 
@@ -359,7 +381,7 @@ def cpus(text: str) -> frozenset[int]:
 def main() -> int:
     """Run the phases, unless the folder has them, and report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=1, help="num.io.threads")
+    parser.add_argument("--threads", type=int, choices=STEADY, default=1, help="num.io.threads")
     parser.add_argument("--aggressor", choices=CONNECTIONS, default="large_produces")
     parser.add_argument("--folder", type=Path, help="keep the requests of the run here, or report on a run kept here")
     parser.add_argument("--rounds", type=int, default=1)
@@ -367,6 +389,9 @@ def main() -> int:
     everywhere = frozenset(os.sched_getaffinity(0))
     parser.add_argument("--broker-cpus", type=cpus, default=everywhere, help="CPUs that the broker has, as 1 or 2,3")
     parser.add_argument("--client-cpus", type=cpus, default=everywhere, help="CPUs that all clients have")
+    parser.add_argument(
+        "--flush-us", type=int, default=0, help="what a flush to the disk takes, us; 0: the disk as it is"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
@@ -377,6 +402,7 @@ def main() -> int:
                 seconds=given.seconds,
                 broker_cpus=given.broker_cpus,
                 client_cpus=given.client_cpus,
+                flush_us=given.flush_us,
             )
             measured(folder, setting, given.rounds)
         made = json.loads((folder / "rounds.json").read_text())
