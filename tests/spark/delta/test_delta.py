@@ -55,7 +55,6 @@ PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
 SHOWN = dict(re.findall(r"--conf (\S+)=(\S+)", PAGE))
 CONF = {
     **{name: value for name, value in SHOWN.items() if name not in SMALL_TABLES},
-    "spark.jars": ",".join(map(str, jars())),
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
 }
 
@@ -64,7 +63,8 @@ CONF = {
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkProcess]:
     """The session of our commands, in which Delta's jar is."""
     folder = tmp_path_factory.mktemp("delta")
-    with spark_process(folder, version=CONNECTOR, master=sessions.OURS, conf=CONF) as process:
+    conf = CONF | {"spark.jars": ",".join(map(str, jars()))}
+    with spark_process(folder, version=CONNECTOR, master=sessions.OURS, conf=conf) as process:
         yield process
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -24,7 +25,7 @@ from tests.pipeline.log_lines import captured, values
 from tests.pipeline.replay.test_continued import summed
 from tests.spark.connector.provision import jars
 from tests.spark.pipeline import stream_jobs
-from tests.spark.process import spark_process
+from tests.spark.process import SparkProcess, spark_process
 from tests.spark.versions import CONNECTOR
 
 from quotascope.metrics import DEFAULT, QuotaEntity
@@ -57,7 +58,11 @@ TIGHT = """
 quotas:
   - {user: <default>, producer_byte_rate: 5000, consumer_byte_rate: 5000, request_percentage: 0.1, controller_mutation_rate: 1}
 """
-CONF = {"spark.jars": ",".join(str(jar) for jar in jars())}
+
+
+def with_connector(folder: Path) -> AbstractContextManager[SparkProcess]:
+    """A driver with Kafka's connector."""
+    return spark_process(folder, version=CONNECTOR, conf={"spark.jars": ",".join(map(str, jars()))})
 
 
 @pytest.fixture
@@ -77,7 +82,7 @@ def killed(folder: Path, name: str, *arguments: Any) -> None:
     """Start the stream, and kill its driver, Python and JVM, where it waits."""
     waiting = folder / "waiting"
     waiting.unlink(missing_ok=True)
-    with spark_process(folder / f"before-{name.replace(' ', '-')}", version=CONNECTOR, conf=CONF) as driver:
+    with with_connector(folder / f"before-{name.replace(' ', '-')}") as driver:
         (jvm,) = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
         driver.send([f"{stream_jobs.__name__}:run", [*arguments, str(folder), name], {}])
 
@@ -96,7 +101,7 @@ def test_killed_and_started_again(kafka: Cluster, topic: str, tmp_path: Path) ->
     (tmp_path / "candidates.yaml").write_text(TIGHT)
     for place in ("quarantine", "shadow", "the end"):
         killed(tmp_path, place, *where)
-    with spark_process(tmp_path / "last", version=CONNECTOR, conf=CONF) as driver:
+    with with_connector(tmp_path / "last") as driver:
         printed = driver.call(stream_jobs.command, *where, str(tmp_path))
         again = driver.call(stream_jobs.run, *where, str(tmp_path))
     tables = IngestTables.create(str(tmp_path / "tables"))
