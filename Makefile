@@ -22,17 +22,19 @@ demo-stack: .venv/ready-run ## The demo with a Prometheus that has our rules, an
 	@exec $(BIN)/python -m tools.demo_stack $(ARGS)
 
 test: .venv/ready-dev ## Everything that CI runs: lint, types, import contracts, every tier of tests
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types contracts services compiled
-	$(MAKE) --no-print-directory --jobs=3 tier-jobs tier-brokers tier-units
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint contracts build/compiled/ready
+	$(MAKE) --no-print-directory --jobs=4 services tier-units types tier-jobs tier-brokers compiled
 	$(BIN)/coverage combine .coverage.jobs .coverage.brokers .coverage.units
 	$(BIN)/python tools/check_coverage.py
 
-# Side by side on two cores. The first two, of about the same length, start brokers, Spark and browsers and often wait for them; the units,
-# which only compute, take what these leave idle.
+# Side by side on two cores, the units from the start. The other two, of about the same length, start brokers, Spark and browsers and often
+# wait for them, as what installs these waits for its downloads; the units, which only compute, take what is left idle.
 tier-jobs: TESTS := $(APART:%=tests/%) -m "real or java"
 tier-brokers: TESTS := tests $(APART:%=--ignore=tests/%) -m "real or java"
 tier-units: TESTS := tests -m "not real and not java"
 tier-units: GIVE_WAY := nice -n 5
+tier-units: .venv/ready-dev
+tier-jobs tier-brokers: services
 tier-jobs tier-brokers tier-units: tier-%:
 	PYTHONUNBUFFERED=1 COVERAGE_FILE=.coverage.$* QUOTASCOPE_DIFFERENTIAL_OPS=$(OPS) \
 	  $(GIVE_WAY) $(BIN)/pytest $(ROOMS:%=--cov=%) --cov-report= --durations=15 -o cache_dir=.pytest_cache/$* $(TESTS) | sed -u 's/^/$*: /'

@@ -62,7 +62,11 @@ def maven(pom: Path, target: Path) -> None:
 def pip(target: Path, *packages: str) -> None:
     """Install packages into a folder of their own, without what they depend on. Raises `NotFetched`."""
     quiet = ("--quiet", "--no-deps", "--disable-pip-version-check")
-    run(sys.executable, "-m", "pip", "install", *quiet, "--target", target, *packages)
+    quick = (
+        "--no-compile",
+        "--config-settings=--build-option=--compression=stored",
+    )  # of Spark's jars, in a wheel that pip builds
+    run(sys.executable, "-m", "pip", "install", *quiet, *quick, "--target", target, *packages)
 
 
 def run(program: str, *arguments: str | Path, missing: str = "") -> None:

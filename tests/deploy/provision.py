@@ -3,7 +3,7 @@ Fetches what the files of `deploy/` and the workflows are checked with: `python 
 
 Go builds kustomize, Helm and actionlint from the modules of `tools/go.mod`, and fetches the modules of the Prometheus
 operator and of Compose, of which the definitions of their resources and the schema of their files are kept, into
-`deploy-<hash>` of the cache; once, in two minutes.
+`deploy-<hash>` of the cache; once, in less than two minutes.
 """
 
 import json
@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.collector.go_tool import go, run
+from tests.collector.go_tool import BUILD, go, run
 from tests.provisioning import NotFetched, cached, command, existing, fetched
 
 HERE = Path(__file__).parent / "tools"
@@ -48,8 +48,7 @@ def _make(folder: Path) -> None:
 
 
 def _build(folder: Path) -> None:
-    flags = ["-mod=readonly", "-trimpath", "-ldflags=-s -w"]
-    run([go(), "build", *flags, "-o", f"{folder}/", *PROGRAMS], HERE)
+    run([go(), *BUILD, "-o", f"{folder}/", *PROGRAMS], HERE)
 
 
 def _fetch(module: str, its_sum: str, files: dict[str, str], folder: Path) -> None:
