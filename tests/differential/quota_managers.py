@@ -204,7 +204,7 @@ class ManagerTwin(Twin):
         try:
             self._quotas[number].record(permits, self._now_ms)
         except ThrottlingQuotaExceeded as error:
-            return f"rejected {error.throttle_time_ms}"
+            return f"refused {error.throttle_time_ms}"
         return "ok"
 
     def _op_left(self, number: str) -> str:

@@ -222,7 +222,7 @@ final class ManagerSession implements Replay.Session {
             quota.record(permits);
             return "ok";
         } catch (ThrottlingQuotaExceededException exceeded) {
-            return "rejected " + exceeded.throttleTimeMs();
+            return "refused " + exceeded.throttleTimeMs();
         }
     }
 
