@@ -127,6 +127,7 @@ def table_of(folder: str, name: str, schema: pa.Schema) -> Table:
         NoHistory: the folder has none at all, or is not there.
         NoTable: it has others.
         UnreadableTable: its log is damaged.
+        UnreachableTable: its log could not be read, as where the folder may not be entered.
 
     """
     try:
@@ -143,6 +144,7 @@ def tables_of(folder: str) -> dict[str, Table]:
     Raises:
         NoHistory: it has none, or is not there.
         UnreadableTable: the log of one is damaged.
+        UnreachableTable: the log of one could not be read, as where the folder may not be entered.
 
     """
     found: dict[str, Table] = {}

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from errno import ELOOP, ENOENT
 from fnmatch import fnmatch
 from pathlib import Path
 from threading import Lock
@@ -35,7 +36,7 @@ def log_files(
         Absolute paths, each once; `-` stands for standard input and stays.
 
     Raises:
-        UnreadableLog: a path is not there, or a folder has no file of such a name.
+        UnreadableLog: a path is not there or cannot be read, or a folder has no file of such a name.
 
     """
     found: list[str] = []
@@ -43,16 +44,21 @@ def log_files(
     for path in paths:
         if path == STANDARD_INPUT:
             found.append(path)
-        elif Path(path).is_dir():
+            continue
+        try:
+            mode = Path(path).stat().st_mode
+        except OSError as error:
+            gone = isinstance(error, FileNotFoundError)
+            why = "there is no such file or folder" if gone else f"it cannot be read: {error.strerror}"
+            raise UnreadableLog(path, why) from error
+        if stat.S_ISDIR(mode):
             inside = sorted(_files_in(Path(path), names, left_out, follow_links=follow_links))
             if not inside:
                 reasons = "".join(f"; {each}: {why}" for each, why in left_out.items())
                 raise UnreadableLog(path, f"no file in this folder is called {names}{reasons}")
             found += [str(file.absolute()) for file in inside]
-        elif Path(path).exists():
-            found.append(str(Path(path).absolute()))
         else:
-            raise UnreadableLog(path, "there is no such file or folder")
+            found.append(str(Path(path).absolute()))
     return list(dict.fromkeys(found)), left_out
 
 
@@ -63,20 +69,27 @@ def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links:
     while folders:
         folder = folders.pop()
         try:
-            entries = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]
+            inside = (path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+            entries = [(path, path.is_symlink()) for path in inside]
         except OSError as error:
             left_out[str(folder.absolute())] = str(error.strerror)
             continue
-        for path in entries:
+        for path, link in entries:
             place, named = Path(os.path.realpath(path)), fnmatch(path.name, names)
-            link = path.is_symlink()
             out = link and not place.is_relative_to(home)
+            try:
+                mode = place.stat().st_mode
+            except OSError as error:
+                # else a link to nothing or to itself, or a file that was rotated away meanwhile
+                if named and error.errno not in {ENOENT, ELOOP}:
+                    left_out[str(path.absolute())] = str(error.strerror)
+                continue
             if out and not follow_links:
-                if place.is_dir() or (named and place.exists()):
+                if stat.S_ISDIR(mode) or named:
                     left_out[str(path.absolute())] = LINK_OUT
-            elif named and place.is_file():
+            elif named and stat.S_ISREG(mode):
                 yield path
-            elif place.is_dir() and place not in seen and (out or not link):
+            elif stat.S_ISDIR(mode) and place not in seen and (out or not link):
                 seen.add(place)
                 folders.append(path)
 

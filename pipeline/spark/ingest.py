@@ -5,12 +5,12 @@ Rows cross into Python twice: as `LINES`, which `parsed` reads where they come, 
 brings those of one part together, because only they can be the same line. The driver commits.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -289,7 +289,7 @@ def _small_batches(spark: "SparkSession") -> Iterator[None]:
 
 def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOptions) -> None:
     """Refuse folders of this machine with links out of them, which Spark would follow."""
-    folders = [path for path in paths if Path(path_here(path)).is_dir()]
+    folders = [path for path in paths if os.path.isdir(path_here(path))]  # noqa: PTH112 - a Path raises where a folder may not be entered
     if folders and not options.follow_links:
         default = spark.conf.get("spark.hadoop.fs.defaultFS", "file:///") or ""
         here = default.startswith("file:")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -45,6 +46,14 @@ def opened(storage: Storage) -> DeltaTable:
     try:
         log = DeltaTable(storage.uri)
     except TableNotFoundError as error:
+        if storage.is_local:
+            # deltalake finds no table either where a folder may not be entered
+            try:
+                Path(storage.uri, "_delta_log").stat()
+            except PermissionError as closed:
+                raise _unread(storage, closed) from error
+            except OSError:
+                pass
         raise NoTable(storage.uri) from error
     except (OSError, DeltaError) as error:
         raise _unread(storage, error) from error

@@ -136,6 +136,7 @@ class Table:
         Raises:
             NoTable: there is none.
             UnreadableTable: its log is damaged, or of another program.
+            UnreachableTable: its log could not be read.
 
         """
         storage = Storage(path)

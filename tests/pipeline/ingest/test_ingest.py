@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.ingest.ingesting import LINES, PLAIN, log, read, reported, tables
 from tests.pipeline.log_lines import CAPTURE, line, mutation, topic, values
+from tests.pipeline.privileges import open_folder, without_privileges
 from tests.strategies import examples
 
 from quotascope.pipeline.errors import BadOption, BadSnapshot, UnreadableLog
@@ -113,6 +114,21 @@ def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UnreadableLog, match=r"none\.log: there is no such file"):
         read(tmp_path, log(tmp_path, line()), str(tmp_path / "none.log"))
     assert not (tmp_path / "tables").exists()
+
+
+@pytest.mark.parametrize("mode", [0, 0o444])
+def test_what_may_not_be_read_is_named(mode: int) -> None:
+    """A log in a folder that may not be entered is not called missing; such a folder within another one is left out, with the reason."""
+    with open_folder() as folder:
+        inside = Path(log(folder / "closed", line()))
+        whole = log(folder, line())
+        inside.parent.chmod(mode)
+        with without_privileges():
+            with pytest.raises(UnreadableLog, match=r"closed/a\.log: it cannot be read: Permission denied"):
+                log_files([str(inside)])
+            found = log_files([str(folder)])
+        inside.parent.chmod(0o755)
+    assert found == ([whole], {str(inside.parent): "Permission denied"})
 
 
 def test_folder(tmp_path: Path) -> None:

@@ -5,16 +5,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.pipeline.privileges import open_folder, without_privileges
 from tests.pipeline.table.rows import LAYOUT, SCHEMA, amounts, append, batch
 
 from quotascope.pipeline.errors import (
@@ -194,25 +193,10 @@ def test_features_that_cannot_be_written(table: Table) -> None:
     assert table.read().num_rows == 1_000
 
 
-@contextmanager
-def _without_privileges() -> Iterator[None]:
-    """As a user who owns none of the files."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-
-
-@pytest.mark.parametrize("kept", ["file", "folder", "log", "commit"])
+@pytest.mark.parametrize("kept", ["file", "folder", "log", "commit", "history"])
 def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
     """The message says what is in the way and whose permission helps; afterwards all rows are there."""
-    # pytest's own folder is closed to all other users
-    with TemporaryDirectory(dir="/tmp") as name:
-        Path(name).chmod(0o755)
+    with open_folder() as name:
         table = Table.create(f"{name}/kafka-connect", SCHEMA, LAYOUT)
         append(table, "first", batch(0))
         file = table.files()[0]
@@ -222,11 +206,12 @@ def test_what_may_not_be_read_is_not_called_damaged(kept: str) -> None:
             "folder": (root / file.path).parent,
             "log": root / "_delta_log",
             "commit": root / "_delta_log" / f"{1:020d}.json",
+            "history": root.parent,
         }
         mode = parts[kept].stat().st_mode
         parts[kept].chmod(0)
         why = r"ermission denied.*; let this user"
-        with _without_privileges(), pytest.raises(UnreachableTable, match=why) as raised:
+        with without_privileges(), pytest.raises(UnreachableTable, match=why) as raised:
             table.added_since(0) if kept == "commit" else Table.open(table.storage.uri).read()
         assert "damaged" not in str(raised.value)
         assert (file.path in str(raised.value)) == (kept in {"file", "folder"})
