@@ -132,8 +132,10 @@ def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:
     except (OSError, Broken) as error:
         if rest:
             yield [rest], at
-        broken = isinstance(error, Broken)
-        why = f"the compressed file is damaged or ends too early ({error})" if broken else str(error)
+        if isinstance(error, Broken):
+            why = f"the compressed file is damaged or ends too early ({error})"
+        else:
+            why = error.strerror or str(error)  # str(error) has the path as well
         raise UnreadableLog(file, why) from error
     if rest:
         yield [rest], at

@@ -49,9 +49,10 @@ def test_gigantic_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unreadable(tmp_path: Path) -> None:
-    """What cannot be opened is reported with its path."""
-    with pytest.raises(UnreadableLog, match="Is a directory"):
+    """What cannot be opened is reported with its path, once."""
+    with pytest.raises(UnreadableLog) as raised:
         read(tmp_path)
+    assert str(raised.value) == f"{tmp_path}: Is a directory"
 
 
 LOG = b"".join(b"%d %s\n" % (n, sha256(b"%d" % n).hexdigest().encode()) for n in range(5_000))
