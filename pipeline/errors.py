@@ -28,6 +28,7 @@ What can go wrong between a request log and a recommended quota.
 """
 
 import os
+from collections.abc import Sequence
 
 
 class PipelineError(Exception):
@@ -144,13 +145,22 @@ class ChangedRows(TableError):
 
 
 class OtherSource(TableError):
-    """A table has rows that were made of another table than the one it is to follow: with those of this one, rows could count twice."""
+    """
+    Tables have rows that were made of other tables than those that they are to follow: with the rows of these, rows could count twice.
 
-    def __init__(self, table: str, source: str) -> None:
+    Args:
+        tables: their paths or URIs.
+        source: what the first one is to follow.
+
+    """
+
+    def __init__(self, tables: Sequence[str], source: str) -> None:
+        first, *others = tables
+        more = f"; so were those of {', '.join(others)}" if others else ""
         super().__init__(
-            table,
-            f"its rows were made of another table than {source}; nothing was added to it, as the same rows could count twice. "
-            f"Use another folder, or remove {table}, which is then made of {source} alone",
+            first,
+            f"its rows were made of another table than {source}{more}. Nothing was added, as the same rows could count twice. "
+            f"Use another folder, or remove {', '.join(tables)}: the next run makes {'them' if others else 'it'} again of the rows that are there",
         )
 
 

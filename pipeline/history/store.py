@@ -94,12 +94,11 @@ class History:
             TableError: see `follow`; what was taken over before that stays, and the next update continues from there.
 
         """
-        charges = Follower(self.detail, history_of, COLUMNS)
-        traffic = Follower(self.topics, topics.topics_of, topics.COLUMNS)
         sums = Follower(self.seconds, rollup, ROLLUP_COLUMNS)
         fragments = Follower(self.episodes, episodes.fragments_of, episodes.COLUMNS)
+        charges = Follower(self.detail, history_of, COLUMNS, [sums, fragments])
+        traffic = Follower(self.topics, topics.topics_of, topics.COLUMNS)
         new, _ = follow(requests, [charges, traffic], run)
-        follow(self.detail, [sums, fragments], run)
         return new
 
 

@@ -397,34 +397,34 @@ class Follower:
     """
     columns: Sequence[str]
     """What `make` needs of the other table."""
+    followers: Sequence["Follower"] = ()
+    """What is made of this table's rows."""
 
 
 def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) -> list[int]:
     """
-    Append what is made of the rows that came to a table since last time; return how many rows were made for each follower.
+    Append what is made of the rows that came to a table since last time, then what is made of these; return how many rows each follower got.
 
     A commit that was lost is tried again (`retried`). What one follower cannot add keeps nothing from the others.
 
     Args:
         source: the table; its commits are counted, so that each row is taken over exactly once.
-        followers: what follows it. Rows that are new to several of them are read once.
+        followers: what follows it. Rows that are new to several of them are read once. Their own followers are not counted.
         run: where the work is done, a few files at a time.
 
     Raises:
-        OtherSource: a follower has rows of another table, such as of one that was removed and made again at the same place.
+        OtherSource: followers have rows of another table, such as of one that was removed and made again at the same place. It names all.
 
     """
-    batch_id = f"follows {source.identity}"
+    batch_id = _following(source)
     counts = dict.fromkeys(range(len(followers)), 0)
 
     def attempt() -> None:
+        if others := list(_of_others(source, followers)):
+            raise OtherSource([each.storage.uri for each, _ in others], others[0][1].storage.uri)
         alike: dict[int | None, list[int]] = {}
         for place, follower in enumerate(followers):
-            after = follower.table.last_epoch(batch_id)
-            # of two that begin at once, the slower one sees the files of the other
-            if after is None and follower.table.files() and follower.table.last_epoch(batch_id) is None:
-                raise OtherSource(follower.table.storage.uri, source.storage.uri)
-            alike.setdefault(after, []).append(place)
+            alike.setdefault(follower.table.last_epoch(batch_id), []).append(place)
         failed: list[TableError] = []
         for after, places in alike.items():
             version, files = source.added_since(after)
@@ -442,7 +442,32 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
             raise failed[0]
 
     retried(attempt)
+    for follower in followers:
+        follow(follower.table, follower.followers, run)
     return list(counts.values())
+
+
+def _following(source: Table) -> str:
+    return f"follows {source.identity}"
+
+
+def _of_others(
+    source: Table, followers: Sequence[Follower], *, replaced: bool = False
+) -> Iterator[tuple[Table, Table]]:
+    """
+    Yield the followers, and theirs, with rows of another table, each with the one that it is to follow.
+
+    What follows a table that has to be `replaced` is among them if it has rows.
+    """
+    batch_id = _following(source)
+    for follower in followers:
+        table = follower.table
+        other = replaced or table.last_epoch(batch_id) is None
+        # of two runs that begin at once, the slower one sees the files of the other
+        other = other and bool(table.files()) and (replaced or table.last_epoch(batch_id) is None)
+        if other:
+            yield table, source
+        yield from _of_others(table, follower.followers, replaced=other)
 
 
 def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
