@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.columns import Columns
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -49,7 +52,7 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
         for made in advice.recommended
     ]
     if recommended:
-        console.print(_table("Limits", recommended, _MOST, "now", "recommended", "lowest", "peak hour"))
+        _show_rows(console, "Limits", recommended, _MOST, "now", "recommended", "lowest", "peak hour")
     if advice.now is not None:
         console.print(Text("What would change", style="bold"))
         changes = changes_view(advice.changes) if advice.changes else Text("nothing")
@@ -61,7 +64,7 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
             for hit in advice.hits
         ]
         heads = ("limit", "throttled for", "share", "longest", "throttled now")
-        console.print(_table("Throttled clients", throttled, _HIT_MOST, *heads))
+        _show_rows(console, "Throttled clients", throttled, _HIT_MOST, *heads)
     elif recommended:
         console.print(Text(f"{verdict(advice)}\n"))
     console.print("Commands, none of which was run", style="bold")
@@ -72,15 +75,28 @@ def show(console: Console, advice: Advice, commands: Commands) -> None:
     console.print(Text("\n".join(notes(advice)), style="dim"))
 
 
-def _table(title: str, rows: Sequence[Sequence[str]], most: int, *heads: str) -> Table:
-    """Rows of entity, quota and more cells, up to a number of them."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    table.add_column("entity", overflow="fold", min_width=_NAME)
+def _show_rows(console: Console, title: str, rows: Sequence[Sequence[str]], most: int, *heads: str) -> None:
+    """Rows of entity, quota and figures, up to a number of them: a table, or a block for each where the terminal has no room for all figures."""
+    shown = rows[:most]
+    widths = [
+        max(map(cell_len, [*head.split(), *cells]))
+        for head, cells in zip(heads, list(zip(*shown, strict=True))[2:], strict=True)
+    ]
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("entity", overflow="fold")
     table.add_column("quota", max_width=QUOTA)
-    for head in heads:
-        table.add_column(head, justify="left" if head == "peak hour" else "right", no_wrap=True)
-    for cells in rows[:most]:
-        table.add_row(*map(Text, cells))
+    for head, width in zip(heads, widths, strict=True):
+        table.add_column(head.replace(" ", "\n"), justify="left" if head == "peak hour" else "right", width=width)
+    console.print(Text(title, style="bold"))
+    if _NAME + QUOTA + sum(widths) + 2 * len(table.columns) + 1 <= console.width:
+        for cells in shown:
+            table.add_row(*map(Text, cells))
+        console.print(table)
+    else:
+        for entity, quota, *figures in shown:
+            console.print(Text(f"{entity}: {quota}"), overflow="fold")
+            named = (Text(f"{head} {figure}") for head, figure in zip(heads, figures, strict=True))
+            console.print(Padding(Columns(named, padding=(0, 3)), (0, 0, 0, 2)))
+        console.print()
     if len(rows) > most:
-        table.caption = f"and {len(rows) - most:,} more: see all with --html, --csv or --json"
-    return table
+        console.print(Text(f"and {len(rows) - most:,} more: see all with --html, --csv or --json", style="dim"))

@@ -17,7 +17,9 @@ from tests.pipeline.blame.logs import saturated, stored
 from tests.pipeline.recommend.rows import make_folder, mutated, produced
 from tests.pipeline.report.results import HOSTILE
 
-from quotascope.pages.words import seconds
+from quotascope.metrics import QuotaType
+from quotascope.pages.words import percent, seconds
+from quotascope.pipeline.rates import rate
 
 Printed = Callable[..., str]
 Asked = Callable[..., tuple[object, ...]]
@@ -155,19 +157,31 @@ def test_whatif_prints_one_thing_at_a_time(whatif: Asked, printed: Printed) -> N
     assert printed(*whatif("grid", SEVEN), "--csv", "-").startswith('"candidate",')
 
 
-def test_recommend_fits_a_terminal(usage: str, tmp_path: Path, printed: Printed) -> None:
-    """Limits beside the configured ones, what would change, throttled clients; a command is one line, to be copied."""
+@pytest.mark.parametrize("width", [60, 80])
+def test_recommend_fits_a_terminal(
+    usage: str, tmp_path: Path, printed: Printed, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """Limits beside the configured ones, what would change, throttled clients, no figure cut; a command is one line, to be copied."""
+    monkeypatch.setenv("COLUMNS", str(width))
     now = tmp_path / "now.yaml"
     rules = [
         {"user": "alice", "client-id": "app1", "producer_byte_rate": 20_000},
         {"user": "bob", "producer_byte_rate": 9_000},
     ]
     now.write_text(yaml.safe_dump({"quotas": rules}), encoding="utf-8")
-    out = printed("recommend", usage, "--short-log", "--quotas", now)
+    asked = ("recommend", usage, "--short-log", "--quotas", now)
+    out = printed(*asked)
     lines = out.splitlines()
     commands = [line for line in lines if line.startswith("kafka-configs.sh ")]
     assert len(commands) == 3
-    assert max(len(line) for line in lines if line not in commands) <= 80
+    assert max(len(line) for line in lines if line not in commands) <= width
+    found = json.loads(printed(*asked, "--json"))
+    figures = [rate(QuotaType[each["quota_type"].upper()], each["limit"]) for each in found["recommended"]]
+    figures += [seconds(each["longest_ms"] / 1_000) for each in found["hits"]]
+    figures += [percent(each["share"]) for each in found["hits"]]
+    assert len(figures) > 5
+    assert [each for each in figures if not any(each in line for line in lines)] == []
+    sentences = " ".join(out.split())
     for words in (
         "The log covers 1 min ",
         "in 1 of the 168 hours",
@@ -179,8 +193,9 @@ def test_recommend_fits_a_terminal(usage: str, tmp_path: Path, printed: Printed)
         "none of which was run",
         "Nothing was applied.",
     ):
-        assert words in out, words
+        assert words in sentences, words
     assert "\u202e" not in out
+    assert "…" not in out
 
 
 def test_recommend_writes_files(usage: str, tmp_path: Path, printed: Printed) -> None:
