@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal
@@ -17,7 +18,7 @@ _LEAST = 0.005
 """Seconds; with two decimals a shorter duration would be shown as zero."""
 _NEARLY_ALL = 99
 _LEAST_PERCENT = 0.01
-_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_FORMULAS: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters of formulas; the last four are full-width ones, which spreadsheets of some languages accept as well."""
 
 
@@ -135,12 +136,18 @@ def moment(time_ms: float, zone: tzinfo = UTC) -> str:
 
 def text_cell(text: str) -> str:
     r"""
-    A text for CSV that no spreadsheet runs as a formula: it gets an apostrophe in front where its first character begins a formula.
+    A text for CSV, on one line, that no spreadsheet runs as a formula.
 
-    A text that begins with an apostrophe gets another one, so that a program can remove one and have the original. Numbers are not passed
-    here: a negative one stays a number.
+    A text with characters that `shown` escapes is a JSON string: many readers of CSV refuse a file with NUL, or take a line end for that of a
+    row. A text that begins as a formula gets an apostrophe in front. Texts that begin with a quote are JSON strings, and those that begin with
+    an apostrophe get another one, so that a program has the original: it decodes a cell that begins with a quote, and removes an apostrophe
+    from the beginning of any other. Numbers are not passed here: a negative one stays a number.
 
     >>> text_cell("=1+1"), text_cell("alice"), text_cell("'x"), text_cell("")
     ("'=1+1", 'alice', "''x", '')
+    >>> text_cell("a\0b"), text_cell('"x"'), text_cell("a\\b")
+    ('"a\\u0000b"', '"\\"x\\""', 'a\\b')
     """
+    if not text.isprintable() or text.startswith('"'):
+        return json.dumps(text)
     return f"'{text}" if text.startswith((*_FORMULAS, "'")) else text

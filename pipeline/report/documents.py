@@ -50,7 +50,7 @@ export LC_ALL=C.UTF-8 # for names that are not ASCII: bash and Java read them by
 
 def whatif_csv(results: pa.Table, mode: Mode) -> str:
     """
-    The rows, with a head: a name is a `text_cell`, which no spreadsheet takes for a formula; what a mode does not measure is empty.
+    The rows, with a head: a name is a `text_cell`; what a mode does not measure is empty.
 
     Args:
         results: `quotascope.pipeline.replay.RESULTS`.
@@ -111,7 +111,7 @@ def whatif_json(summary: ReplaySummary) -> str:
 
 
 def recommend_csv(advice: Advice) -> str:
-    """One row for each limit; texts are `text_cell`s, so that a name is no formula in a spreadsheet."""
+    """One row for each limit; texts are `text_cell`s."""
     sink = io.StringIO()
     writer = csv.DictWriter(sink, _COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from zoneinfo import ZoneInfo
 
@@ -54,6 +55,14 @@ def test_numbers_of_things() -> None:
 
 def test_no_text_is_a_formula() -> None:
     """An apostrophe goes before each character that begins one, and before an apostrophe, so that it can be removed."""
-    for first in "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20'":
+    for first in "=+-@\uff1d\uff0b\uff0d\uff20'":
         assert [text_cell(f"{first}1"), text_cell(f"1{first}")] == [f"'{first}1", f"1{first}"]
     assert text_cell("") == ""
+
+
+@given(st.text() | st.text("=+'\"\\nu0\0\r\n\t\u2028"))
+def test_a_cell_is_one_line_that_has_the_text(text: str) -> None:
+    """Whatever a program removes: a quote at its begin means JSON, else an apostrophe there is not part of the text."""
+    cell = text_cell(text)
+    assert cell.isprintable()
+    assert (json.loads(cell) if cell.startswith('"') else cell.removeprefix("'")) == text

@@ -261,10 +261,10 @@ def test_script_reports_what_it_leaves_out() -> None:
 
 
 def test_csv_and_json_hold_all() -> None:
-    """For programs: names as they are, but for an apostrophe before what begins as a formula, and the configured value beside the new one."""
+    """For programs: names as they are, but for those that break a reader of CSV or begin as a formula, and the configured value beside the new one."""
     names = [HOSTILE, "alice", "=1+1", "'x", "a=b"]
     _, read, rows = documents(advice(list(map(recommendation, names)), CONFIGURED, [hit()]))
-    assert [row["user"] for row in rows] == [HOSTILE, "alice", "'=1+1", "''x", "a=b"]
+    assert [row["user"] for row in rows] == [json.dumps(HOSTILE), "alice", "'=1+1", "''x", "a=b"]
     assert [float(row["limit"]) for row in rows] == [119_000.0] * 5
     assert rows[1]["now"] == "20000.0"
     assert read["recommended"][0]["user"] == HOSTILE

@@ -66,14 +66,16 @@ def test_groups_that_wait_longest_come_first() -> None:
 
 
 def test_csv_keeps_names_as_they_are() -> None:
-    """Line ends and quotes come back, and so does what has an apostrophe before it, lest a spreadsheet takes it for a formula; numbers stay numbers."""
-    names = [HOSTILE, "'", "a=1", "", *(f"{each}1+1" for each in "=+-@\t\r\n")]
+    """Each row is a line of characters that can be shown, no name is a formula in a spreadsheet, and every name comes back; numbers stay numbers."""
+    controls = [f"a{each}b" for each in (*map(chr, range(32)), "\x7f", "\x85", "\u2028", "\u202e")]
+    names = ["'", "a=1", "", "a\\b", "=1+1", "+1+1", "-1+1", "@1+1", HOSTILE, '"a"', *controls]
     rows = [throttled(-5, user=name, client_id="=x") for name in names]
     text = whatif_csv(table(*rows), Mode.OPEN_LOOP)
+    assert all(line.isprintable() for line in text.split("\n"))
     found = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert [row["user"].removeprefix("'") for row in found] == names
-    assert {row["user"][0] for row in found[4:]} == {"'"}
-    assert (found[1]["user"], found[2]["user"]) == ("''", "a=1")
+    cells = [row["user"] for row in found]
+    assert [json.loads(cell) if cell.startswith('"') else cell.removeprefix("'") for cell in cells] == names
+    assert cells[:8] == ["''", "a=1", "", "a\\b", "'=1+1", "'+1+1", "'-1+1", "'@1+1"]
     assert {row["client_id"] for row in found} == {"'=x"}
     assert {row["muted_ms"] for row in found} == {"-5"}
     assert {row["limit"] for row in found} == {"1000"}
