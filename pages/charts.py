@@ -307,7 +307,7 @@ def grid_map(  # noqa: PLR0913 - most by name
     """
     width = left + len(columns) * _CELL_WIDTH + 4
     svg = _chart(width, _CELL_TOP + len(rows) * _CELL_HEIGHT + 4, title, "heat")
-    svg.set("style", f"max-width: {width}px")  # cells of few columns would grow with the window
+    svg.set("style", f"--width: {width}px")  # cells of few columns would grow with the window
     for column in range(0, len(columns), every):
         x = left + column * _CELL_WIDTH + _CELL_WIDTH / 2
         svg.append(element("text", columns[column], class_="tick middle", x=x, y=13))

@@ -57,7 +57,8 @@ def framed(title: str, sections: Iterable[Element]) -> str:
         element("title", shown(title, 200)),
         element("style", STYLE),
     )
-    body = element("body", element("main", *sections))
+    drawn = (element("div", each, class_="drawing") if each.tag == "svg" else each for each in sections)
+    body = element("body", element("main", *drawn))
     return written(element("html", head, body, lang="en"))
 
 

@@ -84,6 +84,18 @@ th { vertical-align: bottom; }
 svg { display: block; width: 100%; height: auto; max-width: 1150px; }
 svg.key { display: inline-block; width: 22px; height: 10px; }
 svg.share { width: 140px; height: 10px; }
+svg.heat { max-width: var(--width); }
+/* text would shrink with its drawing, which scrolls instead, with a shadow where it goes on; a page that is printed does not scroll */
+@media screen and (max-width: 1000px) {
+  .drawing {
+    overflow-x: auto;
+    background: linear-gradient(to right, var(--paper) 40%, transparent) left / 40px 100% local no-repeat,
+      linear-gradient(to left, var(--paper) 40%, transparent) right / 40px 100% local no-repeat,
+      linear-gradient(to right, var(--used), transparent) left / 14px 100% no-repeat,
+      linear-gradient(to left, var(--used), transparent) right / 14px 100% no-repeat;
+  }
+  .drawing .chart { min-width: 1150px; } .drawing .heat { min-width: var(--width); }
+}
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
     + _blocks(".wide", 720)

@@ -32,6 +32,7 @@ FIRST = {"light": (11, 98, 164), "dark": (109, 179, 242)}
 FOREIGN = "document.querySelectorAll('script, img, iframe, a, link, object, form').length"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 CUT = "[...document.querySelectorAll('.wide')].filter(t => t.scrollWidth > t.clientWidth).length"
+SMALLEST = "Math.min(99, ...[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a))"
 HEAT = "JSON.stringify([...document.querySelectorAll('svg.heat')].map(s => [s.getBoundingClientRect().width, s.viewBox.baseVal.width]))"
 DRAWN = "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 5).length"
 
@@ -119,12 +120,13 @@ def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chro
 def test_narrow_windows(
     page: Callable[..., str], width: int, *, hostile: bool, chromium: Browser, tmp_path: Path
 ) -> None:
-    """No table is cut at its right, and the page does not scroll sideways."""
+    """No table is cut at its right, the page does not scroll sideways, and the text of drawings is no smaller than it is meant to be."""
     file = tmp_path / "page.html"
     file.write_text(page(hostile=hostile), encoding="utf-8")
     chromium.open(file, width=width)
     assert chromium.evaluate(WIDER) is False
     assert chromium.evaluate(CUT) == 0
+    assert chromium.evaluate(SMALLEST) >= 11
 
 
 @pytest.mark.parametrize("width", [900, 1_400])
