@@ -24,6 +24,8 @@ _EXAMPLES: Final = 3
 _BYTES: Final = frozenset({QuotaType.PRODUCE, QuotaType.FETCH})
 HARDLY_IDLE: Final = 0.1
 """The idle share of request handlers below which requests wait; that of the alert on it."""
+_IDLED_S: Final = 15.0
+"""For how long handlers have to have been idle since a node's start: before that, their mean over a minute is mostly of the start."""
 _MUCH_TRAFFIC: Final = 10e6
 """Bytes/s from which shares are compared: a tenth of a 1 Gbit/s network."""
 _SEVERAL_USERS: Final = 3
@@ -242,7 +244,8 @@ def _nodes(snapshot: Snapshot) -> Iterator[Finding]:
             yield Catalog.STATIC_LIMITS.found(node.broker, limits=limits_text)
         if node.throttle_factor is not None and node.throttle_factor < 1:
             yield Catalog.STORAGE_THROTTLED.found(node.broker, factor=node.throttle_factor)
-        if node.load.idle is not None and node.load.idle < HARDLY_IDLE:
+        idled_s = node.load.handlers_idle_seconds
+        if node.load.idle is not None and node.load.idle < HARDLY_IDLE and (idled_s is None or idled_s >= _IDLED_S):
             yield Catalog.NODE_SATURATED.found(
                 node.broker, idle=node.load.idle, clients=_most_request_time(snapshot, node.broker)
             )

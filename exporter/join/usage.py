@@ -223,9 +223,10 @@ class NodeUsages:
             controller_events=events,
             controller_event_queue_seconds=waited,
             load=NodeLoad(
-                handlers_idle=numbers.one(Meaning.HANDLER_IDLE),
+                # meters are 0 until they tick, 5 s after a node's start
+                handlers_idle=numbers.one(Meaning.HANDLER_IDLE) or None,
                 handlers_idle_seconds=numbers.one(Meaning.HANDLER_IDLE_TIME),
-                pools_idle=finite[Meaning.POOL_IDLE],
+                pools_idle={pool: idle for pool, idle in finite[Meaning.POOL_IDLE].items() if idle},
                 pools_idle_seconds=finite[Meaning.POOL_IDLE_TIME],
                 network_idle=numbers.one(Meaning.NETWORK_IDLE),
                 controller_idle=numbers.one(Meaning.CONTROLLER_IDLE),

@@ -118,6 +118,8 @@ LATE = health("b2", late=True, read_at=NOW - 7)
         ({"nodes": node(load=NodeLoad(pools_idle={"broker": 0.04, "controller": 1.0})), "shown": BUSY}, 'node_saturated node 1 were idle for 4% of the last minute, so that all requests wait. Most request time: bob / "l\\nm" 6.50 thr, user alice 0.50 thr.'),
         ({"nodes": node(load=NodeLoad(handlers_idle=0.04))}, "node_saturated idle for 4% of the last minute, so that all requests wait. Most request time: unknown, since no request quota lets Kafka measure it."),
         ({"nodes": node(load=NodeLoad(handlers_idle=0.1))}, ""),
+        ({"nodes": node(load=NodeLoad(handlers_idle=0.04, handlers_idle_seconds=14.9))}, ""),
+        ({"nodes": node(load=NodeLoad(handlers_idle=0.04, handlers_idle_seconds=15.0))}, "node_saturated idle for 4%"),
         ({"folds": CROWDED}, "entities_folded 17 of produce. The 10 most urgent ones are shown, the others together as __overflow__."),
         ({"folds": Folds(max_entities=10), "callbacks": CROWDED_CALLBACK}, "callback_entities_folded 12 of fetch. The 10 most urgent ones"),
         (reloaded(error="q.yaml: line 3"), "reload_failed the previous one stays in force: q.yaml: line 3"),

@@ -47,6 +47,20 @@ def test_a_throttle_that_no_node_measures_is_not_zero() -> None:
     assert list(map(len, rows)) == [1, 1, 0, 1]
 
 
+@pytest.mark.parametrize(("rate", "expected"), [(0.0, None), (0.02, 0.02)])
+def test_a_node_that_has_just_started_is_not_saturated(rate: float, expected: float | None) -> None:
+    """Measured: for 5 s Kafka's meters have a rate of 0, whatever they have counted."""
+    handlers = {"type": "KafkaRequestHandlerPool"}
+    numbers = {
+        BeanColumn(
+            Bean.of("kafka.server", {**handlers, "name": f"{pool}RequestHandlerAvgIdlePercent"}), "OneMinuteRate"
+        ): rate
+        for pool in ("", "Broker")
+    }
+    load = World().collect_one(numbers).nodes[0].load
+    assert (load.handlers_idle, load.pools_idle.get("broker"), load.idle) == (expected,) * 3
+
+
 def test_unknown_settings_say_nothing_of_a_callback() -> None:
     """Whether a class decides is known by a node's settings or the tags of its beans, and else not."""
     tagged = {BeanColumn(Bean.of("kafka.server", {"type": "Produce", "tenant": "t"}), "byte-rate"): 1.0}
