@@ -155,12 +155,10 @@ class OtherSource(TableError):
     """
 
     def __init__(self, tables: Sequence[str], source: str) -> None:
-        first, *others = tables
-        more = f"; so were those of {', '.join(others)}" if others else ""
         super().__init__(
-            first,
-            f"its rows were made of another table than {source}{more}. Nothing was added, as the same rows could count twice. "
-            f"Use another folder, or remove {', '.join(tables)}: the next run makes {'them' if others else 'it'} again of the rows that are there",
+            tables[0],
+            f"its rows were made of another table than {source}. Nothing was taken over, as the same rows could count twice. "
+            f"Use another folder, or remove {', '.join(tables)}: the next run makes {'them' if len(tables) > 1 else 'it'} of {source} alone",
         )
 
 

@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from errno import ELOOP, ENOENT
+from errno import ELOOP, ENOENT, ENOTDIR
 from fnmatch import fnmatch
 from pathlib import Path
 from threading import Lock
@@ -13,6 +13,8 @@ from typing import Final
 from ..errors import UnreadableLog
 
 STANDARD_INPUT: Final = "-"
+_GONE: Final = {ENOENT, ENOTDIR, ELOOP}
+"""A link to nothing or to itself, or a file that was rotated away meanwhile."""
 _UMASK: Final = Lock()
 """A process has one: a thread that puts it back must not undo what another one has set."""
 LINK_OUT: Final = "a link out of its folder, which is not followed: name the file, or pass --follow-links"
@@ -53,6 +55,8 @@ def log_files(
             raise UnreadableLog(path, why) from error
         if stat.S_ISDIR(mode):
             inside = sorted(_files_in(Path(path), names, left_out, follow_links=follow_links))
+            if closed := left_out.get(str(Path(path).absolute())):
+                raise UnreadableLog(path, f"it cannot be read: {closed}")
             if not inside:
                 reasons = "".join(f"; {each}: {why}" for each, why in left_out.items())
                 raise UnreadableLog(path, f"no file in this folder is called {names}{reasons}")
@@ -70,7 +74,7 @@ def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links:
         folder = folders.pop()
         try:
             inside = (path for path in folder.iterdir() if not path.name.startswith((".", "_")))
-            entries = [(path, path.is_symlink()) for path in inside]
+            entries = [(path, stat.S_ISLNK(path.lstat().st_mode)) for path in inside]
         except OSError as error:
             left_out[str(folder.absolute())] = str(error.strerror)
             continue
@@ -80,8 +84,7 @@ def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links:
             try:
                 mode = place.stat().st_mode
             except OSError as error:
-                # else a link to nothing or to itself, or a file that was rotated away meanwhile
-                if named and error.errno not in {ENOENT, ELOOP}:
+                if (named or link) and error.errno not in _GONE:
                     left_out[str(path.absolute())] = str(error.strerror)
                 continue
             if out and not follow_links:

@@ -51,7 +51,7 @@ def ingest(
         progress: called after each file, and after each block of it, with the bytes of files as they lie on disk.
 
     Raises:
-        UnreadableLog: a path is not there; nothing was added. A file that breaks off is in the report instead.
+        UnreadableLog: a path is not there or cannot be read; nothing was added. A file that breaks off is in the report instead.
         BadSnapshot: the topic snapshot cannot be read.
         TableError: the tables cannot be read or written; what was committed before stays.
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
+from errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -31,6 +32,8 @@ _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _UNSUPPORTED: Final = "Unsupported table features"
 """In the library's error about a commit to a table with features of Delta that it does not know."""
 _PARTITIONS: Final = ["day", "bucket"]
+_ABSENT: Final = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG}
+"""Of a path that leads nowhere."""
 
 
 def opened(storage: Storage) -> DeltaTable:
@@ -47,13 +50,12 @@ def opened(storage: Storage) -> DeltaTable:
         log = DeltaTable(storage.uri)
     except TableNotFoundError as error:
         if storage.is_local:
-            # deltalake finds no table either where a folder may not be entered
+            # deltalake finds no table either where a folder may not be entered, or its disk does not answer
             try:
                 Path(storage.uri, "_delta_log").stat()
-            except PermissionError as closed:
-                raise _unread(storage, closed) from error
-            except OSError:
-                pass
+            except OSError as closed:
+                if closed.errno not in _ABSENT:
+                    raise _unread(storage, closed) from error
         raise NoTable(storage.uri) from error
     except (OSError, DeltaError) as error:
         raise _unread(storage, error) from error

@@ -403,7 +403,7 @@ class Follower:
 
 def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) -> list[int]:
     """
-    Append what is made of the rows that came to a table since last time, then what is made of these; return how many rows each follower got.
+    Append to each follower what is made of the source's new rows, then update its own followers; return how many rows each follower got.
 
     A commit that was lost is tried again (`retried`). What one follower cannot add keeps nothing from the others.
 
@@ -451,23 +451,27 @@ def _following(source: Table) -> str:
     return f"follows {source.identity}"
 
 
-def _of_others(
-    source: Table, followers: Sequence[Follower], *, replaced: bool = False
-) -> Iterator[tuple[Table, Table]]:
+def _of_others(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table, Table]]:
     """
-    Yield the followers, and theirs, with rows of another table, each with the one that it is to follow.
+    Yield each follower, direct or not, with rows of another table than the one that it is to follow, and that one.
 
-    What follows a table that has to be `replaced` is among them if it has rows.
+    Where a table has never followed its source, what its followers have is of other rows, too.
     """
-    batch_id = _following(source)
+    pairs = list(_pairs(source, followers))
+    # files first: of two runs that begin at once, the slower one sees the files of the other, and then its epochs
+    filled = [bool(table.files()) for table, _ in pairs]
+    others = set[str]()
+    for (table, followed), has_rows in zip(pairs, filled, strict=True):
+        if followed.storage.uri in others or table.last_epoch(_following(followed)) is None:
+            others.add(table.storage.uri)
+            if has_rows:
+                yield table, followed
+
+
+def _pairs(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table, Table]]:
     for follower in followers:
-        table = follower.table
-        other = replaced or table.last_epoch(batch_id) is None
-        # of two runs that begin at once, the slower one sees the files of the other
-        other = other and bool(table.files()) and (replaced or table.last_epoch(batch_id) is None)
-        if other:
-            yield table, source
-        yield from _of_others(table, follower.followers, replaced=other)
+        yield follower.table, source
+        yield from _pairs(follower.table, follower.followers)
 
 
 def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:

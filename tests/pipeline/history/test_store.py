@@ -145,10 +145,15 @@ def test_a_folder_without_tables(tmp_path: Path) -> None:
         tables_of(str(tmp_path))
 
 
+MADE_OF = {"requests": {"history", "seconds"}, "history": {"seconds"}}
+"""What has to go with a table: nothing was throttled, and no request has topics."""
+
+
 @pytest.mark.parametrize(("removed", "refuses"), [("requests", "history"), ("history", "seconds")])
 def test_rows_of_a_table_that_was_removed_do_not_count_twice(folder: str, removed: str, refuses: str) -> None:
     """The same requests in a new table, or a new history of them, are refused by what has rows of the old one: the error names all tables to remove."""
     rows, before = tables_of(folder)["requests"].read(), tables_of(folder)[refuses].read()
+    sums = sorted(tables_of(folder)["seconds"].read().to_pylist(), key=str)
     shutil.rmtree(f"{folder}/{removed}")
     tables, history = IngestTables.create(folder), History.create(folder)
     if removed == "requests":
@@ -158,6 +163,19 @@ def test_rows_of_a_table_that_was_removed_do_not_count_twice(folder: str, remove
         history.update(tables.requests)
     assert tables_of(folder)[refuses].read() == before
     (named,) = re.findall("or remove (.*): the next run", str(raised.value))
+    assert {name.removeprefix(f"{folder}/") for name in named.split(", ")} == MADE_OF[removed]
     for name in named.split(", "):
         shutil.rmtree(name)
     assert History.create(folder).update(tables.requests) == len(rows)
+    assert sorted(tables_of(folder)["seconds"].read().to_pylist(), key=str) == sums
+
+
+def test_sums_count_once_where_the_history_has_no_rows(folder: str) -> None:
+    """Requests in a new table are refused also where all days of the history were dropped, and its sums are left."""
+    rows = tables_of(folder)["requests"].read()
+    tables_of(folder)["history"].drop_before(dt.date(2100, 1, 1))
+    shutil.rmtree(f"{folder}/requests")
+    tables = IngestTables.create(folder)
+    append(tables.requests, "again", rows)
+    with pytest.raises(OtherSource, match="/seconds: its rows were made of another table"):
+        History.create(folder).update(tables.requests)

@@ -122,13 +122,16 @@ def test_what_may_not_be_read_is_named(mode: int) -> None:
     with open_folder() as folder:
         inside = Path(log(folder / "closed", line()))
         whole = log(folder, line())
+        link = folder / "archive"
+        link.symlink_to(inside.parent / "deeper")
         inside.parent.chmod(mode)
         with without_privileges():
-            with pytest.raises(UnreadableLog, match=r"closed/a\.log: it cannot be read: Permission denied"):
-                log_files([str(inside)])
-            found = log_files([str(folder)])
+            for path in (inside, inside.parent):
+                with pytest.raises(UnreadableLog, match=rf"{path.name}: it cannot be read: Permission denied"):
+                    log_files([str(path)])
+            found = log_files([str(folder)], "*.log")
         inside.parent.chmod(0o755)
-    assert found == ([whole], {str(inside.parent): "Permission denied"})
+    assert found == ([whole], dict.fromkeys((str(inside.parent), str(link)), "Permission denied"))
 
 
 def test_folder(tmp_path: Path) -> None:
