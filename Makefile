@@ -23,12 +23,12 @@ demo-stack: .venv/ready-run ## The demo with a Prometheus that has our rules, an
 
 test: .venv/ready-dev ## Everything that CI runs: lint, types, import contracts, every tier of tests
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint contracts build/compiled/ready
-	$(MAKE) --no-print-directory --jobs=4 services tier-units types tier-jobs tier-brokers compiled
+	$(MAKE) --no-print-directory --jobs=4 --keep-going services tier-units types tier-jobs tier-brokers compiled
 	$(BIN)/coverage combine .coverage.jobs .coverage.brokers .coverage.units
 	$(BIN)/python tools/check_coverage.py
 
 # Side by side on two cores, the units from the start. The other two, of about the same length, start brokers, Spark and browsers and often
-# wait for them, as what installs these waits for its downloads; the units, which only compute, take what is left idle.
+# wait for them, as what installs these waits for its downloads; the units, which only compute, take what is left idle. All run to their end.
 tier-jobs: TESTS := $(APART:%=tests/%) -m "real or java"
 tier-brokers: TESTS := tests $(APART:%=--ignore=tests/%) -m "real or java"
 tier-units: TESTS := tests -m "not real and not java"

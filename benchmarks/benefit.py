@@ -8,8 +8,8 @@ with the aggressor and of the first one, the victim's queue times in all are pre
 a machine that becomes steadily slower does so for all of them.
 
 `--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time. `--flush-us 600` gives it a disk
-that takes so long for a flush, of which each Produce waits for three: handler threads then mostly wait, and hardly compete for CPUs, as on brokers
-that have enough of them. Without it, requests hold threads for longer beside an aggressor, which no simulation of a queue knows.
+on which a flush takes 600 us; each Produce waits for three. Handler threads then mostly wait, and hardly compete for CPUs, as on brokers that have
+enough of them. Without it, requests hold threads for longer beside an aggressor, which is not simulated.
 """
 
 import argparse
@@ -79,7 +79,7 @@ _VICTIM, _STEADY, _AGGRESSOR = "victim", "steady", "aggressor"
 CONNECTIONS = {"large_produces": (3, 0.01), "small_fetches": (4, 0.002), "metadata": (5, 0.003)}
 """Of each aggressor, and its mean pause between requests, s."""
 STEADY = {1: 12, 2: 40}
-"""Connections of the steady client, by handler threads: with fewer, nothing waits for two threads."""
+"""Connections of the steady client, by handler threads: with fewer, requests hardly wait."""
 _OWN = "own"
 """A topic with a partition for each connection: a second Produce to a partition waits for its lock, in a handler thread."""
 
@@ -152,6 +152,7 @@ class Setting:
     broker_cpus: frozenset[int]
     client_cpus: frozenset[int]
     flush_us: int
+    """What a flush to the disk takes; 0: the disk as it is."""
 
 
 def phase(address: str, aggressor: str | None, setting: Setting, seconds: float) -> tuple[int, int]:
@@ -409,7 +410,7 @@ def main() -> int:
         rounds: list[list[Compared]] = []
         for each in made["rounds"]:
             _SAY(
-                f"{made['aggressor']}, {made['threads']} handler threads, {each['percent']:g} % is half of what it used"
+                f"{made['aggressor']}, {made['threads']} handler threads, flushes of {made['flush_us']} us, {each['percent']:g} % is half of what it used"
             )
             rounds.append(list(compared(folder / "usage", made["threads"], each["percent"], each["spans"])))
             for found in rounds[-1]:

@@ -1,4 +1,5 @@
-/* A disk that takes FLUSH_US for a flush: loaded into a broker (LD_PRELOAD), whose threads wait for it without a CPU. */
+/* A disk that takes FLUSH_US for a flush: loaded into a broker (LD_PRELOAD), whose threads wait for it without using a CPU. */
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -6,7 +7,7 @@ static int flushed(void) {
   const char *us = getenv("FLUSH_US");
   long ns = us == NULL ? 0 : atol(us) * 1000;
   struct timespec left = {ns / 1000000000, ns % 1000000000};
-  while (nanosleep(&left, &left) != 0) {
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
   return 0;
 }

@@ -85,8 +85,8 @@ svg { display: block; width: 100%; height: auto; max-width: 1150px; }
 svg.key { display: inline-block; width: 22px; height: 10px; }
 svg.share { width: 140px; height: 10px; }
 svg.heat { max-width: var(--width); }
-/* text would shrink with its drawing, which scrolls instead, with a shadow where it goes on; a page that is printed does not scroll */
-@media screen and (max-width: 1000px) {
+/* A drawing scrolls, as its text would shrink with it; a shadow shows where it goes on. On paper nothing scrolls. */
+@media screen and (max-width: 1198px) {
   .drawing {
     overflow-x: auto;
     background: linear-gradient(to right, var(--paper) 40%, transparent) left / 40px 100% local no-repeat,

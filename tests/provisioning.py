@@ -62,10 +62,8 @@ def maven(pom: Path, target: Path) -> None:
 def pip(target: Path, *packages: str) -> None:
     """Install packages into a folder of their own, without what they depend on. Raises `NotFetched`."""
     quiet = ("--quiet", "--no-deps", "--disable-pip-version-check")
-    quick = (
-        "--no-compile",
-        "--config-settings=--build-option=--compression=stored",
-    )  # of Spark's jars, in a wheel that pip builds
+    # a wheel that pip builds of Spark is mostly jars, which cannot be compressed
+    quick = ("--no-compile", "--config-settings=--build-option=--compression=stored")
     run(sys.executable, "-m", "pip", "install", *quiet, *quick, "--target", target, *packages)
 
 

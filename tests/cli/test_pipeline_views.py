@@ -181,6 +181,7 @@ def test_recommend_fits_a_terminal(
     figures += [percent(each["share"]) for each in found["hits"]]
     assert len(figures) > 5
     assert [each for each in figures if not any(each in line for line in lines)] == []
+    assert any(line.startswith(" entity ") for line in lines) == (width == 80)
     sentences = " ".join(out.split())
     for words in (
         "The log covers 1 min ",

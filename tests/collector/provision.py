@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def _folder() -> Path:
-    return cached("collector", *(HERE / name for name in ("main.go", "go.mod", "go.sum")))
+    return cached("collector", *(HERE / name for name in ("main.go", "go.mod", "go.sum")), *BUILD)
 
 
 def collector() -> Path:

@@ -61,7 +61,7 @@ def _fetch(module: str, its_sum: str, files: dict[str, str], folder: Path) -> No
 
 
 def _folder() -> Path:
-    return cached("deploy", HERE / "go.mod", HERE / "go.sum", f"{PROGRAMS} {FETCHED}")
+    return cached("deploy", HERE / "go.mod", HERE / "go.sum", f"{PROGRAMS} {FETCHED} {BUILD}")
 
 
 if __name__ == "__main__":

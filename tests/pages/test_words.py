@@ -62,7 +62,7 @@ def test_no_text_is_a_formula() -> None:
 
 @given(st.text() | st.text("=+'\"\\nu0\0\r\n\t\u2028"))
 def test_a_cell_is_one_line_that_has_the_text(text: str) -> None:
-    """Whatever a program removes: a quote at its begin means JSON, else an apostrophe there is not part of the text."""
+    """A program that reads it takes a quote at the beginning for JSON, and removes an apostrophe there."""
     cell = text_cell(text)
     assert cell.isprintable()
     assert (json.loads(cell) if cell.startswith('"') else cell.removeprefix("'")) == text
