@@ -116,7 +116,7 @@ def test_page_by_day_and_by_night(scheme: str, paper: tuple[int, int, int], chro
 
 @pytest.mark.parametrize("page", [whatif, recommended, blamed, used])
 @pytest.mark.parametrize("hostile", [False, True])
-@pytest.mark.parametrize("width", [420, 1_100, 1_400])
+@pytest.mark.parametrize("width", [420, 900, 1_400])
 def test_narrow_windows(
     page: Callable[..., str], width: int, *, hostile: bool, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -126,7 +126,7 @@ def test_narrow_windows(
     chromium.open(file, width=width)
     assert chromium.evaluate(WIDER) is False
     assert chromium.evaluate(CUT) == 0
-    assert 11 <= chromium.evaluate(SMALLEST) < 99
+    assert 11 <= chromium.evaluate(SMALLEST) < (99 if page in {whatif, blamed} else 100)  # the others draw no text
 
 
 @pytest.mark.parametrize("width", [900, 1_400])
