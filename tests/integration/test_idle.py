@@ -1,7 +1,7 @@
 """A broker after the load: averages linger while nothing happens, and maxima report what was missed."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,13 @@ def sampling(kafka: Cluster, tmp_path: Path) -> Iterator[Exporter]:
         yield running
 
 
+def queue_of(numbers: Mapping[agent.Key, float | None]) -> float:
+    """How many clients are muted for their produce quota."""
+    size = numbers["Produce", "", "", "queue-size"]
+    assert size is not None
+    return size
+
+
 def test_throttle_lingers_while_no_one_is_muted(
     kafka: Cluster, quotas: Quotas, traffic: Traffic, exporter: Exporter, sampling: Exporter
 ) -> None:
@@ -40,13 +47,13 @@ def test_throttle_lingers_while_no_one_is_muted(
     sampling.page()
     quotas.set(({"user": "alice", "client-id": client_id}, {"producer_byte_rate": 20_000.0}))
     topic = traffic.topic()
-    others = agent.quota_numbers(url)["Produce", "", "", "queue-size"]
+    others = queue_of(agent.quota_numbers(url))
     assert traffic.produce("alice", client_id, topic, 2).throttled
 
     def idle() -> float:
         numbers = agent.quota_numbers(url)
         assert numbers["Produce", "alice", client_id, "byte-rate"] == 0
-        queue = numbers["Produce", "", "", "queue-size"]
+        queue = queue_of(numbers)
         assert queue <= others
         return queue
 
