@@ -9,7 +9,8 @@ a machine that becomes steadily slower does so for all of them.
 
 `--broker-cpus 1 --client-cpus 0` gives the broker a core of its own, of which the clients do not take time. `--flush-us 600` gives it a disk
 on which a flush takes 600 us; each Produce waits for three. Handler threads then mostly wait, and hardly compete for CPUs, as on brokers that have
-enough of them. Without it, requests hold threads for longer beside an aggressor, which is not simulated.
+enough of them. Without it, requests hold threads for longer beside an aggressor, which is not simulated. `--authorize-us 1500` gives it an
+authorizer that takes so long, once for a request, as one does that asks a server of policies: Metadata waits for no disk.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from tests.cluster.cluster import Cluster
 from tests.cluster.flood import metadata, small_fetches
+from tests.cluster.provision import newest_libs
 from tests.cluster.quotas import Quotas
 
 from quotascope.cli.main import app
@@ -151,14 +153,23 @@ class Setting:
     """Of a phase."""
     broker_cpus: frozenset[int]
     client_cpus: frozenset[int]
+    pause_s: float
+    """Mean pause of a connection of the aggressor between requests."""
     flush_us: int
     """What a flush to the disk takes; 0: the disk as it is."""
+    authorize_us: int
+    """What the authorizer takes; 0: there is none."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether handler threads mostly wait."""
+        return bool(self.flush_us or self.authorize_us)
 
 
 def phase(address: str, aggressor: str | None, setting: Setting, seconds: float) -> tuple[int, int]:
     """Let the clients send, and return from when to when, epoch ms."""
     stop = Event()
-    steady = "steady_writes" if setting.flush_us else "steady"
+    steady = "steady_writes" if setting.waits else "steady"
     kinds = [
         (_VICTIM, "victim", range(8), 0.16),
         (_STEADY, steady, range(8, 8 + STEADY[setting.threads]), 0.1),
@@ -168,10 +179,9 @@ def phase(address: str, aggressor: str | None, setting: Setting, seconds: float)
         for name, kind, places, pause_s in kinds
     ]
     if aggressor is not None:
-        connections, pause_s = CONNECTIONS[aggressor]
-        places = range(PARTITIONS - connections, PARTITIONS)
+        places = range(PARTITIONS - CONNECTIONS[aggressor][0], PARTITIONS)
         clients.append(
-            ([(address, request(_AGGRESSOR, aggressor, each), drawn(pause_s, each)) for each in places], False)
+            ([(address, request(_AGGRESSOR, aggressor, each), drawn(setting.pause_s, each)) for each in places], False)
         )
     processes = [Process(target=client, args=(*each, stop)) for each in clients]
     for process in processes:
@@ -199,16 +209,25 @@ def yield_to_clients(cluster: Cluster) -> None:
 def measured(folder: Path, setting: Setting, rounds: int) -> None:
     """Write all requests to `usage`, and by round when its phases were, with the quota of the throttled ones, to `rounds.json`."""
     found, usage = [], folder / "usage"
+    folder.mkdir(parents=True, exist_ok=True)
+    classes, settings = None, {}
+    if setting.authorize_us:
+        classes = folder.resolve() / "classes"
+        source = Path(__file__).parent / "java" / "SlowAuthorizer.java"
+        subprocess.run(["javac", "-proc:none", "-cp", f"{newest_libs()}/*", "-d", classes, source], check=True)
+        settings = {"authorizer.class.name": "SlowAuthorizer", "slow.authorizer.us": str(setting.authorize_us)}
     # Processes run on the CPUs of the thread that starts them.
     os.sched_setaffinity(0, setting.broker_cpus)
     if setting.flush_us:
-        folder.mkdir(parents=True, exist_ok=True)
         slow = folder.resolve() / "slow_disk.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", slow, Path(__file__).with_name("slow_disk.c")], check=True)
         os.environ |= {"LD_PRELOAD": str(slow), "FLUSH_US": str(setting.flush_us)}
-    with broker(setting.threads, folder / "kafka") as cluster, closing(Quotas(cluster.connection())) as quotas:
+    with (
+        broker(setting.threads, folder / "kafka", classes, settings) as cluster,
+        closing(Quotas(cluster.connection())) as quotas,
+    ):
         os.sched_setaffinity(0, setting.client_cpus)
-        if not setting.flush_us:
+        if not setting.waits:
             yield_to_clients(cluster)
         with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
             more = {f"more-{number}": 1 for number in range(TOPICS)}
@@ -241,7 +260,13 @@ def measured(folder: Path, setting: Setting, rounds: int) -> None:
     shutil.rmtree(folder / "kafka")
     (folder / "rounds.json").write_text(
         json.dumps(
-            {"threads": setting.threads, "aggressor": setting.aggressor, "flush_us": setting.flush_us, "rounds": found}
+            {
+                "threads": setting.threads,
+                "aggressor": setting.aggressor,
+                "flush_us": setting.flush_us,
+                "authorize_us": setting.authorize_us,
+                "rounds": found,
+            }
         )
     )
 
@@ -393,6 +418,10 @@ def main() -> int:
     parser.add_argument(
         "--flush-us", type=int, default=0, help="what a flush to the disk takes, us; 0: the disk as it is"
     )
+    parser.add_argument(
+        "--authorize-us", type=int, default=0, help="what the authorizer takes for a request, us; 0: there is none"
+    )
+    parser.add_argument("--pause-ms", type=float, help="mean pause of the aggressor between requests of a connection")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
@@ -403,14 +432,17 @@ def main() -> int:
                 seconds=given.seconds,
                 broker_cpus=given.broker_cpus,
                 client_cpus=given.client_cpus,
+                pause_s=CONNECTIONS[given.aggressor][1] if given.pause_ms is None else given.pause_ms / 1e3,
                 flush_us=given.flush_us,
+                authorize_us=given.authorize_us,
             )
             measured(folder, setting, given.rounds)
         made = json.loads((folder / "rounds.json").read_text())
         rounds: list[list[Compared]] = []
         for each in made["rounds"]:
             _SAY(
-                f"{made['aggressor']}, {made['threads']} handler threads, flushes of {made['flush_us']} us, {each['percent']:g} % is half of what it used"
+                f"{made['aggressor']}, {made['threads']} handler threads, flushes of {made['flush_us']} us, "
+                f"an authorizer of {made.get('authorize_us', 0)} us, {each['percent']:g} % is half of what it used"
             )
             rounds.append(list(compared(folder / "usage", made["threads"], each["percent"], each["spans"])))
             for found in rounds[-1]:

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import confluent_kafka
 import kafka as kafka_python
@@ -42,9 +43,12 @@ class Load:
 
 
 @contextmanager
-def broker(threads: int, folder: Path) -> Iterator[Cluster]:
+def broker(
+    threads: int, folder: Path, classes: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Cluster]:
     """A broker of the newest release with so many handler threads, and its request log at `cluster.nodes[1].request_log`."""
-    plugin = Plugin(newest=True, logs_requests=True, settings={"num.io.threads": str(threads)})
+    settings = {"num.io.threads": str(threads), **settings}
+    plugin = Plugin(newest=True, logs_requests=True, classes=classes, settings=settings)
     with running(Layout.COMBINED, folder, plugin=plugin) as cluster:
         with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
             admin.create_topics(
