@@ -53,7 +53,7 @@ def broker(
         with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.admin)) as admin:
             admin.create_topics(
                 {
-                    LOAD: {"num_partitions": 1, "replication_factor": 1},
+                    LOAD: {"num_partitions": 2, "replication_factor": 1},
                     WIDE: {"num_partitions": PARTITIONS, "replication_factor": 1},
                 },
                 wait_for_metadata=True,

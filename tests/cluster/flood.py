@@ -29,23 +29,23 @@ def _text(text: str) -> bytes:
     return struct.pack(">h", len(text)) + text.encode()
 
 
-def _produce(size: int, codec: int) -> bytes:
+def _produce(size: int, codec: int, partition: int) -> bytes:
     builder = MemoryRecordsBuilder(magic=2, compression_type=codec, batch_size=2 * size + 1_000)
     for _ in range(20):
         builder.append(timestamp=None, key=None, value=bytes(size // 20))
     builder.close()
     records = bytes(builder.buffer())
-    return struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, 0, len(records)) + records
+    return struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, partition, len(records)) + records
 
 
 def large_produces() -> bytes:
     """Produce, version 3, of few bytes that become many."""
-    return _produce(_LARGE, _GZIP)
+    return _produce(_LARGE, _GZIP, 0)
 
 
 def small_produces() -> bytes:
-    """Produce, version 3, of 200 bytes."""
-    return _produce(200, 0)
+    """Produce, version 3, of 200 bytes, to another partition: for the lock of the same one it would wait in a handler thread."""
+    return _produce(200, 0, 1)
 
 
 def small_fetches() -> bytes:
