@@ -7,6 +7,7 @@ Libraries differ in how they ask; what comes back is the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isnan
 from typing import Any, Final, TypeAlias
 
 from quotascope.metrics import INT_MAX, LONG_MAX, KafkaRelease, ReplicationQuotaType, RLMQuotaType
@@ -81,10 +82,15 @@ def _error(request: str, code: int, message: str | None, username: str | None) -
 def quotas(answer: Answer) -> tuple[ConfiguredQuota, ...]:
     """Every quota of a DescribeClientQuotas answer."""
     return tuple(
-        ConfiguredQuota(entity=_entity(entry), key=value["key"], value=float(value["value"]))
+        ConfiguredQuota(entity=_entity(entry), key=value["key"], value=_bound(value["value"]))
         for entry in answer["entries"] or ()
         for value in entry["values"]
     )
+
+
+def _bound(value: float) -> float:
+    """The value; infinite for NaN, which controllers up to 4.3 store: neither limits anything, but NaN is not even equal to itself."""
+    return inf if isnan(value) else float(value)
 
 
 def _entity(entry: Answer) -> Entity:

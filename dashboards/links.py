@@ -2,7 +2,8 @@
 Links between the dashboards.
 
 Client names are untrusted. They go into addresses only percent-encoded, and into expressions only
-between backticks, where PromQL knows no escapes; Grafana fills both in.
+between backticks, where PromQL knows no escapes; Grafana fills both in. A backtick in a name ends the
+string there, which no format of Grafana prevents: what is asked then is up to the name.
 """
 
 from __future__ import annotations

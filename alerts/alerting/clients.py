@@ -50,6 +50,12 @@ _WAIT = "15m"
 """The `for` of alerts on throttled entities and on those near their limits, and of those on too many of them."""
 _EVALUATED = 120
 """Seconds in which each rule is evaluated at least once."""
+_LINGERING = ((60, "2m"), (180, "10m"))
+"""
+Throttle times in seconds, and for how long an entity with a longer one counts as throttled after Kafka has ceased to report it.
+
+Kafka reports each throttle for a minute, however long it lasts, and the next one cannot begin before it has ended.
+"""
 
 
 def throttled(site: Site) -> Iterator[Alert]:
@@ -61,8 +67,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         name="KafkaQuotaMutationThrottled",
         expr=_one_by_one(
             site,
-            'quota_type="controller_mutation"',
-            site.value(MUTATION_THROTTLED),
+            _longer('quota_type="controller_mutation"', site.value(MUTATION_THROTTLED)),
             _storm(site, "KafkaQuotaMutationThrottled"),
         ),
         labels=QUOTA_LABELS,
@@ -79,8 +84,7 @@ def throttled(site: Site) -> Iterator[Alert]:
         name="KafkaQuotaThrottleBeyondClientTimeout",
         expr=_one_by_one(
             site,
-            'quota_type=~"produce|fetch"',
-            site.value(CLIENT_TIMEOUT),
+            _still_longer('quota_type=~"produce|fetch"', site.value(CLIENT_TIMEOUT)),
             recorded.storm(site, series(recorded.CLUSTER_THROTTLED_ENTITIES)),
         ),
         labels=QUOTA_LABELS,
@@ -95,12 +99,23 @@ def throttled(site: Site) -> Iterator[Alert]:
     )
 
 
-def _one_by_one(site: Site, of_type: str, seconds: float, storm: str) -> str:
-    """Entities that are throttled for longer than this, where they are so few that each is a message."""
-    longer = above(series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE), seconds)
+def _longer(of_type: str, seconds: float, window: str = "") -> str:
+    """Entities that are throttled for longer than this, now or at any time within a window."""
+    throttle = series(recorded.ENTITY_THROTTLE, of_type, _ONE_BY_ONE, window=window)
+    return above(call("max_over_time", throttle) if window else throttle, seconds)
+
+
+def _still_longer(of_type: str, seconds: float) -> str:
+    """The same, with those whose throttle still lasts although Kafka does not report it any more."""
+    lingering = (_longer(of_type, max(seconds, least), window) for least, window in _LINGERING)
+    return "\nor\n".join((_longer(of_type, seconds), *lingering))
+
+
+def _one_by_one(site: Site, entities: str, storm: str) -> str:
+    """These entities, where they are so few that each is a message."""
     if not site.enabled(_STORM):  # then no other alert has their number
-        return longer
-    return but_not(longer, storm, site.keys())
+        return entities
+    return but_not(entities, storm, site.keys())
 
 
 def _storm(site: Site, alert: str) -> str:
@@ -130,7 +145,7 @@ def _throttled_by(site: Site, quota_type: str, name: str, what: str) -> Alert:
     return Alert(
         name=name,
         expr=but_not(
-            _one_by_one(site, of_type, site.value(THROTTLED), _storm(site, name)),
+            _one_by_one(site, _longer(of_type, site.value(THROTTLED)), _storm(site, name)),
             compare(utilization, "<", site.value(PERSISTENT)),
             site.keys(*QUOTA_LABELS),
         ),

@@ -149,7 +149,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):
-        yield Text("* counted from zero: its window or bucket starts empty", style="dim")
+        yield Text("* counted from scratch: its window starts empty, its bucket full", style="dim")
 
 
 def _client(impact: Impact) -> Iterator[Text]:

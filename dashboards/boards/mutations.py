@@ -63,10 +63,10 @@ def now(scope: Scope) -> Row:
     )
     empty = stat(
         scope,
-        "Buckets empty",
-        "Users and client-ids without tokens: the next change is refused.",
+        "Buckets in debt",
+        "Users and client-ids with tokens below 0: the next change is refused.",
         "short",
-        scope.or_zero(scope.by("count", compare(tokens, "<=", 0)), known=known),
+        scope.or_zero(scope.by("count", compare(tokens, "<", 0)), known=known),
         steps=steps.ANY,
         nothing="no bucket seen",
     )

@@ -68,7 +68,7 @@ def right_now(scope: Scope) -> Row:
         f"Users and client-ids that Kafka throttled within the last minute; for a custom quota callback, those on the broker with most. The brokers' averages linger for 30 to 60 s after the last delay. The alert counts those delayed by more than {scope.site.value(THROTTLED):g} s on average.",
         "short",
         scope.or_zero(
-            highest(scope.keys(), clients=scope.by("count", throttled(scope)), callback=count_by_callback(scope))
+            highest(scope.keys(), clients=_count(scope, throttled(scope)), callback=count_by_callback(scope))
         ),
         *runbooks(scope.site, "KafkaQuotaManyClientsThrottled", "KafkaQuotaThrottleStorm"),
         steps=steps.ENTITIES,
@@ -99,7 +99,7 @@ def right_now(scope: Scope) -> Row:
         "Users and client-ids near their limit or above it at this moment, throttled or not. Without known limits there is no number.",
         "short",
         scope.or_zero(
-            scope.by("count", above(utilization(scope), near_limit)),
+            _count(scope, above(utilization(scope), near_limit)),
             known=both(scope.of(catalog.LIMITS_AGE_SECONDS), above(scope.of(catalog.SOURCE_UP), 0), scope.keys()),
         ),
         steps=steps.ANY,
@@ -126,6 +126,11 @@ def right_now(scope: Scope) -> Row:
     )
     panels = side_by_side(count, muted, longest, near, refusals, down)
     return Row(title="Right now", panels=panels)
+
+
+def _count(scope: Scope, expression: str) -> str:
+    """How many users and client-ids: one under several quotas counts once, as in the alerts."""
+    return scope.by("count", scope.by("group", expression, "user", "client_id"))
 
 
 def who_is_throttled(scope: Scope) -> Row:

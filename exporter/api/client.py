@@ -287,12 +287,12 @@ def _limits(document: SnapshotDocument) -> Limits:
     rules = {kind: QuotaRules() for kind in QuotaType}
     connections: dict[str, float] = {}
     for rule in document.rules:
-        kind = QuotaType.of_quota_key(rule.key)
+        kind, value = QuotaType.of_quota_key(rule.key), inf if rule.value is None else rule.value
         if kind is None:
-            connections[rule.ip] = rule.value
+            connections[rule.ip] = value
         else:
             entity = _entity(Level(rule.level), rule.user, rule.client_id)
-            rules[kind].set(entity, rule.value)
+            rules[kind].set(entity, value)
     return Limits(
         rules=rules,
         connection_limits=connections,

@@ -125,9 +125,9 @@ class RuleDocument:
     user: str
     client_id: str
     ip: str
-    value: float
-    """In Kafka's unit."""
-    limit: float
+    value: float | None
+    """In Kafka's unit; null when infinite, as the limit."""
+    limit: float | None
     """In ``unit``."""
     unit: str
     entities: int | None
@@ -531,8 +531,8 @@ def _rule_document(rule: RuleUsage) -> RuleDocument:
         user=user,
         client_id=client_id,
         ip=ip,
-        value=rule.value,
-        limit=rule.value if kind is None else in_base_unit(kind, rule.value),
+        value=_number(rule.value),
+        limit=_number(rule.value if kind is None else in_base_unit(kind, rule.value)),
         unit="connections_per_second" if kind is None else UNITS[kind],
         entities=None if rule.hits is None else len(rule.hits),
         utilization=_number(rule.fullest),

@@ -30,7 +30,7 @@ MOST_GAPS: Final = 100
 _CHARACTERS: Final = 400
 """Of an episode without its names."""
 _LOST_SECONDS: Final = 900.0
-"""After so long on a node that is not read, an episode ended when it was seen last."""
+"""After so long on a node that is not read, an episode ended when it was seen last; the longest throttle that is waited for, too, since its client may be gone."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +47,8 @@ class Episode:
 
     These are the last known where it had no rule then: the average may still grow after a quota was removed.
     """
+    muted_until: float
+    """Until when the last throttle may last: brokers report each for a minute, however long it is."""
     ongoing: bool = True
     quiet: bool = False
     """Whether its node was read without a throttle since ``seen_at``."""
@@ -94,6 +96,7 @@ class Episodes:
         if back and self.since is not None:
             for episode in self:
                 episode.began_at, episode.seen_at = episode.began_at - back, episode.seen_at - back
+                episode.muted_until -= back
             self.since -= back
             self.gaps = deque((begin - back, end - back) for begin, end in self.gaps)
         if not 0 <= now - self._minute < 60:  # noqa: PLR2004 - a minute
@@ -110,14 +113,15 @@ class Episodes:
     def _throttled(self, measured: Usages, row: int, now: float) -> bool:
         """Note a throttled row; whether there was room."""
         columns = measured.columns
-        place = place_of(columns.layout.entities[row])
+        place, throttle = place_of(columns.layout.entities[row]), float(columns.throttle_time[row])
+        muted_until = now + min(max(0.0, throttle - EPISODE_PAUSE_SECONDS), _LOST_SECONDS)
         episode = self._open.get(place)
-        if episode and episode.quiet and now - episode.seen_at > EPISODE_PAUSE_SECONDS:
+        if episode and episode.quiet and now - episode.muted_until > EPISODE_PAUSE_SECONDS:
             self._end(place)
             episode = None
         if episode is None:
             usage = columns.usage_at(row)
-            episode = Episode(began_at=now, seen_at=now, usage=usage)
+            episode = Episode(began_at=now, seen_at=now, muted_until=muted_until, usage=usage)
             while self._ended and self._characters + episode.characters > MOST_CHARACTERS:
                 oldest = self._ended.popleft()
                 self._characters -= oldest.characters
@@ -127,12 +131,12 @@ class Episodes:
             self._open[place] = episode
             self._characters += episode.characters
             self._log("throttle episode began", episode)
-        elif columns.throttle_time[row] > episode.longest_seconds or not _has_rule(episode.usage):
+        elif throttle > episode.longest_seconds or not _has_rule(episode.usage):
             usage = columns.usage_at(row)
-            longest = max(episode.longest_seconds, float(columns.throttle_time[row]))
+            longest = max(episode.longest_seconds, throttle)
             ruled = episode.usage if _has_rule(episode.usage) and not _has_rule(usage) else usage
             episode.usage = replace(ruled, throttle_time_seconds=longest)
-        episode.seen_at, episode.quiet = now, False
+        episode.seen_at, episode.muted_until, episode.quiet = now, muted_until, False
         return True
 
     def _end_quiet(self, snapshot: Snapshot, now: float) -> None:
@@ -147,7 +151,7 @@ class Episodes:
         for place, each in quiet:
             entity = each.usage.entity
             each.quiet |= entity.broker in read and entity.serial not in unknown
-            if now - each.seen_at > (EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS):
+            if now - each.muted_until > (EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS):
                 self._end(place)
 
     def _end(self, place: tuple[object, ...]) -> None:

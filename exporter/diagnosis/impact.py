@@ -43,8 +43,8 @@ class Impact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit; None without either."""
-        if self.usage is None or self.after is None or self.after.bound is None:
+        """Today's usage divided by the new limit; None without either, and for a limit of 0."""
+        if self.usage is None or self.after is None or not self.after.bound:
             return None
         return self.usage / in_base_unit(self.quota_type, self.after.bound)
 
@@ -63,8 +63,8 @@ class IpImpact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit; None without either."""
-        if self.usage is None or self.after is None:
+        """Today's usage divided by the new limit; None without either, and for a limit of 0."""
+        if self.usage is None or not self.after:
             return None
         return self.usage / self.after if isfinite(self.after) else None
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from quotascope.quotas import Entity, IpEntity, overruling_rules
 from ..join.limiting import NO_RULES
 from ..limits import CONNECTION_KEY, Limits
 from ..limits.model import DEFAULT_IP
-from ..snapshot import EntityUsage, NodeUsage, Snapshot, Usages
+from ..snapshot import CAUSES, EntityUsage, NodeUsage, Snapshot, ThrottleCause, Usages
+
+_NOT_ITS_OWN: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,8 @@ class IpUsage:
 
     @property
     def used(self) -> float | None:
-        """Usage divided by limit; None without usage."""
-        return None if self.rate is None else self.rate / self.limit
+        """Usage divided by limit; None without usage, and for a limit of 0, which clusters with ZooKeeper allow."""
+        return self.rate / self.limit if self.rate is not None and self.limit else None
 
 
 Hit: TypeAlias = EntityUsage | IpUsage
@@ -67,11 +69,13 @@ class RuleUsage:
 
     @property
     def throttled(self) -> int | None:
-        """How many of the hits were throttled lately; None when that is unknown, as it is for addresses."""
+        """How many of the hits were throttled lately, by it and not by a controller mutation quota; None when that is unknown, as it is for addresses."""
         if isinstance(self.hits, Usages):
-            throttles = self.hits.columns.throttle_time[self.hits.rows]
+            columns, rows = self.hits.columns, self.hits.rows
+            throttles = columns.throttle_time[rows]
             known = not np.isnan(throttles).all()
-            return int((throttles > 0).sum()) if known else None
+            by_others = columns.causes[rows] == _NOT_ITS_OWN
+            return int(((throttles > 0) & ~by_others).sum()) if known else None
         return 0 if self.hits == () else None
 
 

@@ -94,7 +94,7 @@ def limited(
     if rules is not None and entity.tags is None:
         table = rules.rules.get(kind, NO_RULES)
         resolution = table.limit(entity.user, entity.client_id) or NO_RULE
-        if resolution.bound is not None:
+        if resolution.bound is not None and isfinite(resolution.bound):
             limit = in_base_unit(kind, resolution.bound)
         if limit is not None and kind is QuotaType.CONTROLLER_MUTATION:
             # The Admin API does not report the settings of a node that is only a controller: a broker's are the best guess.

@@ -1,3 +1,5 @@
+from math import inf, nan
+
 import pytest
 
 from quotascope.clients import (
@@ -22,6 +24,16 @@ def test_every_quota_keeps_its_entity_and_key() -> None:
     names = {quota.entity.get("client-id") for quota in found}
     assert {"my app/1=x,*?", 'line\nbreak "<b>" ü', None} <= names
     assert answers.quotas({"entries": []}) == answers.quotas({"entries": None}) == ()
+
+
+def test_a_quota_that_is_no_number_limits_nothing() -> None:
+    """Kafka stores NaN up to 4.3 and throttles no request under it; two reads of it are the same quota."""
+    entry = {
+        "entity": [{"entity_type": "user", "entity_name": "a"}],
+        "values": [{"key": "request_percentage", "value": nan}],
+    }
+    (found,) = answers.quotas({"entries": [entry]})
+    assert found == ConfiguredQuota(entity={"user": "a"}, key="request_percentage", value=inf)
 
 
 def test_the_cluster_lists_its_brokers() -> None:

@@ -55,6 +55,33 @@ SITUATIONS: dict[str, tuple[tuple[str, str], int, dict[str, str], dict[str, floa
         OF_CALLBACKS,
         {'{cluster="paris"}': 3},
     ),
+    "A client that two quotas throttle is one client.": (
+        ("overview", "stat Throttled"),
+        0,
+        {
+            f'kafka_quota_throttle_time_seconds{{quota_type="{kind}",broker="1",user="u",client_id=""}}': "1x10"
+            for kind in ("produce", "request")
+        },
+        {"{}": 1},
+    ),
+    "A client that is near two limits is one client.": (
+        ("overview", "stat Above 90% of the limit"),
+        0,
+        {
+            f'kafka_quota_utilization_ratio{{quota_type="{kind}",broker="1",user="u",client_id=""}}': "0.95x10"
+            for kind in ("produce", "fetch")
+        },
+        {"{}": 1},
+    ),
+    "Kafka allows the next change of a client with exactly no tokens.": (
+        ("mutations", "stat Buckets in debt"),
+        0,
+        {
+            f'kafka_quota_controller_mutation_tokens{{broker="1",user="{user}",client_id=""}}': f"{tokens}x10"
+            for user, tokens in {"none": 0, "debt": -1}.items()
+        },
+        {"{}": 1},
+    ),
     "A client of a custom callback waits longest.": (
         ("overview", "stat Longest delay"),
         0,
@@ -103,7 +130,7 @@ def test_panel_shows_what_is_true(situation: str, tmp_path: Path, *, recorded: b
     """With and without recording rules."""
     key, query, series, shown = SITUATIONS[situation]
     panel = (RECORDED if recorded else PLAIN)[key]
-    expr = re.sub(r"\$(cluster|\{broker:regex\})", ".*", panel["targets"][query]["expr"])
+    expr = re.sub(r"\$(cluster|\{\w+:regex\})", ".*", panel["targets"][query]["expr"])
     look: dict[str, Any] = {
         "expr": f"max without () ({expr})",  # without the name of a recorded series
         "eval_time": "10m",

@@ -758,7 +758,7 @@ local duration(number) =
             },
           }),
           alert("KafkaQuotaThrottleBeyondClientTimeout", {
-            expr: if !c.alerts.KafkaQuotaManyNearLimit.enabled then "(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"} > " + exact(c.thresholds.CLIENT_TIMEOUT) + ")\nunless on (" + label + ")\n(\n  (cluster:kafka_quota_throttled_entities:count > " + exact(c.thresholds.STORM) + ")\n  unless on (" + label + ")\n  (\n    (\n      max by (" + label + ") (\n        count by (" + label + ", instance, broker, quota_type) (kafka_quota_callback_throttle_time_seconds > " + exact(c.thresholds.THROTTLED) + ")\n      )\n    )\n    >\n    " + exact(c.thresholds.STORM) + "\n  )\n)" else if !c.alerts.KafkaQuotaThrottleStorm.enabled then "entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"} > " + exact(c.thresholds.CLIENT_TIMEOUT) else "(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"} > " + exact(c.thresholds.CLIENT_TIMEOUT) + ")\nunless on (" + label + ")\n(\n  (cluster:kafka_quota_throttled_entities:count > " + exact(c.thresholds.STORM) + ")\n  unless on (" + label + ")\n  (\n    (\n      max by (" + label + ") (\n        count by (" + label + ", instance, broker, quota_type) (kafka_quota_callback_throttle_time_seconds > " + exact(c.thresholds.THROTTLED) + ")\n      )\n    )\n    >\n    " + exact(c.thresholds.STORM) + "\n  )\n)",
+            expr: if !c.alerts.KafkaQuotaManyNearLimit.enabled then "(\n  entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"} > " + exact(c.thresholds.CLIENT_TIMEOUT) + "\n  or\n  max_over_time(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"}[2m])\n  >\n  60\n  or\n  max_over_time(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"}[10m])\n  >\n  180\n)\nunless on (" + label + ")\n(\n  (cluster:kafka_quota_throttled_entities:count > " + exact(c.thresholds.STORM) + ")\n  unless on (" + label + ")\n  (\n    (\n      max by (" + label + ") (\n        count by (" + label + ", instance, broker, quota_type) (kafka_quota_callback_throttle_time_seconds > " + exact(c.thresholds.THROTTLED) + ")\n      )\n    )\n    >\n    " + exact(c.thresholds.STORM) + "\n  )\n)" else if !c.alerts.KafkaQuotaThrottleStorm.enabled then "entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"} > " + exact(c.thresholds.CLIENT_TIMEOUT) + "\nor\nmax_over_time(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"}[2m])\n>\n60\nor\nmax_over_time(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"}[10m])\n>\n180" else "(\n  entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"} > " + exact(c.thresholds.CLIENT_TIMEOUT) + "\n  or\n  max_over_time(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"}[2m])\n  >\n  60\n  or\n  max_over_time(entity:kafka_quota_throttle_time_seconds:max{quota_type=~\"produce|fetch\",user!=\"__overflow__\"}[10m])\n  >\n  180\n)\nunless on (" + label + ")\n(\n  (cluster:kafka_quota_throttled_entities:count > " + exact(c.thresholds.STORM) + ")\n  unless on (" + label + ")\n  (\n    (\n      max by (" + label + ") (\n        count by (" + label + ", instance, broker, quota_type) (kafka_quota_callback_throttle_time_seconds > " + exact(c.thresholds.THROTTLED) + ")\n      )\n    )\n    >\n    " + exact(c.thresholds.STORM) + "\n  )\n)",
             labels: {
               "scope": "entity",
             },
@@ -1492,7 +1492,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "(\n  max by (" + label + ") (\n    label_replace(\n      count by (" + label + ") (\n        (\n          (\n            max by (" + label + ", quota_type, user, client_id) (\n              kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n            )\n          )\n          unless on (" + label + ", user, client_id)\n          (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n        )\n      ),\n      \"of\",\n      \"clients\",\n      \"\",\n      \"\"\n    )\n    or\n    label_replace(\n      max by (" + label + ") (\n        count by (" + label + ", instance, broker, quota_type) (\n          kafka_quota_callback_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n        )\n      ),\n      \"of\",\n      \"callback\",\n      \"\",\n      \"\"\n    )\n  )\n)\nor\n0 * max by (" + label + ") (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)",
+              "expr": "(\n  max by (" + label + ") (\n    label_replace(\n      count by (" + label + ") (\n        group by (" + label + ", user, client_id) (\n          (\n            (\n              max by (" + label + ", quota_type, user, client_id) (\n                kafka_quota_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n              )\n            )\n            unless on (" + label + ", user, client_id)\n            (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n          )\n        )\n      ),\n      \"of\",\n      \"clients\",\n      \"\",\n      \"\"\n    )\n    or\n    label_replace(\n      max by (" + label + ") (\n        count by (" + label + ", instance, broker, quota_type) (\n          kafka_quota_callback_throttle_time_seconds{" + label + "=~\"$cluster\"} > 0\n        )\n      ),\n      \"of\",\n      \"callback\",\n      \"\",\n      \"\"\n    )\n  )\n)\nor\n0 * max by (" + label + ") (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)",
               "format": "time_series",
               "instant": true,
               "range": false,
@@ -1783,7 +1783,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "(\n  count by (" + label + ") (\n    (\n      (max by (" + label + ", quota_type, user, client_id) (kafka_quota_utilization_ratio{" + label + "=~\"$cluster\"}))\n      unless on (" + label + ", user, client_id)\n      (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n    )\n    >\n    " + exact(c.thresholds.NEAR_LIMIT) + "\n  )\n)\nor\n0 * max by (" + label + ") (\n  (quotascope_limits_age_seconds{" + label + "=~\"$cluster\"})\n  and on (" + label + ")\n  (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)\n)",
+              "expr": "(\n  count by (" + label + ") (\n    group by (" + label + ", user, client_id) (\n      (\n        (max by (" + label + ", quota_type, user, client_id) (kafka_quota_utilization_ratio{" + label + "=~\"$cluster\"}))\n        unless on (" + label + ", user, client_id)\n        (entity:kafka_quota_owner:info{" + label + "=~\"$cluster\",owner!~`${owner:regex}`})\n      )\n      >\n      " + exact(c.thresholds.NEAR_LIMIT) + "\n    )\n  )\n)\nor\n0 * max by (" + label + ") (\n  (quotascope_limits_age_seconds{" + label + "=~\"$cluster\"})\n  and on (" + label + ")\n  (quotascope_source_up{" + label + "=~\"$cluster\"} > 0)\n)",
               "format": "time_series",
               "instant": true,
               "range": false,
@@ -6936,7 +6936,7 @@ local duration(number) =
             "type": "prometheus",
             "uid": "${datasource}",
           },
-          "description": "Users and client-ids without tokens: the next change is refused.",
+          "description": "Users and client-ids with tokens below 0: the next change is refused.",
           "fieldConfig": {
             "defaults": {
               "thresholds": {
@@ -6999,7 +6999,7 @@ local duration(number) =
                 "uid": "${datasource}",
               },
               "editorMode": "code",
-              "expr": "(\n  count by (" + label + ") (\n    min by (" + label + ", user, client_id) (\n      kafka_quota_controller_mutation_tokens{" + label + "=~\"$cluster\",user=~`(?is).*${user:regex}.*`,client_id=~`(?is).*${client_id:regex}.*`}\n    )\n    <=\n    0\n  )\n)\nor\n0 * max by (" + label + ") (\n  (kafka_quota_controller_mutation_tokens{" + label + "=~\"$cluster\"})\n  or\n  (kafka_quota_rules{" + label + "=~\"$cluster\",quota_key=\"controller_mutation_rate\"} == 0)\n)",
+              "expr": "(\n  count by (" + label + ") (\n    min by (" + label + ", user, client_id) (\n      kafka_quota_controller_mutation_tokens{" + label + "=~\"$cluster\",user=~`(?is).*${user:regex}.*`,client_id=~`(?is).*${client_id:regex}.*`}\n    )\n    <\n    0\n  )\n)\nor\n0 * max by (" + label + ") (\n  (kafka_quota_controller_mutation_tokens{" + label + "=~\"$cluster\"})\n  or\n  (kafka_quota_rules{" + label + "=~\"$cluster\",quota_key=\"controller_mutation_rate\"} == 0)\n)",
               "format": "time_series",
               "instant": true,
               "range": false,
@@ -7007,7 +7007,7 @@ local duration(number) =
               "legendFormat": "{{" + label + "}}",
             },
           ],
-          "title": "Buckets empty",
+          "title": "Buckets in debt",
           "transformations": [],
           "type": "stat",
           "gridPos": {

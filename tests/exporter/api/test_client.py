@@ -141,6 +141,22 @@ def test_a_burst_is_that_of_the_better_known_limit() -> None:
     assert (found.entity.burst_tokens, found.burst_used) == (22.0, 0.5)
 
 
+def test_an_infinite_quota_is_read_back() -> None:
+    """Kafka stores it up to 4.3: an entity under it has a rule and no limit, and the other quotas are readable."""
+    known = limits(
+        rules={QuotaType.REQUEST: QuotaRules({QuotaEntity("alice"): inf})}, connection_limits={"10.0.0.1": inf}
+    )
+    shown = snapshot(usage(QuotaType.REQUEST, of=known), limits=known)
+    for found in read_back(shown), read_back(shown, known):
+        assert found.limits is not None
+        assert found.limits.connection_limits == known.connection_limits
+        assert found.limits.rules[QuotaType.REQUEST] == known.rules[QuotaType.REQUEST]
+        (each,) = found.measured
+        assert each.entity.limit_state is LimitState.UNLIMITED
+        assert each.entity.resolution is not None
+        assert each.entity.resolution.entity == QuotaEntity("alice")
+
+
 def test_an_exporter_that_sends_a_part_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits are unknown when rules are missing; entities that are missing are counted."""
     monkeypatch.setattr(documents, "MOST_CHARACTERS", 800)

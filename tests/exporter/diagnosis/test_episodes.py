@@ -18,7 +18,7 @@ from quotascope.exporter.diagnosis.episodes import Episodes
 from quotascope.exporter.logs import configure_logs
 from quotascope.exporter.snapshot import EntityUsage, SourceHealth
 
-ZERO, SLOW, UNREAD = 0.0, 0.5, nan
+ZERO, SLOW, LONG, UNREAD = 0.0, 0.5, 150.0, nan
 
 
 def noted(
@@ -54,12 +54,18 @@ def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
         ([SLOW, ZERO, *[UNREAD] * 8, SLOW], [(0, 0, 0.5, False), (10, 10, 0.5, True)]),
         ([SLOW, *[UNREAD] * 60], [(0, 0, 0.5, True)]),
         ([SLOW, *[UNREAD] * 61], [(0, 0, 0.5, False)]),
+        # muted for 150 s again and again, which brokers report for 60 s of each
+        ([*[LONG] * 5, *[ZERO] * 5, *[LONG] * 5], [(0, 14, 150.0, True)]),
+        ([LONG, *[ZERO] * 10], [(0, 0, 150.0, True)]),
+        ([LONG, *[ZERO] * 11], [(0, 0, 150.0, False)]),
+        ([1e7, *[ZERO] * 64], [(0, 0, 1e7, True)]),
+        ([1e7, *[ZERO] * 65], [(0, 0, 1e7, False)]),
     ]
 )  # fmt: skip
 def test_an_episode_ends_with_a_pause_of_more_than_a_minute(
     throttles: list[float], expected: list[tuple[float, float, float, bool]]
 ) -> None:
-    """While its node is not read nothing is known to have ended, for a quarter of an hour."""
+    """While its node is not read nothing is known to have ended, for a quarter of an hour; nor while its throttle may last."""
     episodes = Episodes()
     for step, throttle in enumerate(throttles):
         read = throttle == throttle  # noqa: PLR0124 - NaN

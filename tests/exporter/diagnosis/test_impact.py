@@ -13,7 +13,7 @@ from tests.exporter.examples import limits, snapshot, usage
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact, connection_rules, impacts, ip_impacts, reaching
 from quotascope.exporter.diagnosis.rule_usage import IpUsage, RuleUsage, rule_usage
-from quotascope.exporter.snapshot import ConnectionUsage, EntityUsage, LimitedRate, NodeUsage
+from quotascope.exporter.snapshot import ConnectionUsage, EntityUsage, LimitedRate, NodeUsage, ThrottleCause
 from quotascope.metrics import DEFAULT, NO_RULE, QuotaEntity, QuotaRules, QuotaType
 from quotascope.quotas import UNREACHED, Entity, IpEntity, QuotaSet, difference, measure_only
 
@@ -200,6 +200,17 @@ def test_a_rule_for_the_name_of_a_host_makes_limits_unknown() -> None:
     assert {each.after for each in ip_impacts(OLD, new, [node("1", 1.0)])} == {None}
 
 
+def test_a_limit_of_zero_is_no_divisor() -> None:
+    """Clusters with ZooKeeper store it, and keep it when they move to KRaft: no connection, or no byte, is within it."""
+    zero: dict[Entity, dict[str, float]] = {IpEntity(DEFAULT): {KEY: 0.0}}
+    (address,) = ip_impacts(QuotaSet({**zero, IpEntity("10.0.0.1"): {KEY: 4.0}}), QuotaSet(zero), [node("1", 1.0)])
+    assert (address.after, address.utilization_after) == (0.0, None)
+    (client,) = impacts(produce({ALICE: 1000.0, FOR_ALL: 0.0}), produce({FOR_ALL: 0.0}), [usage(usage=1.0)])
+    assert (client.after and client.after.bound, client.utilization_after) == (0.0, None)
+    (rule,) = rule_usage(limits(rules={}, connection_limits={"<default>": 0.0}), snapshot(nodes=(node("1", 1.0),)))
+    assert (len(rule.hits or ()), rule.fullest) == (2, None)
+
+
 LIMITS = limits()
 
 
@@ -232,6 +243,17 @@ def test_a_limited_entity_without_a_number_is_a_hit_of_unknown_use() -> None:
     """The broker gave NaN, as right after a start."""
     (rule, *_) = rule_usage(LIMITS, snapshot(usage(of=LIMITS, limit=1000.0)))
     assert (len(rule.hits or ()), rule.fullest) == (1, None)
+
+
+def test_a_request_rule_throttles_no_client_that_a_mutation_quota_throttles() -> None:
+    """Under KRaft, a broker counts both as request throttle: a higher request quota would not help."""
+    causes = ThrottleCause.OWN, ThrottleCause.UNKNOWN, ThrottleCause.CONTROLLER_MUTATION
+    hits = [
+        usage(QuotaType.REQUEST, client_id="app", of=LIMITS, broker=cause, throttle_time_seconds=1.0, cause=cause)
+        for cause in causes
+    ]
+    rules = by_rule(rule_usage(LIMITS, snapshot(*hits)))
+    assert rules[QuotaEntity("alice", "app"), "request_percentage"].throttled == 2
 
 
 def test_an_address_has_its_own_rule_or_the_default_one() -> None:

@@ -284,7 +284,7 @@ def _usage(seen: Seen, tags: Tags, limits: Limits | None) -> EntityUsage:
     divisor = 100.0 if kind is REQUEST else 1.0
     rule = _deciding(limits.rules.get(kind, {}), user, client_id) if limits else None
     limit = burst = None
-    if limits and rule:
+    if limits and rule and isfinite(limits.rules[kind][rule]):
         limit = limits.rules[kind][rule] / divisor
         if kind is MUTATION:
             nodes = limits.nodes
