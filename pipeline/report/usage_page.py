@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from itertools import chain
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
@@ -26,7 +25,7 @@ from ..history.schema import TOPICS, Kind
 from ..history.topics import ID, MINUTE_MS
 from ..rates import rate, span_ms, sums_of
 from ..table import Table
-from ..table.layout import added, bucket_of
+from ..table.layout import added
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""
@@ -117,8 +116,8 @@ def find_usage(
 
     totals: Counter[str] = Counter()
     unsized: set[str] = set()
-    values = ("amount", "requests")
-    for row in _added(sums_of(history, span, ("start", *_CLIENT, *values)), _CLIENT, values):
+    sums = sums_of(history, span, ("start", *_CLIENT, "amount", "requests"))
+    for row in _added(sums, _CLIENT, span):
         totals[row["quota_type"]] += row["amount"]
         if where.items() <= row.items():
             usage = of(row)
@@ -126,10 +125,17 @@ def find_usage(
     with suppress(NoTable):  # as in a history of an earlier release
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
         # of any time: a client asks for the ids of its topics when it starts
-        pairs = _sums(table, {"user": "", "kind": Kind.NAME}, None, ("topic_id", "topic"), ())
-        names = {row["topic_id"]: row["topic"] for row in pairs}
-        for row in _sums(table, where, span, (*_CLIENT, "kind", "topic", "topic_id"), ("bytes", "requests")):
+        named = table.batches(table.files_of(""), ("kind", "topic_id", "topic"))
+        pairs = (pa.Table.from_batches([each]).filter(pc.field("kind") == Kind.NAME) for each in named)
+        names = {row["topic_id"]: row["topic"] for rows in pairs for row in rows.to_pylist()}
+        key = (*_CLIENT, "kind", "topic", "topic_id")
+        files = [file for file in table.files() if file.overlaps(*span)]
+        for row in _added(table.batches(files, ("start", *key, "bytes", "requests")), key, span):
             kind, topic_id = row["kind"], row["topic_id"]
+            if kind == Kind.UNKNOWN_SIZE:
+                unsized.add(row["quota_type"])
+            if not where.items() <= row.items():
+                continue
             if kind == Kind.RECORDS:
                 name = row["topic"] or names.get(topic_id, f"{ID}{topic_id}")
                 of(row).topics[name] += row["bytes"]
@@ -137,31 +143,16 @@ def find_usage(
                 of(row).protocol += row["bytes"]
             elif kind == Kind.UNKNOWN_SIZE:
                 of(row).unsized += row["requests"]
-        unknown = _sums(table, {"kind": Kind.UNKNOWN_SIZE}, span, ("quota_type",), ("requests",))
-        unsized |= {row["quota_type"] for row in unknown}
     order = list(QuotaType)
     clients = sorted(found.values(), key=lambda each: (order.index(each.kind), -each.amount, each.user, each.client_id))
     begin = max(span[0], covered[0])
     return Usage(folder, begin, max(begin, min(span[1], covered[1])), clients, totals, unsized)
 
 
-def _sums(
-    table: Table, where: Mapping[str, str], span: tuple[int, int] | None, key: Sequence[str], sums: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Sums by key of the rows with these values and a `start` in a span, in the memory of a row group."""
-    begin, end = span or (0, 1 << 62)
-    chosen = (pc.field("start") >= begin) & (pc.field("start") < end)
-    for name, value in where.items():
-        chosen &= pc.field(name) == value
-    bucket = bucket_of(where["user"], table.layout.buckets) if "user" in where else None
-    files = [file for file in table.files() if bucket in (None, file.bucket) and file.overlaps(begin, end)]
-    batches = table.batches(files, [*{"start", *key, *sums, *where}])
-    tables = (pa.Table.from_batches([batch]).filter(chosen) for batch in batches)
-    return _added(chain.from_iterable(each.to_batches() for each in tables), key, sums)
-
-
-def _added(batches: Iterable[pa.RecordBatch], key: Sequence[str], sums: Sequence[str]) -> list[dict[str, Any]]:
-    parts = [added(pa.Table.from_batches([batch]).select([*key, *sums]), key) for batch in batches]
+def _added(batches: Iterable[pa.RecordBatch], key: Sequence[str], span: tuple[int, int]) -> list[dict[str, Any]]:
+    """Sums by key of the rows that start in a span, in the memory of a row group."""
+    inside = (pc.field("start") >= span[0]) & (pc.field("start") < span[1])
+    parts = [added(pa.Table.from_batches([each]).filter(inside).drop_columns("start"), key) for each in batches]
     return added(pa.concat_tables(parts), key).to_pylist() if parts else []
 
 

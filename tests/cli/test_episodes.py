@@ -180,6 +180,8 @@ def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
     _, out, _ = run("episodes", folder)
     assert "\x1b" not in out
     assert "alice / app" in out
+    for option in ("--user", "--client-id"):
+        assert asked(run, folder, option, "\udcff")["episodes"] == [], "an argument that is no UTF-8"
 
 
 @pytest.mark.parametrize(

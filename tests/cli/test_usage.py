@@ -89,10 +89,11 @@ def test_numbers(run: Run, folder: Path) -> None:
         (["--user", "bob", "--end", "2023-11-15T00:00:00", "--time-zone", "Europe/Berlin"], {("bob", "fetch"): 600}),
         (["--user", "bob", "--end", "2023-11-14T20:00:00"], {}),
         (["--user", "mallory"], {}),
+        (["--user", "\udcff"], {}),
     ]
 )  # fmt: skip
 def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: dict[tuple[str, str], int]) -> None:
-    """Of a user, a client id, a period; names of topics are those of any time."""
+    """Of a user, which may be no UTF-8, a client id, a period; names of topics are those of any time."""
     found = asked(run, folder, *chosen)
     assert {key: each["amount"] for key, each in found.items() if key[1] != "request"} == amounts
     if ("bob", "fetch") in found:
