@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 from typing import Any, Final
@@ -19,7 +19,6 @@ from ..history.charges import COLUMNS, history_of
 from ..replay import Mode, ReplaySettings
 from ..replay.closed_loop import NEVER
 from ..replay.compiled import Floats, Ints
-from ..replay.frame import array
 from ..replay.results import lateness
 from ..request_log.schema import REQUESTS
 from ..table import File, Table
@@ -112,12 +111,6 @@ class Benefit:
         """By broker: the predicted wait of a candidate that this part of the others' requests does not exceed, us."""
         return [percentile_us(each.predicted_waits[number], part) for each in self.explained]
 
-    def only(self, number: int) -> Benefit:
-        """The same of one candidate."""
-        names = ("others_us", "predicted_us", "logged_waits", "predicted_waits")
-        brokers = [replace(each, **{name: getattr(each, name)[[number]] for name in names}) for each in self.brokers]
-        return replace(self, names=[self.names[number]], brokers=brokers)
-
     @property
     def notes(self) -> Sequence[str]:
         """How well the queues explain the log, and why something is unknown."""
@@ -188,11 +181,11 @@ def benefit_of(
         return Benefit(names=names, brokers=())
     files = sorted(requests.files(), key=lambda file: file.day)
     days = [list(group) for _, group in groupby(files, lambda file: file.day)]
-    known: int | Mapping[str, int] | None = threads
-    if known is None:
+    of_pools: Mapping[str, int] = {}
+    if threads is None:
         plan = plan_of(list(chain.from_iterable(run(partial(surveys, requests, topics=False), days))))
-        known = dict(zip(plan.pools[0], plan.threads, strict=True))
-    work = partial(_day, requests, tuple(candidates), mode, known, settings)
+        of_pools = dict(zip(plan.head.pools[0], plan.threads, strict=True))
+    work = partial(_day, requests, tuple(candidates), mode, threads, of_pools, settings)
     found: dict[str, BrokerQueue] = {}
     for each in chain.from_iterable(run(work, days)):
         earlier = found.get(each.broker)
@@ -204,22 +197,22 @@ def _day(
     requests: Table,
     candidates: Sequence[Candidate],
     mode: Mode,
-    threads: int | Mapping[str, int],
+    threads: int | None,
+    of_pools: Mapping[str, int],
     settings: ReplaySettings | None,
     files: Sequence[File],
 ) -> list[BrokerQueue]:
     """The queues of all brokers in the files of a day."""
     rows = requests.read(_READ, files=files).sort_by([("file", "ascending"), ("position", "ascending")])
-    numbered = rows.set_column(rows.column_names.index("position"), "position", array(np.arange(len(rows))))
-    numbered = numbered.set_column(rows.column_names.index("file"), "file", pa.array([""] * len(rows)))
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    numbered = pa.table({**columns, "file": pa.repeat("", len(rows)), "position": np.arange(len(rows))})
     served = intervals.intervals(rows)
-    if not len(served):
-        late = np.zeros((len(candidates), len(rows)), np.int64)
-    else:
+    late = np.zeros((len(candidates), len(rows)), np.int64)
+    if len(served):
         late = lateness(history_of(numbered), candidates, mode, len(rows), settings)
     encoded = rows["connection"].combine_chunks().dictionary_encode().indices
     connections = encoded.fill_null(-1).to_numpy().astype(np.int64)
-    names, clients = served.clients()
+    names, clients = served.clients
     of_rows = clients[served.groups]
     throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]
     found = []
@@ -227,7 +220,7 @@ def _day(
     for name in sorted(of_brokers):
         pool = served.of_pool(name)
         # controllers are known by a day's lines alone, so that a pool of the plan may be missing
-        count = threads if isinstance(threads, int) else threads.get(name, 1)
+        count = threads or of_pools.get(name, 1)
         queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
         before = np.zeros((len(candidates), len(_BINS)), np.int64)
         after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))

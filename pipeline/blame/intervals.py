@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -83,7 +84,7 @@ class Place(NamedTuple):
     listener: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Intervals:
     """Requests, sorted by `dequeued`. Times are us since 1970, UTC; all columns have one length."""
 
@@ -109,13 +110,14 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.dequeued)
 
-    @property
+    @cached_property
     def pools(self) -> tuple[list[str], Codes]:
         """Pools of handler threads, by name, and by listener the number of its pool: a broker has one for all of its listeners."""
         names = [f"{each.broker} controller" if each in self.controllers else each.broker for each in self.listeners]
         found = sorted(set(names))
         return found, np.asarray([found.index(name) for name in names], np.int32)
 
+    @cached_property
     def clients(self) -> tuple[list[tuple[str, str]], Codes]:
         """The users with their client ids, sorted, and the number of each group's."""
         found = sorted({(each.user, each.client_id) for each in self.names})
@@ -262,15 +264,14 @@ def _named(rows: pa.Table) -> dict[str, str]:
 def _encoded(*columns: Column) -> tuple[list[tuple[Any, ...]], Codes]:
     """The different rows of some columns, and the number of each row's."""
     mixed = np.zeros(len(columns[0]), np.int64)
-    found: list[list[object]] = []
+    found: list[Column] = []
     for column in columns:
         encoded = pc.dictionary_encode(column, null_encoding="encode")
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
-        found.append(encoded.dictionary.to_pylist())
+        found.append(encoded.dictionary)
         mixed = mixed * len(found[-1]) + encoded.indices.to_numpy()
     numbers, codes = dense(mixed)
     parts = np.unravel_index(numbers, [max(1, len(values)) for values in found])
-    return list(
-        zip(*(map(values.__getitem__, part.tolist()) for values, part in zip(found, parts, strict=True)), strict=True)
-    ), codes
+    values = (each.take(pa.array(part)).to_pylist() for each, part in zip(found, parts, strict=True))
+    return list(zip(*values, strict=True)), codes

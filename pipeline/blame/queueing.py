@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..replay.compiled import Flags, Floats, Heap, Ints, kernel, new_heap, pop, push, run
+from ..replay.compiled import Heap, Ints, kernel, new_heap, pop, push, run
 from .intervals import RESOLUTION_US
 
 MOST_ERROR: Final = 0.25
@@ -47,8 +47,8 @@ class Queue(NamedTuple):
     """How long each holds a handler thread."""
     handover: int
     """How long the thread is busy after that, while the client has its answer."""
-    present: Flags
-    """0 for one that never comes, or comes as the follower of another one."""
+    starts: Ints
+    """Those that come at their time: all others never do, or as followers."""
     followers: Ints
     """The next request of its connection, which its client sends once this one is answered; negative for none."""
     pauses: Ints
@@ -70,16 +70,15 @@ Served.WRITTEN = True  # type: ignore[attr-defined]
 @kernel
 def serve(queue: Queue, made: Served) -> None:
     """Give each request to the thread that is free first."""
-    row, rows, threads = 0, len(queue.arrivals), len(made.free)
+    place, places, threads = 0, len(queue.starts), len(made.free)
     while True:
-        while row < rows and queue.present[row] == 0:
-            row += 1
         sent = queue.heap.size[0] > 0
-        if sent and (row >= rows or queue.heap.times[0] < queue.arrivals[row]):
+        if sent and (place >= places or queue.heap.times[0] < queue.arrivals[queue.starts[place]]):
             now, number = pop(queue.heap)
-        elif row < rows:
-            now, number = queue.arrivals[row], row
-            row += 1
+        elif place < places:
+            number = queue.starts[place]
+            now = queue.arrivals[number]
+            place += 1
         else:
             break
         first = 0
@@ -127,7 +126,7 @@ def waits_of(
         followers[chained[:-1][same]] = chained[1:][same]
         coming[chained[1:][same]] = False
     heap = new_heap(int((followers >= 0).sum()) + 1)
-    queue = Queue(arrivals[order], holds[order], handover, coming.astype(np.int8), followers, pauses, heap)
+    queue = Queue(arrivals[order], holds[order], handover, np.flatnonzero(coming), followers, pauses, heap)
     made = Served(np.zeros(len(order), np.int64), np.full(threads, arrivals.min(initial=0), np.int64))
     run(serve, queue, made, work=len(order))
     return made.waits[np.argsort(order)]
@@ -161,9 +160,9 @@ class LoggedQueue:
 
     def waits(
         self, late_us: Ints | None = None, present: NDArray[np.bool_] | None = None, connections: Ints | None = None
-    ) -> Floats:
+    ) -> Ints:
         """
-        The wait of each request, us: as logged, or if some come later, or never; NaN for those that never come.
+        The wait of each request that comes, us: as logged, or if some come later, or never.
 
         Args:
             late_us: by how much they come later.
@@ -186,11 +185,10 @@ class LoggedQueue:
             later = np.maximum(0, np.diff(late_us[order]))
             pauses[order[1:]] += np.maximum(0, self.arrivals[order[1:]] - left[:-1]) + later
             chains = connections, pauses
-        waits = dispatch + waits_of(came + dispatch, self.holds, self.threads, present, chains, self.handover)
-        return waits.astype(np.float64) if present is None else np.where(present, waits, np.nan)
+        return dispatch + waits_of(came + dispatch, self.holds, self.threads, present, chains, self.handover)
 
 
-def scale_of(simulated: Floats, without: Floats, logged: Ints) -> float:
+def scale_of(simulated: Ints, without: Ints, logged: Ints) -> float:
     """
     By which factor the wait that some clients cause others is longer in the log than simulated.
 

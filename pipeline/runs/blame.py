@@ -90,4 +90,4 @@ def blame(
 
 def _of_pool(whole: Intervals, plan: Plan, pool: int) -> pa.Table:
     """All requests of a pool as one piece."""
-    return sums_of(whole.of_pool(plan.pools[0][pool]), plan, pool, plan.begin_us, plan.end_us)
+    return sums_of(whole.of_pool(plan.head.pools[0][pool]), plan, pool, plan.begin_us, plan.end_us)

@@ -120,7 +120,7 @@ def waits_divided(
 
 def _pieces(requests: Table, plan: Plan, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
     """The requests of some files, each in all pieces in which it waits or holds a thread."""
-    of_listeners = plan.pools[1].astype(np.int64)
+    of_listeners = plan.head.pools[1].astype(np.int64)
     for rows in requests.batches(files, BLAME_COLUMNS):
         part_rows = intervals(pa.Table.from_batches([rows]), (plan.begin_us, plan.end_us))
         found = plan.head.filled([part_rows])

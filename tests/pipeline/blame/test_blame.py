@@ -96,7 +96,7 @@ def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
     whole = blame(folder, threads=1)
     part = blame(folder, (begin_ms / 1_000, end_ms / 1_000), threads=1)
     assert (part.plan.begin_us, part.plan.end_us, part.plan.slot_us) == (1_000 * begin_ms, 1_000 * end_ms, 1_000_000)
-    assert part.plan.clients[0] == whole.plan.clients[0]
+    assert part.plan.head.clients[0] == whole.plan.head.clients[0]
     inner = (pc.field("slot") > begin_ms // 1_000) & (pc.field("slot") < end_ms // 1_000)
     for of_whole, of_part in ((whole.sums.timeline, part.sums.timeline), (whole.sums.loads, part.sums.loads)):
         assert of_part.filter(inner).equals(of_whole.filter(inner))
@@ -138,7 +138,7 @@ def crowd(count: int, *, span_ms: int, wait_ms: float, users: int) -> list[dict[
 def every_slot(found: Blame) -> list[tuple[int, ...]]:
     """The episodes, by looking at each pool, client and slot: pool, client, first and last slot, victims, and waits in ns."""
     made: list[tuple[int, ...]] = []
-    for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.clients[0]))):
+    for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.head.clients[0]))):
         of_pool = pc.field("pool") == pool
         waits = found.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
         loads = found.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()

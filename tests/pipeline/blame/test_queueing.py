@@ -112,7 +112,6 @@ def test_what_no_queue_explains_stays() -> None:
     found = logged_queue(arrivals, holds, waits, 1).waits(np.zeros_like(arrivals), others)
     alone = waits_of(arrivals[others], holds[others], 1) + 60
     assert found[others].tolist() == alone.tolist()
-    assert np.isnan(found[~others]).all()
 
 
 def test_a_request_that_comes_to_fewer_others_is_taken_as_fast_as_in_quiet_hours() -> None:
@@ -159,7 +158,7 @@ def test_a_client_sends_its_next_request_when_the_last_is_answered(way: str) -> 
 )
 def test_what_clients_cause_is_as_long_as_in_the_log(without: list[float], logged: list[int], scale: float) -> None:
     """Where they cause most of the wait."""
-    simulated = np.array([1_000.0, 2_000.0])
+    simulated = np.array([1_000, 2_000])
     assert scale_of(simulated, np.array(without), np.array(logged)) == pytest.approx(scale)
 
 
