@@ -24,15 +24,13 @@ from ..request_log.schema import REQUESTS
 from ..table import File, Table
 from ..table.table import Run
 from . import intervals
-from .queueing import CLOCK_US, MOST_ERROR, logged_queue, scale_of
+from .queueing import CLOCK_US, MOST_ERROR, LoggedQueue, scale_of
 from .summing import ESTIMATED, plan_of, surveys
 
-_READ: Final = tuple(
-    dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in intervals.OF_TOPICS)))
-)
+_READ: Final = tuple(dict.fromkeys((*COLUMNS, *intervals.COLUMNS)))
 _MOST_UNKNOWN: Final = 0.01
 """Requests without a queue time, as a part of all of a broker, above which its queue is unknown."""
-_BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601)]
+_BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601), np.inf]
 """Borders of the bins of waits, us: each 1.2 % above the last."""
 
 
@@ -181,11 +179,11 @@ def benefit_of(
         return Benefit(names=names, brokers=())
     files = sorted(requests.files(), key=lambda file: file.day)
     days = [list(group) for _, group in groupby(files, lambda file: file.day)]
-    of_pools: Mapping[str, int] = {}
-    if threads is None:
-        plan = plan_of(list(chain.from_iterable(run(partial(surveys, requests, topics=False), days))))
-        of_pools = dict(zip(plan.head.pools[0], plan.threads, strict=True))
-    work = partial(_day, requests, tuple(candidates), mode, threads, of_pools, settings)
+    known: int | Mapping[str, int] | None = threads
+    if known is None:
+        plan = plan_of(list(chain.from_iterable(run(partial(surveys, requests), days))))
+        known = dict(zip(plan.head.pools[0], plan.threads, strict=True))
+    work = partial(_day, requests, tuple(candidates), mode, known, settings)
     found: dict[str, BrokerQueue] = {}
     for each in chain.from_iterable(run(work, days)):
         earlier = found.get(each.broker)
@@ -197,8 +195,7 @@ def _day(
     requests: Table,
     candidates: Sequence[Candidate],
     mode: Mode,
-    threads: int | None,
-    of_pools: Mapping[str, int],
+    threads: int | Mapping[str, int],
     settings: ReplaySettings | None,
     files: Sequence[File],
 ) -> list[BrokerQueue]:
@@ -220,9 +217,9 @@ def _day(
     for name in sorted(of_brokers):
         pool = served.of_pool(name)
         # controllers are known by a day's lines alone, so that a pool of the plan may be missing
-        count = threads or of_pools.get(name, 1)
-        queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
-        before = np.zeros((len(candidates), len(_BINS)), np.int64)
+        count = threads if isinstance(threads, int) else threads.get(name, 1)
+        queue = LoggedQueue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
+        before = np.zeros((len(candidates), len(_BINS) - 1), np.int64)
         after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))
         following = connections[pool.rows] if mode is Mode.CLOSED_LOOP else None
         as_logged = queue.waits(connections=following)
@@ -236,7 +233,7 @@ def _day(
                 scale = scale_of(base, without, queue.logged[others])
                 waits, base = (np.maximum(0.0, without + scale * (each - without)) for each in (waits, base))
             sums[:, n] = base.sum(), waits.sum()
-            before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
+            before[n], after[n] = (np.histogram(each, _BINS)[0] for each in (queue.logged[others], waits))
         found.append(
             BrokerQueue(
                 broker=name,
@@ -254,15 +251,10 @@ def _day(
     return found
 
 
-def _binned(waits_us: Floats | Ints) -> Ints:
-    bins = np.clip(np.searchsorted(_BINS, waits_us, side="right") - 1, 0, len(_BINS) - 1)
-    return np.bincount(bins, minlength=len(_BINS))
-
-
 def percentile_us(counts: Ints, part: float) -> float | None:
     """The wait that this part of requests does not exceed, to 1.2 %; None without a request."""
     total = int(counts.sum())
     if not total:
         return None
     place = int(np.searchsorted(np.cumsum(counts), max(1, np.ceil(total * part))))
-    return float(_BINS[min(place + 1, len(_BINS) - 1)])
+    return float(_BINS[min(place + 1, len(_BINS) - 2)])

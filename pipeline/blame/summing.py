@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final, NamedTuple
@@ -58,9 +58,11 @@ class Survey:
         )  # fmt: skip
 
 
-def surveys(table: Table, files: Sequence[File], *, topics: bool = True, span_us: SpanUs = ALWAYS) -> list[Survey]:
-    """The surveys of files of `requests`, each by itself: a worker has no more than one in memory."""
-    return [Survey.of(read(table, [file], topics=topics, span_us=span_us)) for file in files]
+def surveys(
+    table: Table, files: Sequence[File], *, names: Mapping[str, str] | None = None, span_us: SpanUs = ALWAYS
+) -> list[Survey]:
+    """The surveys of files of `requests`, as `read` takes them, each by itself: a worker has no more than one in memory."""
+    return [Survey.of(together([*read(table, [file], names, span_us)])) for file in files]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,7 +6,7 @@ one belongs to the same episode. An update appends fragments: the episodes of th
 is less than the pause apart is the same in whatever parts it came, so that late requests join the episodes that they belong to.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,13 @@ COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")
 """What is read of history."""
 KEY: Final = (*CLIENT, "quota_type")
 """What an episode is of."""
-_MERGED: Final = {"began": "min", "ended": "max", "throttled": "sum", "throttle_ms": "sum", "longest_ms": "max"}
+_MERGED: Final[dict[str, Any]] = {
+    "began": "min",
+    "ended": "max",
+    "throttled": "sum",
+    "throttle_ms": "sum",
+    "longest_ms": "max",
+}
 """What fragments of an episode make of each of its numbers."""
 _PAUSE_MS: Final = int(1_000 * EPISODE_PAUSE_SECONDS)
 _TYPES: Final = {
@@ -75,7 +81,7 @@ def merged(fragments: pa.Table) -> pa.Table:
     reached = np.maximum.accumulate(ends)
     numbers: Column = pa.array(np.cumsum(np.r_[True, begins[1:] > reached[:-1]]))
     grouped = rows.append_column("number", numbers).group_by([*KEY, "number"], use_threads=False)
-    found = grouped.aggregate([*_MERGED.items()])
+    found = grouped.aggregate(list(_MERGED.items()))
     names = [*KEY, *(f"{name}_{how}" for name, how in _MERGED.items())]
     return found.select(names).rename_columns(EPISODES.names).cast(EPISODES)
 

@@ -260,7 +260,7 @@ def blame_json(found: Blame) -> str:
             }
             for number, name in enumerate(pools)
         ],
-        "groups": [each._asdict() for each in plan.head.names],
+        "groups": [{**each._asdict(), "topic": each.topic or None} for each in plan.head.names],
         "matrix": [{**row, "pool": pools[row["pool"]], "culprit": None if row["culprit"] < 0 else row["culprit"]} for row in found.sums.matrix.to_pylist()],
         "timeline": [{**row, "pool": pools[row["pool"]], "victim": client(row["victim"]), "culprit": client(row["culprit"])} for row in found.sums.timeline.to_pylist()],
         "loads": [{**row, "pool": pools[row["pool"]], "client": client(row["client"])} for row in found.sums.loads.to_pylist()],
@@ -347,5 +347,7 @@ def _timeline(found: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Element
         color = f"var(--c{list(lanes).index(each.client) % SERIES})"
         began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))
         spans.append(Span(began=began, ended=ended, color=color, title=sentence(found, each, zone)))
-    named = [Lane(label=shown(spelled(*plan.head.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]
+    named = [
+        Lane(label=shown(spelled(*plan.head.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()
+    ]
     return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, begin_ms=plan.begin_us // 1_000, zone=zone)

@@ -22,7 +22,7 @@ from quotascope.pages.words import amount, counted, moment, percent, seconds, sh
 from ..errors import NoTable
 from ..history import History
 from ..history.schema import TOPICS, Kind
-from ..history.topics import ID, MINUTE_MS
+from ..history.topics import ID, MINUTE_MS, topic_names
 from ..rates import rate, span_ms, sums_of
 from ..table import Table
 from ..table.layout import added
@@ -124,10 +124,7 @@ def find_usage(
             usage.amount, usage.requests = row["amount"], row["requests"]
     with suppress(NoTable):  # as in a history of an earlier release
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
-        # of any time: a client asks for the ids of its topics when it starts
-        named = table.batches(table.files_of(""), ("kind", "topic_id", "topic"))
-        pairs = (pa.Table.from_batches([each]).filter(pc.field("kind") == Kind.NAME) for each in named)
-        names = {row["topic_id"]: row["topic"] for rows in pairs for row in rows.to_pylist()}
+        names = topic_names(folder)
         key = (*_CLIENT, "kind", "topic", "topic_id")
         files = [file for file in table.files() if file.overlaps(*span)]
         for row in _added(table.batches(files, ("start", *key, "bytes", "requests")), key, span):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
-from quotascope.pipeline.blame.intervals import read
+from quotascope.pipeline.blame.intervals import read, together
 from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.errors import NoHistory, NoTable
@@ -105,11 +105,11 @@ def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
 
 
 def test_a_period_has_its_own_requests(tmp_path: Path) -> None:
-    """Those of unknown queue time, too; names of topics are those of the whole day, and an empty period is said to be one."""
+    """Those of unknown queue time, too; names of topics are those of any time, and an empty period is said to be one."""
     by_id = {"traffic": [{"topic": None, "id": "T", "bytes": 1}]}
     rows = [row(1_000 * second, None if second % 2 else 0.5, 1, f"u{second}", **by_id) for second in range(10)]
-    named = row(40_000, 0.1, 1, "admin", topic_ids=[{"topic": "orders", "id": "T"}])
-    folder = stored(tmp_path, [*rows, named], [row(86_400_000, 0.1, 1, "tomorrow")])
+    named = row(86_400_000, 0.1, 1, "tomorrow", topic_ids=[{"topic": "orders", "id": "T"}])
+    folder = stored(tmp_path, rows, [named])
     found = blame(folder, (BEGIN_MS / 1_000 + 1.5, BEGIN_MS / 1_000 + 5.5))
     assert [(each.user, each.topic) for each in found.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
     assert "the queue time of 2 more requests is unknown" in pools_of(found)[0][1]
@@ -179,7 +179,7 @@ def test_episodes_of_every_pool_client_and_slot(tmp_path: Path) -> None:
 @given(piece_s=st.integers(1, 40), more=st.sampled_from([0, 3_000_000]))
 def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
     """Each with the requests that its waits need, as Spark's workers have them."""
-    whole = read(waiting, waiting.files())
+    whole = together([*read(waiting, waiting.files())])
     plan = plan_of([Survey.of(whole)], 2)
     margin, piece = MARGIN_US + more, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))
