@@ -143,9 +143,7 @@ def protect(
         kept = [n for n, wait in enumerate(waits) if wait <= target.most_us]
         if not kept and best is None:
             least = int(np.argmin(waits))
-            return Protection(
-                target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried, number=least
-            )
+            return Protection(target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried, number=least)
         if kept:
             queues, number = tried, kept[-1]
             low = best = levels[number]

@@ -18,7 +18,7 @@ from quotascope.metrics.protocol import ApiKey
 from quotascope.pages.charts import Curve, Lane, Span, clock, grid_map, line_chart, timeline_chart
 from quotascope.pages.markup import element, framed, table
 from quotascope.pages.style import SERIES
-from quotascope.pages.words import brief, counted, moment, percent, shown
+from quotascope.pages.words import brief, counted, percent, period, shown
 
 from ..blame.intervals import Group
 from ..blame.summing import ESTIMATED, Blame
@@ -200,12 +200,6 @@ def sentences(found: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None
     ]
 
 
-def period(found: Blame, zone: tzinfo = UTC) -> str:
-    """The history, and the time from the first request to the last."""
-    begin, end = (moment(us / 1_000, zone) for us in (found.plan.begin_us, found.plan.end_us))
-    return f"{shown(found.folder, 200)}, {begin} to {end}"
-
-
 def pools_of(found: Blame) -> list[tuple[int, str]]:
     """Pools with requests, the one with most waiting first, and a line about each."""
     plan, (names, of_listeners) = found.plan, found.plan.head.pools
@@ -280,7 +274,7 @@ def blame_page(found: Blame, zone: tzinfo = UTC) -> str:
 def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
     plan, times = found.plan, episodes(found)
     yield element("h1", "Blame")
-    yield element("p", period(found, zone), class_="where")
+    yield element("p", period(found.folder, plan.begin_us / 1_000, plan.end_us / 1_000, zone), class_="where")
     for each in sentences(found, zone, times):
         yield element("p", each, class_="headline")
     pools = pools_of(found)

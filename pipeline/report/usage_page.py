@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType, spelled
 from quotascope.pages.charts import share_bar
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
+from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 
 from ..errors import NoTable
 from ..history import History
@@ -213,12 +213,6 @@ def usage_json(found: Usage) -> str:
     return json.dumps(document, indent=2, allow_nan=False)
 
 
-def period(found: Usage, zone: tzinfo = UTC) -> str:
-    """The history, and from when to when it is added up."""
-    begin, end = (moment(time, zone) for time in (found.begin_ms, found.end_ms))
-    return f"{shown(found.folder, 200)}, {begin} to {end}"
-
-
 def usage_page(found: Usage, zone: tzinfo = UTC) -> str:
     """The text of a file; names are untrusted, and nothing but text in it."""
     return framed("Usage", _sections(found, zone))
@@ -226,7 +220,7 @@ def usage_page(found: Usage, zone: tzinfo = UTC) -> str:
 
 def _sections(found: Usage, zone: tzinfo) -> Iterator[Element]:
     yield element("h1", "Usage")
-    yield element("p", period(found, zone), class_="where")
+    yield element("p", period(found.folder, found.begin_ms, found.end_ms, zone), class_="where")
     if not found.clients:
         yield element("p", NOTHING, class_="headline")
     for kind in QuotaType:
