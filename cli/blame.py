@@ -62,7 +62,7 @@ def blame(
     from quotascope.pipeline.runs.blame import blame as blamed
     from quotascope.pipeline.runs.engine import Engine
 
-    outputs.check(html)
+    outputs.check(html, outputs.STDOUT if json else None)
     zone = zone_of(time_zone)
     span = span_of(begin, end, zone)
     with outputs.bar("dividing waits") as progress:

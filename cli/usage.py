@@ -47,7 +47,7 @@ def usage(
     check_extra()
     from quotascope.pipeline.report.usage_page import find_usage, usage_json, usage_page
 
-    outputs.check(html)
+    outputs.check(html, outputs.STDOUT if json else None)
     zone = zone_of(time_zone)
     with outputs.bar("adding up"):
         found = find_usage(folder, (user, client_id), span_of(begin, end, zone))

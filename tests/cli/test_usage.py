@@ -183,3 +183,11 @@ def test_a_real_log(run: Run, tmp_path: Path) -> None:
     moved = [each for each in found.values() if "topics" in each]
     assert {(name, each["unknown_topics"]) for each in moved for name in each["topics"]} == {("t1", 0)}
     assert found["carol", "fetch"]["requests_of_unknown_size"] == 13
+
+
+@pytest.mark.parametrize("command", ["usage", "blame"])
+def test_a_page_and_json_are_not_mixed(command: str, run: Run, folder: Path) -> None:
+    """On standard output there is one of them."""
+    code, out, err = run(command, folder, "--html", "-", "--json")
+    assert (code, out) == (1, "")
+    assert "two outputs cannot be one file" in err
