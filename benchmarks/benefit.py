@@ -49,7 +49,7 @@ from tests.cluster.quotas import Quotas
 from quotascope.cli.main import app
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.blame import intervals
-from quotascope.pipeline.blame.queueing import MOST_ERROR, logged_queue, scale_of
+from quotascope.pipeline.blame.queueing import MOST_ERROR, LoggedQueue, scale_of
 from quotascope.pipeline.history.charges import history_of
 from quotascope.pipeline.replay import Mode
 from quotascope.pipeline.replay.closed_loop import NEVER
@@ -335,7 +335,7 @@ class Compared(NamedTuple):
     """The victim's queue times as predicted, and as measured in the first and the last phase of their kind: waits in us, and blocks."""
 
     name: str
-    predicted: Floats
+    predicted: Floats | Ints
     first: tuple[Ints, Ints]
     last: tuple[Ints, Ints]
 
@@ -366,7 +366,7 @@ def joined(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[str, int, int]]) -> Iterator[Compared]:
     """Predict the victim's queue times in the phases of a round from the log of those with the aggressor."""
 
-    def beside(name: str, phase: str, waits_us: Floats, later_ms: float = 0.0) -> Compared:
+    def beside(name: str, phase: str, waits_us: Floats | Ints, later_ms: float = 0.0) -> Compared:
         first, last = (
             waits_between(usage, begin_ms + later_ms, end_ms) for kind, begin_ms, end_ms in spans if kind == phase
         )
@@ -374,7 +374,7 @@ def compared(usage: Path, threads: int, percent: float, spans: Sequence[tuple[st
 
     logged = [(begin, end) for kind, begin, end in spans if kind == WITH]
     rows, pool, clients = between(usage, *((begin, end) for kind, begin, end in spans if kind in {QUIET, WITH}))
-    queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
+    queue = LoggedQueue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, threads)
     victim = (clients == _VICTIM) & within(pool.dequeued // 1_000, logged)
     connections = rows["connection"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)[pool.rows]
     for name, simulated in (("open_loop", queue.waits()), ("closed_loop", queue.waits(connections=connections))):

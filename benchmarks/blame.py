@@ -82,7 +82,7 @@ def culprits_of(log: Path, folder: Path, threads: int | None) -> tuple[Blame, di
     """Ingest a request log; return who is blamed, and by client id the s for which the victim waited because of it."""
     call(["ingest", str(log), "--broker", "1", "--into", str(folder)])
     found = blame(str(folder), threads=threads)
-    clients, of_groups = found.plan.clients
+    clients, of_groups = found.plan.head.clients
     waits: Counter[str] = Counter()
     for row in found.sums.matrix.to_pylist():
         if clients[of_groups[row["victim"]]][1] == VICTIM:

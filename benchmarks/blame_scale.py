@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from quotascope.pipeline.blame.intervals import COLUMNS
+from quotascope.pipeline.blame import intervals
 from quotascope.pipeline.ingest import IngestTables
 from quotascope.pipeline.request_log.schema import REQUESTS
 from quotascope.pipeline.runs.blame import blame
@@ -29,6 +29,7 @@ from quotascope.pipeline.spark.run import session
 from quotascope.pipeline.table import Table
 
 _SAY = Console(highlight=False, soft_wrap=True).print
+COLUMNS = (*intervals.COLUMNS, "traffic")
 BROKERS, CLIENTS, TOPICS = 4, 200, 20
 BEGIN_MS = 1_795_392_000_000
 HELD_MS, BUSY = 0.4, 0.8

@@ -62,7 +62,7 @@ def blame(
     from quotascope.pipeline.runs.blame import blame as blamed
     from quotascope.pipeline.runs.engine import Engine
 
-    outputs.check(html)
+    outputs.check(html, outputs.STDOUT if json else None)
     zone = zone_of(time_zone)
     span = span_of(begin, end, zone)
     with outputs.bar("dividing waits") as progress:
@@ -81,9 +81,11 @@ def _tables(found: Blame, by: str, zone: tzinfo) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from quotascope.pipeline.report.blame import period, pools_of, sentences
+    from quotascope.pages.words import period
+    from quotascope.pipeline.report.blame import pools_of, sentences
 
-    parts: list[RenderableType] = [Text(period(found, zone), style="dim")]
+    where = period(found.folder, found.plan.begin_us / 1_000, found.plan.end_us / 1_000, zone)
+    parts: list[RenderableType] = [Text(where, style="dim")]
     parts += [Text(each, style="bold") for each in sentences(found, zone)]
     pools = pools_of(found)
     for pool, line in pools[:_POOLS]:

@@ -67,9 +67,11 @@ def episodes(
 
         from .cluster import configured
 
-        settings = kafka.configuration()
-        known = None if settings.kafka is None else configured(settings)
-        known = read_quotas(quotas) if quotas else known
+        known = None
+        if quotas is not None:
+            known = read_quotas(quotas)
+        elif (settings := kafka.configuration()).kafka is not None:
+            known = configured(settings)
         with outputs.bar("looking for episodes"):
             found = find_episodes(folder or "", (user, client_id), span, known)
     # unknown is not false

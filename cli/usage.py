@@ -45,9 +45,9 @@ def usage(
 ) -> None:
     """Show who used how much of which quota over a period, from a usage history, and for which topics."""
     check_extra()
-    from quotascope.pipeline.report.usage_page import find_usage, period, usage_json, usage_page
+    from quotascope.pipeline.report.usage_page import find_usage, usage_json, usage_page
 
-    outputs.check(html)
+    outputs.check(html, outputs.STDOUT if json else None)
     zone = zone_of(time_zone)
     with outputs.bar("adding up"):
         found = find_usage(folder, (user, client_id), span_of(begin, end, zone))
@@ -58,8 +58,10 @@ def usage(
         from rich.console import Console
         from rich.text import Text
 
+        from quotascope.pages.words import period
+
         console = Console()
-        console.print(Text(period(found, zone), style="dim"))
+        console.print(Text(period(found.folder, found.begin_ms, found.end_ms, zone), style="dim"))
         console.print(_table(found, top, by_topic=by_topic))
 
 

@@ -134,6 +134,16 @@ def moment(time_ms: float, zone: tzinfo = UTC) -> str:
         return str(time_ms)
 
 
+def period(source: str, begin_ms: float, end_ms: float, zone: tzinfo = UTC) -> str:
+    """
+    Where figures come from, and from when to when they are, in ms since 1970.
+
+    >>> period("usage", 1_795_280_106_000, 1_795_280_107_000)
+    'usage, 2026-11-21 16:55:06 UTC to 2026-11-21 16:55:07 UTC'
+    """
+    return f"{shown(source, 200)}, {moment(begin_ms, zone)} to {moment(end_ms, zone)}"
+
+
 def text_cell(text: str) -> str:
     r"""
     A text for CSV, on one line, that no spreadsheet runs as a formula.

@@ -7,7 +7,7 @@ A throttle shorter than the time between two collections may be missed when thes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -17,7 +17,7 @@ import structlog
 
 from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
 
-from ..snapshot import Entity, EntityUsage, Snapshot, Usages, place_of
+from ..snapshot import Columns, Entity, EntityUsage, Place, Snapshot, place_of
 from .units import rule_or_cause, throttles_unknown
 
 log = structlog.get_logger()
@@ -74,7 +74,7 @@ class Episodes:
     """
 
     def __init__(self) -> None:
-        self._open: dict[tuple[object, ...], Episode] = {}
+        self._open: dict[Place, Episode] = {}
         self._ended = deque[Episode]()
         self._characters = 0
         self._lines, self._unlogged, self._minute = 0, 0, float("-inf")
@@ -103,22 +103,17 @@ class Episodes:
             if self._unlogged:
                 log.info("throttle episodes were not logged: too many in a minute", lines=self._unlogged)
             self._lines, self._unlogged, self._minute = 0, 0, now
-        measured = snapshot.measured
-        throttles = measured.columns.throttle_time
-        slow = measured.rows[throttles[measured.rows] > 0]
-        fitted = [self._throttled(measured, int(row), now) for row in slow]
-        self._end_quiet(snapshot, now)
+        columns = snapshot.measured.columns
+        rows = snapshot.measured.where(columns.throttle_time > 0).rows.tolist()
+        slow = {place_of(columns.layout.entities[row]): row for row in rows}
+        self._end_quiet(snapshot, slow, now)
+        fitted = [self._throttled(columns, place, row, now) for place, row in slow.items()]
         self._cover(snapshot, now, fits=all(fitted))
 
-    def _throttled(self, measured: Usages, row: int, now: float) -> bool:
+    def _throttled(self, columns: Columns, place: Place, row: int, now: float) -> bool:
         """Note a throttled row; whether there was room."""
-        columns = measured.columns
-        place, throttle = place_of(columns.layout.entities[row]), float(columns.throttle_time[row])
+        throttle, episode = float(columns.throttle_time[row]), self._open.get(place)
         muted_until = now + min(max(0.0, throttle - EPISODE_PAUSE_SECONDS), _LOST_SECONDS)
-        episode = self._open.get(place)
-        if episode and episode.quiet and now - episode.muted_until > EPISODE_PAUSE_SECONDS:
-            self._end(place)
-            episode = None
         if episode is None:
             usage = columns.usage_at(row)
             episode = Episode(began_at=now, seen_at=now, muted_until=muted_until, usage=usage)
@@ -139,9 +134,9 @@ class Episodes:
         episode.seen_at, episode.muted_until, episode.quiet = now, muted_until, False
         return True
 
-    def _end_quiet(self, snapshot: Snapshot, now: float) -> None:
+    def _end_quiet(self, snapshot: Snapshot, slow: Collection[Place], now: float) -> None:
         """End episodes after a pause; where a node is not read, or reports no throttle times any more, nothing is known to have ended."""
-        quiet = [(place, each) for place, each in self._open.items() if each.seen_at != now]
+        quiet = [(place, each) for place, each in self._open.items() if each.quiet or place not in slow]
         if not quiet:
             return
         columns, read = snapshot.measured.columns, {node.broker for node in snapshot.nodes}
@@ -154,7 +149,7 @@ class Episodes:
             if now - each.muted_until > (EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS):
                 self._end(place)
 
-    def _end(self, place: tuple[object, ...]) -> None:
+    def _end(self, place: Place) -> None:
         episode = self._open.pop(place)
         episode.ongoing = False
         self._ended.append(episode)

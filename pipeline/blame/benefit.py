@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 from typing import Any, Final
@@ -19,21 +19,18 @@ from ..history.charges import COLUMNS, history_of
 from ..replay import Mode, ReplaySettings
 from ..replay.closed_loop import NEVER
 from ..replay.compiled import Floats, Ints
-from ..replay.frame import array
 from ..replay.results import lateness
 from ..request_log.schema import REQUESTS
 from ..table import File, Table
 from ..table.table import Run
 from . import intervals
-from .queueing import CLOCK_US, MOST_ERROR, logged_queue, scale_of
+from .queueing import CLOCK_US, MOST_ERROR, LoggedQueue, scale_of
 from .summing import ESTIMATED, plan_of, surveys
 
-_READ: Final = tuple(
-    dict.fromkeys((*COLUMNS, *(name for name in intervals.COLUMNS if name not in intervals.OF_TOPICS)))
-)
+_READ: Final = tuple(dict.fromkeys((*COLUMNS, *intervals.COLUMNS)))
 _MOST_UNKNOWN: Final = 0.01
 """Requests without a queue time, as a part of all of a broker, above which its queue is unknown."""
-_BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601)]
+_BINS: Final = np.r_[0.0, np.geomspace(10.0, 1e9, 1_601), np.inf]
 """Borders of the bins of waits, us: each 1.2 % above the last."""
 
 
@@ -112,12 +109,6 @@ class Benefit:
         """By broker: the predicted wait of a candidate that this part of the others' requests does not exceed, us."""
         return [percentile_us(each.predicted_waits[number], part) for each in self.explained]
 
-    def only(self, number: int) -> Benefit:
-        """The same of one candidate."""
-        names = ("others_us", "predicted_us", "logged_waits", "predicted_waits")
-        brokers = [replace(each, **{name: getattr(each, name)[[number]] for name in names}) for each in self.brokers]
-        return replace(self, names=[self.names[number]], brokers=brokers)
-
     @property
     def notes(self) -> Sequence[str]:
         """How well the queues explain the log, and why something is unknown."""
@@ -190,8 +181,8 @@ def benefit_of(
     days = [list(group) for _, group in groupby(files, lambda file: file.day)]
     known: int | Mapping[str, int] | None = threads
     if known is None:
-        plan = plan_of(list(chain.from_iterable(run(partial(surveys, requests, topics=False), days))))
-        known = dict(zip(plan.pools[0], plan.threads, strict=True))
+        plan = plan_of(list(chain.from_iterable(run(partial(surveys, requests), days))))
+        known = dict(zip(plan.head.pools[0], plan.threads, strict=True))
     work = partial(_day, requests, tuple(candidates), mode, known, settings)
     found: dict[str, BrokerQueue] = {}
     for each in chain.from_iterable(run(work, days)):
@@ -210,16 +201,15 @@ def _day(
 ) -> list[BrokerQueue]:
     """The queues of all brokers in the files of a day."""
     rows = requests.read(_READ, files=files).sort_by([("file", "ascending"), ("position", "ascending")])
-    numbered = rows.set_column(rows.column_names.index("position"), "position", array(np.arange(len(rows))))
-    numbered = numbered.set_column(rows.column_names.index("file"), "file", pa.array([""] * len(rows)))
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    numbered = pa.table({**columns, "file": pa.repeat("", len(rows)), "position": np.arange(len(rows))})
     served = intervals.intervals(rows)
-    if not len(served):
-        late = np.zeros((len(candidates), len(rows)), np.int64)
-    else:
+    late = np.zeros((len(candidates), len(rows)), np.int64)
+    if len(served):
         late = lateness(history_of(numbered), candidates, mode, len(rows), settings)
     encoded = rows["connection"].combine_chunks().dictionary_encode().indices
     connections = encoded.fill_null(-1).to_numpy().astype(np.int64)
-    names, clients = served.clients()
+    names, clients = served.clients
     of_rows = clients[served.groups]
     throttled = [np.bincount(of_rows, late[n][served.rows] != 0, len(names)) > 0 for n in range(len(candidates))]
     found = []
@@ -228,8 +218,8 @@ def _day(
         pool = served.of_pool(name)
         # controllers are known by a day's lines alone, so that a pool of the plan may be missing
         count = threads if isinstance(threads, int) else threads.get(name, 1)
-        queue = logged_queue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
-        before = np.zeros((len(candidates), len(_BINS)), np.int64)
+        queue = LoggedQueue(pool.enqueued, pool.released - pool.dequeued, pool.dequeued - pool.enqueued, count)
+        before = np.zeros((len(candidates), len(_BINS) - 1), np.int64)
         after, sums = np.zeros_like(before), np.zeros((2, len(candidates)))
         following = connections[pool.rows] if mode is Mode.CLOSED_LOOP else None
         as_logged = queue.waits(connections=following)
@@ -243,7 +233,7 @@ def _day(
                 scale = scale_of(base, without, queue.logged[others])
                 waits, base = (np.maximum(0.0, without + scale * (each - without)) for each in (waits, base))
             sums[:, n] = base.sum(), waits.sum()
-            before[n], after[n] = _binned(queue.logged[others]), _binned(waits)
+            before[n], after[n] = (np.histogram(each, _BINS)[0] for each in (queue.logged[others], waits))
         found.append(
             BrokerQueue(
                 broker=name,
@@ -261,15 +251,10 @@ def _day(
     return found
 
 
-def _binned(waits_us: Floats | Ints) -> Ints:
-    bins = np.clip(np.searchsorted(_BINS, waits_us, side="right") - 1, 0, len(_BINS) - 1)
-    return np.bincount(bins, minlength=len(_BINS))
-
-
 def percentile_us(counts: Ints, part: float) -> float | None:
     """The wait that this part of requests does not exceed, to 1.2 %; None without a request."""
     total = int(counts.sum())
     if not total:
         return None
     place = int(np.searchsorted(np.cumsum(counts), max(1, np.ceil(total * part))))
-    return float(_BINS[min(place + 1, len(_BINS) - 1)])
+    return float(_BINS[min(place + 1, len(_BINS) - 2)])

@@ -7,8 +7,9 @@ The log has the time of its line, of 1 ms, when the response had left, and the d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,11 +37,8 @@ COLUMNS: Final = (
     "queue_time_ms",
     "remote_time_ms",
     "response_queue_time_ms",
-    "traffic",
-    "topic_ids",
 )
-"""What is read of `REQUESTS`: followers, exempt and forwarded requests hold handler threads as all others."""
-OF_TOPICS: Final = ("traffic", "topic_ids")
+"""What is read of `REQUESTS`, beside topics: followers, exempt and forwarded requests hold handler threads as all others."""
 RESOLUTION_US: Final = 1_000
 """Of the log's times: by so much two intervals may be out of place to each other."""
 SpanUs: TypeAlias = tuple[int, int]
@@ -72,8 +70,8 @@ class Group(NamedTuple):
     user: str
     client_id: str
     api_key: int
-    topic: str | None
-    """The topic with the most bytes of records, or `id:` and its id where the log has no name; None where there is none, or it is unknown."""
+    topic: str
+    """The topic with the most bytes of records, or `id:` and its id where the log has no name; empty where there is none, or it is unknown."""
 
 
 class Place(NamedTuple):
@@ -83,7 +81,7 @@ class Place(NamedTuple):
     listener: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Intervals:
     """Requests, sorted by `dequeued`. Times are us since 1970, UTC; all columns have one length."""
 
@@ -101,21 +99,20 @@ class Intervals:
     listeners: Sequence[Place]
     controllers: frozenset[Place]
     """Listeners of controllers."""
-    topics: Mapping[str, str]
-    """Names of topics by `id:` and id, as responses have both."""
     unknown: Ints
     """By listener: requests whose queue time is unknown, and which are in no other column: rows of a release that did not keep it."""
 
     def __len__(self) -> int:
         return len(self.dequeued)
 
-    @property
+    @cached_property
     def pools(self) -> tuple[list[str], Codes]:
         """Pools of handler threads, by name, and by listener the number of its pool: a broker has one for all of its listeners."""
         names = [f"{each.broker} controller" if each in self.controllers else each.broker for each in self.listeners]
         found = sorted(set(names))
         return found, np.asarray([found.index(name) for name in names], np.int32)
 
+    @cached_property
     def clients(self) -> tuple[list[tuple[str, str]], Codes]:
         """The users with their client ids, sorted, and the number of each group's."""
         found = sorted({(each.user, each.client_id) for each in self.names})
@@ -135,8 +132,7 @@ class Intervals:
         places = {each: number for number, each in enumerate(self.listeners)}
         unknown, filled = np.zeros(len(places), np.int64), [self]
         for part in parts:
-            named = (name._replace(topic=self.topics.get(name.topic or "", name.topic)) for name in part.names)
-            of_names = np.asarray([numbers[name] for name in named], np.int32)
+            of_names = np.asarray([numbers[name] for name in part.names], np.int32)
             of_places = np.asarray([places[each] for each in part.listeners], np.int32)
             np.add.at(unknown, of_places, part.unknown)
             filled.append(replace(part, groups=of_names[part.groups], places=of_places[part.places]))
@@ -150,20 +146,25 @@ class Intervals:
         return replace(self, **columns)
 
 
-def read(table: Table, files: Iterable[File], *, topics: bool = True, span_us: SpanUs = ALWAYS) -> Intervals:
-    """The intervals of files of `requests`, on request without topics, as of `intervals`. Raises what `Table.batches` raises."""
-    columns = [name for name in COLUMNS if name in table.schema.names and (topics or name not in OF_TOPICS)]
-    batches = table.batches(files, columns)
-    return together([intervals(pa.Table.from_batches([rows]), span_us) for rows in batches])
+def read(
+    table: Table, files: Iterable[File], names: Mapping[str, str] | None = None, span_us: SpanUs = ALWAYS
+) -> Iterator[Intervals]:
+    """The intervals of files of `requests` (REQUESTS), part by part, as of `intervals`. Raises what `Table.batches` raises."""
+    for rows in table.batches(files, COLUMNS if names is None else (*COLUMNS, "traffic")):
+        yield intervals(pa.Table.from_batches([rows]), names, span_us)
 
 
-def intervals(rows: pa.Table, span_us: SpanUs = ALWAYS) -> Intervals:
+def intervals(rows: pa.Table, names: Mapping[str, str] | None = None, span_us: SpanUs = ALWAYS) -> Intervals:
     """
-    The intervals of rows of `requests`, in any order, that wait or hold a thread in a period; and the names of topics that any row has.
+    The intervals of requests.
 
-    Rows whose queue time, or one of the times after it, is unknown are counted in `unknown` if they were completed in it.
+    Args:
+        rows: of `requests`, at least `COLUMNS`, in any order.
+        names: of topics by id, as `topic_names` has them; None leaves topics out, else `traffic` is among the columns.
+        span_us: the period in which a request waits or holds a thread. If its queue time, or one of the times after it, is unknown, it is counted
+            in `unknown` where it was completed in it.
+
     """
-    size = len(rows)
     completed = rows["completed"].to_numpy() * 1_000
     sent, answered, remote, local, queued = (
         _us(rows, name)
@@ -175,12 +176,12 @@ def intervals(rows: pa.Table, span_us: SpanUs = ALWAYS) -> Intervals:
     begin, end = span_us
     touched = (np.where(known, released, completed) >= begin) & (np.where(known, dequeued - queued, completed) < end)
     if not np.all(touched):
-        return replace(intervals(rows.filter(pa.array(touched))), topics=_named(rows))
-    names, groups = _encoded(rows["user"], rows["client_id"], rows["api_key"], _topics(rows))
-    found, places = _encoded(rows["broker"], rows["listener"])
-    listeners = [Place(broker or "", listener or "") for broker, listener in found]
-    keys = np.asarray([group[2] for group in names], np.int64)
-    of_controllers = np.isin(keys, _OF_CONTROLLERS)[groups] if size else np.zeros(0, bool)
+        return intervals(rows.filter(pa.array(touched)), names)
+    topics: Column = pa.repeat("", len(rows)) if names is None else _topics(rows["traffic"].combine_chunks(), names)
+    found, groups = _encoded(rows.append_column("topic", topics), "user", "client_id", "api_key", "topic")
+    found_places, places = _encoded(rows, "broker", "listener")
+    listeners = [Place(*each) for each in found_places]
+    of_controllers = np.isin(rows["api_key"].to_numpy(), _OF_CONTROLLERS)
     order = np.flatnonzero(known)
     order = order[np.argsort(dequeued[order], kind="stable")]
     return Intervals(
@@ -190,18 +191,15 @@ def intervals(rows: pa.Table, span_us: SpanUs = ALWAYS) -> Intervals:
         groups=groups[order],
         places=places[order],
         rows=order,
-        names=[Group(user or "", client_id or "", int(key), topic) for user, client_id, key, topic in names],
+        names=[Group(*each) for each in found],
         listeners=listeners,
         controllers=frozenset(listeners[place] for place in np.unique(places[of_controllers]).tolist()),
-        topics=_named(rows),
         unknown=np.bincount(places[~known], minlength=len(listeners))
     )  # fmt: skip
 
 
 def together(parts: Sequence[Intervals]) -> Intervals:
-    """All rows of parts, with one list of names and one of listeners, both sorted; a topic whose name one of the parts has is named in all."""
-    topics = {each: name for part in parts for each, name in part.topics.items()}
-    names = {name._replace(topic=topics.get(name.topic or "", name.topic)) for part in parts for name in part.names}
+    """All rows of parts, with one list of names and one of listeners, both sorted."""
     listeners = sorted({each for part in parts for each in part.listeners})
     return Intervals(
         enqueued=np.zeros(0, np.int64),
@@ -210,22 +208,15 @@ def together(parts: Sequence[Intervals]) -> Intervals:
         groups=np.zeros(0, np.int32),
         places=np.zeros(0, np.int32),
         rows=np.zeros(0, np.int64),
-        names=sorted(names, key=_sorted_by),
+        names=sorted({name for part in parts for name in part.names}),
         listeners=listeners,
         controllers=frozenset(each for part in parts for each in part.controllers),
-        topics=topics,
         unknown=np.zeros(len(listeners), np.int64),
     ).filled(parts)
 
 
-def _sorted_by(group: Group) -> tuple[str, str, int, bool, str]:
-    return (*group[:3], group.topic is not None, group.topic or "")
-
-
 def _us(rows: pa.Table, name: str) -> Ints:
     """A duration in us; -1 where it is unknown."""
-    if name not in rows.column_names:
-        return np.full(len(rows), -1, np.int64)
     column: Column = rows[name]
     ms = column.fill_null(-1.0).to_numpy()
     valid = (ms >= 0) & (ms <= _LONGEST_MS)
@@ -233,44 +224,30 @@ def _us(rows: pa.Table, name: str) -> Ints:
     return us
 
 
-def _topics(rows: pa.Table) -> Column:
+def _topics(traffic: Column, names: Mapping[str, str]) -> Column:
     """By row: the topic with the most bytes, the first of several with as many; else null."""
-    if "traffic" not in rows.column_names:
-        return pa.nulls(len(rows), pa.string())
-    lists: Column = rows["traffic"].combine_chunks()
-    of_rows: Column = pc.list_parent_indices(lists)
-    entries: Column = pc.list_flatten(lists)
+    of_rows: Column = pc.list_parent_indices(traffic)
+    entries: Column = pc.list_flatten(traffic)
     sizes = entries.field("bytes").fill_null(0).to_numpy()
     order = np.lexsort((-np.arange(len(sizes)), sizes))
-    largest = np.full(len(rows), -1)
+    largest = np.full(len(traffic), -1)
     largest[of_rows.to_numpy()[order]] = order  # of those of a row the last stays
-    ids = pc.binary_join_element_wise(ID, entries.field("id"), "")
-    topics: Column = pc.coalesce(entries.field("topic"), ids)
-    return topics.take(pa.array(largest, mask=largest < 0))
+    topics, ids = (entries.field(name).take(pa.array(largest, mask=largest < 0)) for name in ("topic", "id"))
+    known: Column = pc.index_in(ids, pa.array([*names], pa.string()))
+    named: Column = pa.array([*names.values()], pa.string())
+    return pc.coalesce(topics, named.take(known), pc.binary_join_element_wise(ID, ids, ""))
 
 
-def _named(rows: pa.Table) -> dict[str, str]:
-    """The names of topics, by `id:` and id, that rows have."""
-    if "topic_ids" not in rows.column_names:
-        return {}
-    found: Column = pc.list_flatten(rows["topic_ids"].combine_chunks())
-    pairs = pa.table({name: found.field(name) for name in ("id", "topic")}).drop_null()
-    different = pairs.group_by(["id", "topic"]).aggregate([]).to_pylist()
-    return {f"{ID}{each['id']}": each["topic"] for each in different}
-
-
-def _encoded(*columns: Column) -> tuple[list[tuple[Any, ...]], Codes]:
-    """The different rows of some columns, and the number of each row's."""
-    mixed = np.zeros(len(columns[0]), np.int64)
-    found: list[list[object]] = []
-    for column in columns:
-        encoded = pc.dictionary_encode(column, null_encoding="encode")
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        found.append(encoded.dictionary.to_pylist())
+def _encoded(rows: pa.Table, *names: str) -> tuple[list[tuple[Any, ...]], Codes]:
+    """The different rows of some columns, in which null is the empty text, and the number of each row's."""
+    mixed = np.zeros(len(rows), np.int64)
+    found: list[Column] = []
+    for name in names:
+        column: Column = rows[name].combine_chunks()
+        encoded = (column.fill_null("") if column.null_count else column).dictionary_encode()
+        found.append(encoded.dictionary)
         mixed = mixed * len(found[-1]) + encoded.indices.to_numpy()
     numbers, codes = dense(mixed)
     parts = np.unravel_index(numbers, [max(1, len(values)) for values in found])
-    return list(
-        zip(*(map(values.__getitem__, part.tolist()) for values, part in zip(found, parts, strict=True)), strict=True)
-    ), codes
+    values = (each.take(pa.array(part)).to_pylist() for each, part in zip(found, parts, strict=True))
+    return list(zip(*values, strict=True)), codes

@@ -12,13 +12,12 @@ its request's local time has ended (`RequestChannel.sendResponse` wakes the netw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..replay.compiled import Flags, Floats, Heap, Ints, kernel, new_heap, pop, push, run
+from ..replay.compiled import Heap, Ints, kernel, new_heap, pop, push, run
 from .intervals import RESOLUTION_US
 
 MOST_ERROR: Final = 0.25
@@ -47,8 +46,8 @@ class Queue(NamedTuple):
     """How long each holds a handler thread."""
     handover: int
     """How long the thread is busy after that, while the client has its answer."""
-    present: Flags
-    """0 for one that never comes, or comes as the follower of another one."""
+    starts: Ints
+    """Those that come at their time: all others never do, or as followers."""
     followers: Ints
     """The next request of its connection, which its client sends once this one is answered; negative for none."""
     pauses: Ints
@@ -70,16 +69,15 @@ Served.WRITTEN = True  # type: ignore[attr-defined]
 @kernel
 def serve(queue: Queue, made: Served) -> None:
     """Give each request to the thread that is free first."""
-    row, rows, threads = 0, len(queue.arrivals), len(made.free)
+    place, places, threads = 0, len(queue.starts), len(made.free)
     while True:
-        while row < rows and queue.present[row] == 0:
-            row += 1
         sent = queue.heap.size[0] > 0
-        if sent and (row >= rows or queue.heap.times[0] < queue.arrivals[row]):
+        if sent and (place >= places or queue.heap.times[0] < queue.arrivals[queue.starts[place]]):
             now, number = pop(queue.heap)
-        elif row < rows:
-            now, number = queue.arrivals[row], row
-            row += 1
+        elif place < places:
+            number = queue.starts[place]
+            now = queue.arrivals[number]
+            place += 1
         else:
             break
         first = 0
@@ -127,43 +125,55 @@ def waits_of(
         followers[chained[:-1][same]] = chained[1:][same]
         coming[chained[1:][same]] = False
     heap = new_heap(int((followers >= 0).sum()) + 1)
-    queue = Queue(arrivals[order], holds[order], handover, coming.astype(np.int8), followers, pauses, heap)
+    queue = Queue(arrivals[order], holds[order], handover, np.flatnonzero(coming), followers, pauses, heap)
     made = Served(np.zeros(len(order), np.int64), np.full(threads, arrivals.min(initial=0), np.int64))
     run(serve, queue, made, work=len(order))
     return made.waits[np.argsort(order)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoggedQueue:
-    """The requests of a pool of handler threads as logged, and what their queue makes of them."""
+    """
+    The requests of a pool of handler threads as logged, and what their queue makes of them.
 
-    arrivals: Ints
-    holds: Ints
-    logged: Ints
-    """Queue times of the log, us."""
-    threads: int
-    quiet: Ints
-    """
-    The queue times of requests that found the pool idle, us: each request waits for at least as long as one of those at about its load.
+    Args:
+        arrivals: us.
+        holds: how long each holds a thread, us.
+        logged: queue times of the log, us.
+        threads: `num.io.threads`.
 
-    None came in the `QUIET_US` after another had left, as times of the log may be a millisecond out of place. Those that waited
-    `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as garbage collection.
     """
-    loads: Ints
-    """How many requests came in the `LOAD_US` before each of these, ascending."""
-    handover: int
-    """
-    The mean time from a request's end to the next one's begin on its thread, of requests that waited too long to have found an idle one, us.
 
-    As the threads were all busy, the i-th request taken followed on the (i - threads)-th that ended. The log's rounding of times is in both,
-    and so not in the mean. A gap of more than `_SURELY_US` is a pause, as garbage collection, and left out; 0 with fewer than `_FEWEST`.
-    """
+    def __init__(self, arrivals: Ints, holds: Ints, logged: Ints, threads: int) -> None:
+        self.arrivals, self.holds, self.logged, self.threads = arrivals, holds, logged, threads
+        order = np.argsort(arrivals, kind="stable")
+        arrived, taken = arrivals[order], arrivals + logged
+        left = np.maximum.accumulate((taken + holds)[order])
+        idle = np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]
+        quiet, loads = logged[order][idle], _loads(arrived, arrived)[idle]
+        usual = np.argsort(loads, kind="stable")
+        usual = usual[quiet[usual] <= MOST_DISPATCH * np.median(quiet)] if len(quiet) else usual
+        self.quiet: Ints = quiet[usual]
+        """
+        The queue times of requests that found the pool idle, us: each request waits for at least as long as one of those at about its load.
+
+        None came in the `QUIET_US` after another had left, as times of the log may be a millisecond out of place. Those that waited
+        `MOST_DISPATCH` times the median are left out: they waited for what the log does not have, as garbage collection.
+        """
+        self.loads: Ints = loads[usual]
+        """How many requests came in the `LOAD_US` before each of these, ascending."""
+        self.handover = _handover(taken, taken + holds, logged, threads)
+        """
+        The mean time from a request's end to the next one's begin on its thread, of requests that waited too long to have found an idle one, us.
+
+        As the threads were all busy, the i-th request taken followed on the (i - threads)-th that ended. The log's rounding of times is in both,
+        and so not in the mean. A gap of more than `_SURELY_US` is a pause, as garbage collection, and left out; 0 with fewer than `_FEWEST`.
+        """
 
     def waits(
         self, late_us: Ints | None = None, present: NDArray[np.bool_] | None = None, connections: Ints | None = None
-    ) -> Floats:
+    ) -> Ints:
         """
-        The wait of each request, us: as logged, or if some come later, or never; NaN for those that never come.
+        The wait of each request that comes, us: as logged, or if some come later, or never.
 
         Args:
             late_us: by how much they come later.
@@ -186,11 +196,11 @@ class LoggedQueue:
             later = np.maximum(0, np.diff(late_us[order]))
             pauses[order[1:]] += np.maximum(0, self.arrivals[order[1:]] - left[:-1]) + later
             chains = connections, pauses
-        waits = dispatch + waits_of(came + dispatch, self.holds, self.threads, present, chains, self.handover)
-        return waits.astype(np.float64) if present is None else np.where(present, waits, np.nan)
+        waits: Ints = dispatch + waits_of(came + dispatch, self.holds, self.threads, present, chains, self.handover)
+        return waits
 
 
-def scale_of(simulated: Floats, without: Floats, logged: Ints) -> float:
+def scale_of(simulated: Ints, without: Ints, logged: Ints) -> float:
     """
     By which factor the wait that some clients cause others is longer in the log than simulated.
 
@@ -219,23 +229,3 @@ def _handover(taken: Ints, left: Ints, logged: Ints, threads: int) -> int:
     gaps = taken[order] - np.sort(left)[:-threads]
     usual = gaps[(logged[order] > _SURELY_US) & (np.abs(gaps) <= _SURELY_US)]
     return max(0, round(float(usual.mean()))) if len(usual) >= _FEWEST else 0
-
-
-def logged_queue(arrivals: Ints, holds: Ints, logged: Ints, threads: int) -> LoggedQueue:
-    """The queue of a log, all in us."""
-    order = np.argsort(arrivals, kind="stable")
-    arrived, taken = arrivals[order], arrivals + logged
-    left = np.maximum.accumulate((taken + holds)[order])
-    idle = np.r_[True, left[:-1] + QUIET_US <= arrived[1:]][: len(order)]
-    quiet, loads = logged[order][idle], _loads(arrived, arrived)[idle]
-    usual = np.argsort(loads, kind="stable")
-    usual = usual[quiet[usual] <= MOST_DISPATCH * np.median(quiet)] if len(quiet) else usual
-    return LoggedQueue(
-        arrivals=arrivals,
-        holds=holds,
-        logged=logged,
-        threads=threads,
-        quiet=quiet[usual],
-        loads=loads[usual],
-        handover=_handover(taken, taken + holds, logged, threads),
-    )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -12,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..replay.compiled import Codes
 from ..replay.frame import array
 from ..table import File, Table
 from ..table.layout import Column, added
@@ -60,12 +58,14 @@ class Survey:
         )  # fmt: skip
 
 
-def surveys(table: Table, files: Sequence[File], *, topics: bool = True, span_us: SpanUs = ALWAYS) -> list[Survey]:
-    """The surveys of files of `requests`, each by itself: a worker has no more than one in memory."""
-    return [Survey.of(read(table, [file], topics=topics, span_us=span_us)) for file in files]
+def surveys(
+    table: Table, files: Sequence[File], *, names: Mapping[str, str] | None = None, span_us: SpanUs = ALWAYS
+) -> list[Survey]:
+    """The surveys of files of `requests`, as `read` takes them, each by itself: a worker has no more than one in memory."""
+    return [Survey.of(together([*read(table, [file], names, span_us)])) for file in files]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
     """How the waits of all requests are divided."""
 
@@ -83,16 +83,6 @@ class Plan:
     """Handler threads, by pool."""
     estimated: bool
     """Whether they are `ESTIMATED`."""
-
-    @cached_property
-    def pools(self) -> tuple[list[str], Codes]:
-        """As of `head`."""
-        return self.head.pools
-
-    @cached_property
-    def clients(self) -> tuple[list[tuple[str, str]], Codes]:
-        """As of `head`."""
-        return self.head.clients()
 
 
 def plan_of(surveys: Sequence[Survey], threads: int | None = None, span_us: SpanUs = ALWAYS) -> Plan:
@@ -187,7 +177,7 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
         end_us: its end, likewise.
 
     """
-    slot_us, (_, of_groups) = plan.slot_us, plan.clients
+    slot_us, (_, of_groups) = plan.slot_us, plan.head.clients
     of_culprits = np.r_[of_groups, NOT_LOGGED]  # the last is that of the index `NOT_LOGGED`, -1
     matrices, timelines = [], []
     for parts in divided(requests, plan.threads[pool], begin_us, end_us, slot_us):
@@ -200,10 +190,9 @@ def sums_of(requests: Intervals, plan: Plan, pool: int, begin_us: int, end_us: i
     from_, to = np.maximum(requests.dequeued, begin_us), np.minimum(requests.released, end_us)
     rows, slots, held = spread(from_, to - from_, slot_us)
     taken = np.flatnonzero((requests.dequeued >= begin_us) & (requests.dequeued < end_us))
-    zeros = np.zeros(len(taken), np.int64)
     loads = summed(
         {"slot": np.r_[slots, requests.dequeued[taken] // slot_us], "client": of_groups[requests.groups[np.r_[rows, taken]]]},
-        {"requests": np.r_[np.zeros(len(rows), np.int64), zeros + 1], "held_us": np.r_[held, zeros]}
+        {"requests": np.repeat([0, 1], [len(rows), len(taken)]), "held_us": np.r_[held, 0 * taken]}
     )  # fmt: skip
     tables = [
         table.append_column("table", array(np.full(len(table), number)))

@@ -6,7 +6,7 @@ one belongs to the same episode. An update appends fragments: the episodes of th
 is less than the pause apart is the same in whatever parts it came, so that late requests join the episodes that they belong to.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +17,21 @@ from quotascope.metrics.protocol import ApiKey
 from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
 
 from ..table import Table
-from ..table.layout import Column, Numbers, bucket_of
+from ..table.layout import Column
 from .schema import CLIENT, EPISODES
 
 COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")
 """What is read of history."""
 KEY: Final = (*CLIENT, "quota_type")
 """What an episode is of."""
+_MERGED: Final[dict[str, Any]] = {
+    "began": "min",
+    "ended": "max",
+    "throttled": "sum",
+    "throttle_ms": "sum",
+    "longest_ms": "max",
+}
+"""What fragments of an episode make of each of its numbers."""
 _PAUSE_MS: Final = int(1_000 * EPISODE_PAUSE_SECONDS)
 _TYPES: Final = {
     ApiKey.PRODUCE: QuotaType.PRODUCE,
@@ -66,22 +74,16 @@ def merged(fragments: pa.Table) -> pa.Table:
     for name in KEY:
         codes = rows.column(name).combine_chunks().dictionary_encode().indices
         other[1:] |= np.diff(codes.to_numpy()) != 0
-    began, ended = (_numbers(rows, name) for name in ("began", "ended"))
+    began, ended = (rows.column(name).to_numpy() for name in ("began", "ended"))
     # ranks instead of times: those of each key are above all of the one before it, so that one maximum runs over all
     ranked, ranks = np.unique(np.r_[began - _PAUSE_MS, ended], return_inverse=True)
     begins, ends = ranks.reshape(2, -1) + np.cumsum(other) * len(ranked)
     reached = np.maximum.accumulate(ends)
-    starts = np.flatnonzero(np.r_[True, begins[1:] > reached[:-1]])
-    firsts: Column = pa.array(starts)
-    sums = {name: np.add.reduceat(_numbers(rows, name), starts) for name in ("throttled", "throttle_ms")}
-    columns: dict[str, Column] = {
-        **{name: rows.column(name).take(firsts) for name in KEY},
-        "began": began[starts],
-        "ended": np.maximum.reduceat(ended, starts),
-        **sums,
-        "longest_ms": np.maximum.reduceat(_numbers(rows, "longest_ms"), starts),
-    }
-    return pa.table(columns, schema=EPISODES)
+    numbers: Column = pa.array(np.cumsum(np.r_[True, begins[1:] > reached[:-1]]))
+    grouped = rows.append_column("number", numbers).group_by([*KEY, "number"], use_threads=False)
+    found = grouped.aggregate(list(_MERGED.items()))
+    names = [*KEY, *(f"{name}_{how}" for name, how in _MERGED.items())]
+    return found.select(names).rename_columns(EPISODES.names).cast(EPISODES)
 
 
 def episodes_in(
@@ -92,16 +94,12 @@ def episodes_in(
 
     None stands for all users and client ids. A user's bucket is read as a whole, whatever the time is.
     """
-    bucket = None if user is None else bucket_of(user, table.layout.buckets)
-    files = [file for file in table.files() if bucket in {None, file.bucket}]
+    files = table.files() if user is None else table.files_of(user)
     chosen = pc.scalar(True)  # noqa: FBT003 - Arrow's, not a flag
     for name, value in (("user", user), ("client_id", client_id)):
         if value is not None:
-            chosen &= pc.field(name) == value
+            # bytes, as an argument that is no UTF-8 is no text of Arrow
+            chosen &= pc.field(name) == pa.scalar(value.encode("utf-8", "surrogatepass"))
     parts = [pa.Table.from_batches([batch]).filter(chosen) for batch in table.batches(files)]
     found = merged(pa.concat_tables([EPISODES.empty_table(), *parts]))
     return found.filter((pc.field("ended") >= begin_ms) & (pc.field("began") <= end_ms))
-
-
-def _numbers(rows: pa.Table, name: str) -> Numbers:
-    return np.asarray(rows.column(name).to_numpy(), np.int64)

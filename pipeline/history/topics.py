@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
+from ..errors import NoTable
+from ..table import Table
 from ..table.layout import DAY_MS, Column, added
 from .schema import CLIENT, TOPICS, Kind
 
@@ -60,6 +62,21 @@ def topics_of(requests: pa.Table) -> pa.Table:
     parts = _rows(common.take(parents), pc.if_else(named, Kind.RECORDS, Kind.UNKNOWN_TOPIC), topics, ids, 1, held)
     rows = pa.concat_tables([whole, parts, _names(requests)])
     return added(rows, _KEY).cast(TOPICS)
+
+
+def topic_names(folder: str) -> dict[str, str]:
+    """
+    Return the names of topics by id that a history has, of any time: clients ask for them when they start.
+
+    A history of an earlier release has none. Raises `TableError`.
+    """
+    try:
+        table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
+    except NoTable:
+        return {}
+    batches = table.batches(table.files_of(""), ("kind", "topic_id", "topic"))
+    found = (pa.Table.from_batches([each]).filter(pc.field("kind") == Kind.NAME) for each in batches)
+    return {row["topic_id"]: row["topic"] for rows in found for row in rows.to_pylist()}
 
 
 def _names(requests: pa.Table) -> pa.Table:

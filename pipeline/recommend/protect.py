@@ -52,15 +52,17 @@ class Protection:
     level: float | None
     """Percent of a thread that clients are limited to; the nearest where the target is out of reach; None without a search."""
     queues: Benefit
-    """Of the candidate with this level alone; with none, of the log."""
+    """Of several levels, or of the log."""
+    number: int = 0
+    """That of the level among them."""
 
     @property
     def waits(self) -> Sequence[tuple[BrokerQueue, float | None, float | None]]:
         """Each broker with the percentile of the others' queue times as logged and as predicted, us; None without others."""
-        part = self.target.part
+        part, number = self.target.part, self.number
         return [
-            (each, percentile_us(each.logged_waits[0], part), predicted)
-            for each, predicted in zip(self.queues.explained, self.queues.predicted(0, part), strict=True)
+            (each, percentile_us(each.logged_waits[number], part), predicted)
+            for each, predicted in zip(self.queues.explained, self.queues.predicted(number, part), strict=True)
         ]  # fmt: skip
 
     def values(self) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def protect(
         return Protection(target=target, answer=Answer.HELD, level=None, queues=queues)
     if not queues.explained or _worst(queues.predicted(0, target.part)) <= target.most_us:
         return Protection(target=target, answer=Answer.UNKNOWN, level=None, queues=queues)
-    low, high, best, levels = floor, max(floor, HIGHEST), None, [floor]
+    low, high, best, number, levels = floor, max(floor, HIGHEST), None, 0, [floor]
     for _ in range(_ROUNDS):
         between = np.geomspace(low, high, _AT_ONCE + 2)[1:-1]
         levels += sorted({round(each, 2) for each in between.tolist()} - {floor})
@@ -141,13 +143,13 @@ def protect(
         kept = [n for n, wait in enumerate(waits) if wait <= target.most_us]
         if not kept and best is None:
             least = int(np.argmin(waits))
-            return Protection(target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried.only(least))
+            return Protection(target=target, answer=Answer.UNREACHABLE, level=levels[least], queues=tried, number=least)
         if kept:
-            low = best = levels[kept[-1]]
-            queues = tried.only(kept[-1])
+            queues, number = tried, kept[-1]
+            low = best = levels[number]
         high = min((level for level in levels if level > low), default=high)
         levels = []
-    return Protection(target=target, answer=Answer.REACHED, level=best, queues=queues)
+    return Protection(target=target, answer=Answer.REACHED, level=best, queues=queues, number=number)
 
 
 def _worst(waits_us: Iterable[float | None]) -> float:

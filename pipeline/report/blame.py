@@ -18,12 +18,13 @@ from quotascope.metrics.protocol import ApiKey
 from quotascope.pages.charts import Curve, Lane, Span, clock, grid_map, line_chart, timeline_chart
 from quotascope.pages.markup import element, framed, table
 from quotascope.pages.style import SERIES
-from quotascope.pages.words import brief, counted, moment, percent, shown
+from quotascope.pages.words import brief, counted, percent, period, shown
 
 from ..blame.intervals import Group
 from ..blame.summing import ESTIMATED, Blame
 from ..blame.waits import NOT_LOGGED
 from ..replay.compiled import Ints
+from ..table.layout import added
 
 SENTENCES: Final = 5
 MOST: Final = 12
@@ -96,10 +97,9 @@ def pool_named(name: str) -> str:
 def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> Matrix:
     """The waits of a pool by one of `BY`."""
     named = [label_of(by, group) for group in found.plan.head.names]
-    labels = sorted(set(named))
-    places = {label: number for number, label in enumerate(labels)}
+    labels, of_groups = np.unique(named, return_inverse=True)
     # of the numbers of groups the last, -1, is `NOT_LOGGED`
-    numbers = np.asarray([*(places[label] for label in named), len(labels)])
+    numbers = np.append(of_groups, len(labels))
     parts = _of(found.sums.matrix, pool)
     culprits, victims, ns = numbers[parts["culprit"]], numbers[parts["victim"]], parts["wait_ns"]
     rows, of_rows = _largest(culprits, ns, len(labels), most)
@@ -108,8 +108,8 @@ def matrix_of(found: Blame, pool: int, by: str = "client", most: int = MOST) -> 
     waits = np.zeros((len(rows) + 2, len(columns) + 1), np.int64)
     np.add.at(waits, (of_rows[culprits], of_columns[victims]), ns)
     return Matrix(
-        culprits=[*(labels[number] for number in rows), *_LISTED],
-        victims=[*(labels[number] for number in columns), _LISTED[0]],
+        culprits=[*labels[rows].tolist(), *_LISTED],
+        victims=[*labels[columns].tolist(), _LISTED[0]],
         waits=waits.tolist(),
     )
 
@@ -128,73 +128,54 @@ def _largest(numbers: Ints, ns: Ints, count: int, most: int) -> tuple[Ints, Ints
 def episodes(found: Blame) -> list[BusyTime]:
     """All episodes, the one with most waiting first; what a client waits itself is no part of them."""
     plan, waits, loads = found.plan, _columns(found.sums.timeline), _columns(found.sums.loads)
-    first, clients = plan.begin_us // plan.slot_us, len(plan.clients[0])
-    slots = plan.end_us // plan.slot_us - first + 1
+    first, clients = plan.begin_us // plan.slot_us, len(plan.head.clients[0])
+    # behind the slots of a client there is a pause that ends an episode
+    slots = plan.end_us // plan.slot_us - first + 2 + _PAUSE
 
     def keys(columns: Mapping[str, Ints], client: str) -> Ints:
         """One for each pool, client and slot: of a client's slots, one after the other."""
         return (columns["pool"] * clients + columns[client]) * slots + columns["slot"] - first
 
-    def by_slot(columns: Mapping[str, Ints], value: str) -> Ints:
-        sums = np.zeros(len(plan.threads) * slots, np.int64)
-        np.add.at(sums, columns["pool"] * slots + columns["slot"] - first, columns[value])
-        return sums
+    def of_others(columns: Mapping[str, Ints], client: str, value: str) -> Ints:
+        """What all but the client have in each of `places`."""
+        of_slots = columns["pool"] * slots + columns["slot"] - first
+        places_of_all = places // slots // clients * slots + places % slots
+        of_all = _sums(of_slots, columns[value], places_of_all, places_of_all)
+        return of_all - _sums(keys(columns, client), columns[value], places, places)
 
-    held, own = _Keyed(keys(loads, "client"), loads), _Keyed(keys(waits, "victim"), waits)
-    of_others = {
-        name: each[(waits["culprit"] >= 0) & (waits["culprit"] != waits["victim"])] for name, each in waits.items()
-    }
-    caused = _Keyed(keys(of_others, "culprit"), of_others)
-    found_keys, sums = caused.sums("wait_ns")
-    places = found_keys // slots // clients * slots + found_keys % slots
-    left = by_slot(waits, "wait_ns")[places] - own.of(found_keys, "wait_ns")
-    requests = by_slot(loads, "requests")[places] - held.of(found_keys, "requests")
-    chosen = found_keys[(sums >= _CAUSES * left) & (left >= _WAITED_NS * requests)]
-    ends = np.flatnonzero((np.diff(chosen) > 1 + _PAUSE) | (np.diff(chosen // slots) != 0)) + 1
-    made = []
-    for group in np.split(chosen, ends) if len(chosen) else ():
-        from_, to = int(group[0]), int(group[-1])
-        pool, client = divmod(from_ // slots, clients)
-        begin = max((first + from_ % slots) * plan.slot_us, plan.begin_us)
-        end = min((first + to % slots + 1) * plan.slot_us, plan.end_us)
-        made.append(
-            BusyTime(
-                pool=pool,
-                client=client,
-                begin_us=begin,
-                end_us=end,
-                held_share=int(held.between(from_, to, "held_us").sum()) / (plan.threads[pool] * (end - begin)),
-                victims=len(np.unique(caused.between(from_, to, "victim"))),
-                wait_ns=int(caused.between(from_, to, "wait_ns").sum()),
-            )
-        )
-    most = max((each.wait_ns for each in made), default=0)
-    return sorted((each for each in made if each.wait_ns >= _LEAST * most), key=lambda each: -each.wait_ns)
+    by_others = (waits["culprit"] >= 0) & (waits["culprit"] != waits["victim"])
+    caused, victims, ns = (each[by_others] for each in (keys(waits, "culprit"), waits["victim"], waits["wait_ns"]))
+    places = np.unique(caused)
+    left, requests = of_others(waits, "victim", "wait_ns"), of_others(loads, "client", "requests")
+    chosen = places[(_sums(caused, ns, places, places) >= _CAUSES * left) & (left >= _WAITED_NS * requests)]
+    cuts = np.diff(chosen, prepend=-slots, append=1 << 62) > 1 + _PAUSE
+    from_, to = chosen[cuts[:-1]], chosen[cuts[1:]]
+    numbers = np.searchsorted(to, caused)
+    inside = np.append(from_, 1 << 62)[numbers] <= caused
+    pairs = np.unique(numbers[inside] * clients + victims[inside])
+    pools, of_clients = np.divmod(from_ // slots, clients)
+    begin = np.maximum((first + from_ % slots) * plan.slot_us, plan.begin_us)
+    end = np.minimum((first + to % slots + 1) * plan.slot_us, plan.end_us)
+    held = _sums(keys(loads, "client"), loads["held_us"], from_, to)
+    made = pa.table({
+        "pool": pools,
+        "client": of_clients,
+        "begin_us": begin,
+        "end_us": end,
+        "held_share": held / (np.asarray(plan.threads)[pools] * (end - begin)),
+        "victims": np.bincount(pairs // clients, minlength=len(from_)),
+        "wait_ns": _sums(caused, ns, from_, to),
+    }).sort_by([("wait_ns", "descending")])  # fmt: skip
+    return [BusyTime(**each) for each in made.to_pylist() if each["wait_ns"] >= _LEAST * made["wait_ns"][0].as_py()]
 
 
-class _Keyed:
-    """Columns in the order of a key, which several rows may have."""
-
-    def __init__(self, keys: Ints, columns: Mapping[str, Ints]) -> None:
-        order = np.argsort(keys, kind="stable")
-        self._keys = keys[order]
-        self._columns = {name: column[order] for name, column in columns.items()}
-
-    def between(self, first: int, last: int, name: str) -> Ints:
-        """A column of the rows from a key to another one."""
-        begin, end = np.searchsorted(self._keys, (first, last + 1))
-        return self._columns[name][begin:end]
-
-    def sums(self, name: str) -> tuple[Ints, Ints]:
-        """Each key once, and the sum of its rows."""
-        found, starts = np.unique(self._keys, return_index=True)
-        return found, np.add.reduceat(self._columns[name], starts) if len(starts) else found
-
-    def of(self, keys: Ints, name: str) -> Ints:
-        """The sum of each of these keys, 0 without rows."""
-        total = np.r_[0, np.cumsum(self._columns[name])]
-        sums: Ints = total[np.searchsorted(self._keys, keys, "right")] - total[np.searchsorted(self._keys, keys)]
-        return sums
+def _sums(keys: Ints, values: Ints, first: Ints, last: Ints) -> Ints:
+    """The sums of the values whose keys are from each of `first` to the one of `last`."""
+    order = np.argsort(keys)
+    total = np.r_[0, np.cumsum(values[order])]
+    ends = np.searchsorted(keys, last, "right", sorter=order)
+    sums: Ints = total[ends] - total[np.searchsorted(keys, first, sorter=order)]
+    return sums
 
 
 def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
@@ -203,7 +184,7 @@ def sentence(found: Blame, each: BusyTime, zone: tzinfo = UTC) -> str:
     # a time to the minute would hide what is shorter
     length = 0 if plan.slot_us < _MINUTE_US else (plan.end_us - plan.begin_us) // 1_000
     begin, end = (clock(us // 1_000, length, zone) for us in (each.begin_us, each.end_us))
-    client, pool = spelled(*plan.clients[0][each.client]), pool_named(plan.pools[0][each.pool])
+    client, pool = spelled(*plan.head.clients[0][each.client]), pool_named(plan.head.pools[0][each.pool])
     others = counted(each.victims, "other client")
     tail = " each" if each.victims > 1 else ""
     return f"Between {begin} and {end} {client} held {percent(min(1.0, each.held_share))} of {pool}'s handler time; {others} waited {waited(each.wait_ns / each.victims)} longer{tail}."
@@ -219,15 +200,9 @@ def sentences(found: Blame, zone: tzinfo = UTC, times: Sequence[BusyTime] | None
     ]
 
 
-def period(found: Blame, zone: tzinfo = UTC) -> str:
-    """The history, and the time from the first request to the last."""
-    begin, end = (moment(us / 1_000, zone) for us in (found.plan.begin_us, found.plan.end_us))
-    return f"{shown(found.folder, 200)}, {begin} to {end}"
-
-
 def pools_of(found: Blame) -> list[tuple[int, str]]:
     """Pools with requests, the one with most waiting first, and a line about each."""
-    plan, (names, of_listeners) = found.plan, found.plan.pools
+    plan, (names, of_listeners) = found.plan, found.plan.head.pools
     made = []
     for pool, name in enumerate(names):
         waits, loads = _of(found.sums.matrix, pool), _of(found.sums.loads, pool)
@@ -260,7 +235,7 @@ def _of(sums: pa.Table, pool: int) -> dict[str, Ints]:
 
 def blame_json(found: Blame) -> str:
     """All cells; times are us since 1970, waits ns, shares ratios. Names are as they are; a culprit of null is not in the log."""
-    plan, (pools, of_listeners), (clients, _) = found.plan, found.plan.pools, found.plan.clients
+    plan, (pools, of_listeners), (clients, _) = found.plan, found.plan.head.pools, found.plan.head.clients
 
     def client(number: int) -> Any:  # noqa: ANN401 - of JSON
         return clients[number] if number >= 0 else None if number == NOT_LOGGED else "others"
@@ -279,7 +254,7 @@ def blame_json(found: Blame) -> str:
             }
             for number, name in enumerate(pools)
         ],
-        "groups": [each._asdict() for each in plan.head.names],
+        "groups": [{**each._asdict(), "topic": each.topic or None} for each in plan.head.names],
         "matrix": [{**row, "pool": pools[row["pool"]], "culprit": None if row["culprit"] < 0 else row["culprit"]} for row in found.sums.matrix.to_pylist()],
         "timeline": [{**row, "pool": pools[row["pool"]], "victim": client(row["victim"]), "culprit": client(row["culprit"])} for row in found.sums.timeline.to_pylist()],
         "loads": [{**row, "pool": pools[row["pool"]], "client": client(row["client"])} for row in found.sums.loads.to_pylist()],
@@ -299,12 +274,12 @@ def blame_page(found: Blame, zone: tzinfo = UTC) -> str:
 def _sections(found: Blame, zone: tzinfo) -> Iterator[Element]:
     plan, times = found.plan, episodes(found)
     yield element("h1", "Blame")
-    yield element("p", period(found, zone), class_="where")
+    yield element("p", period(found.folder, plan.begin_us / 1_000, plan.end_us / 1_000, zone), class_="where")
     for each in sentences(found, zone, times):
         yield element("p", each, class_="headline")
     pools = pools_of(found)
     for pool, line in pools[:MOST]:
-        yield element("h2", _capitalized(pool_named(plan.pools[0][pool])))
+        yield element("h2", _capitalized(pool_named(plan.head.pools[0][pool])))
         yield element("p", line)
         yield element("h3", "Requests in the queue, on average")
         yield _waiting(found, pool, zone)
@@ -344,16 +319,16 @@ def _tables(found: Blame, pool: int) -> Iterator[Element]:
 
 
 def _waiting(found: Blame, pool: int, zone: tzinfo) -> Element:
-    plan, parts = found.plan, _of(found.sums.timeline, pool)
-    slots, waits = _Keyed(parts["slot"], parts).sums("wait_ns")
-    slot_ms = plan.slot_us // 1_000
+    plan, slot_ms = found.plan, found.plan.slot_us // 1_000
+    own = found.sums.timeline.filter(pc.field("pool") == pool)
+    waits = _columns(added(own.select(["slot", "wait_ns"]), ["slot"]))
     curve = Curve(
         begin_ms=plan.begin_us // 1_000,
         end_ms=plan.end_us // 1_000,
         piece_ms=slot_ms,
-        times_ms=(slots * slot_ms).tolist(),
+        times_ms=(waits["slot"] * slot_ms).tolist(),
         mean=[],
-        peak=(waits / 1e3 / plan.slot_us).tolist(),
+        peak=(waits["wait_ns"] / 1e3 / plan.slot_us).tolist(),
     )
     return line_chart(curve, [], "{:.3g}".format, zone, "Requests in the queue")[0]
 
@@ -366,5 +341,7 @@ def _timeline(found: Blame, chosen: Sequence[BusyTime], zone: tzinfo) -> Element
         color = f"var(--c{list(lanes).index(each.client) % SERIES})"
         began, ended = ((us - plan.begin_us) / 1e6 for us in (each.begin_us, each.end_us))
         spans.append(Span(began=began, ended=ended, color=color, title=sentence(found, each, zone)))
-    named = [Lane(label=shown(spelled(*plan.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()]
+    named = [
+        Lane(label=shown(spelled(*plan.head.clients[0][client]), 36), rows=[spans]) for client, spans in lanes.items()
+    ]
     return timeline_chart(named[:MOST], (plan.end_us - plan.begin_us) / 1e6, begin_ms=plan.begin_us // 1_000, zone=zone)

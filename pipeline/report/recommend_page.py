@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from quotascope.metrics import spelled
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import counted, moment, percent, seconds, shown, spaced
+from quotascope.pages.words import counted, moment, percent, period, seconds, shown, spaced
 
 from ..rates import HOURS, GroupUsage, LimitGroup, hour_name, rate
 from ..recommend.advice import NOW, RECOMMENDED, Advice, Hit, Recommendation
@@ -52,9 +52,8 @@ def recommend_page(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], comm
 
 def _sections(advice: Advice, usages: Mapping[LimitGroup, GroupUsage], commands: Sequence[str]) -> Iterator[Element]:
     zone = advice.policy.zone
-    begin, end = (moment(time, zone) for time in advice.span_ms)
     yield element("h1", "Recommended quotas")
-    yield element("p", f"{shown(advice.source, 200)}, {begin} to {end}", class_="where")
+    yield element("p", period(advice.source, *advice.span_ms, zone), class_="where")
     yield element("p", headline(advice), class_="headline")
     yield element("ul", *(element("li", sentence) for sentence in caveats(advice)))
     if advice.recommended:

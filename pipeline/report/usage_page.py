@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from itertools import chain
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
@@ -18,15 +17,15 @@ import pyarrow.compute as pc
 from quotascope.metrics import QuotaType, spelled
 from quotascope.pages.charts import share_bar
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
+from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 
 from ..errors import NoTable
 from ..history import History
 from ..history.schema import TOPICS, Kind
-from ..history.topics import ID, MINUTE_MS
+from ..history.topics import ID, MINUTE_MS, topic_names
 from ..rates import rate, span_ms, sums_of
 from ..table import Table
-from ..table.layout import added, bucket_of
+from ..table.layout import added
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""
@@ -117,19 +116,23 @@ def find_usage(
 
     totals: Counter[str] = Counter()
     unsized: set[str] = set()
-    values = ("amount", "requests")
-    for row in _added(sums_of(history, span, ("start", *_CLIENT, *values)), _CLIENT, values):
+    sums = sums_of(history, span, ("start", *_CLIENT, "amount", "requests"))
+    for row in _added(sums, _CLIENT, span):
         totals[row["quota_type"]] += row["amount"]
         if where.items() <= row.items():
             usage = of(row)
             usage.amount, usage.requests = row["amount"], row["requests"]
     with suppress(NoTable):  # as in a history of an earlier release
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
-        # of any time: a client asks for the ids of its topics when it starts
-        pairs = _sums(table, {"user": "", "kind": Kind.NAME}, None, ("topic_id", "topic"), ())
-        names = {row["topic_id"]: row["topic"] for row in pairs}
-        for row in _sums(table, where, span, (*_CLIENT, "kind", "topic", "topic_id"), ("bytes", "requests")):
+        names = topic_names(folder)
+        key = (*_CLIENT, "kind", "topic", "topic_id")
+        files = [file for file in table.files() if file.overlaps(*span)]
+        for row in _added(table.batches(files, ("start", *key, "bytes", "requests")), key, span):
             kind, topic_id = row["kind"], row["topic_id"]
+            if kind == Kind.UNKNOWN_SIZE:
+                unsized.add(row["quota_type"])
+            if not where.items() <= row.items():
+                continue
             if kind == Kind.RECORDS:
                 name = row["topic"] or names.get(topic_id, f"{ID}{topic_id}")
                 of(row).topics[name] += row["bytes"]
@@ -137,31 +140,16 @@ def find_usage(
                 of(row).protocol += row["bytes"]
             elif kind == Kind.UNKNOWN_SIZE:
                 of(row).unsized += row["requests"]
-        unknown = _sums(table, {"kind": Kind.UNKNOWN_SIZE}, span, ("quota_type",), ("requests",))
-        unsized |= {row["quota_type"] for row in unknown}
     order = list(QuotaType)
     clients = sorted(found.values(), key=lambda each: (order.index(each.kind), -each.amount, each.user, each.client_id))
     begin = max(span[0], covered[0])
     return Usage(folder, begin, max(begin, min(span[1], covered[1])), clients, totals, unsized)
 
 
-def _sums(
-    table: Table, where: Mapping[str, str], span: tuple[int, int] | None, key: Sequence[str], sums: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Sums by key of the rows with these values and a `start` in a span, in the memory of a row group."""
-    begin, end = span or (0, 1 << 62)
-    chosen = (pc.field("start") >= begin) & (pc.field("start") < end)
-    for name, value in where.items():
-        chosen &= pc.field(name) == value
-    bucket = bucket_of(where["user"], table.layout.buckets) if "user" in where else None
-    files = [file for file in table.files() if bucket in (None, file.bucket) and file.overlaps(begin, end)]
-    batches = table.batches(files, [*{"start", *key, *sums, *where}])
-    tables = (pa.Table.from_batches([batch]).filter(chosen) for batch in batches)
-    return _added(chain.from_iterable(each.to_batches() for each in tables), key, sums)
-
-
-def _added(batches: Iterable[pa.RecordBatch], key: Sequence[str], sums: Sequence[str]) -> list[dict[str, Any]]:
-    parts = [added(pa.Table.from_batches([batch]).select([*key, *sums]), key) for batch in batches]
+def _added(batches: Iterable[pa.RecordBatch], key: Sequence[str], span: tuple[int, int]) -> list[dict[str, Any]]:
+    """Sums by key of the rows that start in a span, in the memory of a row group."""
+    inside = (pc.field("start") >= span[0]) & (pc.field("start") < span[1])
+    parts = [added(pa.Table.from_batches([each]).filter(inside).drop_columns("start"), key) for each in batches]
     return added(pa.concat_tables(parts), key).to_pylist() if parts else []
 
 
@@ -225,12 +213,6 @@ def usage_json(found: Usage) -> str:
     return json.dumps(document, indent=2, allow_nan=False)
 
 
-def period(found: Usage, zone: tzinfo = UTC) -> str:
-    """The history, and from when to when it is added up."""
-    begin, end = (moment(time, zone) for time in (found.begin_ms, found.end_ms))
-    return f"{shown(found.folder, 200)}, {begin} to {end}"
-
-
 def usage_page(found: Usage, zone: tzinfo = UTC) -> str:
     """The text of a file; names are untrusted, and nothing but text in it."""
     return framed("Usage", _sections(found, zone))
@@ -238,7 +220,7 @@ def usage_page(found: Usage, zone: tzinfo = UTC) -> str:
 
 def _sections(found: Usage, zone: tzinfo) -> Iterator[Element]:
     yield element("h1", "Usage")
-    yield element("p", period(found, zone), class_="where")
+    yield element("p", period(found.folder, found.begin_ms, found.end_ms, zone), class_="where")
     if not found.clients:
         yield element("p", NOTHING, class_="headline")
     for kind in QuotaType:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from quotascope.metrics import DEFAULT, LEVELS_LEGEND, QuotaEntity, QuotaType, spelled
 from quotascope.pages.charts import ChartBar, Format, LimitLine, bar_chart, heat_map, key, line_chart
 from quotascope.pages.markup import Child, element, framed, table
-from quotascope.pages.words import amount, counted, moment, percent, seconds, shown, spaced
+from quotascope.pages.words import amount, counted, percent, period, seconds, shown, spaced
 
 from ..blame.benefit import Benefit
 from ..rates import GroupUsage, LimitGroup, rate
@@ -417,10 +417,8 @@ def whatif_page(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage],
 
 
 def _sections(summary: ReplaySummary, usages: Mapping[LimitGroup, GroupUsage], zone: tzinfo) -> Iterator[Element]:
-    begin, end = (moment(time, zone) for time in summary.span_ms)
-    period = f"{shown(summary.source, 200)}, {begin} to {end}, {summary.mode_name}"
     yield element("h1", "What if")
-    yield element("p", period, class_="where")
+    yield element("p", f"{period(summary.source, *summary.span_ms, zone)}, {summary.mode_name}", class_="where")
     yield element("p", headline(summary), class_="headline")
     yield from _differences(summary)
     yield element("h2", "Candidates")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
-from ..blame.intervals import ALWAYS, Intervals, read
+from ..blame.intervals import ALWAYS, Intervals, read, together
 from ..blame.summing import Blame, Plan, Sums, Survey, plan_of, sums_of, surveys
 from ..errors import PipelineError
 from ..history.store import table_of
+from ..history.topics import topic_names
 from ..rates import EmptyHistory
 from ..request_log.schema import REQUESTS
 from ..table import Progress
-from ..table.layout import DAY_MS
 from ..table.table import run_here
 from .engine import Engine, chosen, run_of
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 MOST_LOCAL_REQUESTS: Final = 20_000_000
 """Requests above which Spark is worth its start, where it is installed: this process holds all, at 0.2 GB a million."""
 
-_DAY_US: Final = 1_000 * DAY_MS
-_LATEST_DECISION_US: Final = 600_000_000
-"""By how much the decision for a throttle, to the day of which a request belongs, may follow its time in a thread: some wait for minutes in purgatory."""
+_NEAR_MS: Final = 3_600_000
+"""By how much the decision for a throttle, by which files know requests, may be beside their time in a thread: some wait for minutes in purgatory."""
 
 
 class NoQueueTimes(PipelineError):
@@ -64,15 +63,15 @@ def blame(
     if not any(file.rows for file in table.files()):
         raise EmptyHistory(f"{folder}: the history is empty: ingest request logs first")
     begin, end = (usual if at is None else round(1e6 * at) for at, usual in zip(span_s, ALWAYS, strict=True))
-    # of whole days: clients ask for the names of their topics every few minutes
-    first, last = begin // _DAY_US, (end + _LATEST_DECISION_US) // _DAY_US
-    buckets = [[file for file in files if first <= file.day <= last] for files in table.buckets().values()]
+    first, last, span = begin // 1_000 - _NEAR_MS, end // 1_000 + _NEAR_MS, (begin, end)
+    buckets = [[file for file in files if file.overlaps(first, last)] for files in table.buckets().values()]
+    names = topic_names(folder)
     rows = sum(file.rows for files in buckets for file in files)
     run = run_of(chosen(engine, rows, MOST_LOCAL_REQUESTS), "survey of buckets")
-    whole = read(table, chain.from_iterable(buckets), span_us=(begin, end)) if run is run_here else None
-    survey = partial(surveys, table, span_us=(begin, end))
+    whole = together([*read(table, chain.from_iterable(buckets), names, span)]) if run is run_here else None
+    survey = partial(surveys, table, names=names, span_us=span)
     found = [Survey.of(whole)] if whole is not None else chain.from_iterable(run(survey, buckets))
-    plan = plan_of(list(found), threads, (begin, end))
+    plan = plan_of(list(found), threads, span)
     if not plan.rows and not plan.head.unknown.sum():
         raise EmptyHistory(f"{folder}: the history has no request in this period")
     if not plan.rows:
@@ -84,10 +83,10 @@ def blame(
     else:
         from ..spark.shuffled import waits_divided  # noqa: PLC0415 - brings Spark in
 
-        sums = waits_divided(cast("SparkRun", run), table, buckets, plan, progress)
+        sums = waits_divided(cast("SparkRun", run), table, buckets, names, plan, progress)
     return Blame(folder=folder, plan=plan, sums=sums)
 
 
 def _of_pool(whole: Intervals, plan: Plan, pool: int) -> pa.Table:
     """All requests of a pool as one piece."""
-    return sums_of(whole.of_pool(plan.pools[0][pool]), plan, pool, plan.begin_us, plan.end_us)
+    return sums_of(whole.of_pool(plan.head.pools[0][pool]), plan, pool, plan.begin_us, plan.end_us)

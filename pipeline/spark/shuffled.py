@@ -9,7 +9,7 @@ A `PipelineError` is raised as the same work raises it in one process.
 """
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 
 from quotascope.quotas.candidates import Candidate
 
-from ..blame.intervals import COLUMNS as BLAME_COLUMNS
-from ..blame.intervals import intervals
+from ..blame.intervals import read
 from ..blame.summing import KEY, ROWS, Plan, Sums, sums_of
 from ..blame.waits import MARGIN_US, spread
 from ..errors import PipelineError
@@ -95,20 +94,25 @@ def needs_of_clients(
 
 
 def waits_divided(
-    run: SparkRun, requests: Table, parts: Sequence[Sequence[File]], plan: Plan, progress: Progress | None = None
+    run: SparkRun,
+    requests: Table,
+    parts: Sequence[Sequence[File]],
+    names: Mapping[str, str],
+    plan: Plan,
+    progress: Progress | None = None,
 ) -> Sums:
     """
     Divide the waits of all requests, a pool of handler threads and a piece of time after the other (`Plan.piece_us`).
 
     The pieces' sums together may be larger than the log: Spark adds them up, on disk if need be, and the driver reads one partition at a time.
-    `parts` are all files of the table of requests, each read by one worker, and the plan is of these. Raises `PipelineError`.
+    `parts` are all files of the table of requests, each read by one worker, with these names of topics, and the plan is of these. Raises `PipelineError`.
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - workers do without
 
     spark = run.spark
     with shown(spark, "division of waits", progress), errors_restored():
         count = 1 + plan.rows // _PART_ROWS
-        rows = _of_parts(spark, parts, partial(_pieces, requests, plan), _PIECES).repartition(count, GROUP)
+        rows = _of_parts(spark, parts, partial(_pieces, requests, names, plan), _PIECES).repartition(count, GROUP)
         sums = apply_in_arrow(rows, GROUP, partial(_divided, plan), ddl(ROWS))
         values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
         added = sums.repartition(count, *KEY).groupBy(*KEY).agg(*values)
@@ -118,12 +122,11 @@ def waits_divided(
     return Sums.of(pa.Table.from_batches(batches, ROWS))
 
 
-def _pieces(requests: Table, plan: Plan, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
+def _pieces(requests: Table, names: Mapping[str, str], plan: Plan, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
     """The requests of some files, each in all pieces in which it waits or holds a thread."""
-    of_listeners = plan.pools[1].astype(np.int64)
-    for rows in requests.batches(files, BLAME_COLUMNS):
-        part_rows = intervals(pa.Table.from_batches([rows]), (plan.begin_us, plan.end_us))
-        found = plan.head.filled([part_rows])
+    of_listeners = plan.head.pools[1].astype(np.int64)
+    for part in read(requests, files, names, (plan.begin_us, plan.end_us)):
+        found = plan.head.filled([part])
         begin, end = found.enqueued - MARGIN_US, found.released + MARGIN_US
         places, pieces, _ = spread(begin, end + 1 - begin, plan.piece_us)
         columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}

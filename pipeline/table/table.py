@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError
 
 from ..errors import LostCommit, NotWritten, OtherSchema, OtherSource, TableError
 from . import log
-from .layout import DAYS, File, TableLayout, buckets_of, by_partition
+from .layout import DAYS, File, TableLayout, bucket_of, buckets_of, by_partition
 from .storage import Storage, gathered, names_of, unreachable
 
 Item = TypeVar("Item")
@@ -182,6 +182,11 @@ class Table:
         """Return the files of each bucket; together they hold every row of each of its users."""
         groups = groupby(self.files(), key=lambda file: file.bucket)
         return {bucket: tuple(files) for bucket, files in groups}
+
+    def files_of(self, name: str) -> tuple[File, ...]:
+        """Return the files of the bucket of a name: every row of it is in them."""
+        bucket = bucket_of(name, self.layout.buckets)
+        return tuple(file for file in self.files() if file.bucket == bucket)
 
     def added_since(self, version: int | None) -> tuple[int, tuple[File, ...]]:
         """

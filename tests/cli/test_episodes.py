@@ -105,6 +105,13 @@ def test_when_was_alice_throttled(folder: Path, run: Run, monkeypatch: pytest.Mo
     assert "requests and total are shown from 100 columns on, and by --json" in " ".join(out.split())
 
 
+def test_quotas_of_a_file_need_no_cluster(folder: Path, run: Run) -> None:
+    """They are taken instead of its quotas, also where its brokers are known."""
+    quotas = "--quotas", folder / "quotas.yaml", "--bootstrap-servers", "127.0.0.1:9"
+    (episode,) = asked(run, folder, "--user", "alice", *quotas)["episodes"]
+    assert episode["rules"] == ["produce 3 user alice", "request 6 user <default>"]
+
+
 def test_episodes_outlive_the_requests_that_were_dropped(folder: Path, run: Run) -> None:
     """They are listed without a period as well, and the time without requests is not covered."""
     before = asked(run, folder)["episodes"]
@@ -180,6 +187,8 @@ def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
     _, out, _ = run("episodes", folder)
     assert "\x1b" not in out
     assert "alice / app" in out
+    for option in ("--user", "--client-id"):
+        assert asked(run, folder, option, "\udcff")["episodes"] == [], "an argument that is no UTF-8"
 
 
 @pytest.mark.parametrize(

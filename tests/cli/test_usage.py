@@ -89,10 +89,11 @@ def test_numbers(run: Run, folder: Path) -> None:
         (["--user", "bob", "--end", "2023-11-15T00:00:00", "--time-zone", "Europe/Berlin"], {("bob", "fetch"): 600}),
         (["--user", "bob", "--end", "2023-11-14T20:00:00"], {}),
         (["--user", "mallory"], {}),
+        (["--user", "\udcff"], {}),
     ]
 )  # fmt: skip
 def test_part_of_a_history(run: Run, folder: Path, chosen: list[str], amounts: dict[tuple[str, str], int]) -> None:
-    """Of a user, a client id, a period; names of topics are those of any time."""
+    """Of a user, which may be no UTF-8, a client id, a period; names of topics are those of any time."""
     found = asked(run, folder, *chosen)
     assert {key: each["amount"] for key, each in found.items() if key[1] != "request"} == amounts
     if ("bob", "fetch") in found:
@@ -182,3 +183,11 @@ def test_a_real_log(run: Run, tmp_path: Path) -> None:
     moved = [each for each in found.values() if "topics" in each]
     assert {(name, each["unknown_topics"]) for each in moved for name in each["topics"]} == {("t1", 0)}
     assert found["carol", "fetch"]["requests_of_unknown_size"] == 13
+
+
+@pytest.mark.parametrize("command", ["usage", "blame"])
+def test_a_page_and_json_are_not_mixed(command: str, run: Run, folder: Path) -> None:
+    """On standard output there is one of them."""
+    code, out, err = run(command, folder, "--html", "-", "--json")
+    assert (code, out) == (1, "")
+    assert "two outputs cannot be one file" in err

@@ -31,6 +31,7 @@ def row(at_ms: float, queued_ms: float | None, held_ms: float, user: str, **chan
         "user": user,
         "client_id": "app",
         "api_key": 0,
+        "api_version": 9,
         "queue_time_ms": queued_ms,
         "thread_time_ms": float(held_ms),
         "remote_time_ms": 0.0,
@@ -45,10 +46,11 @@ def row(at_ms: float, queued_ms: float | None, held_ms: float, user: str, **chan
 
 
 def stored(folder: Path, *batches: list[dict[str, Any]]) -> str:
-    """A folder with these requests, a file for each batch."""
+    """A folder with these requests, a file for each batch, and their history."""
     table = IngestTables.create(str(folder)).requests
     for number, rows in enumerate(batches):
         append(table, f"{number}", pa.Table.from_pylist(rows, REQUESTS))
+    History.create(str(folder)).update(table)
     return str(folder)
 
 

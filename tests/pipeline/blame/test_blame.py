@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
 
-from quotascope.pipeline.blame.intervals import read
+from quotascope.pipeline.blame.intervals import read, together
 from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.errors import NoHistory, NoTable
@@ -96,7 +96,7 @@ def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
     whole = blame(folder, threads=1)
     part = blame(folder, (begin_ms / 1_000, end_ms / 1_000), threads=1)
     assert (part.plan.begin_us, part.plan.end_us, part.plan.slot_us) == (1_000 * begin_ms, 1_000 * end_ms, 1_000_000)
-    assert part.plan.clients[0] == whole.plan.clients[0]
+    assert part.plan.head.clients[0] == whole.plan.head.clients[0]
     inner = (pc.field("slot") > begin_ms // 1_000) & (pc.field("slot") < end_ms // 1_000)
     for of_whole, of_part in ((whole.sums.timeline, part.sums.timeline), (whole.sums.loads, part.sums.loads)):
         assert of_part.filter(inner).equals(of_whole.filter(inner))
@@ -105,11 +105,11 @@ def test_a_period_is_a_part_of_the_whole(tmp_path: Path) -> None:
 
 
 def test_a_period_has_its_own_requests(tmp_path: Path) -> None:
-    """Those of unknown queue time, too; names of topics are those of the whole day, and an empty period is said to be one."""
+    """Those of unknown queue time, too; names of topics are those of any time, and an empty period is said to be one."""
     by_id = {"traffic": [{"topic": None, "id": "T", "bytes": 1}]}
     rows = [row(1_000 * second, None if second % 2 else 0.5, 1, f"u{second}", **by_id) for second in range(10)]
-    named = row(40_000, 0.1, 1, "admin", topic_ids=[{"topic": "orders", "id": "T"}])
-    folder = stored(tmp_path, [*rows, named], [row(86_400_000, 0.1, 1, "tomorrow")])
+    named = row(86_400_000, 0.1, 1, "tomorrow", topic_ids=[{"topic": "orders", "id": "T"}])
+    folder = stored(tmp_path, rows, [named])
     found = blame(folder, (BEGIN_MS / 1_000 + 1.5, BEGIN_MS / 1_000 + 5.5))
     assert [(each.user, each.topic) for each in found.plan.head.names] == [(f"u{n}", "orders") for n in range(2, 6)]
     assert "the queue time of 2 more requests is unknown" in pools_of(found)[0][1]
@@ -138,7 +138,7 @@ def crowd(count: int, *, span_ms: int, wait_ms: float, users: int) -> list[dict[
 def every_slot(found: Blame) -> list[tuple[int, ...]]:
     """The episodes, by looking at each pool, client and slot: pool, client, first and last slot, victims, and waits in ns."""
     made: list[tuple[int, ...]] = []
-    for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.clients[0]))):
+    for pool, client in product(range(len(found.plan.threads)), range(len(found.plan.head.clients[0]))):
         of_pool = pc.field("pool") == pool
         waits = found.sums.timeline.filter(of_pool & (pc.field("victim") != client)).to_pylist()
         loads = found.sums.loads.filter(of_pool & (pc.field("client") != client)).to_pylist()
@@ -179,7 +179,7 @@ def test_episodes_of_every_pool_client_and_slot(tmp_path: Path) -> None:
 @given(piece_s=st.integers(1, 40), more=st.sampled_from([0, 3_000_000]))
 def test_pieces_are_the_whole(waiting: Table, piece_s: int, more: int) -> None:
     """Each with the requests that its waits need, as Spark's workers have them."""
-    whole = read(waiting, waiting.files())
+    whole = together([*read(waiting, waiting.files())])
     plan = plan_of([Survey.of(whole)], 2)
     margin, piece = MARGIN_US + more, piece_s * plan.slot_us
     first, last = (us // piece * piece for us in (plan.begin_us, plan.end_us))

@@ -19,7 +19,7 @@ from quotascope.pipeline.request_log.schema import REQUESTS
 
 from ..replay.ways import WAYS, kernels
 
-SCHEMA = pa.schema([REQUESTS.field(name) for name in COLUMNS])
+SCHEMA = pa.schema([REQUESTS.field(name) for name in (*COLUMNS, "traffic")])
 ROW = {
     "completed": 1_000,
     "broker": "1",
@@ -38,7 +38,7 @@ ROW = {
 
 def made(*changes: dict[str, Any]) -> Intervals:
     """The intervals of rows that differ from `ROW` by so much."""
-    return intervals(pa.Table.from_pylist([ROW | each for each in changes], SCHEMA))
+    return intervals(pa.Table.from_pylist([ROW | each for each in changes], SCHEMA), {"A1": "orders"})
 
 
 def test_a_thread_is_held_before_purgatory_and_after_the_queue() -> None:
@@ -57,24 +57,19 @@ def test_an_unknown_duration_is_counted_and_never_zero(name: str, value: object)
     assert (len(found), found.unknown.tolist()) == (1, [1, 1])
 
 
-def test_rows_of_an_older_table_are_unknown() -> None:
-    """Their columns are missing."""
-    rows = pa.Table.from_pylist([ROW], SCHEMA).drop_columns(["queue_time_ms", "remote_time_ms", "traffic"])
-    assert (len(intervals(rows)), intervals(rows).unknown.tolist()) == (0, [1])
-
-
 @pytest.mark.parametrize(
     ("traffic", "topic"),
     [
-        (None, None),
-        ([], None),
+        (None, ""),
+        ([], ""),
         ([("a", "A", 5), ("b", "B", 7), ("c", "C", 7)], "b"),
         ([("a", "A", None), ("b", "B", 1)], "b"),
         ([(None, "QUJD", 5), ("b", "B", 1)], "id:QUJD"),
+        ([(None, "A1", 5), (None, "B", 1)], "orders"),
     ],
 )
-def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str | None) -> None:
-    """The first of several with as many; its id where it has no name."""
+def test_the_topic_is_the_one_with_most_bytes(traffic: Any, topic: str) -> None:
+    """The first of several with as many; its id where no response has the name."""
     entries = traffic and [dict(zip(("topic", "id", "bytes"), each, strict=True)) for each in traffic]
     found = made({"traffic": [{"topic": "z", "id": "Z", "bytes": 9}]}, {"traffic": entries})
     assert found.names[found.groups[1]] == Group("alice", "app", 1, topic)
@@ -98,14 +93,6 @@ def test_controllers_have_handler_threads_of_their_own() -> None:
 def test_the_controller_of_zookeeper_is_a_broker(key: ApiKey) -> None:
     """It has one pool for the requests of brokers and of clients."""
     assert made({}, {"api_key": key.value}).pools[0] == ["1"]
-
-
-def test_an_id_is_named_by_any_part() -> None:
-    """As a Metadata response in another file does; and an id without a name stays one."""
-    traffic = [{"traffic": [{"topic": None, "id": each, "bytes": 1}]} for each in "AB"]
-    known = made({"topic_ids": [{"topic": "orders", "id": "A"}, {"topic": None, "id": "B"}]})
-    found = together([made(*traffic), known])
-    assert [name.topic for name in found.names] == [None, "id:B", "orders"]
 
 
 def test_parts_together_are_the_whole() -> None:
@@ -147,10 +134,9 @@ def intervals_of(requests: list[Request]) -> Intervals:
         groups=groups.astype(np.int32),
         places=np.zeros(len(ordered), np.int32),
         rows=np.arange(len(ordered)),
-        names=[Group(f"u{number}", "", 0, None) for number in range(4)],
+        names=[Group(f"u{number}", "", 0, "") for number in range(4)],
         listeners=[Place("1", "A")],
         controllers=frozenset(),
-        topics={},
         unknown=np.zeros(1, np.int64),
     )
 
@@ -222,7 +208,7 @@ def test_many_groups_and_a_long_queue(way: str) -> None:
     """More parts than there is room for at once."""
     requests = [(1_000 + 10 * n, 5_000 * n, 5_000, n % 4) for n in range(300)]
     waiting = intervals_of(requests)
-    names = [Group(f"u{number}", "", 0, None) for number in range(300)]
+    names = [Group(f"u{number}", "", 0, "") for number in range(300)]
     many = replace(waiting, names=names, groups=np.arange(300, dtype=np.int32))
     with kernels(way):
         found = sums(*divided(many, 1, 0, 1 << 40, SLOT_US))
