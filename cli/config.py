@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from . import options
+from . import options, outputs
 from .settings import configuration
 
 if TYPE_CHECKING:
@@ -45,11 +44,11 @@ def check(
     except ConfigError as error:
         if not json:
             raise
-        typer.echo(jsonlib.dumps(as_json(configuration_findings(error)), indent=2))
+        outputs.print_json(as_json(configuration_findings(error)))
         raise typer.Exit(1) from None
     findings = _target_findings(settings)
     if json:
-        typer.echo(jsonlib.dumps(as_json(findings), indent=2))
+        outputs.print_json(as_json(findings))
         return
     count = len(settings.sources)
     found = ", and those that are found" if settings.discovery.wanted else ""

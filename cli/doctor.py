@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from . import options
+from . import options, outputs
 from .options import grouped
 from .settings import SourceOptions
 
@@ -65,7 +64,7 @@ def doctor(
     except ConfigError as error:
         findings = configuration_findings(error)
     if json:
-        typer.echo(jsonlib.dumps(as_json(findings), indent=2))
+        outputs.print_json(as_json(findings))
     else:
         Console().print(as_table(findings))
     raise typer.Exit(_CODES[worst(findings)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -78,7 +77,7 @@ def episodes(
     missed = None if found["not_covered"] else False
     found = {"throttled": True if found["episodes"] else missed, **found}
     if json:
-        typer.echo(jsonlib.dumps(found, indent=2))
+        outputs.print_json(found)
         return
     from rich.console import Console
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options
+from . import options, outputs
 from .options import grouped
 from .settings import AdminOptions, RunningExporter
 
@@ -69,7 +68,7 @@ def explain(
     callbacks = warn_of_callbacks(limits)
     if json:
         answer = as_json(name, client_id, explanations, callbacks)
-        typer.echo(jsonlib.dumps(answer, indent=2))
+        outputs.print_json(answer)
     else:
         from rich.console import Console
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
@@ -229,9 +228,9 @@ def print_report(report: IngestReport, batch: int | None = None, *, json: bool =
             "not_read": report.left_out,
         }
         if batch is None:
-            typer.echo(jsonlib.dumps(document, indent=2))
+            outputs.print_json(document)
         else:
-            typer.echo(jsonlib.dumps({"batch": batch, **document}))
+            outputs.print_json({"batch": batch, **document}, indent=None)
     else:
         typer.echo(
             f"{'' if batch is None else f'batch {batch}: '}{report.read:,} lines: {report.kept:,} requests added, "

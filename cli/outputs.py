@@ -1,11 +1,13 @@
-"""Files that a command writes, and the bar that it shows meanwhile."""
+"""Files and JSON that a command writes, and the bar that it shows meanwhile."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -87,6 +89,19 @@ def put_all(contents: Mapping[Path, files.Content]) -> None:
     """Write several files, none of them when one cannot be written. Raises ``FileNotWritten``."""
     with reported():
         files.put_all(contents)
+
+
+def print_json(document: object, indent: int | None = 2) -> None:
+    """Print values as JSON, which has no number for an infinite quota (Kafka stores them up to 4.3): it is null."""
+    typer.echo(json.dumps(_finite(document), allow_nan=False, indent=indent, default=str))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value if not isinstance(value, float) or isfinite(value) else None
 
 
 @contextmanager

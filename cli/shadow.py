@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json as jsonlib
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from . import ingest, options, whatif
+from . import ingest, options, outputs, whatif
 from .settings import RunningExporter, SourceOptions
 
 if TYPE_CHECKING:
@@ -228,7 +227,7 @@ def verify(
     agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()
     if json:
         document = {"agrees": agrees, "off_percent": round(off_percent, 3), "tolerance_percent": tolerance}
-        typer.echo(jsonlib.dumps(document | asdict(found), indent=2))
+        outputs.print_json(document | asdict(found))
     else:
         from rich.console import Console
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .. import options
+from .. import options, outputs
 from ..options import grouped
 from ..settings import RunningExporter, SourceOptions
 
@@ -278,7 +277,7 @@ def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Seq
     """Print what was done: a plan for programs as one document with it, else the text. None of ``not_in_force``: nothing was tried."""
     if plan is not None:
         done = {"applied": not_in_force == (), "not_in_force": not_in_force}
-        typer.echo(jsonlib.dumps({**plan, **done}, indent=2))
+        outputs.print_json({**plan, **done})
     elif text:
         typer.echo(text)
 

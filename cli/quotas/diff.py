@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer.core import TyperCommand
 
-from .. import options
+from .. import options, outputs
 from ..options import grouped
 from ..settings import AdminOptions, RunningExporter
 
@@ -76,7 +75,7 @@ def diff(
     current = configured(settings, running.target())
     changes = difference(current.of_entities(wanted) if partial else current, wanted)
     if json:
-        typer.echo(jsonlib.dumps([change.as_json() for change in changes], indent=2))
+        outputs.print_json([change.as_json() for change in changes])
     elif kafka_configs:
         print_commands(changes, settings, None)
     elif changes:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from typing import Annotated
 
 import typer
 
-from .. import options
+from .. import options, outputs
 from ..options import grouped
 from ..settings import RunningExporter, SourceOptions
 
@@ -44,6 +43,6 @@ def list_(
     limits, snapshot = limits_and_usage(settings, running.target())
     rules = list_view.in_order(rule_usage(limits, snapshot), by_use=by_use)
     if json:
-        typer.echo(jsonlib.dumps(list_view.as_json(rules), indent=2))
+        outputs.print_json(list_view.as_json(rules))
     else:
         Console().print(list_view.as_table(rules, known=snapshot is not None))

@@ -35,7 +35,9 @@ def _produce(size: int, codec: int, partition: int) -> bytes:
         builder.append(timestamp=None, key=None, value=bytes(size // 20))
     builder.close()
     records = bytes(builder.buffer())
-    return struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, partition, len(records)) + records
+    return (
+        struct.pack(">hhii", -1, 1, 5_000, 1) + _text(LOAD) + struct.pack(">iii", 1, partition, len(records)) + records
+    )
 
 
 def large_produces() -> bytes:
