@@ -31,8 +31,7 @@ from quotascope.pipeline.request_log import parsing
 from quotascope.pipeline.request_log.line import LineReader
 from quotascope.pipeline.runs import ingest as runs
 from quotascope.pipeline.runs.ingest import ingest_logs
-from quotascope.pipeline.table import TableLayout
-from quotascope.pipeline.table.layout import by_partition
+from quotascope.pipeline.table.layout import Numbers, by_number
 
 
 def test_a_real_log_is_read_once(tmp_path: Path) -> None:
@@ -340,11 +339,11 @@ def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(local, "BLOCK", 1 << 18)
     held: list[int] = []
 
-    def noted(rows: pa.Table, layout: TableLayout) -> Any:
+    def noted(rows: pa.Table, numbers: Numbers) -> Any:
         held.append(rows.nbytes)
-        return by_partition(rows, layout)
+        return by_number(rows, numbers)
 
-    monkeypatch.setattr("quotascope.pipeline.table.table.by_partition", noted)
+    monkeypatch.setattr("quotascope.pipeline.table.table.by_number", noted)
     texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]
     assert read(tmp_path, log(tmp_path, *texts)).kept == 200
     one = IngestTables.create(str(tmp_path / "tables")).requests

@@ -73,11 +73,11 @@ def test_the_log_itself_lets_one_removal_win(path: str) -> None:
     """Two logs that read the same version cannot both remove a file, not even when no one looks before."""
     table = Table.open(path)
     storage = table.storage
-    old = [log.removed(storage, file, rows_stay=True) for file in table.files()]
+    old = table.files()
     first, second = log.opened(storage), log.opened(storage)
-    log.commit(storage, first, old, {})
+    log.commit(storage, first, [], old, {})
     with pytest.raises(LostCommit, match="oncurrent"):
-        log.commit(storage, second, old, {})
+        log.commit(storage, second, [], old, {})
     assert table.files() == ()
 
 
