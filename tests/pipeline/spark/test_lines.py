@@ -13,8 +13,7 @@ from tests.pipeline.ingest.accounts import balanced
 from tests.pipeline.log_lines import CAPTURE, captured, line, mutation, topic, values
 
 from quotascope.pipeline.ingest import IngestOptions, IngestTables, ingest
-from quotascope.pipeline.ingest.committing import Batch, Ingest, KnownTopics, Seen, Staged
-from quotascope.pipeline.request_log.mutations import MutationLedger
+from quotascope.pipeline.ingest.committing import Batch, Ingest, Seen, Staged
 from quotascope.pipeline.request_log.schema import QUARANTINE, REQUESTS
 from quotascope.pipeline.spark.ingest import LINES, SLICE_MS, TOGETHER, TOGETHER_BYTES, packed, parsed, staged, unpacked
 from quotascope.pipeline.table import File
@@ -267,7 +266,7 @@ def test_two_at_once(tmp_path: Path, first: Batch | None, second: Batch | None) 
 def test_topics_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not again when files are compacted, and from what is there when the compacted ones were deleted."""
     tables = IngestTables.create(str(tmp_path / "spread"))
-    topics = KnownTopics(tables.requests, MutationLedger())
+    adding = Ingest(tables)
     read: list[str] = []
     batches = Storage.batches
 
@@ -278,7 +277,8 @@ def test_topics_are_learned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def known(name: str) -> object:
         read.clear()
         wanted = table(batch((mutation("delete", [{"name": name}]), "a", 0, None)))
-        resolved = topics.resolve(wanted.select(tables.requests.schema.names))
+        adding._learn()
+        resolved = adding._ledger.resolve(wanted.select(tables.requests.schema.names))
         return values(resolved.requests, "mutations_charged")[0]
 
     monkeypatch.setattr(Storage, "batches", noted)
