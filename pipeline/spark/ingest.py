@@ -26,7 +26,7 @@ from ..request_log.parsing import Parsed, parse
 from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table.layout import BUCKETS, buckets_of, by_number
 from ..table.storage import bounded, gathered
-from .arrow import answers_of, ddl, errors_marked, errors_restored, map_in_arrow
+from .arrow import ANSWER, answer_of, answers_in, collected, ddl, errors_marked, errors_restored, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,16 +34,15 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MOST_AT_ONCE: Final = 250
 """Lines, or values with rows (`TOGETHER`), that cross into Python at once."""
-_NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = (
+    "native zStandard library",
     "FAILED_READ_FILE",
     "EOFException",
     "ZipException",
     "Unexpected end of input",
     "incorrect data check",
-    _NO_ZSTD,
 )
-"""In Spark's errors about files that it cannot read to their end."""
+"""In Spark's errors about files that it cannot read to their end, what says more before what says less."""
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it with spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
 _OF_LINES: Final[Any] = {"line": pa.binary(), "file": pa.string(), "start": pa.int64(), "number": pa.int64()}
@@ -191,10 +190,16 @@ def staged_lines(lines: "DataFrame", tables: IngestTables, options: IngestOption
     rows = map_in_arrow(read, lambda batches: map(packed, parsed(options, batches)), ddl(TOGETHER))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
     together = rows.repartition("part").sortWithinPartitions("part", "place")
-    whole = Staged()
-    with _small_batches(lines.sparkSession):
-        for part in answers_of(together, partial(staged, tables)):
+    answers = map_in_arrow(together, lambda batches: [answer_of(staged(tables, batches))], ANSWER)
+    whole, conf = Staged(), lines.sparkSession.conf
+    # a row may have 100 kB, and before 4.1 Spark counts rows only
+    before = conf.get(_ROWS_AT_ONCE) or "0"
+    conf.set(_ROWS_AT_ONCE, before if 0 < int(before) <= _MOST_AT_ONCE else str(_MOST_AT_ONCE))
+    try:
+        for part in answers_in(collected(answers)):
             whole.add(part)
+    finally:
+        conf.set(_ROWS_AT_ONCE, before)
     return whole
 
 
@@ -275,18 +280,6 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield lines.slice(begin, end - begin)
 
 
-@contextmanager
-def _small_batches(spark: "SparkSession") -> Iterator[None]:
-    """Bound what crosses into Python at once also where Spark counts rows only (before 4.1): a row may have 100 kB."""
-    before = spark.conf.get(_ROWS_AT_ONCE) or "0"
-    few = 0 < int(before) <= _MOST_AT_ONCE
-    spark.conf.set(_ROWS_AT_ONCE, before if few else str(_MOST_AT_ONCE))
-    try:
-        yield
-    finally:
-        spark.conf.set(_ROWS_AT_ONCE, before)
-
-
 def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOptions) -> None:
     """Refuse folders of this machine with links out of them, which Spark would follow."""
     folders = [path for path in paths if os.path.isdir(path_here(path))]  # noqa: PTH112 - a Path raises where a folder may not be entered
@@ -307,15 +300,9 @@ def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
         with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
             yield
     except SparkFailed as error:
-        known = isinstance(error.__cause__, AnalysisException)
-        if not known and not any(word in str(error.__cause__) for word in _DAMAGED):
+        lines = [line.strip(" :") for line in str(error.__cause__).splitlines()]
+        if not isinstance(error.__cause__, AnalysisException):
+            lines = [f"Spark cannot read it to its end: {line}" for word in _DAMAGED for line in lines if word in line]
+        if not lines:
             raise
-        why = _first_line(error.__cause__)
-        raise UnreadableLog(", ".join(paths), why if known else f"Spark cannot read it to its end: {why}") from error
-
-
-def _first_line(error: BaseException | None) -> str:
-    lines = str(error).splitlines() or [""]
-    found = [line for line in lines if any(word in line for word in _DAMAGED)]
-    causes = [line for line in found if _NO_ZSTD in line]
-    return (causes or found or lines)[0].strip(" :")
+        raise UnreadableLog(", ".join(paths), lines[0]) from error
