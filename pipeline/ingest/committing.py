@@ -125,9 +125,10 @@ class Ingest:
         staged = Staged()
         report = staged.report
         for piece in pieces:
-            keep(staged.named, last_named(piece.requests["timestamp"], piece.levels))
-            report.read += len(piece.requests) + len(piece.quarantine) + piece.again
-            fresh = self._requests.fresh(piece.requests, staged.requests)
+            keep(staged.named, last_named(piece.requests["timestamp"], piece.requests["level"]))
+            unreadable: int = pc.sum(piece.quarantine["lines"]).as_py() or 0
+            report.read += len(piece.requests) + unreadable
+            fresh = self._requests.fresh(piece.requests.select(REQUESTS.names), staged.requests)
             report.duplicates += len(piece.requests) - len(fresh)
             if of_many:
                 names_topics = pc.is_valid(fresh["topics"])
@@ -135,7 +136,7 @@ class Ingest:
                 fresh = fresh.filter(pc.invert(names_topics))
             self._stage_resolved(fresh, staged)
             refused = self._quarantine.fresh(piece.quarantine, staged.quarantine)
-            report.quarantined_before += len(piece.quarantine) + piece.again - len(refused)
+            report.quarantined_before += unreadable - len(refused)
             reasons: list[Any] = refused["reason"].to_pylist()
             report.reasons.update(reasons)
             staged.quarantine += self.tables.quarantine.stage(refused)

@@ -74,13 +74,12 @@ def _chunks(
     done, total = 0, sum(sizes)
     held: list[Parsed] = []
     count = weight = 0
-    junk: set[bytes] = set()
     for file, size in zip(files, sizes, strict=True):
         progress(done, total)
         source, number = options.source(file), 1
         try:
             for lines, at in lines_of(file):
-                parsed = parse_lines(lines, range(number, number + len(lines)), source, junk)
+                parsed = parse_lines(lines, range(number, number + len(lines)), source)
                 held.append(parsed)
                 number += len(lines)
                 count += len(lines)
@@ -101,8 +100,6 @@ def _joined(held: Sequence[Parsed]) -> Parsed:
     return Parsed(
         requests=pa.concat_tables([each.requests for each in held]),
         quarantine=pa.concat_tables([each.quarantine for each in held]),
-        levels=pa.chunked_array([each.levels for each in held], pa.int32()),
-        again=sum(each.again for each in held),
     )
 
 

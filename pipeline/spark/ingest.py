@@ -22,8 +22,8 @@ from ..errors import SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
-from ..request_log.parsing import Parsed, parse
-from ..request_log.schema import QUARANTINE, REQUESTS
+from ..request_log.parsing import Parsed, parse_lines
+from ..request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
 from ..table.layout import BUCKETS, buckets_of, by_number
 from ..table.storage import bounded, gathered
 from .arrow import ANSWER, answer_of, answers_in, collected, ddl, errors_marked, errors_restored, map_in_arrow
@@ -48,10 +48,6 @@ _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it with spark-sub
 _OF_LINES: Final[Any] = {"line": pa.binary(), "file": pa.string(), "start": pa.int64(), "number": pa.int64()}
 LINES: Final = pa.schema(_OF_LINES)
 """Lines in their order: text, file, the byte at which the piece of the file begins (null: unknown), and the line's number, if known."""
-_REQUESTS: Final = REQUESTS.append(pa.field("level", pa.int32()))
-"""With the newest `metadata.version` that the answer names; null for nearly all."""
-_QUARANTINE: Final = QUARANTINE.append(pa.field("again", pa.int64()))
-"""With how many lines more a row stands for: texts that cannot be read and that come again have one row."""
 _VALUES: Final[Any] = {"part": pa.int64(), "place": pa.int64(), "requests": pa.binary(), "quarantine": pa.binary()}
 TOGETHER: Final = pa.schema(_VALUES)
 """
@@ -207,16 +203,13 @@ def packed(found: Parsed) -> pa.RecordBatch:
     """What became of lines as `TOGETHER`: wherever a line is read, its part is the same."""
     slices = np.asarray(found.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
     parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
-    requests = found.requests.append_column("level", found.levels)
     identities: list[Any] = found.quarantine["identity"].to_pylist()
     beginnings = np.array([-1 - identity[0] for identity in identities], np.int64)
-    again = pa.array([found.again, *[0] * len(identities)][: len(identities)], pa.int64())
-    quarantine = found.quarantine.append_column("again", again)
     values = [
         {"part": part, "place": piece[place][0].as_py(), table: piece.serialize().to_pybytes()}
         for table, place, rows, numbers in (
-            ("requests", "position", requests, parts),
-            ("quarantine", "line", quarantine, beginnings),
+            ("requests", "position", found.requests, parts),
+            ("quarantine", "line", found.quarantine, beginnings),
         )
         for part, of_part in by_number(rows, numbers)
         for batch in of_part.combine_chunks().to_batches()
@@ -226,10 +219,10 @@ def packed(found: Parsed) -> pa.RecordBatch:
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`TOGETHER` as `_REQUESTS` and `_QUARANTINE`."""
+    """`TOGETHER` as `PARSED_REQUESTS` and `PARSED_QUARANTINE`."""
     for batch in batches:
         for requests, quarantine in zip(batch["requests"], batch["quarantine"], strict=True):
-            value, schema = (requests, _REQUESTS) if requests.is_valid else (quarantine, _QUARANTINE)
+            value, schema = (requests, PARSED_REQUESTS) if requests.is_valid else (quarantine, PARSED_QUARANTINE)
             yield pa.ipc.read_record_batch(value.as_buffer(), schema)
 
 
@@ -248,7 +241,7 @@ def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterato
             # of this machine: its path, as one process names it
             file = unquote(path_here(file))
         source = replace(options.source(file), numbered=not start)
-        yield parse(lines.column("line"), numbers, source)
+        yield parse_lines(lines.column("line").to_pylist(), numbers.to_pylist(), source)
 
 
 def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
@@ -264,10 +257,9 @@ def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
 def _joined(held: Sequence[pa.RecordBatch]) -> Parsed:
     requests, quarantine = (
         pa.Table.from_batches([batch for batch in held if batch.schema == schema], schema).combine_chunks()
-        for schema in (_REQUESTS, _QUARANTINE)
+        for schema in (PARSED_REQUESTS, PARSED_QUARANTINE)
     )
-    again: int = pc.sum(quarantine["again"]).as_py() or 0
-    return Parsed(requests.drop_columns("level"), quarantine.drop_columns("again"), requests["level"], again)
+    return Parsed(requests, quarantine)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
