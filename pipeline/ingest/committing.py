@@ -100,12 +100,13 @@ class Ingest:
             runs = [table.last_epoch(RUNS) for table in self.tables]
             staged = stage()
             report, unresolved = staged.report, _once(staged.unresolved)
-            self._stage_resolved(unresolved, staged)
             # what an attempt added before it lost the commit of its quarantine is found as duplicates now
             report.duplicates += len(staged.unresolved) - len(unresolved) - kept
             marks = {batch.stream: batch.number} if batch else {}
             kept_with = notes(staged.named) | marks
             with self.tables.quarantine.discarded_unless_committed(staged.quarantine):
+                with self.tables.requests.discarded_unless_committed(staged.requests):
+                    self._stage_resolved(unresolved, staged)
                 kept += _commit(self.tables.requests, staged.requests, runs[0], kept_with)
             report.quarantined = _commit(self.tables.quarantine, staged.quarantine, runs[1], marks)
             report.kept = kept
@@ -123,23 +124,27 @@ class Ingest:
 
         """
         staged = Staged()
-        report = staged.report
-        for piece in pieces:
-            keep(staged.named, last_named(piece.requests["timestamp"], piece.requests["level"]))
-            unreadable: int = pc.sum(piece.quarantine["lines"]).as_py() or 0
-            report.read += len(piece.requests) + unreadable
-            fresh = self._requests.fresh(piece.requests.select(REQUESTS.names), staged.requests)
-            report.duplicates += len(piece.requests) - len(fresh)
-            if of_many:
-                names_topics = pc.is_valid(fresh["topics"])
-                staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])
-                fresh = fresh.filter(pc.invert(names_topics))
-            self._stage_resolved(fresh, staged)
-            refused = self._quarantine.fresh(piece.quarantine, staged.quarantine)
-            report.quarantined_before += unreadable - len(refused)
-            reasons: list[Any] = refused["reason"].to_pylist()
-            report.reasons.update(reasons)
-            staged.quarantine += self.tables.quarantine.stage(refused)
+        report, (requests, quarantine) = staged.report, self.tables
+        with (
+            requests.discarded_unless_committed(staged.requests),
+            quarantine.discarded_unless_committed(staged.quarantine),
+        ):
+            for piece in pieces:
+                keep(staged.named, last_named(piece.requests["timestamp"], piece.requests["level"]))
+                unreadable: int = pc.sum(piece.quarantine["lines"]).as_py() or 0
+                report.read += len(piece.requests) + unreadable
+                fresh = self._requests.fresh(piece.requests.select(REQUESTS.names), staged.requests)
+                report.duplicates += len(piece.requests) - len(fresh)
+                if of_many:
+                    names_topics = pc.is_valid(fresh["topics"])
+                    staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])
+                    fresh = fresh.filter(pc.invert(names_topics))
+                self._stage_resolved(fresh, staged)
+                refused = self._quarantine.fresh(piece.quarantine, staged.quarantine)
+                report.quarantined_before += unreadable - len(refused)
+                reasons: list[Any] = refused["reason"].to_pylist()
+                report.reasons.update(reasons)
+                staged.quarantine += quarantine.stage(refused)
         return staged
 
     def _stage_resolved(self, fresh: pa.Table, staged: Staged) -> None:

@@ -105,16 +105,14 @@ class Storage:
         rows, spans = 0, list[int]()
         try:
             self.filesystem.create_dir(folder, recursive=True)
-            with (
-                self.filesystem.open_output_stream(path) as sink,
-                pq.ParquetWriter(
-                    sink,
-                    schema,
-                    compression="zstd",
-                    use_dictionary=others,
-                    column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-                ) as writer,
-            ):
+            with pq.ParquetWriter(
+                path,
+                schema,
+                filesystem=self.filesystem,
+                compression="zstd",
+                use_dictionary=others,
+                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+            ) as writer:
                 # a group may become twice what it ends with
                 for held in gathered(batches, BATCH, GROUP_BYTES // 2):
                     group = pa.Table.from_batches(held)

@@ -420,12 +420,10 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
             version, files = source.added_since(after)
             if not files:
                 continue
-            work = partial(_made, source, [followers[place] for place in places])
-            made = list(run(work, _portions(files)))
-            for at, place in enumerate(places):
-                staged = [file for portion in made for file in portion[at]]
+            staged = _staged(source, [followers[place] for place in places], files, run)
+            for place, made in zip(places, staged, strict=True):
                 try:
-                    counts[place] += followers[place].table.advance(batch_id, staged, after=after, epoch=version)
+                    counts[place] += followers[place].table.advance(batch_id, made, after=after, epoch=version)
                 except TableError as error:
                     failed.append(error)
         if failed:
@@ -464,21 +462,37 @@ def _pairs(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table
         yield from _pairs(follower.table, follower.followers)
 
 
+def _staged(source: Table, followers: Sequence[Follower], files: Sequence[File], run: Run) -> list[list[File]]:
+    """The files of each follower, staged by the run."""
+    with _staging(followers) as staged:
+        for portion in run(partial(_made, source, followers), _portions(files)):
+            for made, more in zip(staged, portion, strict=True):
+                made.extend(more)
+    return staged
+
+
 def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
     """Write what is made of files of the source, for those only who may read these: another run may have left them."""
     columns = list(dict.fromkeys(chain.from_iterable(follower.columns for follower in followers)))
-    staged: list[tuple[Follower, list[File]]] = [(follower, []) for follower in followers]
-    with ExitStack() as unless_written:
-        for follower, made in staged:
-            unless_written.enter_context(follower.table.discarded_unless_committed(made))
+    with _staging(followers) as staged:
         for held in gathered(source.batches(files, columns), CHUNK, CHUNK_BYTES):
             rows = pa.Table.from_batches(held)
-            for follower, made in staged:
+            for follower, made in zip(followers, staged, strict=True):
                 made.extend(follower.table.stage(follower.make(rows)))
-        for follower, made in staged:
+        for follower, made in zip(followers, staged, strict=True):
             for file in made:
                 follower.table.storage.restrict(file, files, of=source.storage)
-    return [made for _, made in staged]
+    return staged
+
+
+@contextmanager
+def _staging(followers: Sequence[Follower]) -> Iterator[list[list[File]]]:
+    """Yield a list for each follower; the files in it are removed when not all can be staged."""
+    staged: list[list[File]] = [[] for _ in followers]
+    with ExitStack() as unless_staged:
+        for follower, files in zip(followers, staged, strict=True):
+            unless_staged.enter_context(follower.table.discarded_unless_committed(files))
+        yield staged
 
 
 def _paths(files: Iterable[File]) -> set[str]:

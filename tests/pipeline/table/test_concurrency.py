@@ -219,6 +219,23 @@ def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch:
         assert amounts(table.read()) == [-each for each in reversed(range(2_000))]
 
 
+def test_what_cannot_be_made_to_the_end_leaves_nothing(follower: Pair) -> None:
+    """Where rows of one bucket cannot be written, what was written of others is removed, and nothing is committed."""
+    append(follower.source, "a", batch(0))
+    seen: list[pa.Table] = []
+
+    def make(rows: pa.Table) -> pa.Table:
+        seen.append(rows)
+        if len(seen) > 1:
+            _fail()
+        return _negated(rows)
+
+    with pytest.raises(NotWritten, match="no space"):
+        follow(follower.source, [Follower(follower.target, make, SCHEMA.names)])
+    assert parquet(follower.target.storage.uri) == 0
+    assert follower.follow() == 1_000
+
+
 def test_a_forgotten_commit_is_an_error(follower: Pair) -> None:
     """When the log has forgotten what came since the last time, the follower says so instead of leaving rows out."""
     append(follower.source, "a", batch(0))
