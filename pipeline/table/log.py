@@ -203,7 +203,7 @@ def commit(
     for name, number in counts.items():
         known = log.transaction_version(name)
         transactions.append(Transaction(name, number if known is None else max(number, known)))
-    now_ms, day_of = time.time_ns() // 1_000_000, layout_of(log).day_of
+    now_ms, day_of, new = time.time_ns() // 1_000_000, layout_of(log).day_of, not removed
     actions: list[AddAction | RemoveAction] = [
         RemoveAction(file.path, not added, now_ms, file.size, _partition(file)) for file in removed
     ]
@@ -211,7 +211,6 @@ def commit(
         statistics: dict[str, object] = {"numRecords": file.rows}
         if file.first is not None:
             statistics |= {"minValues": {day_of: file.first}, "maxValues": {day_of: file.last}}
-        new = not removed
         actions.append(AddAction(file.path, file.size, _partition(file), now_ms, new, json.dumps(statistics)))
     try:
         log.create_write_transaction(
@@ -223,7 +222,6 @@ def commit(
         )
     except (OSError, DeltaError) as error:
         raise _not_committed(storage, error) from error
-    refresh(storage, log)
 
 
 def _partition(file: File) -> dict[str, str | None]:
