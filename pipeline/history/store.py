@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import NoHistory, NoTable
 from ..table import Follower, Run, Table, TableLayout, follow, run_here
-from ..table.layout import BUCKETS
+from ..table.layout import BUCKETS, EPOCH
 from ..table.storage import Storage
 from . import episodes, topics
 from .charges import COLUMNS, ROLLUP_COLUMNS, history_of, rollup
@@ -162,7 +162,7 @@ def state_of(name: str, table: Table) -> TableState:
     files = table.files()
     days = {file.day for file in files} if table.layout.day_of else set[int]()
     span = (min(days), max(days)) if days else ()
-    first, last = [dt.date(1970, 1, 1) + dt.timedelta(days=day) for day in span] or (None, None)
+    first, last = [EPOCH + dt.timedelta(days=day) for day in span] or (None, None)
     partitions = {(file.day, file.bucket) for file in files}
     rows, size = sum(file.rows for file in files), sum(file.size for file in files)
     return TableState(name, rows, size, len(files), len(partitions), first, last)

@@ -16,7 +16,7 @@ from quotascope.metrics import KafkaRelease
 
 from ..errors import ChangedRows, UnreadableTable
 from ..releases import keep, last_named, notes
-from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger, ResolvedRequests
+from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger
 from ..request_log.parsing import Parsed
 from ..request_log.schema import REQUESTS
 from ..table import File, Table, retried
@@ -72,7 +72,9 @@ class Ingest:
 
     def __init__(self, tables: IngestTables, snapshot: Mapping[str, int] | None = None) -> None:
         self.tables = tables
-        self._topics = KnownTopics(tables.requests, MutationLedger(snapshot))
+        self._ledger = MutationLedger(snapshot)
+        self._learned: int | None = None
+        """The last commit of requests of which the ledger has the topics."""
         self._requests = Seen(tables.requests)
         self._quarantine = Seen(tables.quarantine)
 
@@ -98,12 +100,13 @@ class Ingest:
             runs = [table.last_epoch(RUNS) for table in self.tables]
             staged = stage()
             report, unresolved = staged.report, _once(staged.unresolved)
-            self._stage_resolved(unresolved, staged)
             # what an attempt added before it lost the commit of its quarantine is found as duplicates now
             report.duplicates += len(staged.unresolved) - len(unresolved) - kept
             marks = {batch.stream: batch.number} if batch else {}
             kept_with = notes(staged.named) | marks
             with self.tables.quarantine.discarded_unless_committed(staged.quarantine):
+                with self.tables.requests.discarded_unless_committed(staged.requests):
+                    self._stage_resolved(unresolved, staged)
                 kept += _commit(self.tables.requests, staged.requests, runs[0], kept_with)
             report.quarantined = _commit(self.tables.quarantine, staged.quarantine, runs[1], marks)
             report.kept = kept
@@ -121,28 +124,51 @@ class Ingest:
 
         """
         staged = Staged()
-        report = staged.report
-        for piece in pieces:
-            keep(staged.named, last_named(piece.requests["timestamp"], piece.levels))
-            report.read += len(piece.requests) + len(piece.quarantine) + piece.again
-            fresh = self._requests.fresh(piece.requests, staged.requests)
-            report.duplicates += len(piece.requests) - len(fresh)
-            if of_many:
-                names_topics = pc.is_valid(fresh["topics"])
-                staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])
-                fresh = fresh.filter(pc.invert(names_topics))
-            self._stage_resolved(fresh, staged)
-            refused = self._quarantine.fresh(piece.quarantine, staged.quarantine)
-            report.quarantined_before += len(piece.quarantine) + piece.again - len(refused)
-            reasons: list[Any] = refused["reason"].to_pylist()
-            report.reasons.update(reasons)
-            staged.quarantine += self.tables.quarantine.stage(refused)
+        report, (requests, quarantine) = staged.report, self.tables
+        with (
+            requests.discarded_unless_committed(staged.requests),
+            quarantine.discarded_unless_committed(staged.quarantine),
+        ):
+            for piece in pieces:
+                keep(staged.named, last_named(piece.requests["timestamp"], piece.requests["level"]))
+                unreadable: int = pc.sum(piece.quarantine["lines"]).as_py() or 0
+                report.read += len(piece.requests) + unreadable
+                fresh = self._requests.fresh(piece.requests.select(REQUESTS.names), staged.requests)
+                report.duplicates += len(piece.requests) - len(fresh)
+                if of_many:
+                    names_topics = pc.is_valid(fresh["topics"])
+                    staged.unresolved = pa.concat_tables([staged.unresolved, fresh.filter(names_topics)])
+                    fresh = fresh.filter(pc.invert(names_topics))
+                self._stage_resolved(fresh, staged)
+                refused = self._quarantine.fresh(piece.quarantine, staged.quarantine)
+                report.quarantined_before += unreadable - len(refused)
+                reasons: list[Any] = refused["reason"].to_pylist()
+                report.reasons.update(reasons)
+                staged.quarantine += quarantine.stage(refused)
         return staged
 
     def _stage_resolved(self, fresh: pa.Table, staged: Staged) -> None:
-        resolved = self._topics.resolve(fresh)
+        if fresh["topics"].null_count < len(fresh):
+            self._learn()
+        resolved = self._ledger.resolve(fresh)
         staged.report.forwarded += resolved.forwarded
         staged.requests += self.tables.requests.stage(resolved.requests)
+
+    def _learn(self) -> None:
+        """Let the ledger learn what came to the table since the last time, by this run or by others; files that were only compacted are not read again."""
+        table = self.tables.requests
+        try:
+            self._learned, files = table.added_since(self._learned)
+        except (UnreadableTable, ChangedRows):  # the log does not say what is new
+            self._learned, files = table.added_since(None)
+        now = table.files()
+        # what was compacted may be deleted by now: then all is read once more, and learning it twice changes nothing
+        if not {file.path for file in files} <= {file.path for file in now}:
+            files = now
+        for batch in table.batches(files, LEDGER_COLUMNS):
+            named = batch.filter(pc.is_valid(batch["topics"]))
+            if len(named):
+                self._ledger.remember(pa.Table.from_batches([named]))
 
 
 def _commit(table: Table, files: Sequence[File], last: int | None, kept: Mapping[str, int]) -> int:
@@ -199,11 +225,8 @@ class Seen:
         if loaded is None:
             loaded = self._table.read(["identity"], files=[file])["identity"].combine_chunks()
         self._loaded[file.path] = loaded
-        held = sum(map(len, self._loaded.values()))
-        for path in list(self._loaded)[:-1]:  # the least recently used first
-            if held <= REMEMBERED:
-                break
-            held -= len(self._loaded.pop(path))
+        while len(self._loaded) > 1 and sum(map(len, self._loaded.values())) > REMEMBERED:
+            del self._loaded[next(iter(self._loaded))]  # the least recently used
         return loaded
 
 
@@ -215,38 +238,3 @@ def _once(rows: pa.Table) -> pa.Table:
     numbered = pa.table({"identity": rows["identity"], "row": np.arange(len(rows))})
     first = numbered.group_by("identity").aggregate([("row", "min")])["row_min"]
     return rows.take(np.sort(first.to_numpy()))
-
-
-class KnownTopics:
-    """
-    A ledger that learns what came to a table since the last request that names topics, by this run or by others.
-
-    Each file is read once, and not again when files are compacted.
-
-    Args:
-        table: of requests.
-        ledger: with what is known from elsewhere.
-
-    """
-
-    def __init__(self, table: Table, ledger: MutationLedger) -> None:
-        self._table = table
-        self._ledger = ledger
-        self._version: int | None = None
-
-    def resolve(self, requests: pa.Table) -> ResolvedRequests:
-        """Return `MutationLedger.resolve` of requests that the table does not hold."""
-        if requests["topics"].null_count < len(requests):
-            try:
-                self._version, files = self._table.added_since(self._version)
-            except (UnreadableTable, ChangedRows):  # the log does not say what is new
-                self._version, files = self._table.added_since(None)
-            now = self._table.files()
-            # what was compacted may be deleted by now: then all is read once more, and learning it twice changes nothing
-            if not {file.path for file in files} <= {file.path for file in now}:
-                files = now
-            for batch in self._table.batches(files, LEDGER_COLUMNS):
-                named = batch.filter(pc.is_valid(batch["topics"]))
-                if len(named):
-                    self._ledger.remember(pa.Table.from_batches([named]))
-        return self._ledger.resolve(requests)

@@ -20,14 +20,13 @@ from quotascope.pages.words import counted
 
 from ..errors import UnreadableLog
 from ..request_log.parsing import LONGEST, Parsed, parse_lines
-from ..request_log.schema import QUARANTINE, REQUESTS
 from ..table import Progress
 from .committing import Ingest
 from .files import STANDARD_INPUT, log_files, size_of
 from .options import IngestOptions, IngestReport, IngestTables
 
 CHUNK: Final = 250_000
-"""Rows that are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
+"""Lines of which the rows are held in memory and committed at once, if they have no more than `CHUNK_BYTES`."""
 CHUNK_BYTES: Final = 96 << 20
 """Of these rows; what is done with them takes several times as much. A row of a usual log has some 300 bytes, one with long names 100 kB."""
 BLOCK: Final = 4 << 20
@@ -62,9 +61,8 @@ def ingest(
     report = IngestReport(left_out=left_out)
     adding: Ingest | None = None
     for chunk in _chunks(files, options, progress, report.broken):
-        if len(chunk.requests) or len(chunk.quarantine) or chunk.again:
-            adding = adding or Ingest(IngestTables.create(into), topics)
-            report.add(adding.add(partial(adding.stage, [chunk])))
+        adding = adding or Ingest(IngestTables.create(into), topics)
+        report.add(adding.add(partial(adding.stage, [chunk])))
     return report
 
 
@@ -75,38 +73,34 @@ def _chunks(
     sizes = [size_of(file) for file in files]
     done, total = 0, sum(sizes)
     held: list[Parsed] = []
-    rows = weight = again = 0
-    junk: set[bytes] = set()
+    count = weight = 0
     for file, size in zip(files, sizes, strict=True):
         progress(done, total)
         source, number = options.source(file), 1
         try:
             for lines, at in lines_of(file):
-                parsed = parse_lines(lines, range(number, number + len(lines)), source, junk)
+                parsed = parse_lines(lines, range(number, number + len(lines)), source)
+                held.append(parsed)
                 number += len(lines)
-                again += parsed.again
-                if len(parsed.requests) or len(parsed.quarantine):
-                    held.append(parsed)
-                rows += len(parsed.requests) + len(parsed.quarantine)
+                count += len(lines)
                 weight += parsed.requests.nbytes + parsed.quarantine.nbytes
-                if rows >= CHUNK or weight >= CHUNK_BYTES:
-                    yield _joined(held, again)
-                    held, rows, weight, again = [], 0, 0, 0
+                if count >= CHUNK or weight >= CHUNK_BYTES:
+                    yield _joined(held)
+                    held, count, weight = [], 0, 0
                 progress(done + min(at, size), total)  # the file may grow meanwhile
         except UnreadableLog as error:
             broken[file] = error.why
         done += size
-    yield _joined(held, again)
+    if held:
+        yield _joined(held)
     progress(total, total)
 
 
-def _joined(held: Sequence[Parsed], again: int) -> Parsed:
+def _joined(held: Sequence[Parsed]) -> Parsed:
     return Parsed(
-        requests=pa.concat_tables([REQUESTS.empty_table(), *(each.requests for each in held)]),
-        quarantine=pa.concat_tables([QUARANTINE.empty_table(), *(each.quarantine for each in held)]),
-        levels=pa.chunked_array([each.levels for each in held], pa.int32()),
-        again=again
-    )  # fmt: skip
+        requests=pa.concat_tables([each.requests for each in held]),
+        quarantine=pa.concat_tables([each.quarantine for each in held]),
+    )
 
 
 def lines_of(file: str) -> Iterator[tuple[list[bytes], int]]:

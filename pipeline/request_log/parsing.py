@@ -4,7 +4,7 @@ Lines in, tables out: each line becomes a row of `requests` or of `quarantine`.
 The same function serves a program on its own and the tasks of Spark.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from hashlib import blake2b
@@ -19,15 +19,13 @@ from quotascope.metrics.protocol import ApiKey
 
 from ..releases import level_of
 from .line import FIELDS, LineReader, Row
-from .schema import QUARANTINE, REQUESTS, TRAFFIC, Reason, Unreadable
+from .schema import PARSED_QUARANTINE, PARSED_REQUESTS, REQUESTS, TRAFFIC, Reason, Unreadable
 from .sizes import Traffic
 
 LONGEST: Final = 16 << 20
 """Bytes of the longest line that is read; a Fetch of ten thousand partitions has about 4 MB."""
 SHORT: Final = 256
-"""Bytes of an unreadable line that is remembered; longer ones cost no more a byte than requests do."""
-MOST_JUNK: Final = 100_000
-"""How many of them are remembered."""
+"""Bytes of an unreadable line that is looked at once; longer ones cost no more a byte than requests do."""
 KEPT_TEXT: Final = 4096
 """Bytes of a line that the quarantine keeps."""
 _API_KEY: Final = FIELDS.index("api_key")
@@ -58,24 +56,12 @@ class Parsed:
     """What became of some lines."""
 
     requests: pa.Table
-    """In `REQUESTS`, in the order of the lines; what mutations follow from other lines is still missing (`MutationLedger`)."""
+    """In `PARSED_REQUESTS`, in the order of the lines; what mutations follow from other lines is still missing (`MutationLedger`)."""
     quarantine: pa.Table
-    """In `QUARANTINE`."""
-    levels: Any
-    """By request, an Arrow column: the newest `metadata.version` that its response names (`level_of`); null for nearly all."""
-    again: int
-    """Repeated texts that cannot be read: they are in neither table."""
+    """In `PARSED_QUARANTINE`."""
 
 
-def parse(lines: "pa.Array[Any]", numbers: "pa.Array[Any]", source: LogSource) -> Parsed:
-    """`parse_lines` of lines in Arrow, bytes or strings, and their numbers, null where unknown."""
-    texts = lines.cast(pa.binary()).to_pylist()
-    return parse_lines(texts, numbers.to_pylist(), source)
-
-
-def parse_lines(
-    lines: Iterable[bytes | None], numbers: Iterable[int | None], source: LogSource, junk: set[bytes] | None = None
-) -> Parsed:
+def parse_lines(lines: Iterable[bytes | None], numbers: Iterable[int | None], source: LogSource) -> Parsed:
     """
     Read lines; None is an empty line.
 
@@ -83,13 +69,11 @@ def parse_lines(
 
     Args:
         lines: as they are, without their ends.
-        numbers: of the lines.
+        numbers: of the lines, None where unknown.
         source: where they come from.
-        junk: such texts of earlier lines, and of these afterwards.
 
     """
-    known = set[bytes]() if junk is None else junk
-    again = 0
+    junk: dict[bytes, int] = {}
     read = LineReader(source.broker, source.zone).row
     rows: list[Row] = []
     places: list[_Place] = []
@@ -97,8 +81,8 @@ def parse_lines(
     for line, number in zip(lines, numbers, strict=True):
         text = line or b""
         # the hash of a long text takes as long as a tenth of its parsing
-        if len(text) <= SHORT and text in known:
-            again += 1
+        if len(text) <= SHORT and text in junk:
+            junk[text] += 1
             continue
         if len(text) > LONGEST:
             error = Unreadable(Reason.TOO_LONG, f"more than {LONGEST} bytes")
@@ -109,8 +93,8 @@ def parse_lines(
             places.append((number, text))
         except Unreadable as unreadable:
             refused.append((unreadable, (number, text)))
-            if len(text) <= SHORT and len(known) < MOST_JUNK:
-                known.add(text)
+            if len(text) <= SHORT:
+                junk[text] = 1
     try:
         batch = _batch(rows)
     except _MISFIT:
@@ -124,10 +108,7 @@ def parse_lines(
         level_of(text) if row[_API_KEY] == _API_VERSIONS else None for row, (_, text) in zip(rows, places, strict=True)
     ]
     return Parsed(
-        _requests(batch, [number for number, _ in places], source),
-        _quarantine(refused, source),
-        pa.array(levels, pa.int32()),
-        again,
+        _requests(batch, [number for number, _ in places], levels, source), _quarantine(refused, junk, source)
     )
 
 
@@ -167,26 +148,29 @@ def _misfits(rows: Sequence[Row], first: int) -> Iterator[tuple[int, str]]:
         yield from _misfits(rows[half:], first + half)
 
 
-def _requests(batch: pa.RecordBatch, numbers: list[int | None], source: LogSource) -> pa.Table:
+def _requests(
+    batch: pa.RecordBatch, numbers: list[int | None], levels: list[int | None], source: LogSource
+) -> pa.Table:
     table = pa.Table.from_batches([batch])
     position = pa.array(numbers, pa.int64())
     given = {
         "mutations_known": pc.is_null(table["topics"]),
         "file": pa.repeat(source.file, len(table)),
         "position": position,
+        "level": pa.array(levels, pa.int32()),
     } | ({"line": position} if source.numbered else {})
     return pa.table(
         [
             table[field.name]
             if field.name in table.column_names
             else given.get(field.name, pa.nulls(len(table), field.type))
-            for field in REQUESTS
+            for field in PARSED_REQUESTS
         ],
-        schema=REQUESTS,
+        schema=PARSED_REQUESTS,
     )
 
 
-def _quarantine(refused: list[tuple[Unreadable, _Place]], source: LogSource) -> pa.Table:
+def _quarantine(refused: list[tuple[Unreadable, _Place]], junk: Mapping[bytes, int], source: LogSource) -> pa.Table:
     rows = [
         (
             error.reason.value,
@@ -197,10 +181,10 @@ def _quarantine(refused: list[tuple[Unreadable, _Place]], source: LogSource) -> 
             number if source.numbered else None,
             # of the text alone: logs are renamed, copied and compressed
             blake2b(line, digest_size=16).digest(),
+            junk.get(line, 1),
         )
         for error, (number, line) in refused
     ]
-    columns = zip(*rows, strict=True) if rows else [()] * len(QUARANTINE)
-    return pa.table(
-        [pa.array(values, field.type) for values, field in zip(columns, QUARANTINE, strict=True)], schema=QUARANTINE
-    )
+    columns = zip(*rows, strict=True) if rows else [()] * len(PARSED_QUARANTINE)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, PARSED_QUARANTINE, strict=True)]
+    return pa.table(arrays, schema=PARSED_QUARANTINE)

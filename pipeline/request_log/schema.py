@@ -111,3 +111,8 @@ QUARANTINE = pa.schema([
     _column("line", pa.int64(), "as in the requests"),
     _column("identity", pa.binary(), "16 bytes, the same whenever the same text is read again"),
 ])  # fmt: skip
+
+PARSED_REQUESTS: Final = REQUESTS.append(pa.field("level", pa.int32()))
+"""With the newest `metadata.version` that the answer names (`releases.level_of`); null for nearly all."""
+PARSED_QUARANTINE: Final = QUARANTINE.append(pa.field("lines", pa.int64()))
+"""With how many lines a row stands for: a short text that comes again has one row."""

@@ -8,10 +8,10 @@ pandas is not installed it is not asked for (`_without_pandas`). Spark Connect n
 import json
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -20,10 +20,10 @@ from ..errors import PipelineError, SparkFailed, restored
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-Answer = TypeVar("Answer")
-Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
-_ANSWER: Final = "answer binary"
+ANSWER: Final = "answer binary"
+"""The schema of answers that are no rows (`answer_of`)."""
 _RAISED: Final = "quotascope error: "
 """In front of an error of ours, as JSON, in the text of what a worker raises: Spark brings home nothing else of an exception."""
 _SECRET: Final = re.compile(r"(?i)(password\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s;,]+)")
@@ -79,26 +79,14 @@ def collected(frame: "DataFrame") -> "list[Row]":
         return frame.collect()
 
 
-def answers_of(frame: "DataFrame", work: Callable[[Iterator[pa.RecordBatch]], Answer]) -> list[Answer]:
-    """What the work answers to each partition's batches, pickled on the way; raises what `collected` raises."""
-
-    def answered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict({"answer": [pickle.dumps(work(batches))]})
-
-    return _unpickled(map_in_arrow(frame, answered, _ANSWER))
+def answer_of(value: object) -> pa.RecordBatch:
+    """A worker's answer as a row, from which `answers_in` takes it again."""
+    return pa.RecordBatch.from_pydict({"answer": [pickle.dumps(value)]})
 
 
-def answers_by(frame: "DataFrame", key: str, work: Callable[[pa.Table], Answer]) -> list[Answer]:
-    """What the work answers to all rows that have a value of one column, as `apply_in_arrow` gives them; raises what that and `collected` raise."""
-
-    def answered(rows: pa.Table) -> pa.Table:
-        return pa.table({"answer": [pickle.dumps(work(rows))]})
-
-    return _unpickled(apply_in_arrow(frame, key, answered, _ANSWER))
-
-
-def _unpickled(frame: "DataFrame") -> list[Any]:
-    return [pickle.loads(row.answer) for row in collected(frame)]  # noqa: S301 - of our own workers
+def answers_in(rows: "Iterable[Row]") -> list[Any]:
+    """The answers of workers, in the order of the rows."""
+    return [pickle.loads(row.answer) for row in rows]  # noqa: S301 - of our own workers
 
 
 def error_of(text: str) -> PipelineError:

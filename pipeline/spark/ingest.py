@@ -22,11 +22,11 @@ from ..errors import SparkFailed, UnreadableLog
 from ..ingest import IngestOptions, IngestReport, IngestTables
 from ..ingest.committing import Batch, Ingest, Staged
 from ..ingest.files import LINK_OUT, log_files, path_here
-from ..request_log.parsing import Parsed, parse
-from ..request_log.schema import QUARANTINE, REQUESTS
+from ..request_log.parsing import Parsed, parse_lines
+from ..request_log.schema import PARSED_QUARANTINE, PARSED_REQUESTS
 from ..table.layout import BUCKETS, buckets_of, by_number
 from ..table.storage import bounded, gathered
-from .arrow import answers_of, ddl, errors_marked, errors_restored, map_in_arrow
+from .arrow import ANSWER, answer_of, answers_in, collected, ddl, errors_marked, errors_restored, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,25 +34,20 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MOST_AT_ONCE: Final = 250
 """Lines, or values with rows (`TOGETHER`), that cross into Python at once."""
-_NO_ZSTD: Final = "native zStandard library"
 _DAMAGED: Final = (
+    "native zStandard library",
     "FAILED_READ_FILE",
     "EOFException",
     "ZipException",
     "Unexpected end of input",
     "incorrect data check",
-    _NO_ZSTD,
 )
-"""In Spark's errors about files that it cannot read to their end."""
+"""In Spark's errors about files that it cannot read to their end, what says more before what says less."""
 _NO_CONNECTOR: Final = "this Spark has no Kafka connector: run it with spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:{}; where there is none of its version, such as 4.3, use Spark 4.2"
 
 _OF_LINES: Final[Any] = {"line": pa.binary(), "file": pa.string(), "start": pa.int64(), "number": pa.int64()}
 LINES: Final = pa.schema(_OF_LINES)
 """Lines in their order: text, file, the byte at which the piece of the file begins (null: unknown), and the line's number, if known."""
-_REQUESTS: Final = REQUESTS.append(pa.field("level", pa.int32()))
-"""With the newest `metadata.version` that the answer names; null for nearly all."""
-_QUARANTINE: Final = QUARANTINE.append(pa.field("again", pa.int64()))
-"""With how many lines more a row stands for: texts that cannot be read and that come again have one row."""
 _VALUES: Final[Any] = {"part": pa.int64(), "place": pa.int64(), "requests": pa.binary(), "quarantine": pa.binary()}
 TOGETHER: Final = pa.schema(_VALUES)
 """
@@ -191,10 +186,16 @@ def staged_lines(lines: "DataFrame", tables: IngestTables, options: IngestOption
     rows = map_in_arrow(read, lambda batches: map(packed, parsed(options, batches)), ddl(TOGETHER))
     # one part after the other, so that a worker need not hold all that a task gets; each in the order of its logs
     together = rows.repartition("part").sortWithinPartitions("part", "place")
-    whole = Staged()
-    with _small_batches(lines.sparkSession):
-        for part in answers_of(together, partial(staged, tables)):
+    answers = map_in_arrow(together, lambda batches: [answer_of(staged(tables, batches))], ANSWER)
+    whole, conf = Staged(), lines.sparkSession.conf
+    # a row may have 100 kB, and before 4.1 Spark counts rows only
+    before = conf.get(_ROWS_AT_ONCE) or "0"
+    conf.set(_ROWS_AT_ONCE, before if 0 < int(before) <= _MOST_AT_ONCE else str(_MOST_AT_ONCE))
+    try:
+        for part in answers_in(collected(answers)):
             whole.add(part)
+    finally:
+        conf.set(_ROWS_AT_ONCE, before)
     return whole
 
 
@@ -202,16 +203,13 @@ def packed(found: Parsed) -> pa.RecordBatch:
     """What became of lines as `TOGETHER`: wherever a line is read, its part is the same."""
     slices = np.asarray(found.requests["timestamp"].to_numpy(), np.int64) // SLICE_MS
     parts = slices * BUCKETS + buckets_of(found.requests["user"], BUCKETS)
-    requests = found.requests.append_column("level", found.levels)
     identities: list[Any] = found.quarantine["identity"].to_pylist()
     beginnings = np.array([-1 - identity[0] for identity in identities], np.int64)
-    again = pa.array([found.again, *[0] * len(identities)][: len(identities)], pa.int64())
-    quarantine = found.quarantine.append_column("again", again)
     values = [
         {"part": part, "place": piece[place][0].as_py(), table: piece.serialize().to_pybytes()}
         for table, place, rows, numbers in (
-            ("requests", "position", requests, parts),
-            ("quarantine", "line", quarantine, beginnings),
+            ("requests", "position", found.requests, parts),
+            ("quarantine", "line", found.quarantine, beginnings),
         )
         for part, of_part in by_number(rows, numbers)
         for batch in of_part.combine_chunks().to_batches()
@@ -221,10 +219,10 @@ def packed(found: Parsed) -> pa.RecordBatch:
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """`TOGETHER` as `_REQUESTS` and `_QUARANTINE`."""
+    """`TOGETHER` as `PARSED_REQUESTS` and `PARSED_QUARANTINE`."""
     for batch in batches:
         for requests, quarantine in zip(batch["requests"], batch["quarantine"], strict=True):
-            value, schema = (requests, _REQUESTS) if requests.is_valid else (quarantine, _QUARANTINE)
+            value, schema = (requests, PARSED_REQUESTS) if requests.is_valid else (quarantine, PARSED_QUARANTINE)
             yield pa.ipc.read_record_batch(value.as_buffer(), schema)
 
 
@@ -243,7 +241,7 @@ def parsed(options: IngestOptions, batches: Iterator[pa.RecordBatch]) -> Iterato
             # of this machine: its path, as one process names it
             file = unquote(path_here(file))
         source = replace(options.source(file), numbered=not start)
-        yield parse(lines.column("line"), numbers, source)
+        yield parse_lines(lines.column("line").to_pylist(), numbers.to_pylist(), source)
 
 
 def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
@@ -259,10 +257,9 @@ def staged(tables: IngestTables, batches: Iterable[pa.RecordBatch]) -> Staged:
 def _joined(held: Sequence[pa.RecordBatch]) -> Parsed:
     requests, quarantine = (
         pa.Table.from_batches([batch for batch in held if batch.schema == schema], schema).combine_chunks()
-        for schema in (_REQUESTS, _QUARANTINE)
+        for schema in (PARSED_REQUESTS, PARSED_QUARANTINE)
     )
-    again: int = pc.sum(quarantine["again"]).as_py() or 0
-    return Parsed(requests.drop_columns("level"), quarantine.drop_columns("again"), requests["level"], again)
+    return Parsed(requests, quarantine)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -273,18 +270,6 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ends = chain.from_iterable(each.run_ends.to_pylist() for each in runs)
         for begin, end in pairwise(sorted({0, *ends})):
             yield lines.slice(begin, end - begin)
-
-
-@contextmanager
-def _small_batches(spark: "SparkSession") -> Iterator[None]:
-    """Bound what crosses into Python at once also where Spark counts rows only (before 4.1): a row may have 100 kB."""
-    before = spark.conf.get(_ROWS_AT_ONCE) or "0"
-    few = 0 < int(before) <= _MOST_AT_ONCE
-    spark.conf.set(_ROWS_AT_ONCE, before if few else str(_MOST_AT_ONCE))
-    try:
-        yield
-    finally:
-        spark.conf.set(_ROWS_AT_ONCE, before)
 
 
 def _check_links(spark: "SparkSession", paths: Sequence[str], options: IngestOptions) -> None:
@@ -307,15 +292,9 @@ def _files_that_break_off(paths: Sequence[str]) -> Iterator[None]:
         with errors_restored():  # such as a scheme that has no file system, or credentials that are missing
             yield
     except SparkFailed as error:
-        known = isinstance(error.__cause__, AnalysisException)
-        if not known and not any(word in str(error.__cause__) for word in _DAMAGED):
+        lines = [line.strip(" :") for line in str(error.__cause__).splitlines()]
+        if not isinstance(error.__cause__, AnalysisException):
+            lines = [f"Spark cannot read it to its end: {line}" for word in _DAMAGED for line in lines if word in line]
+        if not lines:
             raise
-        why = _first_line(error.__cause__)
-        raise UnreadableLog(", ".join(paths), why if known else f"Spark cannot read it to its end: {why}") from error
-
-
-def _first_line(error: BaseException | None) -> str:
-    lines = str(error).splitlines() or [""]
-    found = [line for line in lines if any(word in line for word in _DAMAGED)]
-    causes = [line for line in found if _NO_ZSTD in line]
-    return (causes or found or lines)[0].strip(" :")
+        raise UnreadableLog(", ".join(paths), lines[0]) from error

@@ -10,17 +10,18 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from itertools import chain
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+import pyarrow as pa
+
 from ..table.table import Answer, Item, Progress
-from .arrow import answers_of
+from .arrow import ANSWER, answer_of, answers_in, collected, map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _DESCRIPTION: Final = "spark.job.description"
 _LOOK_S: Final = 0.25
@@ -66,15 +67,24 @@ class SparkRun:
         self, work: Callable[[Item], Answer], items: Sequence[Item], progress: Progress | None = None
     ) -> Iterable[Answer]:
         """Return the answers in the order of the items; raises what `collected` raises."""
-        count = len(items)
-        if not count:
+        if not items:
             return []
-        tasks = self.spark.range(0, count, 1, count)
-        with shown(self.spark, f"{self.doing} 1 to {count}", progress):
-            answers = answers_of(
-                tasks, lambda ids: [work(items[each]) for batch in ids for each in batch["id"].to_numpy().tolist()]
-            )
-        return list(chain.from_iterable(answers))
+        with shown(self.spark, f"{self.doing} 1 to {len(items)}", progress):
+            answers = by_tasks(self.spark, items, lambda item: [answer_of(work(item))], ANSWER)
+            return answers_in(collected(answers))
+
+
+def by_tasks(
+    spark: "SparkSession", items: Sequence[Item], work: Callable[[Item], Iterable[pa.RecordBatch]], schema: str
+) -> "DataFrame":
+    """What the work makes of each item, by a task each; `schema` is DDL."""
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for place in batch.column("id").to_numpy().tolist():
+                yield from work(items[place])
+
+    return map_in_arrow(spark.range(0, len(items), 1, max(1, len(items))), rows, schema)
 
 
 @contextmanager

@@ -8,8 +8,7 @@ A `run` is of the session, workers must reach the paths of its tables, and `prog
 A `PipelineError` is raised as the same work raises it in one process.
 """
 
-import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -34,10 +33,9 @@ from ..replay.compiled import compiled_at_once
 from ..replay.frame import NEEDED, Entities
 from ..replay.plan import CandidateRules, groups_of
 from ..table import File, Progress, Table
-from ..table.layout import Column
 from ..table.storage import names_of
-from .arrow import answers_by, apply_in_arrow, collected, ddl, errors_restored, map_in_arrow
-from .run import SparkRun, shown
+from .arrow import ANSWER, answer_of, answers_in, apply_in_arrow, collected, ddl, errors_restored, map_in_arrow
+from .run import SparkRun, by_tasks, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,8 +87,12 @@ def needs_of_clients(
     """
     with shown(run.spark, "search for the limits of client-ids", progress):
         grouped = grouped_by(rows_of(history, run.spark), "client_id")
-        found = answers_by(grouped, GROUP, lambda rows: list(needs(rows, policy, windows)))
-        return list(chain.from_iterable(found))
+        found = apply_in_arrow(grouped, GROUP, partial(_needs, policy, windows), ANSWER)
+        return list(chain.from_iterable(answers_in(collected(found))))
+
+
+def _needs(policy: Policy, windows: ClusterWindows, rows: pa.Table) -> pa.Table:
+    return pa.Table.from_batches([answer_of(list(needs(rows, policy, windows)))])
 
 
 def waits_divided(
@@ -112,13 +114,13 @@ def waits_divided(
     spark = run.spark
     with shown(spark, "division of waits", progress), errors_restored():
         count = 1 + plan.rows // _PART_ROWS
-        rows = _of_parts(spark, parts, partial(_pieces, requests, names, plan), _PIECES).repartition(count, GROUP)
+        rows = by_tasks(spark, parts, partial(_pieces, requests, names, plan), ddl(_PIECES)).repartition(count, GROUP)
         sums = apply_in_arrow(rows, GROUP, partial(_divided, plan), ddl(ROWS))
         values = [sql.sum(name).alias(name) for name in ROWS.names if name not in KEY]
         added = sums.repartition(count, *KEY).groupBy(*KEY).agg(*values)
         # of an iterator's partitions one is made after the other: there is no more to make than to read
-        pickled = map_in_arrow(added, _pickled, "pickled binary").repartition(count)
-        batches = [pickle.loads(row.pickled) for row in pickled.toLocalIterator()]  # noqa: S301 - of our own workers
+        answers = map_in_arrow(added, partial(map, answer_of), ANSWER).repartition(count)
+        batches = answers_in(answers.toLocalIterator())
     return Sums.of(pa.Table.from_batches(batches, ROWS))
 
 
@@ -132,11 +134,6 @@ def _pieces(requests: Table, names: Mapping[str, str], plan: Plan, files: Sequen
         columns: dict[str, Any] = {name: getattr(found, name)[places] for name in _PIECES.names[1:]}
         columns[GROUP] = pieces * len(of_listeners) + of_listeners[found.places[places]]
         yield from pa.table(columns, _PIECES).to_batches()
-
-
-def _pickled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield pa.RecordBatch.from_pydict({"pickled": [pickle.dumps(batch)]})
 
 
 def _divided(plan: Plan, rows: pa.Table) -> pa.Table:
@@ -239,41 +236,17 @@ def grouped_by(frame: "DataFrame", column: str) -> "DataFrame":
 def rows_of(history: Table, spark: "SparkSession") -> "DataFrame":
     """The columns of a history that a replay looks at, as a frame; each worker reads the files of a bucket."""
     needed = pa.schema([HISTORY.field(name) for name in NEEDED])
-    return _of_parts(spark, list(history.buckets().values()), partial(_read, history), needed)
-
-
-def _of_parts(
-    spark: "SparkSession",
-    parts: Sequence[Sequence[File]],
-    read: Callable[[Sequence[File]], Iterator[pa.RecordBatch]],
-    schema: pa.Schema,
-) -> "DataFrame":
-    """What is read of the files of each part, by a task each."""
-
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for part in batch.column("id").to_numpy().tolist():
-                yield from read(parts[part])
-
-    tasks = spark.range(0, len(parts), 1, max(1, len(parts)))
-    return map_in_arrow(tasks, rows, ddl(schema))
+    return by_tasks(spark, list(history.buckets().values()), partial(_read, history), ddl(needed))
 
 
 def _read(history: Table, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
-    place = 0
+    """Rows of an earlier release get a place, before all others: by user, as one process replays those of a millisecond."""
+    count = 0
     for rows in history.batches(files, NEEDED):
-        yield _placed(rows, place)
-        place += rows.num_rows
-
-
-def _placed(rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
-    """Rows of an earlier release with a place, before all others: by user, as one process replays those of a millisecond."""
-    unknown: Column = pc.is_null(rows.column("position"))
-    if not unknown.true_count:
-        return rows
-    joined: Any = pc.binary_join_element_wise
-    users, numbers = joined("\0", rows.column("user"), ""), pa.array(np.arange(first, first + rows.num_rows))
-    for name, place in (("file", users), ("position", numbers)):
-        placed = pc.if_else(unknown, place, rows.column(name))
-        rows = rows.set_column(rows.schema.names.index(name), name, placed)
-    return rows
+        columns: dict[str, Any] = {name: rows[name] for name in NEEDED}
+        if rows["position"].null_count:
+            users: Any = pc.binary_join_element_wise("\0", columns["user"], "")
+            columns["file"] = pc.coalesce(columns["file"], users)
+            columns["position"] = pc.coalesce(columns["position"], pa.array(np.arange(count, count + len(rows))))
+        count += len(rows)
+        yield pa.record_batch(columns, schema=rows.schema)

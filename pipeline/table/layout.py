@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 BUCKETS: Final = 16
 """Into how many buckets users are spread by default: as many workers can replay a history at once."""
 DAY_MS: Final = 86_400_000
-_EPOCH: Final = date(1970, 1, 1).toordinal()
-DAYS: Final = range(date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH + 1)
+EPOCH: Final = date(1970, 1, 1)
+DAYS: Final = range((date.min - EPOCH).days, (date.max - EPOCH).days + 1)
 """Days since 1970 that are dates; a partition could hold others, an int32."""
 Column: TypeAlias = Any
 """A column of Arrow; its stubs are of another release."""
@@ -97,12 +97,6 @@ def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:
     if layout.bucket_of is not None:
         number = number + buckets_of(rows.column(layout.bucket_of), layout.buckets)
     return number
-
-
-def by_partition(rows: pa.Table, layout: TableLayout) -> Iterator[tuple[int, int, pa.Table]]:
-    """Yield day, bucket and rows of each file that rows belong to; they stay in their order."""
-    for number, part in by_number(rows, partitions_of(rows, layout)):
-        yield *divmod(number, layout.buckets), part
 
 
 def by_number(rows: pa.Table, numbers: Numbers) -> Iterator[tuple[int, pa.Table]]:

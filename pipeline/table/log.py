@@ -9,9 +9,7 @@ started from the same version one fails (tests/pipeline/table/test_concurrency.p
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, fields, replace
-from errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -23,7 +21,7 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from ..errors import ChangedRows, LostCommit, NoTable, NotWritten, TableError, UnreadableTable
 from .layout import File, TableLayout
-from .storage import Storage, is_elsewhere, is_unreachable, plain, unreachable
+from .storage import ABSENT, Storage, is_elsewhere, is_unreachable, plain, unreachable
 
 _LAYOUT: Final = "quotascope.layout"
 _REMOVALS: Final = "quotascope.removals"
@@ -32,8 +30,6 @@ _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _UNSUPPORTED: Final = "Unsupported table features"
 """In the library's error about a commit to a table with features of Delta that it does not know."""
 _PARTITIONS: Final = ["day", "bucket"]
-_ABSENT: Final = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG}
-"""Of a path that leads nowhere."""
 
 
 def opened(storage: Storage) -> DeltaTable:
@@ -54,7 +50,7 @@ def opened(storage: Storage) -> DeltaTable:
             try:
                 Path(storage.uri, "_delta_log").stat()
             except OSError as closed:
-                if closed.errno not in _ABSENT:
+                if closed.errno not in ABSENT:
                     raise _unread(storage, closed) from error
         raise NoTable(storage.uri) from error
     except (OSError, DeltaError) as error:
@@ -100,14 +96,7 @@ def made(storage: Storage, schema: pa.Schema, layout: TableLayout) -> DeltaTable
             return opened(storage)  # another process has made it
         except TableError:
             raise NotWritten(storage.uri, plain(error)) from error
-    log = opened(storage)
-    known = log.metadata().configuration
-    missing = {name: value for name, value in _statistics(layout_of(log)).items() if name not in known}
-    if missing:  # of an earlier release; only other programs need it, and another process may have set it
-        with suppress(OSError, DeltaError):
-            log.alter.set_table_properties(missing)
-        refresh(storage, log)
-    return log
+    return opened(storage)
 
 
 def layout_of(log: DeltaTable) -> TableLayout:
@@ -122,9 +111,9 @@ def schema_of(log: DeltaTable) -> pa.Schema:
     return pa.schema([column for column in pa.schema(found) if column.name not in _PARTITIONS])
 
 
-def add_columns(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
+def upgrade(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
     """
-    Add the columns that a table of an earlier release does not have; they are null in its files.
+    Add the columns and properties that a table of an earlier release does not have; the columns are null in its files.
 
     Raises:
         LostCommit: another process committed first; it may have added them.
@@ -132,12 +121,14 @@ def add_columns(storage: Storage, log: DeltaTable, schema: pa.Schema) -> None:
 
     """
     refresh(storage, log)
-    held = schema_of(log).names
-    if missing := [Field.from_arrow(column) for column in schema if column.name not in held]:
-        try:
-            log.alter.add_columns(missing)
-        except (OSError, DeltaError) as error:
-            raise _not_committed(storage, error) from error
+    held, known = schema_of(log).names, log.metadata().configuration
+    try:
+        if columns := [Field.from_arrow(column) for column in schema if column.name not in held]:
+            log.alter.add_columns(columns)
+        if properties := {name: value for name, value in _statistics(layout_of(log)).items() if name not in known}:
+            log.alter.set_table_properties(properties)
+    except (OSError, DeltaError) as error:
+        raise _not_committed(storage, error) from error
 
 
 def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[File, ...]:
@@ -148,10 +139,9 @@ def files_of(storage: Storage, log: DeltaTable, layout: TableLayout) -> tuple[Fi
         name = f"delta.`{storage.uri}`"
         purge = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = false) and REORG TABLE {name} APPLY (PURGE)"
         raise UnreadableTable(storage.uri, f"it has deletion vectors, which are not supported; in Spark, run {purge}")
-    known = {"numRecords": "num_records", "minValues": "min", "maxValues": "max"}
     files: list[File] = []
     for action in pa.table(log.get_add_actions()).to_pylist():
-        statistics = {name: action.get(column) for name, column in known.items()}
+        statistics = [action.get(name) for name in ("num_records", "min", "max")]
         files.append(_file(storage, layout, action["path"], action["size_bytes"], action["partition"], statistics))
     return tuple(sorted(files, key=lambda file: (file.bucket, file.day, file.path)))
 
@@ -172,68 +162,59 @@ def brought_by(storage: Storage, layout: TableLayout, version: int) -> Iterator[
         operation = next((action["commitInfo"].get("operation") for action in actions if "commitInfo" in action), None)
         raise ChangedRows(storage.uri, f"{version} ({operation})")
     for each in added:
-        statistics = json.loads(each.get("stats") or "{}")
+        found = json.loads(each.get("stats") or "{}")
+        statistics = [found.get(name) for name in ("numRecords", "minValues", "maxValues")]
         yield _file(storage, layout, unquote(each["path"]), each["size"], each["partitionValues"], statistics)
 
 
 def _file(
-    storage: Storage,
-    layout: TableLayout,
-    path: str,
-    size: int,
-    partition: Mapping[str, Any],
-    statistics: Mapping[str, Any],
+    storage: Storage, layout: TableLayout, path: str, size: int, partition: Mapping[str, Any], statistics: Sequence[Any]
 ) -> File:
-    rows = statistics.get("numRecords")
-    first, last = ((statistics.get(name) or {}).get(layout.day_of) for name in ("minValues", "maxValues"))
+    """One file; of the statistics, which are rows, least and greatest values, any may be None."""
+    rows, *values = statistics
+    first, last = ((of_columns or {}).get(layout.day_of) for of_columns in values)
     day, bucket = (int(partition[name]) for name in _PARTITIONS)
-    file = File(path=path, day=day, bucket=bucket, rows=rows or 0, size=size, first=first, last=last)
-    return file if rows is not None else replace(file, rows=storage.rows_of(file))
+    rows = storage.rows_of(path) if rows is None else rows
+    return File(path=path, day=day, bucket=bucket, rows=rows, size=size, first=first, last=last)
 
 
-def added(layout: TableLayout, file: File, *, new: bool) -> AddAction:
-    """What makes a file part of the table; `new` unless its rows were there before."""
-    known: dict[str, object] = {"numRecords": file.rows}
-    if layout.day_of is not None and file.first is not None:
-        known["minValues"] = {layout.day_of: file.first}
-        known["maxValues"] = {layout.day_of: file.last}
-    return AddAction(file.path, file.size, _values(file), _now_ms(), new, json.dumps(known))
-
-
-def removed(storage: Storage, file: File, *, rows_stay: bool) -> RemoveAction:
+def commit(
+    storage: Storage, log: DeltaTable, added: Sequence[File], removed: Sequence[File], counts: Mapping[str, int]
+) -> None:
     """
-    What takes a file out of the table.
+    Commit that files become part of the table, or are no longer, and what the log counts by name, of which the largest number stays.
+
+    Files that are added where others are removed hold their rows.
 
     Raises:
-        NotWritten: the table is a shallow clone: the library would write the file's URI in another way, and the rows would stay.
+        LostCommit: another process counted up one of the names meanwhile, or removed files while this removes some.
+        NotWritten: the disk is full, or may not be written to, or files are to be removed of a shallow clone.
 
     """
-    if is_elsewhere(file.path):
+    if any(is_elsewhere(file.path) for file in removed):
+        # the library would write a file's URI in another way, and its rows would stay
         raise NotWritten(
             storage.uri,
             "it is a shallow clone, and lists files of another table: in Spark, run OPTIMIZE, DELETE or a deep clone",
         )
-    return RemoveAction(file.path, not rows_stay, _now_ms(), file.size, _values(file))
-
-
-def commit(
-    storage: Storage, log: DeltaTable, actions: Sequence[AddAction | RemoveAction], counts: Mapping[str, int]
-) -> None:
-    """
-    Commit what adds and removes files, and what the log counts by name.
-
-    Raises:
-        LostCommit: another process counted up one of the names meanwhile, or removed files while this removes some.
-        NotWritten: the disk is full, or may not be written to.
-
-    """
-    if any(isinstance(action, RemoveAction) for action in actions):
-        removals = log.transaction_version(_REMOVALS) or 0
-        counts = {**counts, _REMOVALS: removals + 1}
-    transactions = [Transaction(name, number) for name, number in counts.items()]
+    if removed:
+        counts = {**counts, _REMOVALS: (log.transaction_version(_REMOVALS) or 0) + 1}
+    transactions: list[Transaction] = []
+    for name, number in counts.items():
+        known = log.transaction_version(name)
+        transactions.append(Transaction(name, number if known is None else max(number, known)))
+    now_ms, day_of, new = time.time_ns() // 1_000_000, layout_of(log).day_of, not removed
+    actions: list[AddAction | RemoveAction] = [
+        RemoveAction(file.path, not added, now_ms, file.size, _partition(file)) for file in removed
+    ]
+    for file in added:
+        statistics: dict[str, object] = {"numRecords": file.rows}
+        if file.first is not None:
+            statistics |= {"minValues": {day_of: file.first}, "maxValues": {day_of: file.last}}
+        actions.append(AddAction(file.path, file.size, _partition(file), now_ms, new, json.dumps(statistics)))
     try:
         log.create_write_transaction(
-            [*actions],
+            actions,
             "append",
             log.schema(),
             partition_by=_PARTITIONS,
@@ -241,7 +222,10 @@ def commit(
         )
     except (OSError, DeltaError) as error:
         raise _not_committed(storage, error) from error
-    refresh(storage, log)
+
+
+def _partition(file: File) -> dict[str, str | None]:
+    return {"day": str(file.day), "bucket": str(file.bucket)}
 
 
 def _not_committed(storage: Storage, error: Exception) -> TableError:
@@ -272,11 +256,3 @@ def _statistics(layout: TableLayout) -> dict[str, str]:
     if layout.day_of is None:
         return {"delta.dataSkippingNumIndexedCols": "0"}
     return {"delta.dataSkippingStatsColumns": layout.day_of}
-
-
-def _values(file: File) -> dict[str, str | None]:
-    return {"day": str(file.day), "bucket": str(file.bucket)}
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -11,10 +11,10 @@ import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import ENOENT
+from errno import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
 from functools import cached_property, reduce
+from itertools import chain
 from operator import and_
 from pathlib import Path
 from typing import Any, Final
@@ -59,6 +59,8 @@ _ADVICE: Final = {
 }
 """What helps, by what storages say."""
 _OTHERWISE: Final = "run this again; if it fails again, check the storage"
+ABSENT: Final = {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG}
+"""Errors of the operating system about a path that leads nowhere."""
 
 
 @dataclass(frozen=True)
@@ -103,16 +105,14 @@ class Storage:
         rows, spans = 0, list[int]()
         try:
             self.filesystem.create_dir(folder, recursive=True)
-            with (
-                self.filesystem.open_output_stream(path) as sink,
-                pq.ParquetWriter(
-                    sink,
-                    schema,
-                    compression="zstd",
-                    use_dictionary=others,
-                    column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-                ) as writer,
-            ):
+            with pq.ParquetWriter(
+                path,
+                schema,
+                filesystem=self.filesystem,
+                compression="zstd",
+                use_dictionary=others,
+                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+            ) as writer:
                 # a group may become twice what it ends with
                 for held in gathered(batches, BATCH, GROUP_BYTES // 2):
                     group = pa.Table.from_batches(held)
@@ -164,7 +164,9 @@ class Storage:
 
     def batches(self, file: File, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """
-        Yield the rows of a committed file with these columns, of these types and in this order, as `conformed` returns them.
+        Yield the rows of a committed file with the columns of a schema, of its types and in its order.
+
+        A column has the values of the one of the same name, else of the one that it had formerly (`FORMERLY`), else null.
 
         Raises:
             MissingFile: it is gone.
@@ -172,16 +174,6 @@ class Storage:
             UnreachableTable: it could not be read, and nothing says that it is damaged.
 
         """
-        with self._opened(file, columns) as source:
-            yield from _rows(source, columns, ahead=not self.is_local)
-
-    def rows_of(self, file: File) -> int:
-        """Return how many rows a committed file holds, as its footer says. Raises what `batches` raises."""
-        with self._opened(file, pa.schema([])) as source:
-            return int(pq.read_metadata(source).num_rows)
-
-    @contextmanager
-    def _opened(self, file: File, columns: pa.Schema) -> Iterator[Any]:
         place, path = self._place(file.path)
         try:
             info = place.filesystem.get_file_info(path)
@@ -191,9 +183,17 @@ class Storage:
                 about = f"it has {info.size} bytes, {file.size} were committed"
                 raise DamagedFile(self.uri, file.path, about)
             with place.filesystem.open_input_file(path) as source:
-                yield source
+                yield from _rows(source, columns, ahead=not self.is_local)
         except (OSError, pa.ArrowException) as error:
-            raise self._trouble(file, columns, error) from error
+            raise self._trouble(file.path, columns, error) from error
+
+    def rows_of(self, path: str) -> int:
+        """Return how many rows a committed file holds, as its footer says. Raises what `batches` raises."""
+        place, name = self._place(path)
+        try:
+            return int(pq.read_metadata(name, filesystem=place.filesystem).num_rows)
+        except (OSError, pa.ArrowException) as error:
+            raise self._trouble(path, pa.schema([]), error) from error
 
     def _place(self, path: str) -> tuple["Storage", str]:
         """Where a file of the table lies: here, or in the folder of its URI, as in a shallow clone."""
@@ -203,28 +203,27 @@ class Storage:
         folder, _, name = local.rpartition("/")
         return Storage(folder), name
 
-    def _trouble(self, file: File, columns: pa.Schema, error: Exception) -> TableError:
+    def _trouble(self, path: str, columns: pa.Schema, error: Exception) -> TableError:
         """
         What an error while reading a file means.
 
         Arrow raises OSError for broken Parquet as well, and object stores raise it without a code. So the bytes are read once more: only
         what can be read, and not be decoded, is damaged.
         """
-        place, path = self._place(file.path)
+        place, name = self._place(path)
         try:
-            with place.filesystem.open_input_file(path) as source:
+            with place.filesystem.open_input_file(name) as source:
                 content = source.read_buffer()
         except FileNotFoundError:
-            return MissingFile(self.uri, file.path)
+            return MissingFile(self.uri, path)
         except (OSError, pa.ArrowException) as again:
-            cause = error if is_unreachable(self, error) else again
-            return unreachable(self, f"its file {file.path}", cause)
+            return unreachable(self, f"its file {path}", error if is_unreachable(self, error) else again)
         try:
             for _ in _rows(pa.BufferReader(content), columns, ahead=False):
                 pass
         except (OSError, pa.ArrowException) as damage:
-            return DamagedFile(self.uri, file.path, plain(damage))
-        return unreachable(self, f"its file {file.path}", error)
+            return DamagedFile(self.uri, path, plain(damage))
+        return unreachable(self, f"its file {path}", error)
 
 
 def bounded(batch: pa.RecordBatch, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -274,7 +273,7 @@ def unreachable(storage: Storage, what: str, error: Exception) -> UnreachableTab
 def is_unreachable(storage: Storage, error: Exception) -> bool:
     """Whether an error says that permission, credentials or the storage are in the way."""
     if storage.is_local:
-        return _code(error) not in (None, ENOENT)
+        return _code(error) not in {None, *ABSENT}
     return _advice(storage, error) is not None
 
 
@@ -309,28 +308,6 @@ def names_of(column: "pa.Field[Any]") -> list[str]:
     return [column.name] if former is None else [column.name, former.decode()]
 
 
-def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """
-    Return rows with the columns of a schema: of the same name, else of the one that they had formerly (`FORMERLY`), else null.
-
-    Other programs leave it open whether a column may be null, and put columns in another order.
-
-    Raises:
-        ArrowInvalid: a column that may not be null is.
-
-    """
-    columns: list[Column] = []
-    for column in schema:
-        held = [name for name in names_of(column) if name in batch.schema.names]
-        found: list[Column] = [batch.column(name).cast(column.type) for name in held]
-        # files that were merged may have a column under both names
-        values: Column = found[0] if len(found) == 1 else pc.coalesce(*found, pa.nulls(len(batch), column.type))
-        if values.null_count and not column.nullable:
-            raise pa.ArrowInvalid(f"column {column.name} has no value in {values.null_count} rows")
-        columns.append(values)
-    return pa.record_batch(columns, schema=schema)
-
-
 def _rows(source: Any, schema: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordBatch]:  # noqa: ANN401 - a file of Arrow
     """
     A row group at a time, which writers bound by bytes as well; a batch of rows of several of them is not.
@@ -339,9 +316,20 @@ def _rows(source: Any, schema: pa.Schema, *, ahead: bool) -> Iterator[pa.RecordB
     """
     footer = pq.read_metadata(source)
     there = footer.schema.to_arrow_schema().names
-    held = [name for column in schema for name in names_of(column) if name in there]
+    names = [[name for name in names_of(column) if name in there] for column in schema]
     encoded = [each.name for each in schema if each.name in there and pa.types.is_dictionary(each.type)]
     with pq.ParquetFile(source, metadata=footer, read_dictionary=encoded, pre_buffer=ahead) as opened:
         for group in range(opened.num_row_groups):
-            for batch in opened.iter_batches(BATCH, row_groups=[group], columns=held, use_threads=False):
-                yield conformed(batch, schema)
+            for batch in opened.iter_batches(BATCH, row_groups=[group], columns=[*chain(*names)], use_threads=False):
+                columns = [_values(batch, held, column) for held, column in zip(names, schema, strict=True)]
+                yield pa.record_batch(columns, schema=schema)
+
+
+def _values(batch: pa.RecordBatch, names: Sequence[str], column: "pa.Field[Any]") -> Column:
+    """A column's values; other programs leave it open whether one may be null. Raises `ArrowInvalid` where it may not."""
+    found: list[Column] = [batch.column(name).cast(column.type) for name in names]
+    # files that were merged may have a column under both names
+    values: Column = found[0] if len(found) == 1 else pc.coalesce(*found, pa.nulls(len(batch), column.type))
+    if values.null_count and not column.nullable:
+        raise pa.ArrowInvalid(f"column {column.name} has no value in {values.null_count} rows")
+    return values

@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError
 
 from ..errors import LostCommit, NotWritten, OtherSchema, OtherSource, TableError
 from . import log
-from .layout import DAYS, File, TableLayout, bucket_of, buckets_of, by_partition
+from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, buckets_of, by_number, partitions_of
 from .storage import Storage, gathered, names_of, unreachable
 
 Item = TypeVar("Item")
@@ -75,7 +75,6 @@ SHARE: Final = 1 << 23
 _DROPPED: Final = "quotascope.dropped"
 """What the log counts as this is the first day that was kept when days were last dropped."""
 _ENCODED: Final = pa.dictionary(pa.int32(), pa.string())
-_EPOCH: Final = dt.date(1970, 1, 1)
 
 
 @dataclass(eq=False)
@@ -121,7 +120,7 @@ class Table:
         made = log.made(storage, schema, layout)
         if differences := _differences(log.schema_of(made), schema):
             raise OtherSchema(path, differences)
-        retried(partial(log.add_columns, storage, made, schema))
+        retried(partial(log.upgrade, storage, made, schema))
         return cls(storage, schema, log.layout_of(made))
 
     @classmethod
@@ -260,7 +259,8 @@ class Table:
         with self.discarded_unless_committed(files):
             for held in gathered(batches, CHUNK, CHUNK_BYTES):
                 chunk = pa.Table.from_batches(held).select(self.schema.names).cast(self.schema)
-                for day, bucket, part in by_partition(chunk, self.layout):
+                for number, part in by_number(chunk, partitions_of(chunk, self.layout)):
+                    day, bucket = divmod(number, self.layout.buckets)
                     if day not in DAYS:  # no reader could make a date of it
                         raise NotWritten(self.storage.uri, f"day {day} since 1970 is in no calendar")
                     files.append(self.storage.write(self.layout, (day, bucket), self.schema, part.to_batches()))
@@ -289,12 +289,7 @@ class Table:
         with self.discarded_unless_committed(files):
             if self.last_epoch(batch_id) != after:
                 raise LostCommit(self.storage.uri, f"{batch_id} went on")
-            counts = {
-                name: max(number, self._log.transaction_version(name) or number)
-                for name, number in (notes or {}).items()
-            }
-            actions = [log.added(self.layout, file, new=True) for file in files]
-            log.commit(self.storage, self._log, actions, counts | {batch_id: epoch})
+            log.commit(self.storage, self._log, files, [], {**(notes or {}), batch_id: epoch})
         return sum(file.rows for file in files)
 
     def compact(self, *, run: Run = run_here) -> int:
@@ -314,9 +309,7 @@ class Table:
                 merged.append(file)  # noqa: PERF402 - what was written before an error is removed
             if not _paths(old) <= _paths(self.files()):
                 raise LostCommit(self.storage.uri, "files were compacted or dropped")
-            removed = [log.removed(self.storage, file, rows_stay=True) for file in old]
-            added = [log.added(self.layout, file, new=False) for file in merged]
-            log.commit(self.storage, self._log, [*removed, *added], {})
+            log.commit(self.storage, self._log, merged, old, {})
         return len(old)
 
     def _merge(self, files: Sequence[File]) -> File:
@@ -333,13 +326,10 @@ class Table:
         The files stay on disk for running readers, until `clean`. A batch that was dropped is not added again; `first_kept_day` bounds the
         days that were dropped.
         """
-        first = (day - _EPOCH).days
+        first = (day - EPOCH).days
         old = [file for file in self.files() if file.day < first]
         if old:
-            before = self._log.transaction_version(_DROPPED)
-            kept = first if before is None else max(before, first)
-            removed = [log.removed(self.storage, file, rows_stay=False) for file in old]
-            log.commit(self.storage, self._log, removed, {_DROPPED: kept})
+            log.commit(self.storage, self._log, [], old, {_DROPPED: first})
         return sum(file.rows for file in old)
 
     def clean(self, older_than_hours: int = 24) -> list[str]:
@@ -435,12 +425,10 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
             version, files = source.added_since(after)
             if not files:
                 continue
-            work = partial(_made, source, [followers[place] for place in places])
-            made = list(run(work, _portions(files)))
-            for at, place in enumerate(places):
-                staged = [file for portion in made for file in portion[at]]
+            staged = _staged(source, [followers[place] for place in places], files, run)
+            for place, made in zip(places, staged, strict=True):
                 try:
-                    counts[place] += followers[place].table.advance(batch_id, staged, after=after, epoch=version)
+                    counts[place] += followers[place].table.advance(batch_id, made, after=after, epoch=version)
                 except TableError as error:
                     failed.append(error)
         if failed:
@@ -479,21 +467,37 @@ def _pairs(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[Table
         yield from _pairs(follower.table, follower.followers)
 
 
+def _staged(source: Table, followers: Sequence[Follower], files: Sequence[File], run: Run) -> list[list[File]]:
+    """The files of each follower, staged by the run."""
+    with _staging(followers) as staged:
+        for portion in run(partial(_made, source, followers), _portions(files)):
+            for made, more in zip(staged, portion, strict=True):
+                made.extend(more)
+    return staged
+
+
 def _made(source: Table, followers: Sequence[Follower], files: Sequence[File]) -> list[list[File]]:
     """Write what is made of files of the source, for those only who may read these: another run may have left them."""
     columns = list(dict.fromkeys(chain.from_iterable(follower.columns for follower in followers)))
-    staged: list[tuple[Follower, list[File]]] = [(follower, []) for follower in followers]
-    with ExitStack() as unless_written:
-        for follower, made in staged:
-            unless_written.enter_context(follower.table.discarded_unless_committed(made))
+    with _staging(followers) as staged:
         for held in gathered(source.batches(files, columns), CHUNK, CHUNK_BYTES):
             rows = pa.Table.from_batches(held)
-            for follower, made in staged:
+            for follower, made in zip(followers, staged, strict=True):
                 made.extend(follower.table.stage(follower.make(rows)))
-        for follower, made in staged:
+        for follower, made in zip(followers, staged, strict=True):
             for file in made:
                 follower.table.storage.restrict(file, files, of=source.storage)
-    return [made for _, made in staged]
+    return staged
+
+
+@contextmanager
+def _staging(followers: Sequence[Follower]) -> Iterator[list[list[File]]]:
+    """Yield a list for each follower; the files in it are removed when not all can be staged."""
+    staged: list[list[File]] = [[] for _ in followers]
+    with ExitStack() as unless_staged:
+        for follower, files in zip(followers, staged, strict=True):
+            unless_staged.enter_context(follower.table.discarded_unless_committed(files))
+        yield staged
 
 
 def _paths(files: Iterable[File]) -> set[str]:

@@ -250,7 +250,7 @@ def log_of(lines: list[bytes], name: str) -> RequestLog:
     if not len(table):
         raise EmptyLog(f"{name}: no line is a request as kafka.request.logger writes it")
     # the release that was named last, after a restart
-    named = last_named(parsed.requests["timestamp"], parsed.levels)
+    named = last_named(parsed.requests["timestamp"], parsed.requests["level"])
     release = max(named, key=lambda each: (named[each], each), default=None)
     return RequestLog(
         table=table,

@@ -31,8 +31,7 @@ from quotascope.pipeline.request_log import parsing
 from quotascope.pipeline.request_log.line import LineReader
 from quotascope.pipeline.runs import ingest as runs
 from quotascope.pipeline.runs.ingest import ingest_logs
-from quotascope.pipeline.table import TableLayout
-from quotascope.pipeline.table.layout import by_partition
+from quotascope.pipeline.table.layout import Numbers, by_number
 
 
 def test_a_real_log_is_read_once(tmp_path: Path) -> None:
@@ -298,7 +297,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_millions_of_empty_lines_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a small file unpacks to is counted line by line, and parsed once for each text; nothing of it is held."""
+    """What a small file unpacks to is counted line by line, and parsed once for each text of a block; nothing of it is held."""
     looked: list[bytes] = []
     row = LineReader.row
 
@@ -312,7 +311,8 @@ def test_millions_of_empty_lines_are_looked_at_once(tmp_path: Path, monkeypatch:
     packed.write_bytes(gzip.compress(junk))
     assert packed.stat().st_size < 3_000
     report = read(tmp_path, str(packed))
-    assert looked == [b"", b"junk", line()]
+    assert set(looked) == {b"", b"junk", line()}
+    assert len(looked) < 3 + 2 * len(junk) / local.COMPRESSED_BLOCK
     assert (report.read, report.kept, report.quarantined) == (800_002, 1, 2)
     assert report.quarantined_before == 699_999 + 100_000
     assert tables(tmp_path)[0]["line"].to_pylist() == [800_001]
@@ -320,16 +320,13 @@ def test_millions_of_empty_lines_are_looked_at_once(tmp_path: Path, monkeypatch:
     assert (again.duplicates, again.quarantined_before) == (1, 800_001)
 
 
-def test_junk_that_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long texts and those beyond a number are looked at each time."""
-    monkeypatch.setattr(parsing, "MOST_JUNK", 2)
+def test_junk_that_comes_again_has_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says for how many lines; long texts are looked at each time."""
     monkeypatch.setattr(parsing, "SHORT", 3)
-    junk: set[bytes] = set()
     texts = [b"aaaa", b"aaa", b"b", b"c", b"aaa", b"c", None, b"aaaa"]
-    found = parsing.parse_lines(texts, range(8), parsing.LogSource(file="a"), junk)
-    assert junk == {b"aaa", b"b"}
-    assert found.again == 1
-    assert found.quarantine["line"].to_pylist() == [0, 1, 2, 3, 5, 6, 7]
+    found = parsing.parse_lines(texts, range(8), parsing.LogSource(file="a")).quarantine
+    assert found["line"].to_pylist() == [0, 1, 2, 3, 6, 7]
+    assert found["lines"].to_pylist() == [1, 2, 1, 2, 1, 1]
 
 
 def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,11 +337,11 @@ def test_chunks_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(local, "BLOCK", 1 << 18)
     held: list[int] = []
 
-    def noted(rows: pa.Table, layout: TableLayout) -> Any:
+    def noted(rows: pa.Table, numbers: Numbers) -> Any:
         held.append(rows.nbytes)
-        return by_partition(rows, layout)
+        return by_number(rows, numbers)
 
-    monkeypatch.setattr("quotascope.pipeline.table.table.by_partition", noted)
+    monkeypatch.setattr("quotascope.pipeline.table.table.by_number", noted)
     texts = [line(header={"clientId": f"{n}{'x' * 32_000}", "correlationId": n}) for n in range(200)]
     assert read(tmp_path, log(tmp_path, *texts)).kept == 200
     one = IngestTables.create(str(tmp_path / "tables")).requests

@@ -13,7 +13,7 @@ import pytest
 from tests.pipeline.ingest.ingesting import LINES, PLAIN, another_run, log, read, reported, tables
 from tests.pipeline.log_lines import line
 
-from quotascope.pipeline.errors import LostCommit
+from quotascope.pipeline.errors import LostCommit, NotWritten
 from quotascope.pipeline.history import ROLLUP, History
 from quotascope.pipeline.ingest import IngestOptions, IngestReport, IngestTables, ingest, local
 from quotascope.pipeline.runs.ingest import ingest_logs
@@ -142,6 +142,23 @@ def test_killed_run(tmp_path: Path, before: str) -> None:
 def _sums(history: History) -> Any:
     key = ROLLUP.names[: ROLLUP.names.index("requests")]
     return added(history.seconds.read(), key).sort_by([(name, "ascending") for name in key])
+
+
+def test_lines_that_cannot_be_staged_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the quarantine cannot be written, the requests that were written beside it are removed; the next run adds all."""
+    path, stage = log(tmp_path, *PLAIN[:9], b"junk"), Table.stage
+
+    def full(table: Table, rows: Any) -> Any:
+        if table.storage.uri.endswith("quarantine"):
+            raise NotWritten(table.storage.uri, "no space")
+        return stage(table, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "stage", full)
+        with pytest.raises(NotWritten, match="no space"):
+            read(tmp_path, path)
+    assert not list(tmp_path.rglob("day=*/**/*.parquet"))
+    assert read(tmp_path, path).kept == 9
 
 
 @pytest.mark.slow

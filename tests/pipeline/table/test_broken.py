@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -234,7 +235,8 @@ def test_object_store_that_refuses(answer: list[str], advice: str, monkeypatch: 
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     monkeypatch.setenv("max_retries", "0")
     command = [sys.executable, "-m", "tests.pipeline.table.object_store", *answer]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as store:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as store, ExitStack() as stack:
+        stack.callback(store.kill)
         assert store.stdout is not None
         monkeypatch.setenv("AWS_ENDPOINT_URL", store.stdout.readline().strip())
         storage = Storage("s3://bucket/table")
@@ -246,7 +248,6 @@ def test_object_store_that_refuses(answer: list[str], advice: str, monkeypatch: 
             assert f"; {advice}" in text
             assert "damaged" not in text
             assert text.isprintable()
-        store.kill()
 
 
 def test_a_storage_that_failed_once_is_not_called_damaged(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,11 +73,11 @@ def test_the_log_itself_lets_one_removal_win(path: str) -> None:
     """Two logs that read the same version cannot both remove a file, not even when no one looks before."""
     table = Table.open(path)
     storage = table.storage
-    old = [log.removed(storage, file, rows_stay=True) for file in table.files()]
+    old = table.files()
     first, second = log.opened(storage), log.opened(storage)
-    log.commit(storage, first, old, {})
+    log.commit(storage, first, [], old, {})
     with pytest.raises(LostCommit, match="oncurrent"):
-        log.commit(storage, second, old, {})
+        log.commit(storage, second, [], old, {})
     assert table.files() == ()
 
 
@@ -217,6 +217,23 @@ def test_two_followers_of_one_table(follower: Pair, tmp_path: Path, monkeypatch:
     assert sorted(file.path for item in read for file in item) == sorted([*first, *later, *later])
     for table in (follower.target, other):
         assert amounts(table.read()) == [-each for each in reversed(range(2_000))]
+
+
+def test_what_cannot_be_made_to_the_end_leaves_nothing(follower: Pair) -> None:
+    """Where rows of one bucket cannot be written, what was written of others is removed, and nothing is committed."""
+    append(follower.source, "a", batch(0))
+    seen: list[pa.Table] = []
+
+    def make(rows: pa.Table) -> pa.Table:
+        seen.append(rows)
+        if len(seen) > 1:
+            _fail()
+        return _negated(rows)
+
+    with pytest.raises(NotWritten, match="no space"):
+        follow(follower.source, [Follower(follower.target, make, SCHEMA.names)])
+    assert parquet(follower.target.storage.uri) == 0
+    assert follower.follow() == 1_000
 
 
 def test_a_forgotten_commit_is_an_error(follower: Pair) -> None:
