@@ -24,7 +24,7 @@ _MOST_IN_JSON = 1_000
 _MOST_IN_HEADLINE = 3
 _UNSEEN: Final[Mapping[ClientKind, str]] = {
     "jvm": "Kafka clients of the JVM, such as Spark's connector, were not watched (docs/spark-connector.md)",
-    "python": "Python code in tasks did not report (docs/spark-tasks.md)",
+    "python": "Python code in tasks did not report, or the listener missed events (docs/spark-tasks.md)",
 }
 
 

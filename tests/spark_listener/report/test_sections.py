@@ -206,6 +206,7 @@ def summary(
 ) -> Path:
     """What the listener left behind: of one client that reported so much, or of none, and of which clients it is complete."""
     job = Job("nightly")
+    job.source("pull")
     if totals is not None:
         counted = ClientTotals(CLIENT, **totals)
         job.add_throttles(lambda: [(query, counted)])
@@ -256,7 +257,7 @@ def environment(properties: Mapping[str, str]) -> Event:
 
 
 PYTHON: Event = stage_submitted(3, info={"RDD Info": [{"Name": "PythonRDD"}], "Submission Time": None})
-REMEDY = "Python code in tasks did not report (docs/spark-tasks.md)"
+REMEDY = "Python code in tasks did not report, or the listener missed events (docs/spark-tasks.md)"
 
 
 @pytest.mark.parametrize(
