@@ -82,6 +82,7 @@ def _count_throttles(listener: Listener, driver: Driver, settings: ListenerSetti
     plugin = PluginTotals.of(driver.session)
     if plugin is not None:
         listener.job.add_throttles(plugin.totals, "jvm")
+        listener.at_end("throttles", lambda: plugin.await_executors(settings.jvm_interval_seconds))
 
 
 def _write_summary_at_end(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
