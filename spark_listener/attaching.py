@@ -95,7 +95,7 @@ def _report(listener: Listener, driver: Driver, settings: ListenerSettings) -> N
     reporting = start_reporting(settings, driver.properties, lambda: [listener.snapshot()], app_id=driver.watched_id)
     listener.url = reporting.url
     for sentence in reporting.problems:
-        listener.job.problem("reporting", sentence)
+        listener.problem("reporting", sentence, logged=True)
     listener.at_end("reporting", reporting.close)
 
 
