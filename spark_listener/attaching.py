@@ -82,6 +82,7 @@ def _count_throttles(listener: Listener, driver: Driver, settings: ListenerSetti
     plugin = PluginTotals.of(driver.session)
     if plugin is not None:
         listener.job.add_throttles(plugin.totals, "jvm")
+        listener.at_end("throttles", lambda: plugin.await_executors(settings.jvm_interval_seconds))
 
 
 def _write_summary_at_end(listener: Listener, driver: Driver, settings: ListenerSettings) -> None:
@@ -94,7 +95,7 @@ def _report(listener: Listener, driver: Driver, settings: ListenerSettings) -> N
     reporting = start_reporting(settings, driver.properties, lambda: [listener.snapshot()], app_id=driver.watched_id)
     listener.url = reporting.url
     for sentence in reporting.problems:
-        listener.job.problem("reporting", sentence)
+        listener.problem("reporting", sentence, logged=True)
     listener.at_end("reporting", reporting.close)
 
 

@@ -141,13 +141,14 @@ class Listener:
         """Call this when everything was fetched, in the order given."""
         self._at_end.append((part, call))
 
-    def problem(self, part: str, text: str) -> None:
-        """Something does not work: a warning in the log when it is new, and counted each time."""
+    def problem(self, part: str, text: str, *, logged: bool = False) -> None:
+        """Something does not work: a warning in the log when it is new, unless it was `logged`, and counted each time."""
         self.job.problem(part, text)
         problem = Problem(part, text)
         if problem not in self._problems and len(self._problems) < _MOST_PROBLEMS:
             self._problems.append(problem)
-            _LOG.warning("watching this job, %s: %s", part, text)
+            if not logged:
+                _LOG.warning("watching this job, %s: %s", part, text)
 
     def attempt(self, part: str, call: Callable[[], object]) -> None:
         """Call; an error becomes one of the problems."""

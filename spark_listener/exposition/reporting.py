@@ -18,6 +18,8 @@ _LOG = logging.getLogger(__name__)
 _LAST_BEAT_SECONDS = 1.0
 _HERE = "localhost"
 """Address of the page for a client of Spark Connect, which has no address of a driver; other hosts get in by `http.bindAddress` only."""
+_BRACKETS = "[]"
+"""Around an IPv6 address in Spark's properties."""
 
 
 class Reporting:
@@ -91,7 +93,7 @@ def start_reporting(
 
     def serve() -> None:
         page = _open_page(settings, properties, snapshots)
-        host = settings.http_host or properties.get("spark.driver.host") or _HERE
+        host = (settings.http_host or properties.get("spark.driver.host") or _HERE).strip(_BRACKETS)
         target = f"{f'[{host}]' if ':' in host else host}:{page.port}"
         reporting.url = f"http://{target}{PATH}"
         if settings.file_sd_path is not None:
@@ -121,7 +123,7 @@ def _open_page(settings: ListenerSettings, properties: Mapping[str, str], snapsh
         or properties.get("spark.driver.bindAddress")
         or properties.get("spark.driver.host")
         or _HERE
-    )
+    ).strip(_BRACKETS)
     port = settings.http_port
     try:
         return DriverPage(collector, address, port)

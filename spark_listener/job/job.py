@@ -172,6 +172,11 @@ class Job:
                 now = self._clock()
                 dropped = Counter(queries=self._queries.forgotten)
                 totals = (*self._notes.totals(), *read)
+                # events of a log that is only read have no source
+                tasks_seen = bool(self._past_sources - {"streaming"}) or (not self._past_sources and self._events > 0)
+                seen = {each.seen for each in self._readers if each.seen}
+                if not tasks_seen or self._lost:  # a missed event may have had the note of a failed attempt
+                    seen.discard("python")
                 return JobSnapshot(
                     app=self._app,
                     failures={each: self._attempts.failures[each] for each in FailureCause},
@@ -180,10 +185,8 @@ class Job:
                     executors_lost=self._executors.lost(now),
                     queries=self._queries.snapshots(now),
                     throttles=summed(named(totals, self._queries.name)),
-                    seen_clients=tuple(sorted({each.seen for each in self._readers if each.seen})),
-                    # events of a log that is only read have no source
-                    tasks_seen=bool(self._past_sources - {"streaming"})
-                    or (not self._past_sources and self._events > 0),
+                    seen_clients=tuple(sorted(seen)),
+                    tasks_seen=tasks_seen,
                     unknown_attempts=self._unreported.count,
                     events=self._events,
                     lost_events=self._lost,

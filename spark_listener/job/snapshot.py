@@ -68,7 +68,10 @@ class JobSnapshot:
     throttles: tuple[QueryTotals, ...]
     """One for each query and client, sorted."""
     seen_clients: tuple[ClientKind, ...]
-    """Clients with all their throttle times in `throttles`: `python` once one reported, `jvm` once the plugin answered. Those of others are unknown."""
+    """
+    Clients with all their throttle times in `throttles`: `jvm` once the plugin answered, `python` once one reported, as long as no event of a
+    failed attempt was missed. Those of others are unknown.
+    """
     tasks_seen: bool
     """Whether a source with events of tasks was there; if not, failures, retries, lost executors and `unknown_attempts` are unknown, not 0."""
     unknown_attempts: int

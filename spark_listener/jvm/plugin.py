@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
@@ -17,6 +19,9 @@ PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
 """For `spark.plugins`."""
 REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
 """For the option `kafka.metric.reporters` of a source or a sink."""
+_ON_THE_WAY_SECONDS: Final = 0.2
+"""For a report to be made and to reach the driver."""
+_LONGEST_WAIT_SECONDS: Final = 5.0
 
 
 def write_jar(target: Path) -> None:
@@ -34,9 +39,10 @@ class PluginTotals:
     Executors report once a second. What an executor reported before it was lost stays counted.
     """
 
-    def __init__(self, plugin: Any, application: str) -> None:  # noqa: ANN401 - a class of the JVM
+    def __init__(self, plugin: Any, context: Any) -> None:  # noqa: ANN401 - a class of the JVM, and a SparkContext
         self._plugin = plugin
-        self._application = application
+        self._context = context
+        self._application = str(context.applicationId)
 
     @classmethod
     def of(cls, spark: Any) -> PluginTotals | None:  # noqa: ANN401 - a session, of Spark Connect, too
@@ -47,7 +53,7 @@ class PluginTotals:
             if PLUGIN not in (name.strip() for name in named.split(",")):
                 return None
             plugin = getattr(context._jvm, PLUGIN)  # noqa: SLF001 - there is no other way to the JVM
-            return cls(plugin, str(context.applicationId))
+            return cls(plugin, context)
         except Exception:  # noqa: BLE001 - Spark's and py4j's errors have no common root
             return None
 
@@ -59,6 +65,16 @@ class PluginTotals:
         when that is gone.
         """
         return read(str(self._plugin.totals(self._application)))
+
+    def await_executors(self, interval_seconds: float, wait: Callable[[float], None] = time.sleep) -> None:
+        """
+        Wait until executors have reported what they counted until now; not for an interval of more than five seconds.
+
+        Does not wait where the driver runs all tasks, or after the end of the application, at which executors report, too.
+        """
+        runs = getattr(self._context, "_jsc", None) is not None
+        if runs and self._context.master.partition("[")[0] != "local":
+            wait(min(interval_seconds + _ON_THE_WAY_SECONDS, _LONGEST_WAIT_SECONDS))
 
 
 def read(answer: str) -> list[tuple[str, ClientTotals]]:

@@ -17,6 +17,11 @@ from .sections import causes, headline, notes, period, sections
 
 _MOST_ROWS = 50
 _MOST_LANES = 40
+_LONGEST_LABEL = 36
+"""Characters for which a chart has room beside its lanes."""
+_LABEL_END = 15
+"""Of these, those kept of the end of a longer one: a line of a program, or what distinguishes queries."""
+_MOST_CHARACTERS = 1_000
 _MOST_ROWS_OF_LANE = 9
 _IMAGE_TOP, _IMAGE_KEY = 78, 200
 
@@ -121,16 +126,16 @@ def timeline(application: Application, most: int = _MOST_LANES) -> tuple[list[La
         Lanes in the order in which they began, and how many are left out: those with the shortest throttle times and fewest failures.
 
     """
-    lanes: dict[str, Lane] = {}
-    weights: dict[str, float] = {}
-    begins: dict[str, float] = {}
+    lanes: dict[str | int, Lane] = {}
+    weights: dict[str | int, float] = {}
+    begins: dict[str | int, float] = {}
 
     def add(query: str, stage: int, span: Span, weight: float, name: str = "") -> Lane:
-        label = f"query {shown(query, 40)}" if query else f"stage {stage}"
-        title = f"{label}: {shown(name, 40)}" if name and not query else label
-        lane = lanes.setdefault(label, Lane(label=title, rows=[[]]))
-        weights[label] = weights.get(label, 0.0) + weight
-        begins[label] = min(begins.get(label, span.began), span.began)
+        owner = query or stage
+        label = f"query {query}" if query else f"stage {stage}" + (f": {name}" if name else "")
+        lane = lanes.setdefault(owner, Lane(label=_fitted(shown(label, _MOST_CHARACTERS)), rows=[[]]))
+        weights[owner] = weights.get(owner, 0.0) + weight
+        begins[owner] = min(begins.get(owner, span.began), span.began)
         return lane
 
     for batch in application.batches:
@@ -160,9 +165,16 @@ def timeline(application: Application, most: int = _MOST_LANES) -> tuple[list[La
         span = _span(application, attempt.began, attempt.ended, color, title, throttled)
         weight = 1 + (attempt.throttled_ms or 0)
         _place(add(attempt.query, attempt.stage, span, weight).rows, span)
-    heaviest = sorted(lanes, key=lambda label: weights[label], reverse=True)[:most]
-    kept = [lanes[label] for label in sorted(heaviest, key=lambda label: begins[label])]
+    heaviest = sorted(lanes, key=lambda each: weights[each], reverse=True)[:most]
+    kept = [lanes[each] for each in sorted(heaviest, key=lambda each: begins[each])]
     return kept, len(lanes) - len(kept)
+
+
+def _fitted(label: str) -> str:
+    """The label, of a long one both ends."""
+    if len(label) <= _LONGEST_LABEL:
+        return label
+    return f"{label[: _LONGEST_LABEL - _LABEL_END - 1]}…{label[-_LABEL_END:]}"
 
 
 def _span(application: Application, began: float, ended: float, color: str, title: str, throttled: float = 0.0) -> Span:

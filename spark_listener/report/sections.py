@@ -24,7 +24,7 @@ _MOST_IN_JSON = 1_000
 _MOST_IN_HEADLINE = 3
 _UNSEEN: Final[Mapping[ClientKind, str]] = {
     "jvm": "Kafka clients of the JVM, such as Spark's connector, were not watched (docs/spark-connector.md)",
-    "python": "Python code in tasks did not report (docs/spark-tasks.md)",
+    "python": "Python code in tasks did not report, or the listener missed events (docs/spark-tasks.md)",
 }
 
 
@@ -86,7 +86,7 @@ def sections(application: Application) -> Iterator[ReportSection]:
                     shown(stage.name),
                     shown(stage.query),
                     ", ".join(f"{count} {cause}" for cause, count in stage.failures.items()) or "the stage itself",
-                    _duration(stage.throttled_ms),
+                    _at_least(stage),
                     str(stage.failed_attempts),
                 )
                 for stage in affected_stages(application)
@@ -286,6 +286,12 @@ def _unknown_why(application: Application) -> str:
 
 def _duration(ms: int | None) -> str:
     return "unknown" if ms is None else seconds(ms / 1_000)
+
+
+def _at_least(stage: StageHistory) -> str:
+    """Its throttle time, marked as a lower bound if it had attempts without a note, as successful ones are."""
+    bound = "≥ " if stage.throttled_ms is not None and stage.slots.other else ""
+    return f"{bound}{_duration(stage.throttled_ms)}"
 
 
 def _count(value: float | None) -> str:

@@ -125,7 +125,8 @@ class CallbackSource:
 def _is_left_out(name: str, event: Java) -> bool:
     """Whether it is a task that succeeded, or the first start of a task in the first attempt of its stage."""
     if name.endswith("SparkListenerTaskEnd"):
-        return bool(event.taskInfo().successful())
+        # not by its TaskInfo: Spark gives that of the success, too, when the output is lost with an executor (Resubmitted)
+        return bool(event.reason().productPrefix() == "Success")
     if name.endswith("SparkListenerTaskStart"):
         first: bool = event.stageAttemptId() == 0
         return first and bool(event.taskInfo().attemptNumber() == 0)

@@ -66,10 +66,13 @@ def event_of(text: str) -> dict[str, Any] | None:
 
 def lateness(event: Mapping[str, Any], now: float) -> float:
     """
-    How long ago the event was posted, in seconds; 0 where it has no such time.
+    How long ago the event was posted, in seconds; 0 where it has no such time, as one about a task that ended long before (Resubmitted).
 
     `now` is seconds since 1970. The driver stamps its events itself, but a log may come from a machine with a clock that is ahead: never below 0.
     """
+    reason = event.get("Task End Reason")
+    if isinstance(reason, Mapping) and reason.get("Reason") == "Resubmitted":
+        return 0.0
     value: Any = event
     for key in _TIMES.get(str(event.get("Event")), ("",)):
         value = value.get(key) if isinstance(value, Mapping) else None

@@ -5,7 +5,6 @@ from pyspark.sql import SparkSession
 from tests.cluster.cluster import Cluster
 from tests.cluster.quotas import Quotas
 from tests.cluster.traffic import Traffic
-from tests.integration.eventually import eventually
 from tests.spark import losses
 from tests.spark.broker_account import BrokerAccount
 from tests.spark.connector import jobs
@@ -14,6 +13,7 @@ from tests.spark.process import SparkProcess
 from tests.spark.table import CLUSTER_ROWS, watched
 
 from quotascope.clients.accounting import Client, ClientTotals
+from quotascope.spark_listener import attach
 from quotascope.spark_listener.jvm import REPORTER
 
 pytestmark = pytest.mark.real
@@ -25,10 +25,11 @@ CLIENT = Client("alice", 'same \u2713 "id"', "write")
 
 
 def write(spark: SparkSession, topic: str, settings: str) -> None:
-    """Two tasks at once, each with a producer."""
+    """Two tasks at once, each with a producer, under a listener that is closed as soon as they end."""
     spark.udf.registerJavaFunction("writes", "Writes", "int")
-    tasks = spark.range(0, 2, 1, 2).selectExpr(f"writes('{topic}', {RECORDS}, '{settings}')")
-    tasks.write.format("noop").mode("overwrite").save()
+    with attach(spark, http_enabled=False):
+        tasks = spark.range(0, 2, 1, 2).selectExpr(f"writes('{topic}', {RECORDS}, '{settings}')")
+        tasks.write.format("noop").mode("overwrite").save()
 
 
 def counted(cluster: SparkProcess) -> ClientTotals:
@@ -51,7 +52,7 @@ def test_executor_reports_to_the_driver(
     text = "\\n".join(f"{key}={value}" for key, value in settings.items())
     broker = BrokerAccount(kafka, "write")
     local_cluster.call(write, traffic.topic(), text)
-    eventually(lambda: broker.agrees(counted(local_cluster)), seconds=20)
+    broker.agrees(counted(local_cluster))
     totals = counted(local_cluster)
     (killed,) = (row for row in CLUSTER_ROWS if row.case is losses.executor_killed)
     assert local_cluster.call(watched, killed.case.__name__) == killed.counts()

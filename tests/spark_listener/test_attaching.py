@@ -140,6 +140,15 @@ def test_session_that_is_watched_is_asked_nothing_more() -> None:
     again.end()
 
 
+def test_page_that_cannot_be_served_is_a_problem(caplog: pytest.LogCaptureFixture) -> None:
+    """The listener has no URL, and says why; the log does so once."""
+    with attach(_Connect("no page"), http_bind_address="no.such.host.invalid") as listener:
+        (problem,) = (each.text for each in listener.problems if each.part == "reporting")
+    assert listener.url is None
+    assert problem.startswith("there is no page for Prometheus: ")
+    assert len([each for each in caplog.messages if problem in each]) == 1
+
+
 class _FromJava(Exception):
     def __init__(self, java: object) -> None:
         super().__init__("An error occurred while calling o1.x.\n\tat a.b.c")

@@ -112,6 +112,7 @@ def test_an_endpoint_or_a_property_switches_the_push_on(
         ({}, {}, "localhost", "http://localhost:"),
         ({"http_bind_address": "127.0.0.3", "http_host": "proxy"}, {"host": "127.0.0.1"}, "127.0.0.3", "http://proxy:"),
         ({"http_host": "::1"}, {}, "localhost", "http://[::1]:"),
+        ({}, {"host": "[fd00::1]"}, "fd00::1", "http://[fd00::1]:"),
     ]
 )  # fmt: skip
 def test_the_page_is_where_the_driver_is(

@@ -22,6 +22,7 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     job = Job("app")
     job.add_throttles(lambda: REPORTED, "python")
     job.add_throttles(list, "jvm")
+    job.source("pull")
     write_summary(job.snapshot(), path)
     assert read_summary(path) == (REPORTED, 0, ("python", "jvm"))
     job.add_scoped_stages(lambda: [3])
@@ -29,6 +30,18 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_summary(job.snapshot(), path)
     assert read_summary(path) == (REPORTED, 1, ("python", "jvm"))
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
+
+
+@pytest.mark.parametrize(("source", "lost"), [("streaming", 0), ("pull", 1)])
+def test_python_clients_are_not_all_seen(source: str, lost: int, tmp_path: Path) -> None:
+    """If events of tasks are missing, so may be notes on failed attempts of Python tasks; the plugin needs no events."""
+    job = Job("app")
+    job.add_throttles(lambda: REPORTED, "python")
+    job.add_throttles(list, "jvm")
+    job.source(source)
+    job.lost(lost)
+    write_summary(job.snapshot(), tmp_path / "summary.json")
+    assert read_summary(tmp_path / "summary.json").seen_clients == ("jvm",)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from quotascope.spark_listener.jvm.plugin import read
 class Session:
     """As far as the plugin's counts look, a session whose JVM has the plugin's class."""
 
-    def __init__(self, plugins: str) -> None:
+    def __init__(self, plugins: str, master: str = "local") -> None:
         self.asked: list[str] = []
 
         def totals(application: str) -> str:
@@ -26,6 +26,8 @@ class Session:
 
         self.sparkContext = SimpleNamespace(
             applicationId="local-1",
+            master=master,
+            _jsc=object(),
             getConf=lambda: {"spark.plugins": plugins} if plugins else {},
             _jvm=SimpleNamespace(**{PLUGIN: SimpleNamespace(totals=totals)}),
         )
@@ -70,6 +72,28 @@ def test_plugin_is_asked_about_its_application(plugins: str) -> None:
     assert plugin is not None
     assert plugin.totals() == []
     assert session.asked == ["local-1"]
+
+
+@pytest.mark.parametrize(
+    ("master", "interval", "waits"),
+    [
+        ("yarn", 1.0, [1.2]),
+        ("local-cluster[1,2,1024]", 0.5, [0.7]),
+        ("spark://a", 60.0, [5.0]),
+        ("local[2,4]", 1.0, []),
+    ],
+)
+def test_executors_may_report_before_the_last_count(master: str, interval: float, waits: list[float]) -> None:
+    """A listener that is closed before its application waits for an interval; there is none to wait for where the driver has all tasks."""
+    session = Session(PLUGIN, master)
+    plugin = PluginTotals.of(session)
+    assert plugin is not None
+    waited: list[float] = []
+    plugin.await_executors(interval, waited.append)
+    assert waited == waits
+    session.sparkContext._jsc = None  # it was stopped
+    plugin.await_executors(interval, waited.append)
+    assert waited == waits
 
 
 @pytest.mark.parametrize("session", [Session(""), Session("other.Plugin"), Session(f"{PLUGIN}s"), object()])

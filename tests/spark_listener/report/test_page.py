@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.spark_listener.report.throttled import HOSTILE, log
+from tests.spark_listener.report.throttled import HOSTILE, log, stage
 from tests.strategies import examples
 
 from quotascope.pages.charts import Span
@@ -92,7 +92,7 @@ def test_figures_are_those_of_the_log(tmp_path: Path) -> None:
         ["kafka_quota", "1", "0"],
         ["kafka_timeout_throttled", "2", "1"],
         ["executor_lost", "1", "0"],
-        ["0.0", "foreachPartition", "", "1 kafka_timeout_throttled, 1 kafka_quota, 1 executor_lost", "4 s", "3"],
+        ["0.0", "foreachPartition", "", "1 kafka_timeout_throttled, 1 kafka_quota, 1 executor_lost", "≥ 4 s", "3"],
         ["2.0", "start", "clicks", "1 kafka_timeout_throttled", "1.50 s", "1"],
         ["clicks", "0", "8 s", "9,000", "2,500"],
         ["clicks", "unknown", "unknown", "unknown", "unknown", "unknown", "unknown"],
@@ -213,6 +213,24 @@ def test_lanes(tmp_path: Path) -> None:
     assert (lane.label, left_out) == ("stage 0: foreachPartition", 1)
     path.write_text(path.read_text().replace("4000", "999000"))
     assert timeline(read_application(path))[0][0].rows[1][0].marked == 7.0
+
+
+def test_lanes_with_long_names(tmp_path: Path) -> None:
+    """Their labels fit beside the chart, with both ends; queries have lanes of their own, even if names begin alike."""
+    prefix = "enrichment-of-orders-in-production-region-"
+    events = [
+        *stage(12, 0, 1, 9, "save at NativeMethodAccessorImpl.java:0"),
+        *(each for at, name in enumerate("ab", 1) for each in stage(at, 0, 10 * at, 10 * at + 5, "", prefix + name)),
+    ]
+    path = tmp_path / "app-1"
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    lanes, _ = timeline(read_application(path))
+    assert [lane.label for lane in lanes] == [
+        "stage 12: save at Na…ssorImpl.java:0",
+        "query enrichment-of-…uction-region-a",
+        "query enrichment-of-…uction-region-b",
+    ]
+    assert [len(lane.rows[0]) for lane in lanes] == [1, 1, 1]
 
 
 def test_overlaps_are_in_rows_up_to_eight() -> None:

@@ -97,11 +97,17 @@ def _started(stage_attempt: int, number: int) -> SimpleNamespace:
     return _event(TASK_START, stageAttemptId=lambda: stage_attempt, taskInfo=lambda: task)
 
 
-def _ended(*, successful: bool) -> SimpleNamespace:
-    return _event(TASK_END, taskInfo=lambda: SimpleNamespace(successful=lambda: successful))
+def _ended(reason: str, *, successful: bool) -> SimpleNamespace:
+    ending = SimpleNamespace(productPrefix=lambda: reason)
+    return _event(TASK_END, reason=lambda: ending, taskInfo=lambda: SimpleNamespace(successful=lambda: successful))
 
 
-@pytest.mark.parametrize("event", [_started(0, 1), _started(1, 0), _started(1, 1), _ended(successful=False)])
+FAILED = _ended("ExceptionFailure", successful=False)
+LOST = _ended("Resubmitted", successful=True)
+"""The output of a task that had succeeded."""
+
+
+@pytest.mark.parametrize("event", [_started(0, 1), _started(1, 0), _started(1, 1), FAILED, LOST])
 def test_repeated_and_failed_tasks_are_fetched(monkeypatch: pytest.MonkeyPatch, event: SimpleNamespace) -> None:
     """A repetition of a task, or of an attempt at its stage, counts as a retry."""
     source, books = _calling(monkeypatch)
@@ -109,7 +115,7 @@ def test_repeated_and_failed_tasks_are_fetched(monkeypatch: pytest.MonkeyPatch, 
     assert (books.kinds, books.passed_events) == ([event.getClass().getName()], 0)
 
 
-@pytest.mark.parametrize("event", [_started(0, 0), _ended(successful=True)])
+@pytest.mark.parametrize("event", [_started(0, 0), _ended("Success", successful=True)])
 def test_first_starts_and_successes_are_passed(monkeypatch: pytest.MonkeyPatch, event: SimpleNamespace) -> None:
     """They are counted only."""
     source, books = _calling(monkeypatch)
@@ -124,7 +130,7 @@ def test_an_event_that_cannot_be_read_is_lost(monkeypatch: pytest.MonkeyPatch) -
     source._on_event(_event("org.apache.spark.Other"))
     assert (books.kinds, books.passed_events, books.lost_events) == ([], 0, 1)
     monkeypatch.setattr(books, "handle", lambda _: 1 / 0)
-    source._on_event(_ended(successful=False))
+    source._on_event(FAILED)
     assert books.lost_events == 2
 
 
@@ -141,6 +147,14 @@ NOW = 1_000.0
         ({}, 0),
         ({"Event": "SparkListenerTaskStart", "Task Info": {"Launch Time": 1}}, 0),
         ({"Event": "SparkListenerTaskEnd"}, 0),
+        (
+            {
+                "Event": "SparkListenerTaskEnd",
+                "Task End Reason": {"Reason": "Resubmitted"},
+                "Task Info": {"Finish Time": 1},
+            },
+            0,
+        ),
         ({"Event": "SparkListenerTaskEnd", "Task Info": None}, 0),
         ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": 0}}, 0),
         ({"Event": "SparkListenerTaskEnd", "Task Info": {"Finish Time": "x"}}, 0),

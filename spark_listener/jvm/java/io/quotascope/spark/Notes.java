@@ -23,7 +23,7 @@ final class Notes {
           note.path("stage").asLong(-1) == end.stageId()
               && note.path("number").asLong(-1) == end.taskInfo().attemptNumber()
               && note.path("task").asLong(-1) == end.taskInfo().taskId();
-      if (ours && (fullest == null || responses(note) > responses(fullest))) {
+      if (ours && (fullest == null || responses(note) >= responses(fullest))) { // of equal ones the last, which is the newest
         fullest = note;
       }
     }
@@ -45,10 +45,13 @@ final class Notes {
     }
   }
 
+  /** Of the whole attempt: those that the plugin has already make a note no less full. */
   private static long responses(JsonNode note) {
     long sum = 0;
-    for (JsonNode row : note.path("clients")) {
-      sum += row.path(4).asLong();
+    for (String part : new String[] {"clients", "reported"}) {
+      for (JsonNode row : note.path(part)) {
+        sum += row.path(4).asLong();
+      }
     }
     return sum;
   }

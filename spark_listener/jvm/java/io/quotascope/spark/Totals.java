@@ -11,7 +11,7 @@ final class Totals {
     more.forEach((key, counts) -> sums.merge(key, counts, Totals::sum));
   }
 
-  /** What was counted after `before`. */
+  /** What was counted after `before`. The longest throttle time may be from before, but is at most the sum of those after it. */
   static HashMap<String, long[]> since(Map<String, long[]> before, Map<String, long[]> now) {
     HashMap<String, long[]> later = new HashMap<>();
     now.forEach((key, counts) -> {
@@ -19,7 +19,8 @@ final class Totals {
       if (old == null) {
         later.put(key, counts);
       } else if (counts[1] > old[1] || counts[0] > old[0]) {
-        later.put(key, new long[] {counts[0] - old[0], counts[1] - old[1], counts[2], counts[3]});
+        long ms = counts[0] - old[0];
+        later.put(key, new long[] {ms, counts[1] - old[1], Math.min(counts[2], ms), Math.min(counts[3], ms)});
       }
     });
     return later;
