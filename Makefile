@@ -22,7 +22,7 @@ demo-stack: .venv/ready-run ## The demo with a Prometheus that has our rules, an
 	@exec $(BIN)/python -m tools.demo_stack $(ARGS)
 
 test: .venv/ready-dev ## Everything that CI runs: lint, types, import contracts, every tier of tests
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint contracts build/compiled/ready
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint contracts
 	$(MAKE) --no-print-directory --jobs=4 --keep-going services tier-units types tier-jobs tier-brokers compiled
 	$(BIN)/coverage combine .coverage.jobs .coverage.brokers .coverage.units
 	$(BIN)/python tools/check_coverage.py
