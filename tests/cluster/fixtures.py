@@ -2,7 +2,7 @@
 The real brokers that tests share. All start when the first test asks for them.
 
 `kafka` is one combined node for the whole run: a test that uses it takes its own topics and client ids, and leaves it running.
-A test that stops a broker starts its own cluster with `cluster.running(...)`.
+What a single module uses ends with that module: an idle node takes 2 % of a core. A test that stops a broker starts its own cluster with `cluster.running(...)`.
 """
 
 from collections.abc import Iterator
@@ -62,14 +62,14 @@ def pair_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def split_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker (node 1) and a separate controller (node 100)."""
     with running(Layout.SPLIT, tmp_path_factory.mktemp("split")) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def failover_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A broker (node 1) and three controllers (101 to 103); who stops one starts it again before the test ends."""
     with running(Layout.FAILOVER, tmp_path_factory.mktemp("failover")) as cluster:

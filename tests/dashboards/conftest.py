@@ -12,7 +12,6 @@ from tests.dashboards.drawn import Drawing, drawing
 from tests.dashboards.provision import installed, page
 from tests.dashboards.stored import DEMO_SECONDS, demo, recorded, samples, started
 from tests.integration.prometheus import Prometheus
-from tests.untraced import untraced
 from tools.demo_stack import fill
 
 from quotascope.alerts import Site
@@ -56,13 +55,12 @@ def grafana_code() -> Path:
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """A Prometheus that has the data, and what recording rules make of the known part."""
     folder = tmp_path_factory.mktemp("stored")
-    with untraced():
-        fill(folder, samples())
-        for _ in ("from the data", "from what was recorded"):
-            with started(folder) as prometheus:
-                lines = [*recorded(prometheus)]
-            fill(folder, lines)
-        fill(folder, demo(DEMO_SECONDS))
+    fill(folder, samples())
+    for _ in ("from the data", "from what was recorded"):
+        with started(folder) as prometheus:
+            lines = [*recorded(prometheus)]
+        fill(folder, lines)
+    fill(folder, demo(DEMO_SECONDS))
     with started(folder) as prometheus:
         yield prometheus
 

@@ -14,7 +14,6 @@ import yaml
 from tests.dashboards.stored import NOW, started
 from tests.dashboards.typescript import panels_of
 from tests.integration.prometheus import Prometheus
-from tests.untraced import untraced
 from tools.demo_stack import earlier, fill, scrapes, usual
 from tools.pictures.prometheus import Prometheus as Asked
 
@@ -39,15 +38,13 @@ def evening() -> Evening:
     async def seen() -> Evening:
         return [each async for each in scrapes(CAST, 60 * MINUTES, SCRAPE_SECONDS)]
 
-    with untraced():
-        return asyncio.run(seen())
+    return asyncio.run(seen())
 
 
 @pytest.fixture(scope="module")
 def day() -> dict[str, float]:
     """What was recorded before."""
-    with untraced():
-        return usual()
+    return usual()
 
 
 PERSISTENT: Final = {"FetchThrottled", "ProduceThrottled"}

@@ -39,14 +39,14 @@ def readme_query() -> str:
     return query
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def relay(exporter: Exporter) -> Iterator[Relay]:
     """The exporter's page in the plain text format."""
     with served(Relay(exporter.url)) as relay:
         yield relay
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
     """An exporter of the same broker that wants TLS, a client certificate and a password."""
     folder = tmp_path_factory.mktemp("guarded")
@@ -61,7 +61,7 @@ def guarded(kafka: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         exporter.child.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def prometheus(
     exporter: Exporter, relay: Relay, guarded: Exporter, kafka: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:

@@ -117,16 +117,16 @@ def bomb(begin: bytes, again: bytes, end: bytes = b"") -> bytes:
     return b"".join([*packed, packer.compress(end), packer.flush()])
 
 
-BOMBS = {
-    "jolokia-nan": (bomb(b"[NaN", b",{}", b"]"), "values"),
-    "jolokia-names": (bomb(b'["', rb"\ud83d\ude00,:{[", b'"]'), "not a list of"),
-    "families": (bomb(b"", b'kafka_server_Produce_byte_rate{user="a"} 1\n'), "lines"),
-    "labels": (bomb(_CLIENT + b"\nkafka_server_Produce_byte_rate{", b'k="v",', b"} 1\n"), "characters"),
-    "escapes": (bomb(b'kafka_server_Produce_byte_rate{user="', rb"\\", b'"} 1\n'), "characters"),
-    "line": (bomb(_CLIENT + b"\n", b"a", b"\n"), "does not report its id"),
-    "unicode": (bomb(_CLIENT + b"\n", "\U0001f600".encode() * 64 + b"\n"), "does not report its id"),
+BOMBS: dict[str, tuple[tuple[bytes, ...], str]] = {
+    "jolokia-nan": ((b"[NaN", b",{}", b"]"), "values"),
+    "jolokia-names": ((b'["', rb"\ud83d\ude00,:{[", b'"]'), "not a list of"),
+    "families": ((b"", b'kafka_server_Produce_byte_rate{user="a"} 1\n'), "lines"),
+    "labels": ((_CLIENT + b"\nkafka_server_Produce_byte_rate{", b'k="v",', b"} 1\n"), "characters"),
+    "escapes": ((b'kafka_server_Produce_byte_rate{user="', rb"\\", b'"} 1\n'), "characters"),
+    "line": ((_CLIENT + b"\n", b"a", b"\n"), "does not report its id"),
+    "unicode": ((_CLIENT + b"\n", "\U0001f600".encode() * 64 + b"\n"), "does not report its id"),
 }  # fmt: skip
-"""What hostile agents answer, and what is said of it."""
+"""The parts of what hostile agents answer, and what is said of it."""
 
 
 @pytest.mark.slow
@@ -134,8 +134,8 @@ async def test_no_answer_takes_more_than_the_shipped_limit_allows() -> None:
     """Answers of 64 MiB, a few hundred kilobytes on the wire: all that is made of them stays far below a gibibyte."""
 
     async def answer(request: web.Request) -> web.Response:
-        packed, _ = BOMBS[request.match_info["name"]]
-        return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
+        parts, _ = BOMBS[request.match_info["name"]]
+        return web.Response(body=bomb(*parts), headers={"Content-Encoding": "gzip"})
 
     app = web.Application()
     app.router.add_route("*", "/{name}{tail:/?}", answer)
