@@ -4,6 +4,7 @@ import pytest
 
 from quotascope.exporter.mapping import (
     ATTRIBUTES,
+    LOAD_MEANINGS,
     PERCENTILES,
     USAGE,
     Attribute,
@@ -156,3 +157,11 @@ def test_the_order_of_properties_does_not_matter() -> None:
     one = Bean.of("kafka.server", {"type": "Fetch", "user": "a"})
     assert one == Bean.of("kafka.server", {"user": "a", "type": "Fetch"})
     assert (one.get("user"), one.get("client-id")) == ("a", None)
+
+
+def test_an_agent_may_forbid_what_only_the_load_needs() -> None:
+    """Nothing else is unknown then; the count of throttles is one of a client's figures as well."""
+    assert {each.meaning for each in ATTRIBUTES if each.optional} >= LOAD_MEANINGS - {Meaning.REQUEST_THROTTLE_COUNT}
+    assert all(
+        each.optional for each in ATTRIBUTES if each.meaning in LOAD_MEANINGS and each.part in PERCENTILES.values()
+    )

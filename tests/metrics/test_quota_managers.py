@@ -303,6 +303,8 @@ class TestMutations:
         controller.strict().record(10, EPOCH_MS, validate_only=True)
         controller.permissive().record(20, EPOCH_MS, validate_only=True)
         assert controller.value("tokens") == tokens
+        controller.permissive().record(20, EPOCH_MS)
+        assert controller.value("tokens") == tokens - 20
 
     def test_unbounded(self) -> None:
         """Without rules everything is accepted and nothing is measured."""

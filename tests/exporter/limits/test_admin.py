@@ -25,6 +25,7 @@ from quotascope.clients.quota_admin import (
 )
 from quotascope.clients.security import SaslMechanism, SecurityProtocol
 from quotascope.exporter.config import Config, KafkaConfig
+from quotascope.exporter.config.section import TlsConfig, tls_of
 from quotascope.exporter.errors import ConfigError, LimitsDenied, LimitsError
 from quotascope.exporter.limits import NodeSettings
 from quotascope.exporter.limits.admin import AdminLimits, connection_limits_of, connection_of, rules_of
@@ -283,7 +284,11 @@ def test_settings_are_passed_on(tmp_path: Path) -> None:
     assert login.sasl is not None
     assert (login.sasl.mechanism, login.sasl.password.reveal()) == (SaslMechanism.SCRAM_SHA_256, "s3cret ")
     assert "s3cret" not in repr(login)
-    assert not connection_of(kafka(security_protocol="SSL", tls={"verify": False})).tls.verify
+    tls = connection_of(kafka(security_protocol="SSL", tls={"verify": False})).tls
+    assert (tls.verify, tls.key_password) == (False, None)
+    tls = tls_of(TlsConfig(cert_file=file, key_password_file=file))
+    assert tls.key_password is not None
+    assert (tls.verify, tls.key_password.reveal()) == (True, "s3cret ")
 
 
 @pytest.mark.parametrize(
