@@ -50,11 +50,13 @@ _WAIT = "15m"
 """The `for` of alerts on throttled entities and on those near their limits, and of those on too many of them."""
 _EVALUATED = 120
 """Seconds in which each rule is evaluated at least once."""
-_LINGERING = ((60, "2m"), (180, "10m"))
+LINGERING = ((60, "2m"), (180, "4m"), (300, "7m"), (480, "12m"), (780, "25m"))
 """
-Throttle times in seconds, and for how long an entity with a longer one counts as throttled after Kafka has ceased to report it.
+Throttle times in seconds, and for how long an entity counts as throttled after the last sample with a longer one.
 
-Kafka reports each throttle for a minute, however long it lasts, and the next one cannot begin before it has ended.
+Kafka reports a throttle for about a minute, however long it lasts, and the client's next one comes when it has ended. The windows reach from the
+last sample of a throttle to the first one of the next, for throttles of the times up to the next line; after a single one they are true for at
+most twice its time.
 """
 
 
@@ -82,16 +84,12 @@ def throttled(site: Site) -> Iterator[Alert]:
     )
     yield Alert(
         name="KafkaQuotaThrottleBeyondClientTimeout",
-        expr=_one_by_one(
-            site,
-            _still_longer('quota_type=~"produce|fetch"', site.value(CLIENT_TIMEOUT)),
-            recorded.storm(site, series(recorded.CLUSTER_THROTTLED_ENTITIES)),
-        ),
+        expr=_still_longer(site, 'quota_type=~"produce|fetch"', site.value(CLIENT_TIMEOUT)),
         labels=QUOTA_LABELS,
         severity=AlertSeverity.WARNING,
         scope=AlertScope.ENTITY,
-        wait="3m",
-        keep="10m",
+        wait="4m",
+        keep="5m",
         summary="A client is throttled for longer than clients wait for an answer.",
         description=f"Requests of {ENTITY} are delayed by {DURATION} on average because of its {{{{ $labels.quota_type }}}} quota. Many clients give up after {site.value(CLIENT_TIMEOUT):g} s: producers may lose records, consumers may leave their group.",
         dashboard=Dashboard.ENTITY,
@@ -105,10 +103,14 @@ def _longer(of_type: str, seconds: float, window: str = "") -> str:
     return above(call("max_over_time", throttle) if window else throttle, seconds)
 
 
-def _still_longer(of_type: str, seconds: float) -> str:
-    """The same, with those whose throttle still lasts although Kafka does not report it any more."""
-    lingering = (_longer(of_type, max(seconds, least), window) for least, window in _LINGERING)
-    return "\nor\n".join((_longer(of_type, seconds), *lingering))
+def _still_longer(site: Site, of_type: str, seconds: float) -> str:
+    """Entities that are throttled for longer than this, with those whose throttle still lasts although Kafka does not report it any more, one by one."""
+    arms = []
+    for least, window in ((seconds, ""), *LINGERING):
+        number = series(recorded.CLUSTER_THROTTLED_ENTITIES, window=window)
+        storm = recorded.storm(site, call("max_over_time", number) if window else number)
+        arms.append(_one_by_one(site, _longer(of_type, max(seconds, least), window), storm))
+    return "\nor\n".join(arms)
 
 
 def _one_by_one(site: Site, entities: str, storm: str) -> str:

@@ -18,7 +18,7 @@ ProduceThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
 FetchThrottled                 warning  entity        15m 10m < 0.5; > 0.5; > 50
 RequestThrottled               warning  entity        15m 10m < 0.5; > 0.5; > 50
 MutationThrottled              info     entity        15m 10m > 0.5; > 5; > 50
-ThrottleBeyondClientTimeout    warning  entity        3m  10m > 0.5; > 30; > 50; > 60; > 180
+ThrottleBeyondClientTimeout    warning  entity        4m  5m  > 0.5; > 30; > 50; > 60; > 180; > 300; > 480; > 780
 CallbackThrottled              warning  broker        15m 10m > 0.5
 NearLimit                      warning  entity        15m 10m > 0.9; > 50
 ManyNearLimit                  warning  cluster       15m 10m > 0.9; > 50
@@ -67,7 +67,7 @@ ProduceThrottled         [15m]; [14m]
 FetchThrottled           [15m]; [14m]
 RequestThrottled         [15m]; [14m]
 MutationThrottled        [14m]
-ThrottleBeyondClientTimeout [2m]; [10m]
+ThrottleBeyondClientTimeout [2m]; [4m]; [7m]; [12m]; [25m]
 NearLimit                [30m]; [14m:2m]
 ManyNearLimit            [30m]
 SourceDown               [15m]; [3m]
