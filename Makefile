@@ -143,7 +143,7 @@ services: .venv/ready-dev ## Install what the real tests need: a JDK, Maven, Pro
 	tools/setup services
 
 clean: ## Remove everything that was built, but not the caches outside this folder
-	rm -rf .venv build dist *.egg-info .coverage .fuzz .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist *.egg-info .coverage .coverage.* .fuzz .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 build/compiled/ready: .venv/ready-dev setup.py $(wildcard metrics/*.py)
 	rm -rf build

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from math import isfinite
 from pathlib import Path
 from typing import Annotated
@@ -92,8 +93,8 @@ def put_all(contents: Mapping[Path, files.Content]) -> None:
 
 
 def print_json(document: object, indent: int | None = 2) -> None:
-    """Print values as JSON, which has no number for an infinite quota (Kafka stores them up to 4.3): it is null."""
-    typer.echo(json.dumps(_finite(document), allow_nan=False, indent=indent, default=str))
+    """Print values as JSON, which has no number for an infinite quota (Kafka up to 4.3 stores it): it is null."""
+    typer.echo(json.dumps(_finite(document), allow_nan=False, indent=indent, default=date.isoformat))
 
 
 def _finite(value: object) -> object:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import inf
 from typing import Final
 
 from quotascope.clients.errors import AdminRequestFailed
@@ -42,9 +43,10 @@ class RuleChange:
         return f"{self.entity}: {self.key} {old} -> {new}"
 
     def as_json(self) -> dict[str, object]:
-        """For programs: the entity as the Admin API has it, null for the default."""
-        entity = to_admin(self.entity)
-        return {"entity": entity, "key": self.key, "old": self.old, "new": self.new}
+        """For programs: the entity as the Admin API has it, null for the default; an infinite value, which is no number of JSON, is `"Infinity"`."""
+        values = {"old": self.old, "new": self.new}
+        shown = {name: "Infinity" if value == inf else value for name, value in values.items()}
+        return {"entity": to_admin(self.entity), "key": self.key, **shown}
 
     @property
     def for_admin(self) -> QuotaChange:

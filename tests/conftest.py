@@ -39,12 +39,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """The collector of garbage looks at none of the thousands of tests: each full look would take a quarter of a second."""
+    """The garbage collector looks at none of the thousands of tests: each full collection would take a quarter of a second."""
     gc.disable()
-    collected = yield
-    gc.freeze()
-    gc.enable()
-    return collected
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -61,7 +61,7 @@ def now(scope: Scope) -> Row:
         steps=steps.ANY,
         nothing="no bucket seen",
     )
-    empty = stat(
+    in_debt = stat(
         scope,
         "Buckets in debt",
         "Users and client-ids with tokens below 0: the next change is refused.",
@@ -89,7 +89,7 @@ def now(scope: Scope) -> Row:
         *runbooks(scope.site, "KafkaQuotaRefusalsRising"),
         steps=steps.REFUSED,
     )
-    panels = side_by_side(held_back, empty, longest, refusals)
+    panels = side_by_side(held_back, in_debt, longest, refusals)
     return Row(title="Right now", panels=panels)
 
 

@@ -48,7 +48,7 @@ class Episode:
     These are the last known where it had no rule then: the average may still grow after a quota was removed.
     """
     muted_until: float
-    """Until when the last throttle may last: brokers report each for a minute, however long it is."""
+    """Until when a throttle may last: brokers report each for a minute, however long it is."""
     ongoing: bool = True
     quiet: bool = False
     """Whether its node was read without a throttle since ``seen_at``."""
@@ -131,7 +131,8 @@ class Episodes:
             longest = max(episode.longest_seconds, throttle)
             ruled = episode.usage if _has_rule(episode.usage) and not _has_rule(usage) else usage
             episode.usage = replace(ruled, throttle_time_seconds=longest)
-        episode.seen_at, episode.muted_until, episode.quiet = now, muted_until, False
+        episode.seen_at, episode.quiet = now, False
+        episode.muted_until = max(episode.muted_until, muted_until)
         return True
 
     def _end_quiet(self, snapshot: Snapshot, slow: Collection[Place], now: float) -> None:
@@ -146,7 +147,9 @@ class Episodes:
         for place, each in quiet:
             entity = each.usage.entity
             each.quiet |= entity.broker in read and entity.serial not in unknown
-            if now - each.muted_until > (EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS):
+            if now - (each.muted_until if each.quiet else each.seen_at) > (
+                EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS
+            ):
                 self._end(place)
 
     def _end(self, place: Place) -> None:

@@ -19,9 +19,10 @@ PLUGIN: Final = "io.quotascope.spark.ThrottlePlugin"
 """For `spark.plugins`."""
 REPORTER: Final = "io.quotascope.spark.ThrottleReporter"
 """For the option `kafka.metric.reporters` of a source or a sink."""
-_ON_THE_WAY_SECONDS: Final = 0.2
+_ON_THE_WAY_SECONDS: Final = 0.5
 """For a report to be made and to reach the driver."""
-_LONGEST_WAIT_SECONDS: Final = 5.0
+_LONGEST_INTERVAL_SECONDS: Final = 5.0
+"""Of reports that are waited for."""
 
 
 def write_jar(target: Path) -> None:
@@ -68,13 +69,14 @@ class PluginTotals:
 
     def await_executors(self, interval_seconds: float, wait: Callable[[float], None] = time.sleep) -> None:
         """
-        Wait until executors have reported what they counted until now; not for an interval of more than five seconds.
+        Wait until executors have reported what they counted until now.
 
-        Does not wait where the driver runs all tasks, or after the end of the application, at which executors report, too.
+        Does not wait where they report less often than every five seconds, where the driver runs all tasks, or after the end of the
+        application, at which executors report as well.
         """
         runs = getattr(self._context, "_jsc", None) is not None
-        if runs and self._context.master.partition("[")[0] != "local":
-            wait(min(interval_seconds + _ON_THE_WAY_SECONDS, _LONGEST_WAIT_SECONDS))
+        if runs and self._context.master.partition("[")[0] != "local" and interval_seconds <= _LONGEST_INTERVAL_SECONDS:
+            wait(interval_seconds + _ON_THE_WAY_SECONDS)
 
 
 def read(answer: str) -> list[tuple[str, ClientTotals]]:

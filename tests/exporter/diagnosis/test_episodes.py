@@ -56,10 +56,14 @@ def times(episodes: Episodes) -> list[tuple[float, float, float, bool]]:
         ([SLOW, *[UNREAD] * 61], [(0, 0, 0.5, False)]),
         # muted for 150 s again and again, which brokers report for 60 s of each
         ([*[LONG] * 5, *[ZERO] * 5, *[LONG] * 5], [(0, 14, 150.0, True)]),
+        # another connection's short throttle lowers the average
+        ([LONG, 20.0, *[ZERO] * 6, LONG], [(0, 8, 150.0, True)]),
         ([LONG, *[ZERO] * 10], [(0, 0, 150.0, True)]),
         ([LONG, *[ZERO] * 11], [(0, 0, 150.0, False)]),
         ([1e7, *[ZERO] * 64], [(0, 0, 1e7, True)]),
         ([1e7, *[ZERO] * 65], [(0, 0, 1e7, False)]),
+        ([1e7, *[UNREAD] * 60], [(0, 0, 1e7, True)]),
+        ([1e7, *[UNREAD] * 61], [(0, 0, 1e7, False)]),
     ]
 )  # fmt: skip
 def test_an_episode_ends_with_a_pause_of_more_than_a_minute(

@@ -297,7 +297,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_millions_of_empty_lines_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a small file unpacks to is counted line by line, and parsed once for each text of a block; nothing of it is held."""
+    """What a small file unpacks to is counted line by line, and parsed once for each text of a block."""
     looked: list[bytes] = []
     row = LineReader.row
 

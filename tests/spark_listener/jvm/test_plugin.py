@@ -77,9 +77,9 @@ def test_plugin_is_asked_about_its_application(plugins: str) -> None:
 @pytest.mark.parametrize(
     ("master", "interval", "waits"),
     [
-        ("yarn", 1.0, [1.2]),
-        ("local-cluster[1,2,1024]", 0.5, [0.7]),
-        ("spark://a", 60.0, [5.0]),
+        ("yarn", 1.0, [1.5]),
+        ("local-cluster[1,2,1024]", 0.5, [1.0]),
+        ("spark://a", 60.0, []),
         ("local[2,4]", 1.0, []),
     ],
 )
