@@ -147,9 +147,7 @@ class Episodes:
         for place, each in quiet:
             entity = each.usage.entity
             each.quiet |= entity.broker in read and entity.serial not in unknown
-            if now - (each.muted_until if each.quiet else each.seen_at) > (
-                EPISODE_PAUSE_SECONDS if each.quiet else _LOST_SECONDS
-            ):
+            if now > (each.muted_until + EPISODE_PAUSE_SECONDS if each.quiet else each.seen_at + _LOST_SECONDS):
                 self._end(place)
 
     def _end(self, place: Place) -> None:
