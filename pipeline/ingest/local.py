@@ -4,12 +4,13 @@ Logs that this process reads: lines of files, whatever these are compressed by, 
 A line of any length takes no more memory than the longest that is read.
 """
 
+import gzip
 import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +34,10 @@ BLOCK: Final = 4 << 20
 """Bytes that are read at once."""
 COMPRESSED_BLOCK: Final = 64 << 10
 """As above, of compressed files: their content may be a thousand times as large."""
+_PIECE: Final = 4096
+"""Bytes that are decompressed at once: a break loses a few lines at most."""
+_BEGINNING: Final = 4096
+"""Bytes by which `seen_in` knows a file."""
 
 
 def ingest(
@@ -172,68 +177,33 @@ def seen_in(paths: Iterable[str], names: str = "*", *, follow_links: bool = Fals
 
 def _decompressed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
     beginning = raw.peek(4)[:4]
-    for magic, blocks in _MAGIC.items():
-        if beginning.startswith(magic):
-            return blocks(raw, COMPRESSED_BLOCK)
+    if beginning.startswith(b"\x1f\x8b"):
+        return _unpacked(gzip.GzipFile(fileobj=raw).read1)
+    if beginning.startswith(b"\x28\xb5\x2f\xfd"):
+        return _unpacked(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd").read)
     return iter(partial(raw.read, BLOCK), b"")
-
-
-_BEGINNING: Final = 4096
-_GZIP: Final = 16 + zlib.MAX_WBITS
-_PIECE: Final = 4096
-"""Bytes that are taken of zstd at once: a break loses a few lines at most."""
 
 
 class Broken(Exception):
     """A compressed file is damaged or ends too early; private to this module."""
 
 
-def gzip_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
+def _unpacked(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """
-    The content of all members of a gzip file, at most `size` bytes at once.
+    What a decompressor reads, some pieces at a time.
 
-    Raises `Broken` after everything that was decoded before the break; what is no gzip after a member breaks the file, zeros do not.
+    Raises `Broken` after all that was decoded before the break, but for the last 8 KiB.
     """
-    member, data = zlib.decompressobj(_GZIP), raw.read(size)
-    begun = bool(data)
-    while data:
-        before = member.copy()
-        try:
-            yield member.decompress(data, size)
-        except zlib.error as error:
-            # byte by byte: what comes before the error zlib throws away when it is given all of it at once
-            with suppress(zlib.error):
-                for place in range(len(data)):
-                    yield before.decompress(data[place : place + 1])
-            raise Broken(str(error)) from error
-        if not member.eof:
-            data = member.unconsumed_tail or raw.read(size)
-            continue
-        data = member.unused_data.lstrip(b"\0")
-        while not data and (more := raw.read(size)):
-            data = more.lstrip(b"\0")  # tapes and some appenders fill up with zeros
-        member, begun = zlib.decompressobj(_GZIP), bool(data)
-    if begun:
-        yield member.flush()
-        if not member.eof:
-            raise Broken("truncated gzip")
-
-
-def zstd_blocks(raw: Any, size: int) -> Iterator[bytes]:  # noqa: ANN401 - a buffered reader
-    """As `gzip_blocks`, but what was decoded of the last 4 KiB before the break may be lost."""
     held: list[bytes] = []
     try:
-        stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
-        while piece := stream.read(min(_PIECE, size)):
+        while piece := read(min(_PIECE, COMPRESSED_BLOCK)):
             held.append(piece)
-            if len(held) * _PIECE >= size:
+            if len(held) * _PIECE >= COMPRESSED_BLOCK:
                 yield b"".join(held)
                 held.clear()
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         yield b"".join(held)
+        if isinstance(error, OSError) and error.errno is not None:  # the disk's, not the decompressor's
+            raise
         raise Broken(str(error)) from error
     yield b"".join(held)
-
-
-_MAGIC: Final = {b"\x1f\x8b": gzip_blocks, b"\x28\xb5\x2f\xfd": zstd_blocks}
-"""How a file is decompressed, by its first bytes."""
