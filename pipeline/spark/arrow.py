@@ -62,7 +62,7 @@ def apply_in_arrow(frame: "DataFrame", key: str, work: Callable[[pa.Table], pa.T
     """
     if frame.sparkSession.version.startswith("3."):
         raise SparkFailed(
-            f"limits that users share are replayed with Spark 4.0 or newer, and this is {frame.sparkSession.version}"
+            f"this takes Spark 4.0 or newer, and Spark here is {frame.sparkSession.version}; commands do it in one process as well (--engine local)"
         )
 
     def marked(table):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202 - from annotations PySpark would guess what it is

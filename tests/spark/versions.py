@@ -4,6 +4,7 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 from tests.provisioning import cache
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +23,8 @@ NEWEST = _installed()
 VERSIONS = (NEWEST, *OLDER)
 RUNNING = metadata.version("pyspark")
 """The version that this process imports: the newest, or one that stands first in PYTHONPATH."""
+BY_GROUPS = pytest.mark.skipif(RUNNING.startswith("3."), reason="Spark 3 has no applyInArrow")
+"""Of tests in which Spark brings the rows of a group together; the newest version runs all."""
 
 
 def folder(version: str) -> Path:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.pipeline.blame.logs import BEGIN_MS, row, saturated, stored
+from tests.spark.versions import BY_GROUPS
 
 from quotascope.pipeline.blame import summing
 from quotascope.pipeline.request_log.schema import TOPIC_ID
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.real
 
 
+@BY_GROUPS
 def test_pieces_of_workers_add_up(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two brokers, over several pieces and files, with a wait across a cut, and a topic that another file names."""
     assert spark

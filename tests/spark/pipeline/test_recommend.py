@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from tests.pipeline.recommend.rows import history, mutated
 from tests.pipeline.table.rows import append
+from tests.spark.versions import BY_GROUPS
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.recommend.need import needs
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.real
 CLIENTS = [f"app{number}" for number in range(3)]
 
 
+@BY_GROUPS
 def test_requests_of_one_millisecond_stay_in_their_order(spark: "SparkSession", tmp_path: Path) -> None:
     """A token bucket checks a mutation before it is charged, so that the one that comes last in a burst needs no room for itself."""
     table = History.create(str(tmp_path), buckets=4).detail

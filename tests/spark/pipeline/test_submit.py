@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.pipeline.recommend.rows import make_folder, mutated, produced
 from tests.spark.process import variables
 from tests.spark.sessions import CLUSTER, QUIET
-from tests.spark.versions import RUNNING
+from tests.spark.versions import BY_GROUPS, RUNNING
 
 from quotascope.metrics import DEFAULT, QuotaEntity
 from quotascope.pipeline.ingest import IngestOptions
@@ -37,6 +37,7 @@ ROWS: Final = [
 ]  # fmt: skip
 
 
+@BY_GROUPS
 @pytest.mark.parametrize("shape", [RuleShape.USER, RuleShape.CLIENT])
 def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_path: Path) -> None:
     """Whatever engine does the work, also where users share a client-id."""
@@ -49,6 +50,7 @@ def test_spark_recommends_the_same(shape: RuleShape, spark: SparkSession, tmp_pa
     assert there == here
 
 
+@BY_GROUPS
 @pytest.mark.parametrize(
     ("entity", "mode"), [(QuotaEntity("bob"), Mode.CLOSED_LOOP), (QuotaEntity(None, DEFAULT), Mode.OPEN_LOOP)]
 )

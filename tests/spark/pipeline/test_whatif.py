@@ -18,6 +18,7 @@ from tests.pipeline.replay.histories import (
     sorted_rows,
 )
 from tests.pipeline.table.rows import append
+from tests.spark.versions import BY_GROUPS
 
 from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.errors import DamagedFile, PipelineError
@@ -47,6 +48,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return table
 
 
+@BY_GROUPS
 @pytest.mark.parametrize(
     ("mode", "candidates"),
     [
@@ -61,6 +63,7 @@ def test_table(spark: "SparkSession", stored: Table, mode: Mode, candidates: lis
     assert sorted_rows(found) == sorted_rows(replay(stored.read(), candidates, mode))
 
 
+@BY_GROUPS
 def test_frame(spark: "SparkSession", stored: Table) -> None:
     """Any frame with the columns of a history is replayed, in any order, and brokers are kept apart on demand."""
     apart = ReplaySettings(per_broker=True, rows_at_once=50)
@@ -71,6 +74,7 @@ def test_frame(spark: "SparkSession", stored: Table) -> None:
     assert sorted_rows(rows) == sorted_rows(whole)
 
 
+@BY_GROUPS
 def test_frame_with_rows_of_an_earlier_release(spark: "SparkSession", stored: Table) -> None:
     """Their thread times are under another name."""
     frame = rows_of(stored, spark)
@@ -82,6 +86,7 @@ def test_frame_with_rows_of_an_earlier_release(spark: "SparkSession", stored: Ta
     assert sorted_rows(rows) == sorted_rows(replay(stored.read(), CROWD))
 
 
+@BY_GROUPS
 def test_position(spark: "SparkSession") -> None:
     """Of mutations in one millisecond the position says which one exhausts the bucket, and so which one is refused."""
     asked = [1, 2, 500, 4, 8]
@@ -118,6 +123,7 @@ def test_other_frames(spark: "SparkSession", stored: Table, change: dict[str, st
         replay_frame(frame, CROWD)
 
 
+@BY_GROUPS
 @pytest.mark.parametrize("candidates", [CROWD, [SHARED]])
 def test_nulls(spark: "SparkSession", stored: Table, candidates: list[Any]) -> None:
     """A row without a user is an error, never left out: no quota can be found for it."""
@@ -135,6 +141,7 @@ def _needed(table: Table, spark: "SparkSession") -> object:
     return needs_of_clients(SparkRun(spark), table, policy, ClusterWindows())
 
 
+@BY_GROUPS
 @pytest.mark.parametrize("work", [_replayed, _needed])
 def test_damage_where_users_share_a_limit(spark: "SparkSession", tmp_path: Path, work: Any) -> None:
     """Rows are shuffled between workers then, and the error of the one that cannot read them arrives as it was raised."""
