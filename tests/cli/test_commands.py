@@ -91,6 +91,16 @@ def test_what_no_controller_would_store_again_is_not_exported(form: str, command
         assert command("quotas export --quotas back.yaml") == (0, out, "")
 
 
+def test_a_list_of_quotas_has_an_infinite_one(command: Command) -> None:
+    """As the changes have it: null would mean that there is none."""
+    quota = ConfiguredQuota(entity={"user": "alice"}, key="request_percentage", value=inf)
+    Cluster.altered["old:9092",] = (quota,)
+    _, listed, _ = command("quotas list --bootstrap-servers old:9092 --json")
+    assert [each["value"] for each in json.loads(listed)] == ["Infinity"]
+    _, changed, _ = command("quotas remove request_percentage --user alice --bootstrap-servers old:9092 --json")
+    assert [(each["old"], each["new"]) for each in json.loads(changed)["changes"]] == [("Infinity", None)]
+
+
 def test_exported_commands_set_each_quota(command: Command) -> None:
     """One for each entity, whose words are those that Kafka's tool takes."""
     code, out, err = command("quotas export --quotas q.yaml --format kafka-configs --bootstrap-servers b:1")
