@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
-from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from quotascope.pages import files
+from quotascope.pages.words import json_text
 
 from . import options
 
@@ -93,16 +91,8 @@ def put_all(contents: Mapping[Path, files.Content]) -> None:
 
 
 def print_json(document: object, indent: int | None = 2) -> None:
-    """Print values as JSON, which has no number for an infinite quota (Kafka up to 4.3 stores it): it is null."""
-    typer.echo(json.dumps(_finite(document), allow_nan=False, indent=indent, default=date.isoformat))
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return value if not isinstance(value, float) or isfinite(value) else None
+    """Print values as `json_text`."""
+    typer.echo(json_text(document, indent))
 
 
 @contextmanager

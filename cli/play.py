@@ -161,7 +161,7 @@ def ranking(entities: Sequence[EntityUsage]) -> list[EntityUsage]:
         entities,
         key=lambda usage: (
             -(usage.throttled_seconds_total or 0.0),
-            -(usage.utilization or 0.0),
+            -(usage.used or 0.0),
         ),
     )
 

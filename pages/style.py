@@ -81,6 +81,7 @@ td.number { white-space: nowrap; }
 th { vertical-align: bottom; }
 .many table { font-size: 13px; } .many th, .many td { padding-right: 10px; }
 @media (max-width: 1100px) { .wide table { font-size: 13px; } .wide th, .wide td { padding-right: 10px; } .wide td.name { min-width: 9em; } }
+@media (max-width: 1200px) { .many th, .many td { padding-right: 6px; } .many td.name { min-width: 7em; } }
 svg { display: block; width: 100%; height: auto; max-width: 1150px; }
 svg.key { display: inline-block; width: 22px; height: 10px; }
 svg.share { width: 140px; height: 10px; }
@@ -98,6 +99,6 @@ svg.heat { max-width: var(--width); }
 }
 .legend span { display: inline-block; margin-right: 18px; overflow-wrap: anywhere; }
 """
-    + _blocks(".wide", 720)
+    + _blocks(".wide", 820)
     + _blocks(".many", 1000)
 )

@@ -22,6 +22,7 @@ from .quota_set import (
     overruled_by,
     overruling_rules,
     problems_of,
+    storable,
     to_admin,
     unnamed,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "read_quotas",
     "refusing",
     "rules_of",
+    "storable",
     "text_of",
     "to_admin",
     "unnamed",

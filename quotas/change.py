@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import inf
 from typing import Final
 
 from quotascope.clients.errors import AdminRequestFailed
@@ -43,10 +42,8 @@ class RuleChange:
         return f"{self.entity}: {self.key} {old} -> {new}"
 
     def as_json(self) -> dict[str, object]:
-        """For programs: the entity as the Admin API has it, null for the default; an infinite value, which is no number of JSON, is `"Infinity"`."""
-        values = {"old": self.old, "new": self.new}
-        shown = {name: "Infinity" if value == inf else value for name, value in values.items()}
-        return {"entity": to_admin(self.entity), "key": self.key, **shown}
+        """For programs: the entity as the Admin API has it, null for the default."""
+        return {"entity": to_admin(self.entity), "key": self.key, "old": self.old, "new": self.new}
 
     @property
     def for_admin(self) -> QuotaChange:

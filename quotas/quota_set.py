@@ -211,6 +211,23 @@ class QuotaSet(Mapping[Entity, Mapping[str, float]]):
         return QuotaSet({entity: self[entity] for entity in entities if entity in self._quotas})
 
 
+def storable(quotas: QuotaSet) -> tuple[QuotaSet, list[str]]:
+    """
+    The quotas that a file can have and a controller stores, and a sentence for each other one.
+
+    A cluster may have others from an earlier release: infinity and NaN (Kafka up to 4.3), or 0 (ZooKeeper).
+    """
+    kept: dict[Entity, dict[str, float]] = {}
+    refused = []
+    for entity, key, value in quotas.items_by_key():
+        problems = problems_of(to_admin(entity), {key: value})
+        if problems:
+            refused.append(f"{entity}: {', '.join(problems)}; no controller would store it again")
+        else:
+            kept.setdefault(entity, {})[key] = value
+    return QuotaSet(kept), refused
+
+
 def merged(quotas: QuotaSet, others: QuotaSet) -> QuotaSet:
     """The quotas after all the others were set as well; nothing is removed."""
     both = {entity: {**quotas.get(entity, {}), **others.get(entity, {})} for entity in (*quotas, *others)}

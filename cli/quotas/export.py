@@ -79,22 +79,15 @@ def export(
     kafka: AdminOptions,
 ) -> None:
     """Write all quotas to standard output."""
-    from quotascope.quotas import QuotaSet, difference, kafka_users, quotas_yaml, read_quotas
+    from quotascope.quotas import QuotaSet, difference, kafka_users, quotas_yaml, read_quotas, storable
 
     from ..cluster import configured
 
     if output is ExportFormat.KAFKA_USER and strimzi.strimzi_cluster is None:
         raise typer.BadParameter("--format kafka-user needs --strimzi-cluster")
     settings = kafka.configuration()
-    if quotas is None:
-        exported = configured(settings, running.target())
-    else:
-        exported = read_quotas(quotas)
-    if output is ExportFormat.YAML:
-        typer.echo(quotas_yaml(exported), nl=False)
-    elif output is ExportFormat.KAFKA_CONFIGS:
-        print_commands(difference(QuotaSet(), exported), settings, command_config)
-    else:
+    exported = configured(settings, running.target()) if quotas is None else read_quotas(quotas)
+    if output is ExportFormat.KAFKA_USER:
         manifests = kafka_users(
             exported,
             cluster=strimzi.strimzi_cluster or "",
@@ -103,6 +96,13 @@ def export(
         )
         typer.echo(manifests.text, nl=False)
         report_left_out(manifests.left_out)
+        return
+    kept, refused = storable(exported)
+    if output is ExportFormat.YAML:
+        typer.echo(quotas_yaml(kept), nl=False)
+    else:
+        print_commands(difference(QuotaSet(), kept), settings, command_config)
+    report_left_out(refused)
 
 
 def print_commands(changes: Iterable[RuleChange], config: Config, command_config: str | None) -> None:

@@ -20,6 +20,7 @@ from quotascope.exporter.diagnosis.units import (
     percent,
     type_name,
 )
+from quotascope.exporter.snapshot.entity import part_used
 from quotascope.exporter.untrusted import one_line
 from quotascope.metrics import LEVELS_LEGEND, QuotaEntity, QuotaType
 from quotascope.quotas import to_admin
@@ -127,6 +128,6 @@ def _hit(hit: Hit) -> dict[str, object]:
         "user": entity.user,
         "client_id": entity.client_id,
         "usage": hit.usage,
-        "utilization": hit.utilization,
+        "utilization": part_used(hit.usage, entity.limit),
         "throttle_time_seconds": hit.throttle_time_seconds,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from typing import Final
 
 from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
@@ -16,6 +16,7 @@ from ..limits import CONNECTION_KEY
 from ..limits.model import DEFAULT_IP
 from ..mapping import in_base_unit
 from ..snapshot import EntityUsage, NodeUsage
+from ..snapshot.entity import part_used
 from .units import measured as measured_text
 
 _FAR_BELOW: Final = 100
@@ -43,10 +44,9 @@ class Impact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit; None without either, and for a limit of 0."""
-        if self.usage is None or self.after is None or not self.after.bound:
-            return None
-        return self.usage / in_base_unit(self.quota_type, self.after.bound)
+        """Today's usage divided by the new limit, as `part_used`; None without either."""
+        bound = None if self.after is None else self.after.bound
+        return part_used(self.usage, None if bound is None else in_base_unit(self.quota_type, bound))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +63,8 @@ class IpImpact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit; None without either, and for a limit of 0."""
-        if self.usage is None or not self.after:
-            return None
-        return self.usage / self.after if isfinite(self.after) else None
+        """Today's usage divided by the new limit, as `part_used`; None without either."""
+        return part_used(self.usage, None if self.after == inf else self.after)
 
 
 def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> list[Impact]:

@@ -17,6 +17,7 @@ from ..join.limiting import NO_RULES
 from ..limits import CONNECTION_KEY, Limits
 from ..limits.model import DEFAULT_IP
 from ..snapshot import CAUSES, EntityUsage, NodeUsage, Snapshot, ThrottleCause, Usages
+from ..snapshot.entity import part_used
 
 _NOT_ITS_OWN: Final = CAUSES.index(ThrottleCause.CONTROLLER_MUTATION)
 
@@ -33,8 +34,8 @@ class IpUsage:
 
     @property
     def used(self) -> float | None:
-        """Usage divided by limit; None without usage, and for a limit of 0, which clusters with ZooKeeper allow."""
-        return self.rate / self.limit if self.rate is not None and self.limit else None
+        """Usage divided by limit, as `part_used`; None without usage."""
+        return part_used(self.rate, self.limit)
 
 
 Hit: TypeAlias = EntityUsage | IpUsage

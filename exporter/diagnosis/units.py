@@ -65,7 +65,7 @@ def shadow_name(in_shadow: EntityUsage | None) -> str:
         return NOT_APPLICABLE
     if in_shadow.throttled:
         return seconds(in_shadow.throttle_time_seconds)
-    return percent(in_shadow.utilization)
+    return percent(in_shadow.used)
 
 
 def usage_name(usage: EntityUsage) -> str:

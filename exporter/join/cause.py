@@ -121,7 +121,7 @@ class Causes:
         self._in_debt.note(np.flatnonzero(in_debt) + mutations.start, at)
         self._mutating.note(np.flatnonzero(mutating) + mutations.start, at)
         requests = layout.of_type(QuotaType.REQUEST)
-        full = np.flatnonzero(read.utilization[requests] >= 1)
+        full = np.flatnonzero(read.used[requests] >= 1)
         self._at_limit.note(full + requests.start, at)
 
 

@@ -22,7 +22,7 @@ class NodeSettings:
     """The settings of one node that shape its quotas."""
 
     request_capacity_threads: float | None = None
-    """``num.io.threads`` + ``num.network.threads``."""
+    """``num.io.threads`` + ``num.network.threads``, of which every listener has as many: Kafka's documentation counts them once (client quotas)."""
     quota_samples: int = 11
     """``quota.window.num``."""
     quota_window_seconds: float = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isnan
 from typing import Final
 
 import numpy as np
@@ -175,7 +175,7 @@ def _bars(
 ) -> Iterator[tuple[str, int, str, str]]:
     """The bar of each value that is known: its color, its left, its upper end and its height; that of ``top`` has the whole ``height``."""
     for place, value in enumerate(values):
-        if value is not None and isfinite(value):
+        if value is not None and not isnan(value):
             size = max(1.0, height * min(1.0, value / top))
             yield color(value), width * place, f"{height - size:.1f}", f"{size:.1f}"
 
@@ -186,9 +186,9 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
 
     A step in which the entity was not seen has no bar.
     """
-    limited = bool(np.isfinite(trail.used).any())
+    limited = not np.isnan(trail.used).all()
     values: Floats = trail.used if limited else trail.usage
-    known = values[np.isfinite(values)]
+    known = values[~np.isnan(values)]
     # a limit of 100 % in sight, and bars of twice as much at most
     top = max(_TOP, min(float(known.max()), 2.0)) if limited else (float(known.max()) if known.size else 0.0) or 1.0
     throttled = np.flatnonzero(trail.throttle_time > 0).tolist()
@@ -202,7 +202,7 @@ def trail_drawing(trail: Trail, kind: QuotaType) -> dict[str, object]:
     if known.size:
         words = f"{what} in {trail.step_seconds:g} s: from {shown(float(known.min()))} to {shown(float(known.max()))}, latest {shown(float(known[-1]))}"
     steps = len(throttled)
-    seen = np.count_nonzero(np.isfinite(values) | np.isfinite(trail.throttle_time))
+    seen = np.count_nonzero(~np.isnan(values) | ~np.isnan(trail.throttle_time))
     return {
         "width": _TRAIL_WIDTH * len(values),
         "height": _TRAIL_HEIGHT,

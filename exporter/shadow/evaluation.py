@@ -221,7 +221,7 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     with np.errstate(all="ignore"):
         ratios = usages / limits
         times = np.floor((usages - limits) / limits * grouping.windows + 0.5)
-        throttle_ms = np.clip(times, 0.0, grouping.longest)
+        throttle_ms = np.minimum(np.fmax(times, 0.0), grouping.longest)  # NaN, of no usage of a limit of 0, is 0
         strict = rows[grouping.stricter]
         delays = columns.throttle_time[strict]
         at_limit = columns.usage[strict] >= columns.layout.limits[strict]
@@ -235,8 +235,9 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     if mutations.any():
         tokens = np.full(count, np.nan)
         tokens[of_row] = columns.tokens[rows]
-        times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
-        throttle_ms[mutations] = np.maximum(times, 0.0)
+        with np.errstate(all="ignore"):
+            times = np.floor(-tokens[mutations] / limits[mutations] * 1000 + 0.5)
+        throttle_ms[mutations] = np.fmax(times, 0.0)
         codes[mutations & np.isnan(tokens)] = _CODES[UnevaluatedReason.ABSENT]
         codes[mutations & ~grouping.kept] = _CODES[UnevaluatedReason.MUTATION]
     codes[grouping.unclear] = _CODES[UnevaluatedReason.FINER]

@@ -92,8 +92,13 @@ class Columns:
 
     @cached_property
     def used(self) -> Floats:
-        """The larger of utilization and the part of the burst that is used; at 1 and above the entity is throttled or refused."""
-        return fixed(np.fmax(self.utilization, self.burst_used))
+        """
+        The larger of the parts of the limit and of the burst that are used; at 1 and above the entity is throttled or refused.
+
+        Infinite for any usage of a limit of 0, which violates it.
+        """
+        violated = (self.layout.limits == 0) & (self.usage > 0)
+        return fixed(np.where(violated, np.inf, np.fmax(self.utilization, self.burst_used)))
 
     @cached_property
     def usages(self) -> Usages:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
+from math import inf
 
 from quotascope.metrics import QuotaType, Resolution
 
@@ -118,5 +119,19 @@ class EntityUsage:
 
     @property
     def used(self) -> float | None:
-        """The larger of utilization and the part of the burst that is used; at 1 and above it is throttled or refused. None without either."""
-        return max((part for part in (self.utilization, self.burst_used) if part is not None), default=None)
+        """
+        The larger of the parts of the limit and of the burst that are used; at 1 and above it is throttled or refused. None without either.
+
+        Unlike ``utilization``, which is a metric, it is infinite for any usage of a limit of 0 (`part_used`).
+        """
+        parts = part_used(self.usage, self.entity.limit), self.burst_used
+        return max((part for part in parts if part is not None), default=None)
+
+
+def part_used(usage: float | None, limit: float | None) -> float | None:
+    """Usage divided by limit; infinite for any usage of a limit of 0, which violates it. None without either, and for no usage of a limit of 0."""
+    if usage is None or limit is None:
+        return None
+    if limit == 0:
+        return inf if usage > 0 else None
+    return usage / limit

@@ -309,7 +309,7 @@ class Snapshot(OwnHealth):
     def in_shadows(self) -> Mapping[Place, EntityUsage]:
         """By quota type, broker, user and client-id: an entity as the shadow makes it that would throttle it longest, or else has the highest utilization."""
         usages = [usage for shadow in self.shadows for usage in shadow.entities]
-        usages.sort(key=lambda each: (each.throttle_time_seconds or 0.0, each.utilization or 0.0))
+        usages.sort(key=lambda each: (each.throttle_time_seconds or 0.0, each.used or 0.0))
         return {place_of(each.entity): each for each in usages}
 
 

@@ -86,7 +86,12 @@ class BrokerQueue:
         if not self.times_known:
             return f"{self.unknown:,} requests of broker {shown(self.broker)} have no queue time"
         if abs(self.error) > MOST_ERROR:
-            return f"a queue with {counted(self.threads, 'handler thread')} does not explain the queue times of broker {shown(self.broker)}: its error is {percent(self.error, '+')}"
+            why = (
+                "as with fewer threads than the broker has, or in open loop near saturation"
+                if self.error > 0
+                else "as where requests wait for a CPU or garbage collection as well, which no log has"
+            )
+            return f"a queue with {counted(self.threads, 'handler thread')} does not explain the queue times of broker {shown(self.broker)}: its error is {percent(self.error, '+')}, {why}"
         return None
 
 

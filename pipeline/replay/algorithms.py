@@ -195,7 +195,7 @@ def throttle_times(measured: Measurements, limits: Floats, most_ms: int) -> Ints
 
     Args:
         measured: what `observe` returned for one sensor, or several.
-        limits: above 0, in the unit of the rates; infinite for none.
+        limits: 0 or above, in the unit of the rates; infinite for none.
         most_ms: longest throttle, one window for request quotas (KIP-124).
 
     """
@@ -219,7 +219,13 @@ def rate_throttle(rate: float, limit: float, span: int, most_ms: int) -> int:
     """Return the ms of silence after which a rate is back at its limit, at most `most_ms`; 0 within the limit (`metrics.throttle_time`)."""
     if rate <= limit:
         return 0
-    return min(rounded((rate - limit) / limit * span), most_ms)
+    return min(rounded(quotient(rate - limit, limit) * span), most_ms)
+
+
+@kernel
+def quotient(excess: float, limit: float) -> float:
+    """Divide an excess above 0 as Java does, where a limit of 0 gives infinity (`metrics.numbers.jdiv`)."""
+    return math.inf if limit == 0.0 else excess / limit
 
 
 @kernel
@@ -263,7 +269,7 @@ class Buckets(NamedTuple):
     """Buckets, and what is in them."""
 
     limits: Floats
-    """Partitions per second, above 0."""
+    """Partitions per second, 0 or above."""
     bursts: Floats
     """Most tokens: `samples * window in s * limit`."""
     tokens: Floats
@@ -327,14 +333,14 @@ def take(buckets: Buckets, bucket: int, permits: float, now_ms: int, treatment: 
 @kernel
 def debt_throttle(tokens: float, limit: float) -> int:
     """Return the ms after which a bucket in debt is back at zero (`metrics.throttle_time`)."""
-    return rounded(-tokens / limit * 1000.0)
+    return rounded(quotient(-tokens, limit) * 1000.0)
 
 
 class Spreads(NamedTuple):
     """Rates, and what is booked in their windows."""
 
     limits: Floats
-    """Partitions per second, above 0."""
+    """Partitions per second, 0 or above."""
     samples: Ints
     window_ms: Ints
     bases: Ints
@@ -382,7 +388,7 @@ def spread(spreads: Spreads, rate: int, permits: float, now_ms: int, treatment: 
     span_s = samples * spreads.window_ms[rate] / 1000.0
     per_second = total / span_s
     if per_second > limit:
-        wait_ms = (per_second - limit) / limit * span_s * 1000.0
+        wait_ms = quotient(per_second - limit, limit) * span_s * 1000.0
         return max(1, rounded(wait_ms)), True
     if treatment != PROBE:
         full = limit * spreads.window_ms[rate] / 1000.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -14,7 +13,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from quotascope.metrics import QuotaType
-from quotascope.pages.words import text_cell
+from quotascope.pages.words import json_text, text_cell
 from quotascope.quotas import Commands, Manifests, QuotaSet, kafka_users
 
 from ..rates import HOURS
@@ -86,7 +85,7 @@ def whatif_json(summary: ReplaySummary) -> str:
         }
         for each in summary.comparisons
     }  # fmt: skip
-    return _json(
+    return json_text(
         {
             "history": summary.source,
             "begin_ms": begin,
@@ -106,7 +105,8 @@ def whatif_json(summary: ReplaySummary) -> str:
             "results": list(map(measured, summary.rows)),
             "brokers": summary.benefit.values() if summary.benefit else None,
             "notes": list(summary.notes),
-        }
+        },
+        indent=2,
     )
 
 
@@ -125,7 +125,7 @@ def recommend_json(advice: Advice, commands: Commands) -> str:
     """The whole recommendation; durations are ms, shares ratios, hours of the week counted from Monday 00h. Names are as they are."""
     begin, end = advice.span_ms
     coverage, policy = advice.coverage, advice.policy
-    return _json(
+    return json_text(
         {
             "history": advice.source,
             "begin_ms": begin,
@@ -166,12 +166,9 @@ def recommend_json(advice: Advice, commands: Commands) -> str:
             "hits": [{**asdict(hit), "kind": hit.kind.label} for hit in advice.hits],
             "commands": commands.lines,
             "left_out": commands.left_out,
-        }
+        },
+        indent=2,
     )
-
-
-def _json(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=2, allow_nan=False)
 
 
 def _limit(made: Recommendation, advice: Advice) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from quotascope.cli.cluster import report_errors, warn_of_callbacks
 from quotascope.cli.ingest import print_report
 from quotascope.cli.recommend import _floor
 from quotascope.cli.request_topic import _print_throttles, _summary
-from quotascope.clients import AdminRequestFailed
+from quotascope.clients import AdminRequestFailed, ConfiguredQuota
 from quotascope.clients.accounting import ThrottleAccount
 from quotascope.clients.topic_admin import TopicFound
 from quotascope.exporter.diagnosis import Catalog
@@ -63,6 +65,40 @@ def test_exported_quotas_are_those_of_the_file(command: Command) -> None:
         {json.dumps(rule, sort_keys=True) for rule in yaml.safe_load(text)["quotas"]} for text in (out, QUOTAS)
     )
     assert found == expected
+
+
+@pytest.mark.parametrize("form", ["yaml", "kafka-configs"])
+def test_what_no_controller_would_store_again_is_not_exported(form: str, command: Command) -> None:
+    """An infinite quota, NaN and 0 are named on standard error; a file of the others is read back."""
+    old = {
+        "request_percentage": inf,
+        "controller_mutation_rate": nan,
+        "consumer_byte_rate": 0.0,
+        "producer_byte_rate": 5.0,
+    }
+    quotas = tuple(ConfiguredQuota(entity={"user": "alice"}, key=key, value=value) for key, value in old.items())
+    Cluster.altered["old:9092",] = quotas
+    code, out, err = command(f"quotas export --bootstrap-servers old:9092 --format {form}")
+    assert code == 0
+    assert [line for line in err.splitlines() if "would store" in line] == [
+        "quotascope: left out: user alice: consumer_byte_rate must be greater than 0, not 0.0; no controller would store it again",
+        "quotascope: left out: user alice: 'controller_mutation_rate' is not a number; no controller would store it again",
+        "quotascope: left out: user alice: 'request_percentage' is not finite; no controller would store it again",
+    ]
+    assert not re.search(r"\b(inf|nan)\b", out)
+    Path("back.yaml").write_text(out, "utf-8")
+    if form == "yaml":
+        assert command("quotas export --quotas back.yaml") == (0, out, "")
+
+
+def test_a_list_of_quotas_has_an_infinite_one(command: Command) -> None:
+    """As the changes have it: null would mean that there is none."""
+    quota = ConfiguredQuota(entity={"user": "alice"}, key="request_percentage", value=inf)
+    Cluster.altered["old:9092",] = (quota,)
+    _, listed, _ = command("quotas list --bootstrap-servers old:9092 --json")
+    assert [each["value"] for each in json.loads(listed)] == ["Infinity"]
+    _, changed, _ = command("quotas remove request_percentage --user alice --bootstrap-servers old:9092 --json")
+    assert [(each["old"], each["new"]) for each in json.loads(changed)["changes"]] == [("Infinity", None)]
 
 
 def test_exported_commands_set_each_quota(command: Command) -> None:

@@ -100,9 +100,13 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 
 def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
-    """Numbers that JSON does not have are null, at any depth; dates are texts, and one line stays one."""
+    """An infinite number, such as a quota, is a text: null means none, or unknown. Dates are texts, and one line stays one."""
     document = {"rules": [{"value": inf, "used": (nan, -inf, 0.5)}], "day": date(2026, 1, 2), "name": "\N{SNOWMAN}"}
     outputs.print_json(document, indent=None)
     (line,) = capsys.readouterr().out.splitlines()
-    known = {"rules": [{"value": None, "used": [None, None, 0.5]}], "day": "2026-01-02", "name": "\N{SNOWMAN}"}
+    known = {
+        "rules": [{"value": "Infinity", "used": [None, "-Infinity", 0.5]}],
+        "day": "2026-01-02",
+        "name": "\N{SNOWMAN}",
+    }
     assert json.loads(line, parse_constant=pytest.fail) == known

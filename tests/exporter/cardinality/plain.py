@@ -180,7 +180,7 @@ def throttled(each: EntityUsage) -> bool:
 
 def used(each: EntityUsage) -> float:
     """The part of limit or burst that is used."""
-    return max(each.utilization or 0.0, each.burst_used or 0.0)
+    return max(each.used or 0.0, 0.0)
 
 
 def pressure(each: EntityUsage) -> Pressure:

@@ -200,15 +200,21 @@ def test_a_rule_for_the_name_of_a_host_makes_limits_unknown() -> None:
     assert {each.after for each in ip_impacts(OLD, new, [node("1", 1.0)])} == {None}
 
 
-def test_a_limit_of_zero_is_no_divisor() -> None:
+def test_what_uses_a_limit_of_zero_comes_first() -> None:
     """Clusters with ZooKeeper store it, and keep it when they move to KRaft: no connection, or no byte, is within it."""
     zero: dict[Entity, dict[str, float]] = {IpEntity(DEFAULT): {KEY: 0.0}}
-    (address,) = ip_impacts(QuotaSet({**zero, IpEntity("10.0.0.1"): {KEY: 4.0}}), QuotaSet(zero), [node("1", 1.0)])
-    assert (address.after, address.utilization_after) == (0.0, None)
-    (client,) = impacts(produce({ALICE: 1000.0, FOR_ALL: 0.0}), produce({FOR_ALL: 0.0}), [usage(usage=1.0)])
-    assert (client.after and client.after.bound, client.utilization_after) == (0.0, None)
-    (rule,) = rule_usage(limits(rules={}, connection_limits={"<default>": 0.0}), snapshot(nodes=(node("1", 1.0),)))
-    assert (len(rule.hits or ()), rule.fullest) == (2, None)
+    idle, bob = "10.0.0.3", QuotaEntity("bob")
+    own: dict[Entity, dict[str, float]] = {IpEntity(ip): {KEY: 4.0} for ip in ("10.0.0.1", "10.0.0.2", idle)}
+    addressed = [addresses("1", {"10.0.0.1": 3.0, "10.0.0.2": 1.0, idle: 0.0})]
+    kept: dict[Entity, dict[str, float]] = {**zero, IpEntity("10.0.0.1"): {KEY: 2.0}}
+    found = ip_impacts(QuotaSet({**zero, **own}), QuotaSet(kept), addressed)
+    assert [(each.ip, each.utilization_after) for each in found] == [("10.0.0.2", inf), ("10.0.0.1", 1.5), (idle, None)]
+    measured = [usage(user="bob", usage=900.0), usage(usage=1.0), usage(user="carol", usage=0.0)]
+    before = produce({ALICE: 1000.0, bob: 1000.0, QuotaEntity("carol"): 1000.0, FOR_ALL: 0.0})
+    clients = impacts(before, produce({bob: 500.0, FOR_ALL: 0.0}), measured)
+    assert [(each.user, each.utilization_after) for each in clients] == [("alice", inf), ("bob", 1.8), ("carol", None)]
+    (rule,) = rule_usage(limits(rules={}, connection_limits={"<default>": 0.0}), snapshot(nodes=(node("1", 0.0),)))
+    assert (len(rule.hits or ()), rule.fullest) == (2, inf)
 
 
 LIMITS = limits()

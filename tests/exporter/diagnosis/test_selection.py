@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
+from math import inf
 
 import pytest
 from tests.exporter.examples import limits, usage
@@ -45,6 +46,19 @@ def users(selection: Selection, most: int | None = None) -> list[str]:
 def test_who_is_shown(selection: Selection, shown: set[str]) -> None:
     """A throttled entity counts, whatever it uses; a text is looked for in user and client-id, in either case."""
     assert set(users(selection)) == shown
+
+
+def test_any_usage_of_a_limit_of_zero_is_above_it() -> None:
+    """Kafka finds it violated: it comes before all that is near a limit, and none of it is used by an idle entity."""
+    blocked, idle = usage(user="blocked", usage=1e-3, limit=0.0), usage(user="idle", usage=0.0, limit=0.0)
+    rows = [usage(user="over", usage=1e18, limit=1.0), UNKNOWN, idle, blocked]
+    found = Columns.of(rows).usages
+    assert ordered(rows, Selection(order=Order.USED)) == ["blocked", "over", "fay", "idle"]
+    assert ordered(rows, Selection())[:2] == ["blocked", "over"]
+    assert {each.entity.user for each in matching(found, Selection(show=Show.NEAR))} == {"blocked", "over"}
+    used = {each.entity.user: each.used for each in found}
+    assert (used["blocked"], used["idle"]) == (inf, None)
+    assert (color_of(used["blocked"]), style_of(usage(usage=1.0, limit=0.0))) == ("over", "yellow")
 
 
 def test_who_may_have_a_limit_is_not_left_out() -> None:

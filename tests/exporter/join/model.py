@@ -243,7 +243,7 @@ class Model:
                     self._indebted[pair] = at
                 if indebted or usage.usage is None or usage.usage > 0:
                     self._mutating[pair] = at
-            elif entity.quota_type is REQUEST and (usage.utilization or 0) >= 1:
+            elif entity.quota_type is REQUEST and (usage.used or 0) >= 1:
                 self._at_limit[entity.broker, *pair] = at
         for usage in usages:
             if usage.throttled:

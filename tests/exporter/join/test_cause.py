@@ -108,6 +108,8 @@ def test_usage_at_the_limit_is_the_entitys_own() -> None:
     world = World(limits(RULES))
     assert cause(world.collect_one(waiting(usage=100.0), bucket(-1.0))) is OWN
     assert cause(world.collect_one(waiting(usage=1.0), bucket(-1.0))) is OWN
+    blocked = World(limits({**RULES, REQUEST: {QuotaEntity(DEFAULT): 0.0}}))
+    assert cause(blocked.collect_one(waiting(usage=1.0), bucket(-1.0))) is OWN
 
 
 @pytest.mark.parametrize("rate", [0.1, None, float("nan")])

@@ -126,6 +126,20 @@ def test_the_last_minutes_and_the_episodes() -> None:
     assert "None since the exporter started." in nothing
 
 
+def test_the_last_minutes_have_a_full_bar_above_a_limit_of_zero() -> None:
+    """Whatever is used; a limit that was higher before has its bars beside it."""
+    start, of = NOW - NOW % 15, limits()
+    seen = [
+        replace(snapshot(usage(of=of, limit=limit, usage=500.0)), taken_at=start + 15 * step)
+        for step, limit in enumerate((1000.0, 0.0))
+    ]
+    shown = page(*seen, user="alice")
+    (words,) = shown.values("svg", "aria-label")
+    assert words == "highest utilization in 15 s: from 50% to 999+, latest 999+; not throttled"
+    colors = [v for tag, name, v in shown.attributes if (tag, name) == ("rect", "class")]
+    assert (colors.count("fine"), colors.count("over")) == (1, 1 + 1)  # the last step, and the row
+
+
 def test_the_board_in_grafana() -> None:
     """The same dashboard and variables as those of the alerts; names are quoted."""
     frame = PageFrame(cluster="prod eu", grafana_url="https://grafana.corp/x/")

@@ -104,6 +104,7 @@ NOTHING = limits(rules={})
 MUTATION = QuotaType.CONTROLLER_MUTATION
 CASES = {
     "limited": (usage(usage=0.0, limit=500.0, of=limits()), "user aliceproduce10%0.00 B/s500 B/s0 s-3 user alice"),
+    "limit of 0": (usage(usage=7.0, limit=0.0, of=limits()), "user aliceproduce1999+7.00 B/s0.00 B/s0 s-3 user alice"),
     "unlimited": (usage(usage=7.0, of=NOTHING), "user aliceproduce1-7.00 B/sunlimited-0 s-no rule"),
     "unknown": (usage(usage=7.0), "user aliceproduce1unknown7.00 B/sunknownunknown0 s-unknown"),
     "no usage": (usage(limit=500.0, of=limits()), "user aliceproduce1unknownunknown500 B/sunknown0 s-3 user alice"),

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -303,3 +304,24 @@ def test_the_cluster_own_quotas_are_the_base() -> None:
         rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): limit})
         (found,) = shadows.of(world(rate, rules={PRODUCE: rules}), set())
         assert [each.utilization for each in found.entities] == [ratio]
+
+
+@pytest.mark.parametrize(("kind", "longest"), [(PRODUCE, 2**31 - 1), (REQUEST, 2_000)])
+def test_a_limit_of_zero_throttles_any_usage_and_no_idle_entity(kind: QuotaType, longest: int) -> None:
+    """Clusters with ZooKeeper store it; nothing of nothing is no violation."""
+    rules = {QuotaEntity(name): 0.0 for name in ("alice", "bob")}
+    rows = {("alice", ""): Measured(0.0, 0.0), ("bob", ""): Measured(1.0, 0.0)}
+    joined = snapshot_of(kind, QuotaRules(dict.fromkeys(rules, 40.0)), rows, {})
+    (found,) = Shadows([candidate_of(kind, QuotaRules(rules))]).of(joined, set())
+    known = {each.entity.user: (each.used, each.throttle_time_seconds) for each in found.entities}
+    assert known == {"alice": (None, 0.0), "bob": (inf, longest / 1_000)}
+    assert found.throttled == {(kind, "1"): 1}
+
+
+@pytest.mark.parametrize(("tokens", "seconds"), [(0.0, 0.0), (-1.0, inf)])
+def test_a_bucket_in_debt_under_a_limit_of_zero_is_never_even(tokens: float, seconds: float) -> None:
+    """Nothing refills it."""
+    rules = QuotaRules({QuotaEntity("alice"): 0.0})
+    bucket = usage(MUTATION, "alice", limit=0.0, burst_tokens=0.0, usage=0.0, tokens=tokens)
+    (found,) = Shadows([candidate_of(MUTATION, rules)]).of(world(bucket, rules={MUTATION: rules}), set())
+    assert [each.throttle_time_seconds for each in found.entities] == [seconds]

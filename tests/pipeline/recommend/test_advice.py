@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import replace
 from datetime import UTC
+from math import inf
 from typing import Any
 
 import pytest
@@ -271,6 +272,16 @@ def test_csv_and_json_hold_all() -> None:
     assert read["hits"][0]["kind"] == "produce"
     assert len(read["commands"]) == 5
     assert read["policy"]["share"] == 0.01
+
+
+def test_an_infinite_quota_of_the_cluster_is_a_text_for_programs() -> None:
+    """Kafka up to 4.3 stores it; null is no rule."""
+    key = recommendation("alice").key
+    infinite = QuotaSet({QuotaEntity("alice"): {key: inf}})
+    _, read, rows = documents(advice([recommendation("alice"), recommendation("bob")], infinite, []))
+    assert [each["now"] for each in read["recommended"]] == ["Infinity", None]
+    assert [each["old"] for each in read["changes"]] == ["Infinity", None]
+    assert [row["now"] for row in rows] == ["inf", ""]
 
 
 def test_page_reports_all() -> None:

@@ -104,7 +104,7 @@ requests = st.builds(
 entities = st.builds(
     QuotaEntity, st.sampled_from(("alice", "bob", "<default>", DEFAULT)), st.sampled_from(("app", DEFAULT, None))
 ) | st.builds(QuotaEntity, st.none(), st.sampled_from(("app", "other", DEFAULT)))
-bounds = st.sampled_from((1.0, 40.0, 500.0, 20_000.0, 1e9))
+bounds = st.sampled_from((0.0, 1.0, 40.0, 500.0, 20_000.0, 1e9))
 quota_sets = st.dictionaries(
     entities, st.dictionaries(st.sampled_from(KEYS), bounds, min_size=1), min_size=1, max_size=6
 )

@@ -86,8 +86,8 @@ mutations = st.builds(
     treatment=st.sampled_from((STRICT, STRICT, PERMISSIVE)),
     wait_ms=st.sampled_from((0, 0, 1, 250, 30_000)),
 )
-limits = st.sampled_from((0.5, 1.0, 100.0, 1024.0, 33_333.0, 1e6))
-mutation_limits = st.sampled_from((0.1, 1.0, 5.0, 7.3, 1_000.0))
+limits = st.sampled_from((0.0, 0.5, 1.0, 100.0, 1024.0, 33_333.0, 1e6))
+mutation_limits = st.sampled_from((0.0, 0.1, 1.0, 5.0, 7.3, 1_000.0))
 configs = st.builds(
     ManagerConfig, samples=st.integers(1, 12), window_seconds=st.integers(1, 3), release=st.sampled_from((OLDER, NEWER))
 )
@@ -133,9 +133,11 @@ def by_kernels(trace: list[Step], values: list[float], limit: float, config: Man
 @given(trace=st.lists(requests, min_size=1, max_size=60), limit=limits, config=configs)
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig())
 @example([Step(0, 0, 3_000_000, CHECKED)], 1.0, ManagerConfig(release=OLDER))
+@example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig())
+@example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig(release=OLDER))
 @settings(max_examples=examples(100))
 def test_bandwidth(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
-    """Produce and Fetch throttles are those of a quota manager, those above 24.8 days in either release and given-back bytes among them."""
+    """Produce and Fetch throttles are those of a quota manager, those above 24.8 days in either release, of a limit of 0 and given-back bytes among them."""
     manager = ClientQuotaManager(Registry(), QuotaType.FETCH, EPOCH_MS, config)
     for user in USERS:
         manager.update_quota(QuotaEntity(user), limit)
@@ -148,6 +150,7 @@ def test_bandwidth(way: str, trace: list[Step], limit: float, config: ManagerCon
 
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=st.lists(requests, min_size=1, max_size=60), limit=limits, config=configs)
+@example([Step(0, 0, 1, CHECKED)], 0.0, ManagerConfig())
 @settings(max_examples=examples(100))
 def test_request_time(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
     """Request throttles are those of a quota manager, whose sums of fractions depend on their order; at most one window."""
@@ -263,6 +266,7 @@ def decided_by_kernels(trace: list[Step], limit: float, config: ManagerConfig, p
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=st.lists(mutations, min_size=1, max_size=60), limit=mutation_limits, config=configs)
 @example([Step(0, 0, 560, STRICT), Step(0, 0, 1, STRICT)], 5.0, ManagerConfig(samples=100))
+@example([Step(0, 0, 1, treatment) for treatment in (STRICT, STRICT, PERMISSIVE)], 0.0, ManagerConfig())
 @example(  # another user's step is later than the clock that goes back
     [Step(0, 0, 560, STRICT), Step(HOUR_MS + 1, 1, 0, STRICT), Step(-1, 0, 0, STRICT)], 0.1, ManagerConfig(samples=1)
 )
@@ -276,6 +280,7 @@ def test_token_bucket(way: str, trace: list[Step], limit: float, config: Manager
 
 @pytest.mark.parametrize("way", WAYS)
 @given(trace=st.lists(mutations, min_size=1, max_size=60), limit=mutation_limits, config=configs)
+@example([Step(0, 0, 1, STRICT), Step(0, 0, 1, STRICT)], 0.0, ManagerConfig())
 @settings(max_examples=examples(100))
 def test_burst_spreading(way: str, trace: list[Step], limit: float, config: ManagerConfig) -> None:
     """The draft's waits are those of the engine's class, whatever the versions of the clients."""

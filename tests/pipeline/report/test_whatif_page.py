@@ -53,16 +53,17 @@ def test_level_says_who_shares_a_limit(levels: list[str], user: str | None, clie
 
 
 def test_groups_that_wait_longest_come_first() -> None:
-    """Then those that use most of their limit; limits are by candidate."""
+    """Then those that use most of their limit, any usage of a limit of 0 among them; limits are by candidate."""
     rows = [
         result(user="idle", amount=1.0),
         result(user="busy", amount=500.0),
+        result(user="blocked", amount=1.0, limit=0.0),
         throttled(10, user="hit", candidate="tight", limit=5.0),
         result(user="hit", limit=50.0),
     ]
-    hit, busy, idle = replayed(*rows).groups
+    hit, *others = replayed(*rows).groups
     assert hit.limits == {"tight": 5.0, "now": 50.0}
-    assert (busy.group.user, idle.group.user) == ("busy", "idle")
+    assert [each.group.user for each in others] == ["blocked", "busy", "idle"]
 
 
 def test_csv_keeps_names_as_they_are() -> None:
