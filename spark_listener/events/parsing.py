@@ -237,7 +237,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
         time=_time(event, "Timestamp"),
     ),
     "StreamingQueryListener$QueryStartedEvent": lambda event: QueryStarted(
-        query=name(event, "id"), run=name(event, "runId"), name=name(event, "name"), time=moment(event, "timestamp")
+        query=name(event, "id"), run=name(event, "runId"), name=name(event, "name")
     ),
     "StreamingQueryListener$QueryProgressEvent": _query_progressed,
     "StreamingQueryListener$QueryIdleEvent": lambda event: QueryIdle(

@@ -140,7 +140,6 @@ class QueryStarted:
     query: str
     run: str
     name: str
-    time: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

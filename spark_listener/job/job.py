@@ -230,11 +230,11 @@ class Job:
             case ApplicationEnded():
                 self._executors.ended(record)
             case QueryStarted():
-                self._queries.started(record)
+                self._queries.started(record, self._clock())
             case QueryProgressed():
-                self._queries.progressed(record)
+                self._queries.progressed(record, self._clock())
             case QueryIdle():
-                self._queries.idle(record)
+                self._queries.idle(record, self._clock())
             case QueryTerminated():
                 self._queries.terminated(record)
 
