@@ -92,9 +92,9 @@ def put_all(contents: Mapping[Path, files.Content]) -> None:
         files.put_all(contents)
 
 
-def print_json(document: object, indent: int | None = 2) -> None:
-    """Print values as JSON, which has no number for an infinite quota (Kafka up to 4.3 stores it): it is null."""
-    typer.echo(json.dumps(_finite(document), allow_nan=False, indent=indent, default=date.isoformat))
+def put_json(document: object, file: Path = STDOUT, indent: int | None = 2) -> None:
+    """Write values as JSON, which has no number for an infinite quota (Kafka up to 4.3 stores it): it is null. Raises ``FileNotWritten``."""
+    put(file, json.dumps(_finite(document), allow_nan=False, indent=indent, default=date.isoformat))
 
 
 def _finite(value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -198,7 +197,7 @@ def topics_of(usage: ClientUsage) -> Iterator[tuple[str, str, float]]:
             yield name, f"{amount(held)}B", held / whole
 
 
-def usage_json(found: Usage) -> str:
+def usage_json(found: Usage) -> dict[str, Any]:
     """All clients, and the totals of all of the history; amounts are bytes, us of thread time or partitions, null when unknown. Names are as they are; a topic without a known name is `id:` and its id."""
     clients = [
         {
@@ -212,7 +211,7 @@ def usage_json(found: Usage) -> str:
         }
         for each in found.clients
     ]  # fmt: skip
-    document = {
+    return {
         "history": found.folder,
         "begin_ms": found.begin_ms,
         "end_ms": found.end_ms,
@@ -220,7 +219,6 @@ def usage_json(found: Usage) -> str:
         "clients": clients,
         "notes": NOTES,
     }
-    return json.dumps(document, indent=2, allow_nan=False)
 
 
 def usage_page(found: Usage, zone: tzinfo = UTC) -> str:

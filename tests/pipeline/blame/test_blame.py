@@ -1,6 +1,5 @@
 """Blame of a history: sums by pool, slot and client, however it is cut, and what people read of it."""
 
-import json
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -61,7 +60,7 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]
     found = blame(stored(tmp_path, rows), threads=1)
     waits = round(1e6 * sum(each["queue_time_ms"] or 0.0 for each in rows))
-    document = json.loads(blame_json(found))
+    document = blame_json(found)
     for sums in (found.sums.matrix, found.sums.timeline):
         assert sum(sums["wait_ns"].to_numpy().tolist()) == waits
     assert sum(each["wait_ns"] for each in document["matrix"]) == waits
@@ -295,4 +294,4 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     page = blame_page(found)
     assert "<script" not in page
     assert "\x1b" not in page
-    assert HOSTILE in {each["user"] for each in json.loads(blame_json(found))["groups"]}
+    assert HOSTILE in {each["user"] for each in blame_json(found)["groups"]}

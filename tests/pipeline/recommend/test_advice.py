@@ -29,12 +29,12 @@ CONFIGURED = QuotaSet(
 )
 
 
-def documents(made: Advice) -> tuple[str, Any, list[dict[str, str]]]:
+def documents(made: Advice) -> tuple[str, dict[str, Any], list[dict[str, str]]]:
     """The text of the page, the JSON, and the rows of the CSV."""
     commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
     rows = csv.DictReader(io.StringIO(recommend_csv(made), newline=""))
     text = Reader(recommend_page(made, {}, [])).text
-    return text, json.loads(recommend_json(made, commands)), list(rows)
+    return text, recommend_json(made, commands), list(rows)
 
 
 def need(steps: int, broker: str = "1", kind: QuotaType = QuotaType.PRODUCE, user: str = "alice") -> Need:
