@@ -323,10 +323,16 @@ def baselines(site: Site) -> Iterator[Record]:
         meaning="Average of the day before.",
     )
     counted = f"({recorded.exporters(site)})[1d:5m]"
+    # one that is no target any more was scaled down, most likely
+    seen = call("last_over_time", select(catalog.BUILD_INFO, window="1w"))
     yield Record(
         name=recorded.EXPORTERS_BASELINE,
         expr=_frozen(
-            site, recorded.EXPORTERS_BASELINE, call("quantile_over_time", "0.5", counted), "KafkaQuotaExporterMissing"
+            site,
+            recorded.EXPORTERS_BASELINE,
+            call("quantile_over_time", "0.5", counted),
+            "KafkaQuotaExporterMissing",
+            both(seen, "up == 0", ("job", "instance")),
         ),
         meaning="Exporters that could be scraped, median of the last day.",
     )
@@ -341,14 +347,16 @@ def _usual(site: Site, name: str) -> str:
     )
 
 
-def _frozen(site: Site, baseline: str, usual: str, alert: str) -> str:
+def _frozen(site: Site, baseline: str, usual: str, alert: str, cause: str = "") -> str:
     """
-    What is usual, or while an alert fires what was usual before.
+    What is usual, or while an alert fires (and the cluster has a cause for it, if that is given) what was usual before.
 
     An incident of half a day would become usual, and end its own page. What lasts for a week is usual, so that no page stays for ever.
     """
     firing = ("ALERTS", f'alertname="{alert}"', 'alertstate="firing"')
     new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())
+    if cause:
+        new = both(new, cause, site.keys())
     before = call("last_over_time", series(baseline, window="1h"))
     return operation(grouped(both(before, new, site.keys())), "or", usual)
 
