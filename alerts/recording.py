@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
 
 from quotascope.metrics import catalog
 from quotascope.metrics.catalog import Family
@@ -100,18 +102,34 @@ def _owned(site: Site, matchers: Sequence[str], team: str | None) -> str:
     return call("label_replace", each, '"owner"', quoted(literal(team)), '""', '""')
 
 
+_LASTING: Final = ((120, "1m"), (180, "2m"), (300, "4m"), (540, "8m"), (1020, "16m"))
+"""
+Throttle times in seconds, and for how long a longer one certainly lasts after its last sample: Kafka reports each for about a minute.
+
+With these, at least half of any throttle of up to half an hour counts, and no time after it.
+"""
+
+
+def _lasting(throttle: Callable[..., str], least: float) -> str:
+    """The throttles above a time that last although Kafka does not report them any more; `throttle` selects within a `window`."""
+    longest = ((call("max_over_time", throttle(window=window)), seconds) for seconds, window in _LASTING)
+    return "\nor\n".join(above(each, max(seconds, least)) for each, seconds in longest)
+
+
 def objectives(site: Site) -> Iterator[Record]:
     """How fast the budgets of objectives are spent now, and within the shorter windows; evaluated each minute."""
     if site.objectives:
         labels = site.keys("instance", "broker", *ENTITY_LABELS)
         burning = []
         for objective in site.objectives:
-            of_clients = select(
-                catalog.THROTTLE_TIME_SECONDS, *objective.clients.matchers(), f'user!="{catalog.OVERFLOW}"'
+            of_clients = partial(
+                select, catalog.THROTTLE_TIME_SECONDS, *objective.clients.matchers(), f'user!="{catalog.OVERFLOW}"'
             )
-            longest = aggregate("max", labels, of_clients)
+            longest = aggregate("max", labels, of_clients())
             throttled = compare(longest, "> bool", objective.tolerated_seconds)
-            now = f"{grouped(throttled)} / {objective.budget:.15g}"
+            lasting = aggregate("group", labels, _lasting(of_clients, objective.tolerated_seconds))
+            still = both(lasting, longest, labels)  # not of an entity that is gone
+            now = f"{grouped(operation(grouped(still), 'or', throttled))} / {objective.budget:.15g}"
             name = quoted(literal(objective.name))
             burning.append(call("label_replace", now, '"slo"', name, '""', '""'))
         yield Record(
@@ -252,7 +270,8 @@ def clusters(site: Site) -> Iterator[Record]:
         expr=aggregate("sum", site.keys(), series(recorded.BROKER_THROTTLED_RATE)),
         meaning="Throttle time per second.",
     )
-    throttled = above(series(recorded.ENTITY_THROTTLE), site.value(THROTTLED))
+    throttle = partial(series, recorded.ENTITY_THROTTLE)
+    throttled = f"{above(throttle(), site.value(THROTTLED))}\nor\n{_lasting(throttle, site.value(THROTTLED))}"
     # an entity that is throttled by two quotas counts once
     entities = aggregate("group", site.keys(*ENTITY_LABELS), throttled)
     counted = aggregate("count", site.keys(), entities)
@@ -304,10 +323,16 @@ def baselines(site: Site) -> Iterator[Record]:
         meaning="Average of the day before.",
     )
     counted = f"({recorded.exporters(site)})[1d:5m]"
+    # one that is no target any more was scaled down, most likely
+    seen = call("last_over_time", select(catalog.BUILD_INFO, window="1w"))
     yield Record(
         name=recorded.EXPORTERS_BASELINE,
         expr=_frozen(
-            site, recorded.EXPORTERS_BASELINE, call("quantile_over_time", "0.5", counted), "KafkaQuotaExporterMissing"
+            site,
+            recorded.EXPORTERS_BASELINE,
+            call("quantile_over_time", "0.5", counted),
+            "KafkaQuotaExporterMissing",
+            both(seen, "up == 0", ("job", "instance")),
         ),
         meaning="Exporters that could be scraped, median of the last day.",
     )
@@ -322,14 +347,16 @@ def _usual(site: Site, name: str) -> str:
     )
 
 
-def _frozen(site: Site, baseline: str, usual: str, alert: str) -> str:
+def _frozen(site: Site, baseline: str, usual: str, alert: str, cause: str = "") -> str:
     """
-    What is usual, or while an alert fires what was usual before.
+    What is usual, or while an alert fires (and the cluster has a cause for it, if that is given) what was usual before.
 
     An incident of half a day would become usual, and end its own page. What lasts for a week is usual, so that no page stays for ever.
     """
     firing = ("ALERTS", f'alertname="{alert}"', 'alertstate="firing"')
     new = but_not(series(*firing), series(*firing, offset="1w"), site.keys())
+    if cause:
+        new = both(new, cause, site.keys())
     before = call("last_over_time", series(baseline, window="1h"))
     return operation(grouped(both(before, new, site.keys())), "or", usual)
 

@@ -69,7 +69,7 @@ def blame(
         found = blamed(folder, span, threads=io_threads, engine=Engine(engine), progress=progress)
     outputs.put(html, blame_page(found, zone) if html else "")
     if json:
-        outputs.put(outputs.STDOUT, blame_json(found))
+        outputs.put_json(blame_json(found))
     if not json and not outputs.printed(html):
         from rich.console import Console
 

@@ -44,11 +44,11 @@ def check(
     except ConfigError as error:
         if not json:
             raise
-        outputs.print_json(as_json(configuration_findings(error)))
+        outputs.put_json(as_json(configuration_findings(error)))
         raise typer.Exit(1) from None
     findings = _target_findings(settings)
     if json:
-        outputs.print_json(as_json(findings))
+        outputs.put_json(as_json(findings))
         return
     count = len(settings.sources)
     found = ", and those that are found" if settings.discovery.wanted else ""

@@ -64,7 +64,7 @@ def doctor(
     except ConfigError as error:
         findings = configuration_findings(error)
     if json:
-        outputs.print_json(as_json(findings))
+        outputs.put_json(as_json(findings))
     else:
         Console().print(as_table(findings))
     raise typer.Exit(_CODES[worst(findings)])

@@ -77,7 +77,7 @@ def episodes(
     missed = None if found["not_covered"] else False
     found = {"throttled": True if found["episodes"] else missed, **found}
     if json:
-        outputs.print_json(found)
+        outputs.put_json(found)
         return
     from rich.console import Console
 

@@ -68,7 +68,7 @@ def explain(
     callbacks = warn_of_callbacks(limits)
     if json:
         answer = as_json(name, client_id, explanations, callbacks)
-        outputs.print_json(answer)
+        outputs.put_json(answer)
     else:
         from rich.console import Console
 

@@ -48,7 +48,7 @@ def status(folder: Folder, *, json: Json = False) -> None:
     """Show rows, size, files and days of each table, from the tables' logs alone."""
     states = _states(folder)
     if json:
-        outputs.print_json([state._asdict() for state in states])
+        outputs.put_json([state._asdict() for state in states])
         return
     typer.echo(f"{'table':12}{'rows':>15}{'MB':>10}{'files':>8}{'merged':>8}  days")
     for state in states:

@@ -228,9 +228,9 @@ def print_report(report: IngestReport, batch: int | None = None, *, json: bool =
             "not_read": report.left_out,
         }
         if batch is None:
-            outputs.print_json(document)
+            outputs.put_json(document)
         else:
-            outputs.print_json({"batch": batch, **document}, indent=None)
+            outputs.put_json({"batch": batch, **document}, indent=None)
     else:
         typer.echo(
             f"{'' if batch is None else f'batch {batch}: '}{report.read:,} lines: {report.kept:,} requests added, "

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from quotascope.pages import files
-from quotascope.pages.words import json_text
 
 from . import options
 
@@ -90,9 +92,25 @@ def put_all(contents: Mapping[Path, files.Content]) -> None:
         files.put_all(contents)
 
 
-def print_json(document: object, indent: int | None = 2) -> None:
-    """Print values as `json_text`."""
-    typer.echo(json_text(document, indent))
+def put_json(document: object, file: Path = STDOUT, indent: int | None = 2) -> None:
+    """
+    Write values as JSON.
+
+    It has no infinity, which a quota may be (Kafka up to 4.3 stores it): that is `"Infinity"`. NaN is null, as what is unknown.
+
+    Raises ``FileNotWritten``.
+    """
+    put(file, json.dumps(_finite(document), allow_nan=False, indent=indent, default=date.isoformat))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return None if isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 @contextmanager

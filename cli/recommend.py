@@ -175,7 +175,7 @@ def recommend(
     if results.csv is not None:
         outputs.put(results.csv, recommend_csv(advice))
     for file in results.documents:
-        outputs.put(file, recommend_json(advice, found))
+        outputs.put_json(recommend_json(advice, found), file)
     if commands is not None:
         outputs.put(commands, script_of(found, caveats(advice)))
     if strimzi is not None:

@@ -227,7 +227,7 @@ def verify(
     agrees, off_percent = found.agrees(tolerance / 100), 100 * found.off()
     if json:
         document = {"agrees": agrees, "off_percent": round(off_percent, 3), "tolerance_percent": tolerance}
-        outputs.print_json(document | asdict(found))
+        outputs.put_json(document | asdict(found))
     else:
         from rich.console import Console
 

@@ -53,7 +53,7 @@ def usage(
         found = find_usage(folder, (user, client_id), span_of(begin, end, zone))
     outputs.put(html, usage_page(found, zone) if html else "")
     if json:
-        outputs.put(outputs.STDOUT, usage_json(found))
+        outputs.put_json(usage_json(found))
     if not json and not outputs.printed(html):
         from rich.console import Console
         from rich.text import Text

@@ -107,7 +107,7 @@ def whatif(
     if results.csv is not None:
         outputs.put(results.csv, whatif_csv(found.results, found.summary.mode))
     for file in results.documents:
-        outputs.put(file, whatif_json(found.summary))
+        outputs.put_json(whatif_json(found.summary), file)
     if not outputs.printed(*results.files):
         from rich.console import Console
 

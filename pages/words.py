@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal
 
 _LENGTHS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
@@ -162,23 +161,3 @@ def text_cell(text: str) -> str:
     if not text.isprintable() or text.startswith('"'):
         return json.dumps(text)
     return f"'{text}" if text.startswith((*_FORMULAS, "'")) else text
-
-
-def json_text(document: object, indent: int | None) -> str:
-    """
-    Values as JSON. It has no infinity, which a quota may be (Kafka up to 4.3 stores it): that is `"Infinity"`. NaN is null, as what is unknown.
-
-    >>> json_text({"old": math.inf, "new": None}, None)
-    '{"old": "Infinity", "new": null}'
-    """
-    return json.dumps(_finite(document), allow_nan=False, indent=indent, default=date.isoformat)
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    if not isinstance(value, float) or math.isfinite(value):
-        return value
-    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -277,7 +277,7 @@ def _end(plan: Mapping[str, object] | None, text: str = "", *, not_in_force: Seq
     """Print what was done: a plan for programs as one document with it, else the text. None of ``not_in_force``: nothing was tried."""
     if plan is not None:
         done = {"applied": not_in_force == (), "not_in_force": not_in_force}
-        outputs.print_json({**plan, **done})
+        outputs.put_json({**plan, **done})
     elif text:
         typer.echo(text)
 

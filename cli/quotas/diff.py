@@ -75,7 +75,7 @@ def diff(
     current = configured(settings, running.target())
     changes = difference(current.of_entities(wanted) if partial else current, wanted)
     if json:
-        outputs.print_json([change.as_json() for change in changes])
+        outputs.put_json([change.as_json() for change in changes])
     elif kafka_configs:
         print_commands(changes, settings, None)
     elif changes:

@@ -43,6 +43,6 @@ def list_(
     limits, snapshot = limits_and_usage(settings, running.target())
     rules = list_view.in_order(rule_usage(limits, snapshot), by_use=by_use)
     if json:
-        outputs.print_json(list_view.as_json(rules))
+        outputs.put_json(list_view.as_json(rules))
     else:
         Console().print(list_view.as_table(rules, known=snapshot is not None))

@@ -17,7 +17,7 @@ from quotascope.metrics.protocol import ApiKey
 from quotascope.metrics.throttle_time import EPISODE_PAUSE_SECONDS
 
 from ..table import Table
-from ..table.layout import Column
+from ..table.layout import Column, having
 from .schema import CLIENT, EPISODES
 
 COLUMNS: Final = (*CLIENT, "timestamp", "api_key", "throttle_ms", "refused")
@@ -95,11 +95,7 @@ def episodes_in(
     None stands for all users and client ids. A user's bucket is read as a whole, whatever the time is.
     """
     files = table.files() if user is None else table.files_of(user)
-    chosen = pc.scalar(True)  # noqa: FBT003 - Arrow's, not a flag
-    for name, value in (("user", user), ("client_id", client_id)):
-        if value is not None:
-            # bytes, as an argument that is no UTF-8 is no text of Arrow
-            chosen &= pc.field(name) == pa.scalar(value.encode("utf-8", "surrogatepass"))
-    parts = [pa.Table.from_batches([batch]).filter(chosen) for batch in table.batches(files)]
+    read = (pa.Table.from_batches([batch]) for batch in table.batches(files))
+    parts = [rows.filter(having(rows, {"user": user, "client_id": client_id})) for rows in read]
     found = merged(pa.concat_tables([EPISODES.empty_table(), *parts]))
     return found.filter((pc.field("ended") >= begin_ms) & (pc.field("began") <= end_ms))

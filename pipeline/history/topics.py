@@ -16,7 +16,7 @@ from quotascope.metrics import QuotaType
 from quotascope.metrics.protocol import ApiKey
 
 from ..errors import NoTable
-from ..table import Table
+from ..table import Table, following
 from ..table.layout import DAY_MS, Column, added
 from .schema import CLIENT, TOPICS, Kind
 
@@ -64,19 +64,31 @@ def topics_of(requests: pa.Table) -> pa.Table:
     return added(rows, _KEY).cast(TOPICS)
 
 
-def topic_names(folder: str) -> dict[str, str]:
+def topic_names(folder: str, requests: Table | None = None) -> dict[str, str]:
     """
     Return the names of topics by id that a history has, of any time: clients ask for them when they start.
 
-    A history of an earlier release has none. Raises `TableError`.
+    A history of an earlier release has none.
+
+    Args:
+        folder: of the history.
+        requests: its table of `REQUESTS`, where rows count that an ingest has not taken over to `topics`, since it was killed.
+
+    Raises:
+        TableError: a table cannot be read.
+
     """
     try:
         table = Table.open(f"{folder.rstrip('/')}/topics", schema=TOPICS)
     except NoTable:
         return {}
     batches = table.batches(table.files_of(""), ("kind", "topic_id", "topic"))
-    found = (pa.Table.from_batches([each]).filter(pc.field("kind") == Kind.NAME) for each in batches)
-    return {row["topic_id"]: row["topic"] for rows in found for row in rows.to_pylist()}
+    parts = [pa.Table.from_batches([each]).filter(pc.field("kind") == Kind.NAME) for each in batches]
+    if requests is not None:
+        _, files = requests.new_since(table.last_epoch(following(requests)))
+        new = requests.batches(files, ("timestamp", "topic_ids"))
+        parts += [_names(pa.Table.from_batches([each])) for each in new]
+    return {row["topic_id"]: row["topic"] for rows in parts for row in rows.to_pylist()}
 
 
 def _names(requests: pa.Table) -> pa.Table:

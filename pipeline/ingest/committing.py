@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from quotascope.metrics import KafkaRelease
 
-from ..errors import ChangedRows, UnreadableTable
 from ..releases import keep, last_named, notes
 from ..request_log.mutations import LEDGER_COLUMNS, MutationLedger
 from ..request_log.parsing import Parsed
@@ -157,15 +156,8 @@ class Ingest:
     def _learn(self) -> None:
         """Let the ledger learn what came to the table since the last time, by this run or by others; files that were only compacted are not read again."""
         table = self.tables.requests
-        try:
-            self._learned, files = table.added_since(self._learned)
-        except (UnreadableTable, ChangedRows):  # the log does not say what is new
-            self._learned, files = table.added_since(None)
-        now = table.files()
-        # what was compacted may be deleted by now: then all is read once more, and learning it twice changes nothing
-        if not {file.path for file in files} <= {file.path for file in now}:
-            files = now
-        for batch in table.batches(files, LEDGER_COLUMNS):
+        self._learned, files = table.new_since(self._learned)
+        for batch in table.batches(files, LEDGER_COLUMNS):  # learning a row twice changes nothing
             named = batch.filter(pc.is_valid(batch["topics"]))
             if len(named):
                 self._ledger.remember(pa.Table.from_batches([named]))

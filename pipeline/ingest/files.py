@@ -4,17 +4,15 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from errno import ELOOP, ENOENT, ENOTDIR
 from fnmatch import fnmatch
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
 from ..errors import UnreadableLog
+from ..table.storage import ABSENT
 
 STANDARD_INPUT: Final = "-"
-_GONE: Final = {ENOENT, ENOTDIR, ELOOP}
-"""A link to nothing or to itself, or a file that was rotated away meanwhile."""
 _UMASK: Final = Lock()
 """A process has one: a thread that puts it back must not undo what another one has set."""
 LINK_OUT: Final = "a link out of its folder, which is not followed: name the file, or pass --follow-links"
@@ -84,7 +82,7 @@ def _files_in(root: Path, names: str, left_out: dict[str, str], *, follow_links:
             try:
                 mode = place.stat().st_mode
             except OSError as error:
-                if (named or link) and error.errno not in _GONE:
+                if (named or link) and error.errno not in ABSENT:  # as of a file that was rotated away
                     left_out[str(path.absolute())] = str(error.strerror)
                 continue
             if out and not follow_links:

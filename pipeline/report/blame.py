@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, tzinfo
@@ -233,14 +232,14 @@ def _of(sums: pa.Table, pool: int) -> dict[str, Ints]:
     return _columns(sums.filter(pc.field("pool") == pool))
 
 
-def blame_json(found: Blame) -> str:
+def blame_json(found: Blame) -> dict[str, Any]:
     """All cells; times are us since 1970, waits ns, shares ratios. Names are as they are; a culprit of null is not in the log."""
     plan, (pools, of_listeners), (clients, _) = found.plan, found.plan.head.pools, found.plan.head.clients
 
     def client(number: int) -> Any:  # noqa: ANN401 - of JSON
         return clients[number] if number >= 0 else None if number == NOT_LOGGED else "others"
 
-    document = {
+    return {
         "history": found.folder,
         "begin_us": plan.begin_us,
         "end_us": plan.end_us,
@@ -263,7 +262,6 @@ def blame_json(found: Blame) -> str:
         ],
         "notes": list(_NOTES),
     }  # fmt: skip
-    return json.dumps(document, indent=1, allow_nan=False)
 
 
 def blame_page(found: Blame, zone: tzinfo = UTC) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from quotascope.metrics import QuotaType
-from quotascope.pages.words import json_text, text_cell
+from quotascope.pages.words import text_cell
 from quotascope.quotas import Commands, Manifests, QuotaSet, kafka_users
 
 from ..rates import HOURS
@@ -68,7 +68,7 @@ def whatif_csv(results: pa.Table, mode: Mode) -> str:
     return sink.getvalue().decode()
 
 
-def whatif_json(summary: ReplaySummary) -> str:
+def whatif_json(summary: ReplaySummary) -> dict[str, Any]:
     """Candidates added up, with their difference to the first, and the rows; times are ms, and what the mode does not measure is null. Names are as they are."""
     unknown = () if summary.closed else CLOSED_LOOP_ONLY
 
@@ -85,29 +85,26 @@ def whatif_json(summary: ReplaySummary) -> str:
         }
         for each in summary.comparisons
     }  # fmt: skip
-    return json_text(
-        {
-            "history": summary.source,
-            "begin_ms": begin,
-            "end_ms": end,
-            "mode": summary.mode.value,
-            "kafka": summary.kafka.values(),
-            "candidates": [
-                measured(
-                    {
-                        **asdict(each),
-                        "request_share": each.request_share,
-                        "difference": differences.get(each.name),
-                    }
-                )
-                for each in summary.candidates
-            ],
-            "results": list(map(measured, summary.rows)),
-            "brokers": summary.benefit.values() if summary.benefit else None,
-            "notes": list(summary.notes),
-        },
-        indent=2,
-    )
+    return {
+        "history": summary.source,
+        "begin_ms": begin,
+        "end_ms": end,
+        "mode": summary.mode.value,
+        "kafka": summary.kafka.values(),
+        "candidates": [
+            measured(
+                {
+                    **asdict(each),
+                    "request_share": each.request_share,
+                    "difference": differences.get(each.name),
+                }
+            )
+            for each in summary.candidates
+        ],
+        "results": list(map(measured, summary.rows)),
+        "brokers": summary.benefit.values() if summary.benefit else None,
+        "notes": list(summary.notes),
+    }
 
 
 def recommend_csv(advice: Advice) -> str:
@@ -121,54 +118,51 @@ def recommend_csv(advice: Advice) -> str:
     return sink.getvalue()
 
 
-def recommend_json(advice: Advice, commands: Commands) -> str:
+def recommend_json(advice: Advice, commands: Commands) -> dict[str, Any]:
     """The whole recommendation; durations are ms, shares ratios, hours of the week counted from Monday 00h. Names are as they are."""
     begin, end = advice.span_ms
     coverage, policy = advice.coverage, advice.policy
-    return json_text(
-        {
-            "history": advice.source,
-            "begin_ms": begin,
-            "end_ms": end,
-            "kafka": advice.kafka.values(),
-            "coverage": {
-                "period_ms": coverage.period_ms,
-                "hours_of_week_seen": coverage.hours_of_week,
-                "hours_of_week": HOURS,
-                "hours_seen": coverage.clock_hours,
-                "less_than_a_day": coverage.short,
-                "requests": coverage.logged.requests,
-                "throttled_requests": coverage.logged.throttled,
-                "requests_without_throttle_time": coverage.logged.unknown,
-                "throttled_share": coverage.logged.share,
-                "limits_with_demand_held_back": advice.held_back,
-            },
-            "policy": {
-                "share": policy.share,
-                "headroom": policy.headroom,
-                "shape": policy.shape.value,
-                "by_hour": policy.by_hour,
-                "zone": str(policy.zone),
-                "floors": {kind.label: floor for kind, floor in policy.floors.items()},
-            },
-            "protection": advice.protection.values() if advice.protection else None,
-            "recommended": [_limit(each, advice) for each in advice.recommended],
-            "changes": [
-                {
-                    "entity": str(change.entity),
-                    "key": change.key,
-                    "old": change.old,
-                    "old_state": advice.state(change.old),
-                    "new": change.new,
-                }
-                for change in advice.changes
-            ],
-            "hits": [{**asdict(hit), "kind": hit.kind.label} for hit in advice.hits],
-            "commands": commands.lines,
-            "left_out": commands.left_out,
+    return {
+        "history": advice.source,
+        "begin_ms": begin,
+        "end_ms": end,
+        "kafka": advice.kafka.values(),
+        "coverage": {
+            "period_ms": coverage.period_ms,
+            "hours_of_week_seen": coverage.hours_of_week,
+            "hours_of_week": HOURS,
+            "hours_seen": coverage.clock_hours,
+            "less_than_a_day": coverage.short,
+            "requests": coverage.logged.requests,
+            "throttled_requests": coverage.logged.throttled,
+            "requests_without_throttle_time": coverage.logged.unknown,
+            "throttled_share": coverage.logged.share,
+            "limits_with_demand_held_back": advice.held_back,
         },
-        indent=2,
-    )
+        "policy": {
+            "share": policy.share,
+            "headroom": policy.headroom,
+            "shape": policy.shape.value,
+            "by_hour": policy.by_hour,
+            "zone": str(policy.zone),
+            "floors": {kind.label: floor for kind, floor in policy.floors.items()},
+        },
+        "protection": advice.protection.values() if advice.protection else None,
+        "recommended": [_limit(each, advice) for each in advice.recommended],
+        "changes": [
+            {
+                "entity": str(change.entity),
+                "key": change.key,
+                "old": change.old,
+                "old_state": advice.state(change.old),
+                "new": change.new,
+            }
+            for change in advice.changes
+        ],
+        "hits": [{**asdict(hit), "kind": hit.kind.label} for hit in advice.hits],
+        "commands": commands.lines,
+        "left_out": commands.left_out,
+    }
 
 
 def _limit(made: Recommendation, advice: Advice) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +24,7 @@ from ..history.schema import TOPICS, Kind
 from ..history.topics import ID, MINUTE_MS, topic_names
 from ..rates import rate, span_ms, sums_of
 from ..table import Table
-from ..table.layout import added
+from ..table.layout import added, having
 
 MOST: Final = 12
 """Clients of which topics are shown on the page, and topics of each."""
@@ -40,6 +39,8 @@ NOTES: Final = (
 NOTHING: Final = "The history has no request of these clients in this period."
 OF_BYTES: Final = (QuotaType.PRODUCE, QuotaType.FETCH)
 _CLIENT: Final = ("user", "client_id", "quota_type")
+_OF_ALL: Final = ("quota_type", "kind")
+"""By these, all clients are added up."""
 _KINDS: Final = {kind.label: kind for kind in QuotaType}
 
 
@@ -107,7 +108,7 @@ def find_usage(
         usual if given is None else round(1_000 * given) for given, usual in zip(span_s, covered, strict=True)
     )
     span = first // MINUTE_MS * MINUTE_MS, -(-last // MINUTE_MS) * MINUTE_MS
-    where = {name: value for name, value in zip(_CLIENT, client, strict=False) if value is not None}
+    wanted = dict(zip(_CLIENT, client, strict=False))
     found: dict[tuple[str, ...], ClientUsage] = {}
 
     def of(row: Mapping[str, Any]) -> ClientUsage:
@@ -117,9 +118,9 @@ def find_usage(
     totals: Counter[str] = Counter()
     unsized: set[str] = set()
     sums = sums_of(history, span, ("start", *_CLIENT, "amount", "requests"))
-    for row in _added(sums, _CLIENT, span):
+    for row in _added(sums, _CLIENT, span, wanted):
         totals[row["quota_type"]] += row["amount"]
-        if where.items() <= row.items():
+        if row["user"] is not None:
             usage = of(row)
             usage.amount, usage.requests = row["amount"], row["requests"]
     with suppress(NoTable):  # as in a history of an earlier release
@@ -127,11 +128,11 @@ def find_usage(
         names = topic_names(folder)
         key = (*_CLIENT, "kind", "topic", "topic_id")
         files = [file for file in table.files() if file.overlaps(*span)]
-        for row in _added(table.batches(files, ("start", *key, "bytes", "requests")), key, span):
+        for row in _added(table.batches(files, ("start", *key, "bytes", "requests")), key, span, wanted):
             kind, topic_id = row["kind"], row["topic_id"]
             if kind == Kind.UNKNOWN_SIZE:
                 unsized.add(row["quota_type"])
-            if not where.items() <= row.items():
+            if row["user"] is None:
                 continue
             if kind == Kind.RECORDS:
                 name = row["topic"] or names.get(topic_id, f"{ID}{topic_id}")
@@ -146,10 +147,18 @@ def find_usage(
     return Usage(folder, begin, max(begin, min(span[1], covered[1])), clients, totals, unsized)
 
 
-def _added(batches: Iterable[pa.RecordBatch], key: Sequence[str], span: tuple[int, int]) -> list[dict[str, Any]]:
-    """Sums by key of the rows that start in a span, in the memory of a row group."""
+def _added(
+    batches: Iterable[pa.RecordBatch], key: Sequence[str], span: tuple[int, int], wanted: Mapping[str, str | None]
+) -> list[dict[str, Any]]:
+    """Sums by key of the rows that start in a span, in the memory of a row group; all other clients are one, without names."""
     inside = (pc.field("start") >= span[0]) & (pc.field("start") < span[1])
-    parts = [added(pa.Table.from_batches([each]).filter(inside).drop_columns("start"), key) for each in batches]
+    parts = []
+    for each in batches:
+        rows = pa.Table.from_batches([each]).filter(inside)
+        own = having(rows, wanted)
+        columns = {name: rows[name] for name in rows.column_names if name != "start"}
+        columns |= {name: pc.if_else(own, rows[name], None) for name in key if name not in _OF_ALL}
+        parts.append(added(pa.table(columns), key))
     return added(pa.concat_tables(parts), key).to_pylist() if parts else []
 
 
@@ -188,7 +197,7 @@ def topics_of(usage: ClientUsage) -> Iterator[tuple[str, str, float]]:
             yield name, f"{amount(held)}B", held / whole
 
 
-def usage_json(found: Usage) -> str:
+def usage_json(found: Usage) -> dict[str, Any]:
     """All clients, and the totals of all of the history; amounts are bytes, us of thread time or partitions, null when unknown. Names are as they are; a topic without a known name is `id:` and its id."""
     clients = [
         {
@@ -202,7 +211,7 @@ def usage_json(found: Usage) -> str:
         }
         for each in found.clients
     ]  # fmt: skip
-    document = {
+    return {
         "history": found.folder,
         "begin_ms": found.begin_ms,
         "end_ms": found.end_ms,
@@ -210,7 +219,6 @@ def usage_json(found: Usage) -> str:
         "clients": clients,
         "notes": NOTES,
     }
-    return json.dumps(document, indent=2, allow_nan=False)
 
 
 def usage_page(found: Usage, zone: tzinfo = UTC) -> str:

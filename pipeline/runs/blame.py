@@ -65,7 +65,7 @@ def blame(
     begin, end = (usual if at is None else round(1e6 * at) for at, usual in zip(span_s, ALWAYS, strict=True))
     first, last, span = begin // 1_000 - _NEAR_MS, end // 1_000 + _NEAR_MS, (begin, end)
     buckets = [[file for file in files if file.overlaps(first, last)] for files in table.buckets().values()]
-    names = topic_names(folder)
+    names = topic_names(folder, table)
     rows = sum(file.rows for files in buckets for file in files)
     run = run_of(chosen(engine, rows, MOST_LOCAL_REQUESTS), "survey of buckets")
     whole = together([*read(table, chain.from_iterable(buckets), names, span)]) if run is run_here else None

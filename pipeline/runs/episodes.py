@@ -18,7 +18,7 @@ from ..errors import NoTable
 from ..history import History
 from ..history.episodes import episodes_in
 from ..rates import QUARTER_MS, span_ms
-from ..table import Table
+from ..table import Table, following
 from ..table.layout import DAY_MS
 
 _OF_EARLIER: Final = "the history is of a release that kept no throttle episodes: `quotascope ingest LOGS --into {}` makes them of all requests that it has, whether these logs are new or not"
@@ -61,7 +61,7 @@ def find_episodes(
     )
     rows = episodes_in(table, *client, begin, end).sort_by("began").to_pylist()
     tables = None if quotas is None else quotas.tables()
-    _, late = history.detail.added_since(table.last_epoch(f"follows {history.detail.identity}"))
+    _, late = history.detail.added_since(table.last_epoch(following(history.detail)))
     behind = [(None, file.day * DAY_MS, (file.day + 1) * DAY_MS) for file in late]
     gaps = [*_gaps(history.seconds, (first, begin, end, last)), *sorted(set(behind))]
     return {

@@ -1,6 +1,6 @@
 """Where the rows of a table lie: its layout and files, the bucket and the day of a row."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
@@ -86,6 +86,16 @@ def added(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     values = [name for name in rows.column_names if name not in keys]
     sums = rows.group_by([*keys], use_threads=False).aggregate([(name, "sum") for name in values])
     return sums.select([*keys, *(f"{name}_sum" for name in values)]).rename_columns([*keys, *values])
+
+
+def having(rows: pa.Table, texts: Mapping[str, str | None]) -> Column:
+    """Whether each row has these texts in its columns, None for any; no row has one that is no UTF-8, as an argument may be."""
+    found: Column = pa.repeat(True, len(rows))  # noqa: FBT003 - Arrow's, not a flag
+    for name, text in texts.items():
+        if text is not None:
+            # Arrow compares bytes, but makes no text of what is no UTF-8
+            found = pc.and_(found, pc.equal(rows[name], pa.scalar(text.encode("utf-8", "surrogatepass"))))
+    return found
 
 
 def partitions_of(rows: pa.Table, layout: TableLayout) -> Numbers:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from ..errors import LostCommit, NotWritten, OtherSchema, OtherSource, TableError
+from ..errors import ChangedRows, LostCommit, NotWritten, OtherSchema, OtherSource, TableError, UnreadableTable
 from . import log
 from .layout import DAYS, EPOCH, File, TableLayout, bucket_of, buckets_of, by_number, partitions_of
 from .storage import Storage, gathered, names_of, unreachable
@@ -204,6 +204,19 @@ class Table:
         later = range(version + 1, last + 1)
         brought = (log.brought_by(self.storage, self.layout, each) for each in later)
         return last, tuple(chain.from_iterable(brought))
+
+    def new_since(self, version: int | None) -> tuple[int, tuple[File, ...]]:
+        """
+        Return what `added_since` does, but of files that are still there.
+
+        Where the log does not say what is new, or where that was compacted meanwhile, these are all files: some of their rows are older.
+        """
+        try:
+            last, files = self.added_since(version)
+        except (UnreadableTable, ChangedRows):
+            last, files = self.added_since(None)
+        now = self.files()
+        return last, files if _paths(files) <= _paths(now) else now
 
     def batches(self, files: Iterable[File], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of files, one file after the other, in the memory of a row group."""
@@ -411,7 +424,7 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
         OtherSource: followers have rows of another table, such as of one that was removed and made again at the same place. It names all.
 
     """
-    batch_id = _following(source)
+    batch_id = following(source)
     counts = dict.fromkeys(range(len(followers)), 0)
 
     def attempt() -> None:
@@ -440,7 +453,8 @@ def follow(source: Table, followers: Sequence[Follower], run: Run = run_here) ->
     return list(counts.values())
 
 
-def _following(source: Table) -> str:
+def following(source: Table) -> str:
+    """Return the id under which followers count the commits of a table, for `Table.last_epoch`."""
     return f"follows {source.identity}"
 
 
@@ -455,7 +469,7 @@ def _of_others(source: Table, followers: Sequence[Follower]) -> Iterator[tuple[T
     filled = [bool(table.files()) for table, _ in pairs]
     others = set[str]()
     for (table, followed), has_rows in zip(pairs, filled, strict=True):
-        if followed.storage.uri in others or table.last_epoch(_following(followed)) is None:
+        if followed.storage.uri in others or table.last_epoch(following(followed)) is None:
             others.add(table.storage.uri)
             if has_rows:
                 yield table, followed

@@ -19,6 +19,8 @@ _OFTEN = 5_000
 """Lines between two calls of `progress`."""
 _CHUNK = 256 * 1024
 _LONGEST_LINE = 64 * 1024 * 1024
+_BEGINNING = 1_000
+"""Bytes of a longer line that are kept: they say whether it matters."""
 
 _BEGINS: Final = b'{"Event":"'
 _FIRST_ATTEMPT: Final = re.compile(  # in the order in which Spark 3.5 to 4.3 write it
@@ -51,7 +53,6 @@ class EventLog:
         self._reader: LogReader | None = None
         self._raw_bytes = 0
         self._cut = 0
-        self._counted_cut = 0
         first = self._next(files(self.path))
         if first is not None:
             self._reader = LogReader(first)
@@ -92,9 +93,8 @@ class EventLog:
                     job.handle(event)
         finally:
             job.passed(passed)
-            cut = self._cut + (self._reader.dropped if self._reader else 0)
-            job.lost(cut - self._counted_cut)  # lines of which only a part was there
-            self._counted_cut = cut
+            job.lost(self._cut)  # lines of which only a part was there
+            self._cut = 0
         return count
 
     def lines(self) -> Iterator[bytes]:
@@ -116,7 +116,7 @@ class EventLog:
                 break
             if reader is not None:
                 self._raw_bytes += reader.raw_bytes
-                self._cut += reader.dropped + reader.incomplete
+                self._cut += reader.incomplete
                 reader.close()
             self._reader = LogReader(following)
         self.finished = closed
@@ -170,8 +170,6 @@ class LogReader:
         """Bytes of the lines that were read, decompressed."""
         self.raw_bytes = 0
         """Bytes that were read, as they are in the file."""
-        self.dropped = 0
-        """Lines that were too long to be one."""
         self._too_long = False
         self._decode = decoder(file.path, file.suffix)
         self._open: BinaryIO = file.path.open("rb")
@@ -180,14 +178,14 @@ class LogReader:
     @property
     def incomplete(self) -> bool:
         """Whether there is a beginning of a line that was not read."""
-        return self._too_long or any(self._rest)
+        return any(self._rest)
 
     def close(self) -> None:
         """Close the file."""
         self._open.close()
 
     def lines(self) -> Iterator[bytes]:
-        """Those that were completed since the last time."""
+        """Those that were completed since the last time; of one that is too long to be an event, the beginning."""
         while data := self._open.read(_CHUNK):
             self.raw_bytes += len(data)
             for piece in self._decode(data):
@@ -199,25 +197,18 @@ class LogReader:
         if not lines:
             return
         lines.insert(0, b"".join(self._rest))
+        self._too_long = False
         rest = lines.pop()
         for line in lines:
             self.offset += len(line) + 1
-            if self._too_long:  # of the first of them only
-                self._drop()
-            else:
-                yield line
+            yield line
         self._hold([rest])
 
     def _hold(self, rest: list[bytes]) -> None:
-        """Keep the beginning of a line, unless it is too long to be one."""
+        """Keep what is there of a line."""
         size = sum(map(len, rest))
         if self._too_long or size > _LONGEST_LINE:
             self._too_long = True
-            self.offset += size
-            rest = []
+            rest = [b"".join(rest)[:_BEGINNING]]
+            self.offset += size - len(rest[0])
         self._rest = rest
-
-    def _drop(self) -> None:
-        """A line that was too long has come to its end: one line is lost."""
-        self._too_long = False
-        self.dropped += 1

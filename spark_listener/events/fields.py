@@ -39,11 +39,6 @@ def number(event: Json, key: str, default: int | None) -> int | None:
     return found if type(found) is int and abs(found) < _LARGEST else default
 
 
-def numbers(event: Json, key: str) -> tuple[int, ...]:
-    """A list of whole numbers."""
-    return tuple(each for each in _list(event, key) if type(each) is int)
-
-
 def text(event: Json, key: str) -> str:
     """A text of any length; empty when there is none."""
     found = event.get(key)

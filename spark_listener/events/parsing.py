@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..errors import UnreadableEvent
 from .failure import classify, failure_text
-from .fields import Json, moment, name, needed, number, numbers, part, parts, text
+from .fields import Json, moment, name, needed, number, part, parts, text
 from .records import (
     ApplicationEnded,
     ApplicationStarted,
@@ -217,10 +217,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
     "SparkListenerApplicationEnd": lambda event: ApplicationEnded(time=_time(event, "Timestamp")),
     "SparkListenerEnvironmentUpdate": _environment_updated,
     "SparkListenerJobStart": lambda event: JobStarted(
-        job=needed(event, "Job ID"),
-        stages=numbers(event, "Stage IDs"),
-        query=name(part(event, "Properties"), _QUERY_ID),
-        time=_time(event, "Submission Time"),
+        job=needed(event, "Job ID"), time=_time(event, "Submission Time")
     ),
     "SparkListenerJobEnd": lambda event: JobEnded(
         job=needed(event, "Job ID"),
@@ -237,7 +234,7 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
         time=_time(event, "Timestamp"),
     ),
     "StreamingQueryListener$QueryStartedEvent": lambda event: QueryStarted(
-        query=name(event, "id"), run=name(event, "runId"), name=name(event, "name"), time=moment(event, "timestamp")
+        query=name(event, "id"), run=name(event, "runId"), name=name(event, "name")
     ),
     "StreamingQueryListener$QueryProgressEvent": _query_progressed,
     "StreamingQueryListener$QueryIdleEvent": lambda event: QueryIdle(
@@ -250,5 +247,10 @@ _BY_KIND: Final[dict[str, Callable[[Json], Record]]] = {
 
 LOGGED: Final = frozenset(_BY_KIND)
 """The simple class names of the events that `parse` makes records of."""
-WANTED: Final = LOGGED - {"SparkListenerEnvironmentUpdate"}
-"""Those to be asked of a running driver, which redacts its properties only in the event log."""
+WANTED: Final = LOGGED - {"SparkListenerEnvironmentUpdate", "SparkListenerJobStart", "SparkListenerJobEnd"}
+"""
+Those to be asked of a running driver.
+
+It redacts its properties only in the event log. Jobs have nothing that is counted, but the start of one describes all RDDs of its stages, which may be
+megabytes.
+"""

@@ -42,9 +42,6 @@ class JobStarted:
     """SparkListenerJobStart."""
 
     job: int
-    stages: tuple[int, ...]
-    query: str
-    """Id of the streaming query that it is a part of; empty when there is none."""
     time: float
 
 
@@ -66,7 +63,7 @@ class StageSubmitted:
     name: str
     tasks: int
     query: str
-    """As in JobStarted."""
+    """Id of the streaming query that it is a part of; empty when there is none."""
     runs_python: bool
     """Whether its RDDs show that Python code runs in its tasks."""
     time: float | None
@@ -140,7 +137,6 @@ class QueryStarted:
     query: str
     run: str
     name: str
-    time: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from ..events import (
     ApplicationEnded,
     ExecutorRemoved,
     FailureCause,
-    JobStarted,
     QueryIdle,
     QueryProgressed,
     QueryStarted,
@@ -52,8 +51,8 @@ class EventSink(Protocol):
         """Count events that were seen and left out on purpose."""
         ...
 
-    def lost(self, events: int) -> None:
-        """Count events that were missed."""
+    def lost(self, events: int, *, ends: bool = True) -> None:
+        """Count events that were missed; `ends`: ends of attempts, which may have notes, may be among them."""
         ...
 
 
@@ -91,7 +90,7 @@ class Job:
         self._reads_plugin = False
         self._stage_readers: tuple[StageReader, ...] = ()
         self._events = 0
-        self._lost = 0
+        self._lost = self._lost_ends = 0
         self._lag = 0.0
         self._sources: tuple[str, ...] = ()
         self._past_sources: set[str] = set()
@@ -116,10 +115,11 @@ class Job:
         with self._lock:
             self._events += events
 
-    def lost(self, events: int) -> None:
-        """Count events that the source missed."""
+    def lost(self, events: int, *, ends: bool = True) -> None:
+        """As `EventSink.lost`."""
         with self._lock:
             self._lost += events
+            self._lost_ends += events if ends else 0
 
     def lag(self, seconds: float) -> None:
         """Set how far the source is behind."""
@@ -175,7 +175,7 @@ class Job:
                 # events of a log that is only read have no source
                 tasks_seen = bool(self._past_sources - {"streaming"}) or (not self._past_sources and self._events > 0)
                 seen = {each.seen for each in self._readers if each.seen}
-                if not tasks_seen or self._lost:  # a missed event may have had the note of a failed attempt
+                if not tasks_seen or self._lost_ends:
                     seen.discard("python")
                 return JobSnapshot(
                     app=self._app,
@@ -208,7 +208,7 @@ class Job:
             except Exception as error:  # noqa: BLE001 - a JVM or an executor may be gone
                 self.problem("throttles", str(error))
 
-    def _take(self, record: Record, found: note.Note | None) -> None:  # noqa: C901, PLR0912 - one case for each kind of record
+    def _take(self, record: Record, found: note.Note | None) -> None:  # noqa: C901 - one case for each kind of record
         """Count a record, and the note of the attempt that it ends."""
         match record:
             case TaskStarted():
@@ -216,9 +216,6 @@ class Job:
             case TaskEnded():
                 self._attempts.ended(record)
                 self._count_note(record, found)
-            case JobStarted(query=query) if query:
-                for stage in record.stages:
-                    self._query_of[stage] = query
             case StageSubmitted():
                 if record.query:
                     self._query_of[record.stage] = record.query
@@ -230,11 +227,11 @@ class Job:
             case ApplicationEnded():
                 self._executors.ended(record)
             case QueryStarted():
-                self._queries.started(record)
+                self._queries.started(record, self._clock())
             case QueryProgressed():
-                self._queries.progressed(record)
+                self._queries.progressed(record, self._clock())
             case QueryIdle():
-                self._queries.idle(record)
+                self._queries.idle(record, self._clock())
             case QueryTerminated():
                 self._queries.terminated(record)
 

@@ -26,7 +26,8 @@ class _QueryState:
     active: bool = True
     starts: int = 0
     runs: Recent[str, None] = field(default_factory=lambda: Recent(_MOST_RUNS))
-    last_seen: float = 0.0
+    last_report: float = 0.0
+    """When it arrived, by the listener's clock: that of the driver is another one under Spark Connect."""
     phases: Mapping[str, float] = field(default_factory=dict)
     offsets_behind: OffsetsBehind | None = None
     positions: Positions = field(default_factory=Positions)
@@ -50,15 +51,10 @@ class _QueryState:
             self.measured_seconds = began - self.triggered[0]
         self.triggered = (began, ended)
 
-    def seen(self, time: float | None) -> None:
-        """Remember the time of an event."""
-        if time is not None:
-            self.last_seen = max(self.last_seen, time)
-
 
 class QueryStates:
     """
-    The queries of an application, by id.
+    The queries of an application, by id. `now` is in seconds since 1970.
 
     Args:
         trigger: asked once for each run.
@@ -72,24 +68,21 @@ class QueryStates:
         self._queries: dict[str, _QueryState] = {}
         self.forgotten = 0
 
-    def started(self, event: QueryStarted) -> None:
+    def started(self, event: QueryStarted, now: float) -> None:
         """A query starts or is started again."""
-        query = self._running(event.query, event.run, event.name)
-        query.seen(event.time)
+        self._running(event.query, event.run, now, event.name)
 
-    def progressed(self, event: QueryProgressed) -> None:
+    def progressed(self, event: QueryProgressed, now: float) -> None:
         """A micro-batch ended."""
-        query = self._running(event.query, event.run, event.name)
-        query.seen(event.ended)
+        query = self._running(event.query, event.run, now, event.name)
         query.phases = event.phases
         query.offsets_behind = event.offsets_behind
         query.positions.add(event)
         query.measure_trigger(event.began, event.ended)
 
-    def idle(self, event: QueryIdle) -> None:
+    def idle(self, event: QueryIdle, now: float) -> None:
         """A query has nothing to do."""
-        query = self._running(event.query, event.run)
-        query.seen(event.time)
+        query = self._running(event.query, event.run, now)
         query.positions.idle()
         query.measure_trigger(event.time, event.time)
 
@@ -105,14 +98,14 @@ class QueryStates:
         return query if known is None else known.name
 
     def snapshots(self, now: float) -> tuple[QuerySnapshot, ...]:
-        """One for each name, sorted. `now` is in seconds since 1970."""
+        """One for each name, sorted."""
         by_name: dict[str, list[_QueryState]] = {}
         for query in self._queries.values():
             by_name.setdefault(query.name, []).append(query)
         return tuple(_snapshot(by_name[name], now) for name in sorted(by_name))
 
-    def _running(self, query: str, run: str, name: str = "") -> _QueryState:
-        """The state of a query, of which a run that was not seen before is counted."""
+    def _running(self, query: str, run: str, now: float, name: str = "") -> _QueryState:
+        """The state of a query that reports now; a run that was not seen before is counted."""
         known = self._queries.get(query)
         if known is None:
             if len(self._queries) >= self._most:
@@ -121,6 +114,7 @@ class QueryStates:
                 self.forgotten += 1
             known = self._queries[query] = _QueryState(name or query)
         known.name = name or known.name
+        known.last_report = now
         if run not in known.runs:
             known.starts += 1
             known.active = True
@@ -134,14 +128,14 @@ class QueryStates:
 def _snapshot(queries: Iterable[_QueryState], now: float) -> QuerySnapshot:
     """Of queries with the same name, the numbers of the one seen last, and the restarts of all."""
     queries = list(queries)
-    latest = max(queries, key=lambda query: (query.active, query.last_seen))
+    latest = max(queries, key=lambda query: (query.active, query.last_report))
     behind = latest.offsets_behind
     return QuerySnapshot(
         name=latest.name,
         active=latest.active,
         restarts=sum(max(0, query.starts - 1) for query in queries),
         phases=latest.phases,
-        progress_age_seconds=max(0.0, now - latest.last_seen) if latest.active else None,
+        progress_age_seconds=max(0.0, now - latest.last_report) if latest.active else None,
         trigger_seconds=(latest.trigger_seconds or latest.measured_seconds) if latest.active else None,
         max_offsets_behind=None if behind is None else behind.most,
         avg_offsets_behind=None if behind is None else behind.average,

@@ -38,7 +38,7 @@ class QuerySnapshot:
     phases: Mapping[str, float]
     """Seconds that each phase of the last micro-batch took (`durationMs`), empty before there is one."""
     progress_age_seconds: float | None
-    """Since the end of the last micro-batch, or since the start before there is one; None when it does not run."""
+    """Since the listener got its last report: the end of a micro-batch, that it is idle, or its start; None when it does not run."""
     trigger_seconds: float | None
     """The interval of its trigger, or how long a batch lasts in Real-Time Mode; None where there is none or it is unknown, or it does not run."""
     max_offsets_behind: float | None

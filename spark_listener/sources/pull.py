@@ -8,6 +8,7 @@ is busy, or dies, costs the JVM nothing.
 from __future__ import annotations
 
 import operator
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -22,6 +23,8 @@ from .source import event_of, lateness
 
 _QUEUE = "io.quotascope.spark.EventQueue"
 _BATCH = 200
+_NO_END = re.compile(r'\{"Event":"(?!SparkListenerTaskEnd")')
+"""Begins the JSON of each event but the ends of attempts."""
 
 
 class PullSource:
@@ -72,17 +75,16 @@ class PullSource:
             latest = 0.0
             for _ in range(1 + self._capacity // _BATCH):
                 *events, skipped, refused = self._queue.take(_BATCH).split("\n")
-                unreadable = 0
                 now = self._clock()
                 for text in events:  # parsed one by one: no more than one is held twice
                     event = event_of(text)
                     if event is None:
-                        unreadable += 1
+                        self._job.lost(1, ends=not _NO_END.match(text))
                         continue
                     latest = max(latest, lateness(event, now))
                     self.ended = self.ended or event.get("Event") == END
                     self._job.handle(event)
-                self._count(int(skipped), int(refused), unreadable)
+                self._count(int(skipped), int(refused))
                 if len(events) < _BATCH:
                     break
             return latest
@@ -94,12 +96,12 @@ class PullSource:
         self._bus.remove(self._queue)
         self.collect()
 
-    def _count(self, skipped: int, refused: int, unreadable: int) -> None:
+    def _count(self, skipped: int, refused: int) -> None:
         before = self._counts
         self._counts = (skipped, refused, self._bus.drops.getCount())
         passed, *lost = map(operator.sub, self._counts, before)
         self._job.passed(passed)
-        self._job.lost(sum(lost) + unreadable)
+        self._job.lost(sum(lost))
 
 
 def _event_queue(gateway: Java, capacity: int, wanted: Iterable[str], *, successes: bool) -> Java:

@@ -21,6 +21,8 @@ RECORDED: Final = {record.name: record for record in records(EVERYTHING)}
 CLUSTER: Final = Site().cluster_label
 OF_ALERTS: Final = "ALERTS"
 """The series in which Prometheus keeps what fires."""
+OF_TARGETS: Final = "up"
+"""Prometheus' own series of each target, which has no cluster."""
 _SETS: Final = ("and", "unless", "or")
 
 
@@ -55,6 +57,8 @@ def _of_selector(node: Any) -> set[str]:
         expression = RECORDED[node.name].expr
         # one that reads its own past is of a cluster only, which the other side of its `or` shows
         return {CLUSTER} if f"{node.name}[" in expression else labels_of(expression)
+    if node.name == OF_TARGETS:
+        return {*OF_PROMETHEUS}
     return {*FAMILIES[node.name].labels, *OF_PROMETHEUS, CLUSTER}
 
 

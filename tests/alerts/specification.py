@@ -87,6 +87,8 @@ SparkRetries             [30m]
 """Alert, and the times that its expression looks back by itself; the others look at now, or at recorded series."""
 _USUAL: Final = {"[1d] offset 30m", "[2h] offset 167h", "[2h] offset 23h", "[1h]", "offset 1w"}
 """The same hour a day and a week ago, the day before, and while an alert fires, for a week, what was usual then."""
+_LASTING: Final = {"[1m]", "[2m]", "[4m]", "[8m]", "[16m]"}
+"""For as long as throttles last that Kafka does not report any more."""
 WINDOWS_OF_RECORDS: Final = {
     "entity:kafka_quota_utilization_ratio:avg30m": {"[30m]", "[5m] offset 25m"},
     "entity:kafka_quota_utilization_ratio:predict3h": {"[6h]", "[10m] offset 4h"},
@@ -96,8 +98,10 @@ WINDOWS_OF_RECORDS: Final = {
     "cluster:kafka_quota_request_throttled_seconds:baseline": _USUAL,
     "cluster:kafka_quota_throttled_entities:baseline": _USUAL,
     "cluster:kafka_quota_throttling_errors:baseline": {"[1d] offset 30m"},
-    "cluster:quotascope_exporters:baseline": {"[1d:5m]", "[1h]", "offset 1w"},
+    "cluster:quotascope_exporters:baseline": {"[1d:5m]", "[1h]", "[1w]", "offset 1w"},
     "app:spark_kafka_throttled_seconds:rate10m": {"[10m]", "[1h] offset 10m", "offset 10m"},
+    "cluster:kafka_quota_throttled_entities:count": _LASTING,
+    "instance:kafka_quota_budget_burn:now": _LASTING,
     **{f"entity:kafka_quota_budget_burn:rate{each}": {f"[{each}]"} for each in ("5m", "30m", "1h", "6h", "3d")},
 }
 """Recorded series, and the times that they look back; the others are of now."""

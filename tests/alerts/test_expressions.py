@@ -10,8 +10,8 @@ from typing import Any
 
 import promql_parser as parser
 import pytest
-from tests.alerts.expressions import FAMILIES, matched_labels, nodes, parsed, selectors
-from tests.alerts.labels import CLUSTER, EVERYTHING, OF_ALERTS, RECORDED, labels_of
+from tests.alerts.expressions import FAMILIES, OF_PROMETHEUS, matched_labels, nodes, parsed, selectors
+from tests.alerts.labels import CLUSTER, EVERYTHING, OF_ALERTS, OF_TARGETS, RECORDED, labels_of
 
 from quotascope.alerts import Site, recorded, thresholds
 from quotascope.alerts.alerting.clients import LINGERING
@@ -41,7 +41,7 @@ def test_names_and_labels_exist(rule: Record | Alert) -> None:
             (named,) = re.findall(r'alertname="(\w+)"', str(selector))
             assert named in {alert.name for alert in ALERTS}
             continue
-        assert selector.name in FAMILIES or selector.name in RECORDED
+        assert selector.name in {*FAMILIES, *RECORDED, OF_TARGETS}
         assert matched_labels(selector) <= labels_of(selector.name)
 
 
@@ -97,7 +97,7 @@ def test_aggregations_name_what_they_keep_and_nothing_is_divided_by_zero(rule: R
 @for_each(RULES)
 def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
     """
-    Every vector meets another on named labels, the cluster's among them; not what fills in, nor a series its own past.
+    Every vector meets another on named labels, the cluster's or the target's among them; not what fills in, nor a series its own past.
 
     Both sides of an `or` have the same labels: otherwise what fires, and what it is called, depends on the side.
     """
@@ -109,7 +109,7 @@ def test_joins_keep_clusters_apart(rule: Record | Alert) -> None:
         elif right and not (str(node.op) in {"unless", ">="} and left == right):
             assert matching is not None, node
             assert matching.type == parser.LabelModifierType.Include
-            assert CLUSTER in matching.labels
+            assert CLUSTER in matching.labels or (right == {OF_TARGETS} and {*OF_PROMETHEUS} == {*matching.labels})
 
 
 @for_each(ALERTS)

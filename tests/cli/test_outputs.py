@@ -8,9 +8,13 @@ from math import inf, nan
 from pathlib import Path
 
 import pytest
+from tests.pipeline.recommend.advices import advice, recommendation
 
 from quotascope.cli import outputs
+from quotascope.metrics import QuotaEntity
 from quotascope.pipeline.errors import FileNotWritten
+from quotascope.pipeline.report.documents import recommend_json
+from quotascope.quotas import QuotaSet, kafka_configs
 
 NAMES = 'user,rows\n"ali\x1b]0;x\x07ce\r\x9b2J",1\nJürgen 東京,2\n'
 
@@ -102,7 +106,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     """An infinite number, such as a quota, is a text: null means none, or unknown. Dates are texts, and one line stays one."""
     document = {"rules": [{"value": inf, "used": (nan, -inf, 0.5)}], "day": date(2026, 1, 2), "name": "\N{SNOWMAN}"}
-    outputs.print_json(document, indent=None)
+    outputs.put_json(document, indent=None)
     (line,) = capsys.readouterr().out.splitlines()
     known = {
         "rules": [{"value": "Infinity", "used": [None, "-Infinity", 0.5]}],
@@ -110,3 +114,12 @@ def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
         "name": "\N{SNOWMAN}",
     }
     assert json.loads(line, parse_constant=pytest.fail) == known
+
+
+def test_reports_have_no_infinity_either(tmp_path: Path) -> None:
+    """A recommendation for a cluster that stores an infinite quota, in a file."""
+    made = advice([recommendation("alice")], QuotaSet({QuotaEntity("alice"): {"producer_byte_rate": inf}}))
+    commands = kafka_configs(made.changes, bootstrap_servers="b:9092")
+    outputs.put_json(recommend_json(made, commands), tmp_path / "advice.json")
+    (limit,) = json.loads((tmp_path / "advice.json").read_text(), parse_constant=pytest.fail)["recommended"]
+    assert (limit["now"], limit["now_state"]) == ("Infinity", "set")

@@ -1,9 +1,11 @@
 """`quotascope usage`: who used what and for which topics, in numbers, words, JSON and on the page."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.cli.conftest import Run
 from tests.pipeline.history.requests import START_MS, requests
@@ -13,6 +15,8 @@ from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.history import History
 from quotascope.pipeline.ingest import IngestTables
+from quotascope.pipeline.report import usage_page
+from quotascope.pipeline.table.layout import added
 
 HOSTILE = "<script>alert('hit')</script>\n\x1b[2J\u202e&amp;" + "x" * 300
 HOUR = 3_600_000
@@ -110,6 +114,25 @@ def test_a_share_is_of_all_clients(run: Run, folder: Path) -> None:
     assert shares[()] == shares["--user", "alice"]
     _, out, _ = run("usage", folder, "--user", "alice", "--json")
     assert json.loads(out)["totals"]["produce"] == 6_101
+
+
+def test_topics_of_others_are_not_kept_apart(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one client used takes no memory and time for each topic of each other client."""
+    source = IngestTables.create(str(folder)).requests
+    others = [moved(f"u{number}", 0, (f"t{number}", None, 1), at=number) for number in range(500)]
+    append(source, "others", requests(*others))
+    History.create(str(folder)).update(source)
+    lengths = []
+
+    def noted(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+        found = added(rows, keys)
+        lengths.append(len(found))
+        return found
+
+    monkeypatch.setattr(usage_page, "added", noted)
+    assert asked(run, folder, "--user", "alice")["alice", "produce"]["topics"] == {"orders": 800, "logs": 200}
+    assert max(lengths) < 20
+    assert len(asked(run, folder)) > 500
 
 
 @pytest.mark.parametrize("table", ["seconds", "history"])

@@ -19,7 +19,7 @@ ROOMS: Final = (
 _NUMBERS: Final = """
 cli/history.py clean(older_than) 24
 cli/ingest.py ingest(buckets) 16
-cli/outputs.py print_json(indent) 2
+cli/outputs.py put_json(indent) 2
 cli/quotas/change.py remove(top) 20
 cli/quotas/change.py set_(top) 20
 cli/recommend.py recommend(headroom) 20.0

@@ -10,7 +10,7 @@ class Remembered:
     def __init__(self) -> None:
         self.events: list[Mapping[str, Any]] = []
         self.passed_events = 0
-        self.lost_events = 0
+        self.lost_events = self.lost_ends = 0
 
     @property
     def kinds(self) -> list[str]:
@@ -25,6 +25,7 @@ class Remembered:
         """Add it up."""
         self.passed_events += events
 
-    def lost(self, events: int) -> None:
+    def lost(self, events: int, *, ends: bool = True) -> None:
         """Add it up."""
         self.lost_events += events
+        self.lost_ends += events if ends else 0

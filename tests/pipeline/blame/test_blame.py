@@ -1,6 +1,5 @@
 """Blame of a history: sums by pool, slot and client, however it is cut, and what people read of it."""
 
-import json
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -13,12 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.report.results import HOSTILE
+from tests.pipeline.table.rows import append
 
 from quotascope.pipeline.blame.intervals import read, together
 from quotascope.pipeline.blame.summing import KEY, Blame, Sums, Survey, plan_of, sums_of
 from quotascope.pipeline.blame.waits import MARGIN_US, spread, summed
 from quotascope.pipeline.errors import NoHistory, NoTable
 from quotascope.pipeline.history import History
+from quotascope.pipeline.history.store import table_of
 from quotascope.pipeline.rates import EmptyHistory
 from quotascope.pipeline.report.blame import blame_json, blame_page, episodes, matrix_of, pools_of, sentences
 from quotascope.pipeline.request_log.schema import REQUESTS
@@ -59,7 +60,7 @@ def test_parts_add_up_to_the_waits(tmp_path: Path) -> None:
     rows = [*saturated(), row(500, None, 5, "old"), row(900, 2.0, 5, "lone", broker="3")]
     found = blame(stored(tmp_path, rows), threads=1)
     waits = round(1e6 * sum(each["queue_time_ms"] or 0.0 for each in rows))
-    document = json.loads(blame_json(found))
+    document = blame_json(found)
     for sums in (found.sums.matrix, found.sums.timeline):
         assert sum(sums["wait_ns"].to_numpy().tolist()) == waits
     assert sum(each["wait_ns"] for each in document["matrix"]) == waits
@@ -116,6 +117,23 @@ def test_a_period_has_its_own_requests(tmp_path: Path) -> None:
     for beside in ((0.0, 1.0), (BEGIN_MS / 1_000 + 50, BEGIN_MS / 1_000 + 60)):
         with pytest.raises(EmptyHistory, match="no request in this period"):
             blame(folder, beside)
+
+
+def test_names_of_topics_need_no_other_table(tmp_path: Path) -> None:
+    """Those that an ingest has read before it was killed are known, whether or not the requests were compacted then."""
+    by_id = {"traffic": [{"topic": None, "id": "T", "bytes": 1}]}
+    folder = stored(tmp_path, [row(0, 0.5, 1, "u", **by_id)])
+    requests = table_of(folder, "requests", REQUESTS)
+    named = row(86_400_000, 0.1, 1, "u", topic_ids=[{"topic": "orders", "id": "T"}])
+    append(requests, "killed", pa.Table.from_pylist([named], REQUESTS))
+
+    def topics() -> set[str]:
+        return {each.topic for each in blame(folder).plan.head.names}
+
+    assert topics() == {"orders", ""}
+    requests.compact()
+    requests.clean(0)
+    assert topics() == {"orders", ""}
 
 
 def test_threads_are_estimated_by_the_busiest_second(tmp_path: Path) -> None:
@@ -276,4 +294,4 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     page = blame_page(found)
     assert "<script" not in page
     assert "\x1b" not in page
-    assert HOSTILE in {each["user"] for each in json.loads(blame_json(found))["groups"]}
+    assert HOSTILE in {each["user"] for each in blame_json(found)["groups"]}

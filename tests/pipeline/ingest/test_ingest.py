@@ -373,6 +373,7 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     (logs / "within.log").symlink_to("a.log")
     (logs / "nowhere.log").symlink_to("nothing")
     (logs / "loop.log").symlink_to("loop.log")
+    (logs / "long.log").symlink_to("x" * 300)
     only = IngestOptions(names="*.log")
     report = read(tmp_path, str(logs), options=only)
     assert (report.kept, report.duplicates) == (1, 1)

@@ -85,7 +85,7 @@ def test_csv_keeps_names_as_they_are() -> None:
 
 def test_json_holds_all() -> None:
     """Candidates added up, and every row."""
-    read = json.loads(whatif_json(replayed(throttled(5, user=HOSTILE))))
+    read = whatif_json(replayed(throttled(5, user=HOSTILE)))
     assert read["mode"] == "open_loop"
     assert [each["name"] for each in read["candidates"]] == ["now", "tight"]
     assert read["results"][0]["user"] == HOSTILE
@@ -237,7 +237,7 @@ def test_differences_to_the_first_candidate() -> None:
     assert "|alice / b|produce|5 s|+5 s|30 %|+30 points|0|0|7 B/s|3 user alice|" in text
     assert "|bob / app1|produce|0 s|-2 s|0 %|-30 points|0|0|unlimited|no rule|" in text
     assert "carol" not in text[text.index("Clients that are throttled") : text.index("|Candidates|")]
-    base, tight = json.loads(whatif_json(summary))["candidates"]
+    base, tight = whatif_json(summary)["candidates"]
     assert base["difference"] is None
     assert tight["difference"] == {
         "muted_ms": -5_000,

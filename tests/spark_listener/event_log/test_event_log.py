@@ -282,21 +282,36 @@ def test_event_of_an_extension_may_come_first(tmp_path: Path, open_log: Open) ->
 
 
 @pytest.mark.parametrize(
+    "endless",
+    [
+        pytest.param((b"{", 1), id="of any kind"),
+        pytest.param((b'{"Event":"SparkListenerTaskEnd","Stage ID":0,', 1), id="a failure"),
+        pytest.param((b'{"Event":"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",', 0), id="a plan"),
+    ],
+)
+@pytest.mark.parametrize(
     ("cut", "found"),
     [
-        pytest.param(None, [(1, 2, 1), (1, 0, 1)], id="after"),
-        pytest.param(2_000_000, [(0, 1, 0), (1, 1, 1)], id="within"),
+        pytest.param(None, [(1, 3), (1, 0)], id="after"),
+        pytest.param(2_000_000, [(0, 1), (1, 2)], id="within"),
     ],
 )
 def test_endless_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_log: Open, cut: int | None, found: list[tuple[int, int, int]]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    open_log: Open,
+    cut: int | None,
+    found: list[tuple[int, int]],
+    endless: tuple[bytes, int],
 ) -> None:
-    """A line that is too long does not fill the memory, and is lost once, whether reading goes on after or within it."""
+    """A line that is too long does not fill the memory, and is lost once if it may matter, whether reading goes on after or within it."""
     monkeypatch.setattr("quotascope.spark_listener.event_log.log._LONGEST_LINE", 1_000_000)
-    whole = written([START]) + b"{" + b" " * 3_000_000 + b"\n" + failures(1)
+    begins, lost = endless
+    whole = written([START]) + begins + b" " * 3_000_000 + b"\n" + failures(1)
     path = add(tmp_path / "a", whole[:cut])
     followed = Followed(open_log(path))
     for each in found:
-        assert (*followed.read(), followed.job.snapshot().lost_events) == each
+        assert followed.read() == each
         path.write_bytes(whole)
+    assert followed.job.snapshot().lost_events == lost
     assert followed.log.raw_bytes == len(whole)

@@ -128,10 +128,10 @@ def test_an_idle_query_has_no_backlog() -> None:
         return found.backlog, found.seconds
 
     for n in range(12):
-        queries.progressed(batch(5 * n, 5 * n + 5, 500 * n, 500 * n))
-    queries.progressed(batch(60, 100, 100_000, 100_000))
+        queries.progressed(batch(5 * n, 5 * n + 5, 500 * n, 500 * n), 5 * n + 5)
+    queries.progressed(batch(60, 100, 100_000, 100_000), 100)
     assert catch_up(100)[1] == math.inf
-    queries.idle(QueryIdle(query="id", run="run", time=110.0))
+    queries.idle(QueryIdle(query="id", run="run", time=110.0), 110)
     assert catch_up(110) == (0, 0)
 
 

@@ -232,28 +232,28 @@ def test_trigger_is_measured(known: float | None, reports: list[tuple[int, int]]
     assert job.snapshot().queries[0].trigger_seconds == known
 
 
-def test_age_of_the_progress() -> None:
-    """It grows from the end of the last batch on, before there is one from the start, and ends with the query."""
+@pytest.mark.parametrize("ahead", [-3_600, 0, 3_600])
+def test_age_of_the_progress(ahead: int) -> None:
+    """It begins with each report of the query, whatever the driver's clock says, and ends with the query."""
     clock = Clock()
     job = Job("app", clock)
 
-    def age() -> float | None:
+    def age_after(event: Event) -> float | None:
+        job.handle(event)
+        clock.now += 60
         return job.snapshot().queries[0].progress_age_seconds
 
-    job.handle(query_started(name="clicks"))
-    assert age() == NOW - 100
-    job.handle(query_progressed({"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}))
-    assert age() == NOW - 112.5
-    clock.now += 60
-    assert age() == NOW - 112.5 + 60
+    began = NOW + ahead
+    sources = {"metrics": {"maxOffsetsBehindLatest": "7", "avgOffsetsBehindLatest": "2"}}
+    assert age_after(query_started(name="clicks", began=began)) == 60
+    assert age_after(stage_submitted(0)) == 120
+    assert age_after(query_progressed(sources, began=began)) == 60
     (query,) = job.snapshot().queries
     assert query.phases == {"triggerExecution": 2.5, "addBatch": 2.0}
     assert (query.max_offsets_behind, query.avg_offsets_behind) == (7.0, 2.0)
-    job.handle(query_idle(120))
-    assert age() == NOW + 60 - 120
+    assert age_after(query_idle(began + 60)) == 60
     assert [each.name for each in job.snapshot().queries] == ["clicks"]
-    job.handle(query_terminated())
-    assert age() is None
+    assert age_after(query_terminated()) is None
 
 
 def clicks(query: str = "id-1", run: str = "run-1") -> Event:

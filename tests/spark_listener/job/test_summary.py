@@ -32,16 +32,22 @@ def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
 
 
-@pytest.mark.parametrize(("source", "lost"), [("streaming", 0), ("pull", 1)])
-def test_python_clients_are_not_all_seen(source: str, lost: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "lost", "others", "seen"),
+    [("streaming", 0, 0, ("jvm",)), ("pull", 1, 0, ("jvm",)), ("pull", 0, 1, ("python", "jvm"))],
+)
+def test_python_clients_are_not_all_seen(
+    source: str, lost: int, others: int, seen: tuple[str, ...], tmp_path: Path
+) -> None:
     """If events of tasks are missing, so may be notes on failed attempts of Python tasks; the plugin needs no events."""
     job = Job("app")
     job.add_throttles(lambda: REPORTED, "python")
     job.add_throttles(list, "jvm")
     job.source(source)
     job.lost(lost)
+    job.lost(others, ends=False)
     write_summary(job.snapshot(), tmp_path / "summary.json")
-    assert read_summary(tmp_path / "summary.json").seen_clients == ("jvm",)
+    assert read_summary(tmp_path / "summary.json").seen_clients == seen
 
 
 @pytest.mark.parametrize(

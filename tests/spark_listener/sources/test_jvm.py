@@ -64,6 +64,22 @@ def test_what_is_in_the_queue_at_the_end_is_fetched(monkeypatch: pytest.MonkeyPa
     assert (books.passed_events, books.lost_events) == (5, 2)
 
 
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ('{"Event":"SparkListenerStageSubmitted","Stage Info":{"RDD Info":[', 0),
+        ('{"Event":"org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent","progress":{', 0),
+        ('{"Event":"SparkListenerTaskEnd","Stage ID":0,"Task End Reason":{"Description":"', 1),
+        ("", 1),
+    ],
+)
+def test_event_that_is_too_long(monkeypatch: pytest.MonkeyPatch, text: str, ends: int) -> None:
+    """It is lost; its beginning says whether it may have been the end of an attempt."""
+    source, books, _ = _pulling(monkeypatch, ([text], 0, 0))
+    source.collect()
+    assert (books.lost_events, books.lost_ends) == (1, ends)
+
+
 def test_a_bus_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the event with which an application ends there is no other."""
     end = ([_text("SparkListenerApplicationEnd")], 5, 3)

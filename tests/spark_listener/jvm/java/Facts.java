@@ -51,6 +51,7 @@ final class Facts {
       case "users": print(Arrays.stream(texts).map(Labels::user).toArray(String[]::new)); break;
       case "overflow": overflow(Integer.parseInt(texts[0])); break;
       case "executors": executors(Integer.parseInt(texts[0])); break;
+      case "hourly": hourly(Integer.parseInt(texts[0])); break;
       case "minutes": minutes(); break;
       case "since": since(); break;
       case "intervals": System.out.println(Arrays.toString(Arrays.stream(texts).mapToDouble(Interval::seconds).toArray())); break;
@@ -93,6 +94,16 @@ final class Facts {
       board.put("" + executor, totals, executor * 60_000L + 1);
     }
     System.out.println(Json.pairs(Board.of("gone").totals()));
+  }
+
+  /** So many executors with 1 ms each, which they report twice, an hour apart. */
+  private static void hourly(int executors) {
+    Board board = new Board();
+    for (int report = 0; report < 2 * executors; report++) {
+      Map<String, long[]> totals = Collections.singletonMap("[]", new long[] {1, 1, 1, 0});
+      board.put("" + report % executors, totals, report / executors * 3_600_000L + report);
+    }
+    System.out.println(Json.pairs(board.totals()));
   }
 
   /** An account with 5 ms and then, a minute later, 3 ms: at once, and after each of four minutes. */

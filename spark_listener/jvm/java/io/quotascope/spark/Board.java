@@ -9,7 +9,7 @@ import java.util.Map;
 final class Board {
   private static final int APPLICATIONS = 8;
   private static final int EXECUTORS = 256;
-  private static final long LOST_MS = 600_000; // executors report at least once a minute
+  private static final long LOST_MS = (long) (2_000 * Interval.MOST); // one that reports again would be counted twice
   private static final Map<String, Board> BOARDS = new LinkedHashMap<>();
 
   private final Map<String, Report> executors = new HashMap<>();

@@ -19,8 +19,10 @@ import org.apache.spark.util.JsonProtocol;
  * `attach` loads it into a running driver. On the thread of the bus it never waits and never throws; an event that finds the queue full is lost and counted.
  */
 public final class EventQueue extends SparkFirehoseListener {
-  /** Characters of JSON; a longer event, such as a failure with a huge message, is not worth its transfer. */
+  /** Characters of JSON; of a longer event, such as a failure with a huge message, the beginning says what is missed. */
   private static final int LONGEST = 1_000_000;
+
+  private static final int BEGINNING = 100;
 
   private final LinkedBlockingQueue<SparkListenerEvent> events;
   private final Set<String> wanted;
@@ -67,8 +69,8 @@ public final class EventQueue extends SparkFirehoseListener {
   /**
    * Take the oldest events.
    *
-   * @return a line for each event, its JSON, or nothing where Spark makes none of it or too long a one; then a line each with the number of events that were
-   *     skipped and that were refused so far
+   * @return a line for each event, its JSON, the beginning of too long a one, or nothing where Spark makes none of it; then a line each with the number of
+   *     events that were skipped and that were refused so far
    */
   public String take(int most) {
     List<SparkListenerEvent> taken = new ArrayList<>(most);
@@ -81,7 +83,7 @@ public final class EventQueue extends SparkFirehoseListener {
   private static String json(SparkListenerEvent event) {
     try {
       String json = JsonProtocol.sparkEventToJsonString(event);
-      return json.length() <= LONGEST ? json : "";
+      return json.length() <= LONGEST ? json : json.substring(0, BEGINNING);
     } catch (Throwable error) {
       return "";
     }

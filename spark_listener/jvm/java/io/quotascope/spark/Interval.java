@@ -4,7 +4,7 @@ package io.quotascope.spark;
 final class Interval {
   static final String PROPERTY = "spark.quotascope.jvm.intervalSeconds";
   private static final double LEAST = 0.05;
-  private static final double MOST = 3_600;
+  static final double MOST = 3_600;
 
   private Interval() {}
 
