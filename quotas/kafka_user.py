@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from math import isinf
 from typing import Final
 
 from quotascope.metrics import INT_MAX, QuotaEntity
@@ -114,6 +115,8 @@ def _bad_value(values: Mapping[str, float]) -> str | None:
     for key, value in values.items():
         if key not in _FIELDS:
             return f"a KafkaUser has no {key}"
+        if isinf(value):
+            return f"{_FIELDS[key]} must be finite"
         if key in _WHOLE and (value != int(value) or value > INT_MAX):
             return f"{_FIELDS[key]} must be a whole number up to {INT_MAX}, not {number_text(value)}"
     return None

@@ -19,7 +19,7 @@ from typing import Final
 
 import yaml
 
-from quotascope.metrics import CLIENT_QUOTA_KEYS, DEFAULT, IP_QUOTA_KEYS, QuotaEntity
+from quotascope.metrics import CLIENT_QUOTA_KEYS, DEFAULT, IP_QUOTA_KEYS, KafkaRelease, QuotaEntity
 from quotascope.metrics.entities import Name
 
 from .errors import InvalidQuotas
@@ -45,6 +45,8 @@ DEFAULT_TEXT: Final = "<default>"
 NAME: Final = "name"
 """The key that says that a name is literal, whatever it looks like."""
 
+_STORES_INFINITY: Final = KafkaRelease(4, 3)
+"""The last release that does: what `quotas_yaml` writes of its cluster has to be read back."""
 _KINDS: Final = (USER, CLIENT_ID, IP)
 _QUOTA_KEYS: Final = (*CLIENT_QUOTA_KEYS, *IP_QUOTA_KEYS)
 
@@ -115,7 +117,7 @@ def _rule(rule: Located, problems: list[str]) -> tuple[Entity, Mapping[str, floa
     elif not values:
         wrong = [f"{entity} has no quota"]
     else:
-        found = problems_of(to_admin(entity), values)
+        found = problems_of(to_admin(entity), values, _STORES_INFINITY)
         wrong = [f"{entity}: {problem}" for problem in found]
     problems += [f"line {rule.line}: {text}" for text in wrong]
     return None if entity is None or wrong else (entity, values)

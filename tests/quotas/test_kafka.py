@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from math import inf
 from typing import Any
 
 import pytest
@@ -121,6 +122,8 @@ BY_CLIENT, NO_NAME = "has no quotas by client-id", "no KafkaUser can have this n
         (QuotaEntity("CN=" + "a" * 65), PERCENT, NO_NAME),
         (QuotaEntity("a"), {"request_percentage": 1.5}, f"requestPercentage {NOT_WHOLE} 1.5"),
         (QuotaEntity("a"), {"producer_byte_rate": 3e9}, f"producerByteRate {NOT_WHOLE} 3000000000"),
+        (QuotaEntity("a"), {"request_percentage": inf}, "requestPercentage must be finite"),
+        (QuotaEntity("a"), {"controller_mutation_rate": inf}, "controllerMutationRate must be finite"),
         (QuotaEntity("a"), {"of_the_future": 1.0}, "a KafkaUser has no of_the_future"),
     ],
 )
