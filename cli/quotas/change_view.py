@@ -40,7 +40,7 @@ class Affected:
 
 
 _UNKNOWN = "the affected clients are unknown: give --source, --discover or --exporter"
-_NONE_AFFECTED = "no client that is measured now is affected"
+_NONE_AFFECTED = "no client that brokers measure separately now is affected"
 
 
 def view(changes: Sequence[RuleChange], affected: Affected | None, most: int) -> RenderableType:
@@ -154,7 +154,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
 
 def _client(impact: Impact) -> Iterator[Text]:
     kind, usage = impact.quota_type, impact.usage
-    unlimited = impact.after is not None and impact.after.bound is None
+    unlimited = impact.after is not None and impact.after.bound in (None, inf)
     scale = 100 if kind is QuotaType.REQUEST else 1
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.window_restarts else name)
@@ -163,8 +163,8 @@ def _client(impact: Impact) -> Iterator[Text]:
     yield Text(_bound(kind, impact.before))
     yield Text(_bound(kind, impact.after))
     yield _then(impact.utilization_after, limited=not unlimited)
-    known = impact.after is not None
-    yield Text(rule_name(impact.after) if known else "that of each user or pair")
+    parts = "client-id" if impact.user else "user"
+    yield Text(f"that of each {parts} or pair" if impact.after is None else rule_name(impact.after))
 
 
 def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
@@ -174,10 +174,7 @@ def _bound(kind: QuotaType, resolution: Resolution | None) -> str:
 
 
 def _address(impact: IpImpact) -> Iterator[Text]:
-    limits = (
-        UNKNOWN_NUMBER if limit is None else amount(None, limit) if isfinite(limit) else UNLIMITED
-        for limit in (impact.before, impact.after)
-    )
+    limits = (UNKNOWN_NUMBER if limit is None else amount(None, limit) for limit in (impact.before, impact.after))
     yield Text(str(IpEntity(impact.ip)))
     yield Text("connect")
     yield Text("?" if impact.usage is None else amount(None, impact.usage))

@@ -43,8 +43,8 @@ class Impact:
 
     @property
     def utilization_after(self) -> float | None:
-        """Today's usage divided by the new limit; None without either, and for a limit of 0."""
-        if self.usage is None or self.after is None or not self.after.bound:
+        """Today's usage divided by the new limit; None without either, for a limit of 0, and for an infinite one."""
+        if self.usage is None or self.after is None or self.after.bound in (None, 0.0, inf):
             return None
         return self.usage / in_base_unit(self.quota_type, self.after.bound)
 
@@ -73,7 +73,8 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
     """
     All entities that get another rule, or another value of the same rule; the highest utilization after the change first.
 
-    Only entities that are measured under some quota are known: a client that no quota measures is not among them.
+    Only entities that are measured under some quota are known, and pairs with a changed rule that are measured as a part of one: a
+    client that no quota measures is not among them.
     """
     before, after = old.tables(), new.tables()
     known = {(usage.entity.user, usage.entity.client_id) for usage in measured}
@@ -86,7 +87,15 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
     for kind in QuotaType:
         if dict(before[kind]) == dict(after[kind]):
             continue
-        decided = {tags: (*_decided(before[kind], tags), *_decided(after[kind], tags)) for tags in sorted(known)}
+        pairs = {
+            (rule.user, rule.client_id)
+            for rule in {*before[kind], *after[kind]}
+            if isinstance(rule.user, str) and isinstance(rule.client_id, str)
+        }
+        parts = {pair for pair in pairs if before[kind].enabled and before[kind].metric_tags(*pair) in known}
+        decided = {
+            tags: (*_decided(before[kind], tags), *_decided(after[kind], tags)) for tags in sorted(known | parts)
+        }
         pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
         for tags, (old_tags, old_rule, new_tags, new_rule) in decided.items():
             if (old_tags, old_rule) == (new_tags, new_rule):

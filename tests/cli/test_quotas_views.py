@@ -102,9 +102,27 @@ def test_limits_of_the_affected_for_programs() -> None:
     assert (cut["affected_total"], cut["affected"]) == (4, rows[:1])
 
 
+def test_parts_of_a_sum_have_rules_of_their_own() -> None:
+    """What was measured together for a user falls into client-ids, and the other way round; an infinite limit is none."""
+    endless = Resolution(level=QuotaEntity("a").level, entity=QuotaEntity("a"), bound=inf)
+    sums = [
+        Impact(quota_type=QuotaType.REQUEST, user=u, client_id=c, usage=0.5, before=r, after=None, window_restarts=True)
+        for u, c, r in (("a", "", endless), ("", "c", NO_RULE))
+    ]
+    one = replace(sums[0], after=endless, window_restarts=False)
+    lines = [
+        " ".join(line.split()) for line in rendered(view(CHANGES, Affected([*sums, one], []), 9), 110).splitlines()
+    ]
+    assert "user a * request 0.50 thr unlimited ? ? that of each client-id or pair" in lines
+    assert "client-id c * request 0.50 thr unlimited ? ? that of each user or pair" in lines
+    assert "user a request 0.50 thr unlimited unlimited - 3 user a" in lines
+
+
 def test_no_one_and_too_many_are_reported() -> None:
     """A table that is cut says so."""
-    assert "no client that is measured now is affected" in rendered(view(CHANGES, Affected([], []), 9), 90)
+    assert "no client that brokers measure separately now is affected" in rendered(
+        view(CHANGES, Affected([], []), 9), 90
+    )
     cut = rendered(view(CHANGES, Affected([], [address(1, usage=12.0, after=10.0)] * 2), 0), 90)
     assert "and 2 more: --top shows more" in cut
     assert "10.0.0.1" not in cut

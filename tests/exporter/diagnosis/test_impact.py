@@ -61,6 +61,13 @@ FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
             [usage(usage=900.0), ALICE_APP],
             [("alice", "app", 1000.0, 300.0, True)],
         ),
+        # also a pair that brokers measure only as a part of its user, but no pair of a user that they do not measure
+        (
+            {ALICE: 1000.0},
+            {ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0, QuotaEntity("zoe", "app"): 300.0},
+            [usage(usage=900.0)],
+            [("alice", "app", 1000.0, 300.0, True)],
+        ),
         # a sum is listed once as the user, not again as each of the user's clients; other users are listed as well
         (
             {ALICE: 1000.0, QuotaEntity("bob"): 1000.0},
@@ -101,6 +108,8 @@ def test_usage_is_held_against_the_new_limit() -> None:
     new = QuotaSet({ALICE: {PRODUCE: 400.0, REQUEST: 200.0}})
     measured = [usage(QuotaType.REQUEST, usage=1.0), usage(usage=100.0), usage(usage=800.0, broker="2")]
     assert [each.utilization_after for each in impacts(old, new, measured)] == [2.0, 0.5]
+    (endless,) = impacts(QuotaSet({ALICE: {REQUEST: 100.0}}), QuotaSet({ALICE: {REQUEST: inf}}), measured[:1])
+    assert endless.utilization_after is None
     (removed,) = impacts(produce({ALICE: 1000.0}), QuotaSet(), [usage(usage=1.0)])
     assert (removed.after, removed.utilization_after) == (NO_RULE, None)
     pair = produce({ALICE: 1000.0, QuotaEntity("alice", "app"): 300.0})
