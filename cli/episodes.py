@@ -83,7 +83,7 @@ def episodes(
 
     if found["episodes"]:
         console = Console()
-        console.print(_table(found["episodes"], zone, console.width))
+        console.print(_table(found["episodes"], zone, console.width, sums=exporter is not None))
     for line in _sentences(found, zone, "seen" if exporter else "logged"):
         typer.echo(line)
 
@@ -130,8 +130,8 @@ def _rules(entity: dict[str, Any]) -> list[str] | None:
     return [entity["rule"]["name"]] if entity["rule"] else []
 
 
-def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
-    """A row for each episode, its rules below its entity; a narrow terminal has no room for requests and their total."""
+def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int, *, sums: bool) -> Table:
+    """A row for each episode, its rules below its entity; an empty name is of a client unless there are ``sums``, as of brokers. A narrow terminal has no room for requests and their total."""
     from rich.table import Table
     from rich.text import Text
 
@@ -150,10 +150,11 @@ def _table(rows: Sequence[dict[str, Any]], zone: tzinfo, width: int) -> Table:
         count, rules = each["throttled_requests"], each["rules"]
         by = "\n or ".join(shown(rule, 100) for rule in rules or ()) or ("unknown rule" if rules is None else "no rule")
         lengths = (each[name] for name in ("throttle_seconds", "longest_throttle_seconds"))
+        user, client_id = (each[name] or None if sums else each[name] for name in ("user", "client_id"))
         cells = (
             moment(1_000 * each["began_at"], zone)[: len("2026-11-21 16:55:06")],
             seconds(each["ended_at"] - each["began_at"]) + (",\nongoing" if each["ongoing"] else ""),
-            f"{spelled(each['user'] or None, each['client_id'] or None)}\n {by}",
+            f"{spelled(user, client_id)}\n {by}",
             shown(each["broker"]),
             each["quota_type"].replace("_", " "),
             "?" if count is None else f"{count:,}",

@@ -191,6 +191,13 @@ def test_hostile_names_stay_in_their_cells(folder: Path, run: Run) -> None:
         assert asked(run, folder, option, "\udcff")["episodes"] == [], "an argument that is no UTF-8"
 
 
+def test_a_client_without_a_client_id_is_not_its_user(tmp_path: Path, run: Run) -> None:
+    """A log has each client's own episodes; a broker's empty client-id stands for all of a user's clients."""
+    written(tmp_path, (0, {"client_id": "", "throttle_ms": 7}))
+    _, out, _ = run("episodes", tmp_path)
+    assert 'alice / ""' in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
