@@ -37,10 +37,13 @@ class Affected:
 
     clients: Sequence[Impact]
     addresses: Sequence[IpImpact]
+    incomplete: bool = False
+    """Whether there may be more: not all brokers could be read."""
 
 
 _UNKNOWN = "the affected clients are unknown: give --source, --discover or --exporter"
 _NONE_AFFECTED = "no client that brokers measure separately now is affected"
+_NONE_READ = "the affected clients are unknown: not all brokers could be read"
 
 
 def view(changes: Sequence[RuleChange], affected: Affected | None, most: int) -> RenderableType:
@@ -76,7 +79,7 @@ def as_json(changes: Sequence[RuleChange], affected: Affected | None, most: int)
     ``affected`` is null when it is unknown; a limit is a number only if its state is ``limited``.
     """
     rows = None
-    if affected is not None:
+    if affected is not None and (affected.clients or affected.addresses or not affected.incomplete):
         rows = [
             *map(_client_json, affected.clients),
             *(
@@ -134,7 +137,7 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
         *map(_address, affected.addresses),
     ]
     if not rows:
-        yield Text(_NONE_AFFECTED, style="dim")
+        yield Text(_NONE_READ if affected.incomplete else _NONE_AFFECTED, style="dim")
     elif most:
         table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", expand=True)
         table.add_column("affected now", no_wrap=True, overflow="ellipsis", ratio=3)
@@ -146,6 +149,8 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
             table.add_row(*row)
         yield Constrain(table, WIDEST)
         yield Text(LEVELS_LEGEND, style="dim")
+    if rows and affected.incomplete:
+        yield Text("and maybe more: not all brokers could be read", style="dim")
     if len(rows) > most:
         yield Text(f"and {len(rows) - most} more: --top shows more", style="dim")
     if any(impact.window_restarts for impact in affected.clients[:most]):

@@ -102,6 +102,15 @@ def test_limits_of_the_affected_for_programs() -> None:
     assert (cut["affected_total"], cut["affected"]) == (4, rows[:1])
 
 
+def test_of_brokers_that_cannot_be_read_nothing_is_known() -> None:
+    """None affected is no answer then, and a list may lack some."""
+    nothing, some = Affected([], [], incomplete=True), Affected([], [address(1, usage=12.0)], incomplete=True)
+    assert "clients are unknown: not all brokers could be read" in rendered(view(CHANGES, nothing, 9), 90)
+    assert "and maybe more: not all brokers could be read" in rendered(view(CHANGES, some, 9), 90)
+    documents = [change_view.as_json(CHANGES, affected, 9) for affected in (nothing, some)]
+    assert [document["affected_total"] for document in documents] == [None, 1]
+
+
 def test_parts_of_a_sum_have_rules_of_their_own() -> None:
     """What was measured together for a user falls into client-ids, and the other way round; an infinite limit is none."""
     endless = Resolution(level=QuotaEntity("a").level, entity=QuotaEntity("a"), bound=inf)

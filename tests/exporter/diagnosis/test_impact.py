@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.examples import limits, snapshot, usage
+from tests.exporter.examples import health, limits, snapshot, usage
 
 from quotascope.exporter.diagnosis import units
 from quotascope.exporter.diagnosis.impact import Impact, IpImpact, connection_rules, impacts, ip_impacts, reaching
@@ -297,6 +298,21 @@ def test_whom_a_rule_hits_may_be_unknown() -> None:
     callback = snapshot(usage(), nodes=(NodeUsage(broker="1", quota_callback=True),))
     of_clients = rule_usage(LIMITS, callback)[:3]
     assert {rule.hits for rule in of_clients} == {None}
+
+
+def test_no_rule_is_unused_while_a_source_is_down() -> None:
+    """Its brokers may measure clients under any rule but one that is overruled; what the other sources measure is known."""
+    defaults = QuotaEntity(DEFAULT, DEFAULT)
+    rules = {QuotaType.PRODUCE: QuotaRules({ALICE: 1.0, QuotaEntity("bob"): 2.0, FOR_ALL: 3.0, defaults: 4.0})}
+    known = limits(rules=rules, connection_limits={"10.0.0.1": 5.0, "10.0.0.2": 5.0})
+    nodes = (NodeUsage(broker="1", connections=ConnectionUsage(ips={"10.0.0.1": LimitedRate(rate=1.0)})),)
+    sources = (health(), health("broker-2", up=False))
+    for down, unused in ((sources, None), (sources[:1], ()), ((replace(sources[1], stand_by_of="1"),), ())):
+        found = rule_usage(known, snapshot(usage(of=known), nodes=nodes, sources=down))
+        hits = {str(rule.entity): rule.hits for rule in found}
+        assert [len(hits[name] or ()) for name in ("user alice", "ip 10.0.0.1")] == [1, 1]
+        assert [hits[name] for name in ("user bob", "<default> / <default>", "ip 10.0.0.2")] == [unused] * 3
+        assert hits["user <default>"] == ()
 
 
 def test_what_overrules_a_rule_is_named() -> None:
