@@ -74,7 +74,7 @@ def episodes(
         with outputs.bar("looking for episodes"):
             found = find_episodes(folder or "", (user, client_id), span, known)
     # unknown is not false
-    missed = None if found["not_covered"] else False
+    missed = None if found["not_covered"] or found.get("measured_together") else False
     found = {"throttled": True if found["episodes"] else missed, **found}
     if json:
         outputs.print_json(found)
@@ -91,7 +91,11 @@ def episodes(
 async def _of_exporter(
     target: HttpTarget, user: str | None, client_id: str | None, begin: float | None, end: float | None
 ) -> dict[str, Any]:
-    """The episodes of an exporter in the form of those of a history (`find_episodes`)."""
+    """
+    The episodes of an exporter in the form of those of a history (`find_episodes`).
+
+    ``measured_together`` counts those that may be of this user, but are of a client-id of all users, or the other way round.
+    """
     from quotascope.exporter.api.client import read_episodes
     from quotascope.exporter.page.query import EpisodeQuery
 
@@ -102,9 +106,17 @@ async def _of_exporter(
     gaps = [(begin, since), *answer["gaps"], (now, end)]
     inside = [(max(begin, first), min(end, last)) for first, last in gaps]
     rows = sorted(answer["episodes"], key=lambda each: each["began_at"])
+    together = 0
+    if (user is None) != (client_id is None):
+        everyone = await read_episodes(target, EpisodeQuery(since=query.since))
+        summed, named = ("user", "client_id") if client_id is None else ("client_id", "user")
+        together = sum(
+            each["began_at"] <= end and not each[summed] and bool(each[named] or user) for each in everyone["episodes"]
+        )
     return {
         "begin": begin,
         "end": end,
+        "measured_together": together,
         "not_covered": [{"broker": None, "begin": first, "end": last} for first, last in inside if first < last],
         "episodes": [
             {
@@ -188,3 +200,5 @@ def _sentences(found: dict[str, Any], zone: tzinfo, how: str) -> Iterator[str]:
         yield f"nothing was {how}{of} {span(each)}"
     if len(gaps) > _MOST_GAPS:
         yield f"nor in {len(gaps) - _MOST_GAPS:,} other times: --json has all"
+    if together := found.get("measured_together"):
+        yield f"{together:,} more may be of this client, which brokers measure together with others: give --user and --client-id"
