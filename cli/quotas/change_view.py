@@ -18,6 +18,7 @@ from quotascope.exporter.diagnosis.units import (
     UNLIMITED,
     amount,
     entity_name,
+    measured,
     percent,
     rule_name,
     type_name,
@@ -160,11 +161,10 @@ def _affected(affected: Affected | None, most: int) -> Iterator[RenderableType]:
 def _client(impact: Impact) -> Iterator[Text]:
     kind, usage = impact.quota_type, impact.usage
     unlimited = impact.after is not None and impact.after.bound in (None, inf)
-    scale = 100 if kind is QuotaType.REQUEST else 1
     name = entity_name(impact.user, impact.client_id)
     yield Text(f"{name} *" if impact.window_restarts else name)
     yield Text(type_name(kind))
-    yield Text("?" if usage is None else amount(kind, usage * scale))
+    yield Text("?" if usage is None else measured(kind, usage))
     yield Text(_bound(kind, impact.before))
     yield Text(_bound(kind, impact.after))
     yield _then(impact.utilization_after, limited=not unlimited)
