@@ -157,7 +157,7 @@ def recommend_json(advice: Advice, commands: Commands) -> str:
                 {
                     "entity": str(change.entity),
                     "key": change.key,
-                    "old": change.old,
+                    "old": _finite(change.old),
                     "old_state": advice.state(change.old),
                     "new": change.new,
                 }
@@ -174,6 +174,11 @@ def _json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False)
 
 
+def _finite(value: float | None) -> float | None:
+    """A configured value; None for an infinite one, which is no number of JSON: its state says so."""
+    return None if value == math.inf else value
+
+
 def _limit(made: Recommendation, advice: Advice) -> dict[str, Any]:
     logged, now = advice.logged(made), advice.now_of(made)
     return {
@@ -181,7 +186,7 @@ def _limit(made: Recommendation, advice: Advice) -> dict[str, Any]:
         "client_id": made.entity.client_id,
         "quota_type": made.kind.label,
         "key": made.key,
-        "now": now,
+        "now": _finite(now),
         "now_state": advice.state(now),
         "limit": made.limit,
         "lowest": made.lowest,
@@ -210,7 +215,7 @@ def manifests(advice: Advice, cluster: str) -> Manifests:
     """
     whole = {
         entity: {
-            key: float(math.ceil(value)) if key == QuotaType.REQUEST.quota_key else value
+            key: float(math.ceil(value)) if key == QuotaType.REQUEST.quota_key and math.isfinite(value) else value
             for key, value in values.items()
         }
         for entity, values in advice.target.items()

@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import replace
 from datetime import UTC
+from math import inf
 from typing import Any
 
 import pytest
@@ -27,6 +28,9 @@ ALICE, BOB = QuotaEntity("alice"), QuotaEntity("bob")
 CONFIGURED = QuotaSet(
     {ALICE: {"producer_byte_rate": 20_000.0, "request_percentage": 50.0}, BOB: {"producer_byte_rate": 119_000.0}}
 )
+
+ENDLESS = QuotaSet({ALICE: {"producer_byte_rate": inf, "request_percentage": inf}})
+"""Kafka up to 4.3 stores infinity, which is no number of JSON."""
 
 
 def documents(made: Advice) -> tuple[str, Any, list[dict[str, str]]]:
@@ -107,6 +111,7 @@ def test_what_is_unknown_is_not_zero() -> None:
     limits, struck = [recommendation("alice"), recommendation("carol")], table(throttled(9_000, candidate=RECOMMENDED))
     for now, state, muted_ms, said in (
         (CONFIGURED, [(20_000.0, "set"), (None, "no rule")], 0, (False, True)),
+        (ENDLESS, [(None, "unlimited"), (None, "no rule")], 0, (False, True)),
         (None, [(None, "unknown")] * 2, None, (True, False)),
     ):
         text, read, rows = documents(advice(limits, now, hits(struck, now_known=now is not None)))
@@ -245,6 +250,8 @@ def test_manifest_of_a_user_whose_twin_is_configured() -> None:
     found = manifests(advice([recommendation("alice")], now), "main")
     (reported,) = found.left_out
     assert "the KafkaUser alice can have the quotas of this user or of" in reported
+    (reported,) = manifests(advice([recommendation("alice")], ENDLESS), "main").left_out
+    assert "requestPercentage must be finite" in reported
     assert "spec:" not in found.text
 
 
