@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Final
 
-from quotascope.metrics import NO_RULE, QuotaType, Resolution, RuleTable
+from quotascope.metrics import DEFAULT, NO_RULE, QuotaType, Resolution, RuleTable
 from quotascope.quotas import IpEntity, QuotaSet, RuleChange, number_text
 
 from ..join.limiting import IpLimits
@@ -97,10 +97,11 @@ def impacts(old: QuotaSet, new: QuotaSet, measured: Sequence[EntityUsage]) -> li
             tags: (*_decided(before[kind], tags), *_decided(after[kind], tags)) for tags in sorted(known | parts)
         }
         pairs_become = {each[2] for tags, each in decided.items() if all(tags)}
+        named = {rule.user for rule in after[kind]}, {rule.client_id for rule in after[kind]}
         for tags, (old_tags, old_rule, new_tags, new_rule) in decided.items():
             if (old_tags, old_rule) == (new_tags, new_rule):
                 continue
-            if old_rule == new_rule == NO_RULE:
+            if old_rule == NO_RULE and (new_rule == NO_RULE or (new_rule is None and not _reached(tags, named))):
                 continue
             if old_tags == new_tags != tags and old_tags in known:
                 continue  # a part of another entity, which is listed
@@ -161,6 +162,11 @@ def connection_rules(quotas: QuotaSet) -> Mapping[str, float]:
         for entity, key, value in quotas.items_by_key()
         if isinstance(entity, IpEntity) and key == CONNECTION_KEY
     }
+
+
+def _reached(tags: _Tags, named: Sequence[Collection[object]]) -> bool:
+    """Whether some rule may be for a part of what is measured under these tags, by the users and the client-ids that rules are for."""
+    return all(not tag or not {tag, DEFAULT, None}.isdisjoint(names) for tag, names in zip(tags, named, strict=True))
 
 
 def _decided(rules: RuleTable, known: _Tags) -> tuple[_Tags | None, Resolution | None]:

@@ -165,6 +165,8 @@ def of_client(**known: Any) -> RuleUsage:
 def test_unknown_none_and_zero(rule: RuleUsage, used: float | None, hits: int | None, row: str) -> None:
     """The clients under a rule, and its utilization: text and JSON distinguish unknown from none."""
     assert listed(rule) == f"7 client-id app produce 1.00 kB/s {row}"
+    endless = replace(rule, value=inf)
+    assert listed(endless) == f"7 client-id app produce unlimited {row.replace('?', '-')}"
     (found,) = as_json([rule])
     assert found["used"] == used
     of_rule = found["hits"]

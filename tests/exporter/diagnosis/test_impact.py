@@ -69,6 +69,19 @@ FOR_ALL, FOR_CLIENTS = QuotaEntity(DEFAULT), QuotaEntity(None, DEFAULT)
             [usage(usage=900.0)],
             [("alice", "app", 1000.0, 300.0, True)],
         ),
+        # a user without a limit who is measured by pair from now on is still without, unless there is a rule for a part of it
+        (
+            {ALICE: 1000.0},
+            {ALICE: 1000.0, QuotaEntity("alice", "web"): 300.0},
+            [usage(user="bob", usage=1.0)],
+            [],
+        ),
+        (
+            {ALICE: 1000.0},
+            {ALICE: 1000.0, QuotaEntity(DEFAULT, "web"): 300.0},
+            [usage(user="bob", usage=1.0)],
+            [("bob", "", None, None, True)],
+        ),
         # a sum is listed once as the user, not again as each of the user's clients; other users are listed as well
         (
             {ALICE: 1000.0, QuotaEntity("bob"): 1000.0},
