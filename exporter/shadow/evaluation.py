@@ -221,7 +221,7 @@ def _answers(grouping: Grouping, columns: Columns, late: AbstractSet[str]) -> _A
     with np.errstate(all="ignore"):
         ratios = usages / limits
         times = np.floor((usages - limits) / limits * grouping.windows + 0.5)
-        throttle_ms = np.clip(times, 0.0, grouping.longest)
+        throttle_ms = np.where(np.isinf(limits), 0.0, np.clip(times, 0.0, grouping.longest))
         strict = rows[grouping.stricter]
         delays = columns.throttle_time[strict]
         at_limit = columns.usage[strict] >= columns.layout.limits[strict]

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -303,3 +304,13 @@ def test_the_cluster_own_quotas_are_the_base() -> None:
         rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): limit})
         (found,) = shadows.of(world(rate, rules={PRODUCE: rules}), set())
         assert [each.utilization for each in found.entities] == [ratio]
+
+
+def test_an_infinite_limit_throttles_no_client() -> None:
+    """Kafka up to 4.3 stores it: its throttle time is 0, which is known."""
+    rules = QuotaRules({QuotaEntity(DEFAULT, DEFAULT): inf})
+    (found,) = Shadows([candidate_of(REQUEST, rules)]).of(
+        world(usage(REQUEST, "bob", "a", usage=20.0), rules={REQUEST: PAIRS}), set()
+    )
+    assert [each.throttle_time_seconds for each in found.entities] == [0.0]
+    assert set(found.throttled.values()) == {0}
